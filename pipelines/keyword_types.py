@@ -113,8 +113,9 @@ class BuildKeywords(TypedDict, total=False):
     target_prefix: put before each target text
     seed: of the shuffle, from 0 to 2^64 - 1 (default: 0)
     output_format: what shards are: TFRecords of tf.train.Example; aligned text, one file for
-        each side, pieces between blanks; or Parquet with columns list<int32> (default:
-        tfrecord)
+        each side, pieces between blanks; Parquet with columns list<int32>; .bin and .idx of
+        Megatron; or flat, ids one after another as .npy without a head, with a .csv.gz of
+        documents (default: tfrecord)
     output: folder for the result
     scheme: how text becomes ids (default: subword)
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
@@ -309,7 +310,7 @@ class BuildKeywords(TypedDict, total=False):
     source_prefix: str
     target_prefix: str
     seed: int
-    output_format: Literal['tfrecord', 'text', 'parquet']
+    output_format: Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat']
     output: Path
     scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte', 'pretrained']
     normalizer: Literal['bert', 'bert-original']
@@ -907,8 +908,9 @@ class EncodeKeywords(TypedDict, total=False):
     target_prefix: put before each target text
     seed: of the shuffle, from 0 to 2^64 - 1 (default: 0)
     output_format: what shards are: TFRecords of tf.train.Example; aligned text, one file for
-        each side, pieces between blanks; or Parquet with columns list<int32> (default:
-        tfrecord)
+        each side, pieces between blanks; Parquet with columns list<int32>; .bin and .idx of
+        Megatron; or flat, ids one after another as .npy without a head, with a .csv.gz of
+        documents (default: tfrecord)
     output: folder for the result
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
         process may use, 1 on a cluster)
@@ -1052,7 +1054,7 @@ class EncodeKeywords(TypedDict, total=False):
     source_prefix: str
     target_prefix: str
     seed: int
-    output_format: Literal['tfrecord', 'text', 'parquet']
+    output_format: Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat']
     output: Path
     workers: int | None
     deadline: str | None

@@ -33,6 +33,7 @@ from tokcore.errors import InputError
 from tokcore.options import flag
 from tokcore.records.manifest import (
     MANIFEST_NAME,
+    SHARD_ENDINGS,
     SHARD_NAME,
     InputText,
     Manifest,
@@ -46,9 +47,7 @@ _LOGGER = logging.getLogger(__name__)
 # In an attempt: the run record as it is before the first final name, the manifest, the run record.
 _BEGUN, _WHOLE, _ENDED = '.tokbeam-begun', '.tokbeam-whole', '.tokbeam-ended'
 
-_DATASET_FILE = re.compile(
-    rf'{SHARD_NAME}(\.inputs|\.targets|\.parquet)?|{VOCABULARY_FILE}|{TOKENIZER_FILE}'
-)
+_DATASET_FILE = re.compile(rf'{SHARD_NAME}({SHARD_ENDINGS})?|{VOCABULARY_FILE}|{TOKENIZER_FILE}')
 _FILTERS = '|'.join([*filter_names(), r'[\w.]+:\w+'])
 """What filters are called, users' own too."""
 
@@ -78,6 +77,7 @@ class StageKey:
     options: dict[str, object]
     inputs: tuple[InputState, ...]
     rules: TokenRules
+    unicode: str = UNICODE_VERSION
 
     def manifest(
         self, inputs: tuple[InputText, ...], lines: tuple[LineTally, ...] = (), **made
@@ -89,9 +89,7 @@ class StageKey:
             lines: of each split, what was read of them.
             made: other fields of the manifest: what came out.
         """
-        return Manifest(
-            self.stage, UNICODE_VERSION, self.options, inputs, self.rules, lines, **made
-        )
+        return Manifest(self.stage, self.unicode, self.options, inputs, self.rules, lines, **made)
 
     def run_record(
         self, seconds: dict[str, float], runner: Sequence[str], job: str = ''
@@ -369,7 +367,7 @@ def differing(manifest: Manifest, wanted: StageKey) -> Iterator[tuple[str, objec
     there, rules = manifest.options, manifest.rules
     for what, before, now in [
         ('command', manifest.stage, wanted.stage),
-        ('Unicode version', manifest.unicode, UNICODE_VERSION),
+        ('Unicode version', manifest.unicode, wanted.unicode),
         *((_asked(name), there.get(name), options.get(name)) for name in {**options, **there}),
         ('normalizer', rules.normalizer, wanted.rules.normalizer),
         ('pre-tokenizer', rules.pre_tokenizer, wanted.rules.pre_tokenizer),

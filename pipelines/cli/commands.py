@@ -60,8 +60,8 @@ from pipelines.stages.count import count_stage, merge_stage
 from pipelines.stages.dry_run import dry_run
 from pipelines.stages.encode import encode_stage
 from pipelines.stages.vocabulary import pieces_stage, vocabulary_stage
+from pipelines.transforms.convert_shards import converted_names
 from pipelines.transforms.stats import REJECTED_FOLDER
-from pipelines.transforms.write_shards import converted_names
 from tokcore.bpe.codes import SPECIAL_TOKENS
 from tokcore.corpus.fields import LabelNames
 from tokcore.encoding.scheme import Scheme

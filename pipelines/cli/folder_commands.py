@@ -1,15 +1,17 @@
-"""The commands that look at what is there and write nothing.
+"""The commands of what is there, without a pipeline.
 
-They are `verify`, `where`, `inspect`, `report`, `compare` and `card`.
+`verify`, `where`, `inspect`, `report`, `compare` and `card` look at it and write nothing; `convert` writes.
 """
 
 import argparse
 import dataclasses
 import itertools
 import json
+import logging
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
@@ -17,13 +19,15 @@ from pipelines.artifacts.manifest import RUN_NAME, read_manifest, read_run
 from pipelines.cli.commands import make_job
 from pipelines.cli.entry_lines import entry_lines
 from pipelines.cli.parser import with_job_file
-from pipelines.cli.terminal import StandardOutput, format_amount, print_lines
+from pipelines.cli.terminal import StandardOutput, format_amount, format_time, print_lines
 from pipelines.engines.machine import usable_cores
 from pipelines.engines.progress import BYTES
 from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.options.commands import known_commands
 from pipelines.options.job import SPLITS, option_name
+from pipelines.stages.convert import convert_dataset
+from pipelines.transforms.convert_shards import empty_rows
 from pipelines.trust.card import dataset_card
 from pipelines.trust.compare import compare_vocabularies, comparison_page
 from pipelines.trust.figures import dataset_figures
@@ -36,6 +40,8 @@ from tokcore.corpus.filters.registry import filter_names
 from tokcore.errors import InputError
 from tokcore.records.manifest import MANIFEST_NAME, Manifest
 from tokcore.records.root import ROOT_STAGES
+
+_LOGGER = logging.getLogger(__name__)
 
 FOUND = 3
 """The status of a command that found something not as it should be."""
@@ -50,6 +56,7 @@ def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
         'report': _report,
         'compare': _compare,
         'card': _card,
+        'convert': _convert,
     }
     return commands[options.command](options)
 
@@ -239,6 +246,25 @@ def _print_page(page: str) -> None:
 def _card(options: argparse.Namespace) -> int:
     card = dataset_card(filesystem.absolute(options.place), options.licence)
     print_lines(card.removesuffix('\n').split('\n'))
+    return 0
+
+
+def _convert(options: argparse.Namespace) -> int:
+    started = time.monotonic()
+    output = filesystem.absolute(options.output)
+    made = convert_dataset(
+        filesystem.absolute(options.place), options.to, output, _workers(options), options.overwrite
+    )
+    if made is None:
+        _LOGGER.info('convert: already done in %s', output)
+        return 0
+    for split, dropped in empty_rows(made).items():
+        _LOGGER.info('%s: %s empty rows left out', split, f'{dropped:,}')
+    size = sum(file.bytes for file in made.outputs)
+    seconds = format_time(time.monotonic() - started)
+    _LOGGER.info('done in %s: %s in %s', seconds, format_amount(size, BYTES), output)
+    if made.root is not None:
+        _LOGGER.info('root %s', made.root)
     return 0
 
 

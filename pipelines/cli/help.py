@@ -73,7 +73,13 @@ _DETOKENIZE = """\
 There are as many lines as were read: a line feed that ids spell is written as a space. Half of a
 surrogate pair, which UTF-8 cannot hold, is written as U+FFFD."""
 
+_CONVERT = """\
+The rows are those of the TFRecords, in their order. megatron: NAME-SPLIT-…_text_document.bin and .idx for
+each shard, of pairs …_inputs_document and …_targets_document. flat: ….npy, ids one after another without a
+head, and ….csv.gz with start,end,row,shard,record of each row. Both leave out rows without text."""
+
 _NOTES = {
+    'convert': _CONVERT,
     'build': f'{_INPUTS}\n\n{_JOB_FILE}\n\n{_BEAM}',
     'tokenize': '',
     'detokenize': _DETOKENIZE,

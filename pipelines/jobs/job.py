@@ -30,8 +30,8 @@ from pipelines.options.job import (
     option_name,
 )
 from pipelines.options.vocabulary import SampleOptions, VocabularyLayout
+from pipelines.transforms.convert_shards import converted_names
 from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
-from pipelines.transforms.write_shards import converted_names
 from tokcore.corpus.corpus import Split
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, Scheme, TokenRules
 from tokcore.options import recorded

@@ -10,6 +10,7 @@ from pipelines.options.beam import Parser
 from pipelines.options.folders import (
     CardOptions,
     CompareOptions,
+    ConvertOptions,
     InspectOptions,
     LookingOptions,
     MakingOptions,
@@ -87,7 +88,7 @@ class Command:
         examples: command lines, at the top of its help.
         essential: the names of the options that most people need, in the order of the help.
         place: how the help calls the path that the command looks at, or the two paths; '' if it takes
-            none. Such a command writes nothing, takes no job file, and runs without an engine.
+            none. Such a command takes no job file, and runs without an engine.
     """
 
     summary: str
@@ -269,6 +270,16 @@ def _commands_of(
             ),
             ('corpus', 'json'),
             'A B',
+        ),
+        'convert': Command(
+            'make a dataset again in the format of another trainer, from its shards',
+            (Group((ConvertOptions,)),),
+            (
+                'tokbeam convert out --to megatron --output out.megatron',
+                'tokbeam convert out --to flat --output out.flat --workers 4',
+            ),
+            ('to', 'output', 'overwrite'),
+            'DIR',
         ),
         'card': Command(
             'print the card of a dataset, for a README.md beside its shards',

@@ -1,9 +1,16 @@
-"""The options of the commands that look at what is there: they write nothing."""
+"""The options of the commands of a finished folder: those that look at it, and `convert`."""
 
 import argparse
 from dataclasses import dataclass
+from typing import Any
 
-from pipelines.options.job import SPLITS, progress_option, share_of_rows
+from pipelines.options.job import (
+    CONVERTED_FORMATS,
+    SPLITS,
+    overwrite_option,
+    progress_option,
+    share_of_rows,
+)
 from tokcore.options import (
     LARGEST_INT64,
     LARGEST_UINT64,
@@ -11,6 +18,7 @@ from tokcore.options import (
     MOST_WORKERS,
     WholeNumber,
     option,
+    output_path,
     path,
     shown,
     text,
@@ -34,26 +42,47 @@ def share_or_all(word: str) -> str:
     return word if word == 'all' else share_of_rows(word)
 
 
+def _quiet_option() -> Any:
+    """Returns the option of a command that prints what it is asked for alone."""
+    return option('show no progress', None, default=False)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReportingOptions:
     """How a command that looks at something reports."""
 
     json: bool = option('print JSON instead of text for readers', None, default=False)
-    quiet: bool = option('show no progress', None, default=False)
+    quiet: bool = _quiet_option()
     progress: str = progress_option()
 
 
-@dataclass(frozen=True, kw_only=True)
-class LookingOptions(ReportingOptions):
-    """How a command that looks at all of something works, and how it reports."""
-
-    workers: int | None = option(
+def _workers_option() -> Any:
+    return option(
         'files or work items that are read at once, {range} (default: the cores that this process '
         'may use)',
         WholeNumber(1, MOST_WORKERS),
         'N',
         default=None,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookingOptions(ReportingOptions):
+    """How a command that looks at all of something works, and how it reports."""
+
+    workers: int | None = _workers_option()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvertOptions:
+    """What `convert` makes of a dataset, where to, and how."""
+
+    to: str = option('the format, as --output-format of build has it', CONVERTED_FORMATS)
+    output: str = option('folder for the result', output_path, 'DIR')
+    workers: int | None = _workers_option()
+    overwrite: bool = overwrite_option()
+    quiet: bool = _quiet_option()
+    progress: str = progress_option()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,10 +49,13 @@ _BLOCK_SIZE = ByteSize(LARGEST_BLOCK)
 
 SPLITS = ('train', 'dev', 'test')
 
-OutputFormat = Literal['tfrecord', 'text', 'parquet']
+OutputFormat = Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat']
 """What the shards of a dataset are."""
 
-TFRECORD, TEXT, PARQUET = get_args(OutputFormat)
+TFRECORD, TEXT, PARQUET, MEGATRON, FLAT = get_args(OutputFormat)
+
+CONVERTED_FORMATS = (PARQUET, MEGATRON, FLAT)
+"""What `convert` makes of TFRecords; pieces, which text consists of, take the vocabulary."""
 
 NameStyle = Literal['plain', 't2t']
 """How the vocabularies of a dataset are named."""
@@ -120,6 +123,11 @@ def _share(split: str) -> Any:
     )
 
 
+def overwrite_option() -> Any:
+    """Returns the option by which a result replaces another."""
+    return option('make the result again, replacing what is there', None, default=False)
+
+
 def _prefix(help: str) -> Any:
     return option(help, line_of_text, 'P', default='', changes_bytes=True)
 
@@ -146,7 +154,8 @@ class DatasetOptions:
 
     output_format: OutputFormat = option(
         'what shards are: TFRecords of tf.train.Example; aligned text, one file for each side, '
-        'pieces between blanks; or Parquet with columns list<int32> (default: tfrecord)',
+        'pieces between blanks; Parquet with columns list<int32>; .bin and .idx of Megatron; or flat, '
+        'ids one after another as .npy without a head, with a .csv.gz of documents (default: tfrecord)',
         get_args(OutputFormat),
         default='tfrecord',
         changes_bytes=True,
@@ -266,7 +275,7 @@ class RunningOptions:
         'DIR',
         default=None,
     )
-    overwrite: bool = option('make the result again, replacing what is there', None, default=False)
+    overwrite: bool = overwrite_option()
     no_claim: bool = option(
         'take an output on an object store that cannot refuse a second writer; give it only where no '
         'other run writes there',

@@ -27,6 +27,12 @@ from pipelines.options.job import TFRECORD
 from pipelines.shuffle.disk_room import measure_need
 from pipelines.shuffle.merge_runs import KeptRuns, encode_through_files
 from pipelines.stages.run_stage import StageResult, run_stage
+from pipelines.transforms.convert_shards import (
+    Column,
+    ConvertShards,
+    converted_names,
+    converted_shards,
+)
 from pipelines.transforms.encode_blocks import (
     RECORDS,
     BlockEncoder,
@@ -35,7 +41,7 @@ from pipelines.transforms.encode_blocks import (
 )
 from pipelines.transforms.read import READING, CreateReshuffled
 from pipelines.transforms.stats import WriteStats, WrittenFile, read_stats
-from pipelines.transforms.write_shards import ConvertShards, WriteShards, converted_names
+from pipelines.transforms.write_shards import WriteShards
 from tokcore.encoding.scheme import Scheme
 from tokcore.options import recorded
 from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord
@@ -216,27 +222,39 @@ def _converted(
 ) -> list[OutputFile]:
     """Turns the shards in an attempt's folder into what is asked for."""
     report = filesystem.join(path, 'converted')
+    columns = _columns(features, plan.reading.scheme)
 
     def build(pipeline: beam.Pipeline) -> None:
         (
             pipeline
-            | CreateReshuffled([each.name for each in shards])
+            | CreateReshuffled(converted_shards(shards))
             | 'ConvertShards' >> ConvertShards(
-                path, options.output_format, features, plan.reading.scheme
+                path, options.output_format, columns, plan.reading.scheme
             )
             | 'WriteFileStats' >> WriteStats(report)
         )  # fmt: skip
 
     execution.engine.run(build)
     written = {each.name: each for each in read_stats(report, WrittenFile)}
-    names = [each.feature.name for each in features]
+    names = [column.name for column in columns]
     converted = []
     for shard in shards:
         for name in converted_names(shard.name, options.output_format, names):
-            if written[name].rows != shard.rows:
-                raise RuntimeError(f'{name} has {written[name].rows} of {shard.rows} rows')
-            converted.append(OutputFile.of(written[name]))
+            file = written[name]
+            if file.rows + len(file.dropped) != shard.rows:
+                raise RuntimeError(f'{name} has {file.rows} of {shard.rows} rows')
+            converted.append(OutputFile.of(file))
     return converted
+
+
+def _columns(features: Sequence[EncodedFeature], scheme: Scheme) -> list[Column]:
+    columns = []
+    for each in features:
+        entries = scheme.fixed or read_vocabulary(each.vocabulary, scheme).entries
+        columns.append(
+            Column.of(each.feature.name, entries.vocab_size, entries.special_ids, each.vocabulary)
+        )
+    return columns
 
 
 def _encode_through_runner(

@@ -9,7 +9,7 @@ import collections
 import json
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -126,6 +126,10 @@ class WrittenFile:
     crc32c: int
     rows: int  # examples of a shard, tokens of a count table, or rejected lines
     sha256: str | None = None  # of a shard, in hexadecimal
+    dtype: str | None = None  # of ids that are stored one after another
+    dropped: Sequence[
+        int
+    ] = ()  # the rows of a shard that the file leaves out, because they are empty
 
 
 @dataclass(eq=False)

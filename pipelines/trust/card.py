@@ -100,8 +100,22 @@ def _body(name: str, manifest: Manifest) -> Iterator[str]:
         ],
     )
     yield from ('', '## How it is read', '', '```python')
-    if options.get('output_format') == 'text':
-        yield f'lines = open({_shard(manifest)!r}, encoding="utf-8").read().splitlines()'
+    first = manifest.files[0] if manifest.files else None
+    output_format = options.get('output_format')
+    if output_format == 'text':
+        yield f'lines = open({first.name if first else ""!r}, encoding="utf-8").read().splitlines()'
+    elif output_format == 'megatron' and first is not None:
+        yield from (
+            'from megatron.core.datasets.indexed_dataset import IndexedDataset',
+            '',
+            f'rows = IndexedDataset({first.name.removesuffix(".bin")!r})',
+        )
+    elif output_format == 'flat' and first is not None:
+        yield from (
+            'import numpy',
+            '',
+            f'ids = numpy.memmap({first.name!r}, dtype={first.dtype!r}, mode="r")',
+        )
     else:
         yield from (
             'import tokcore',
@@ -113,16 +127,13 @@ def _body(name: str, manifest: Manifest) -> Iterator[str]:
     yield '```'
 
 
-def _shard(manifest: Manifest) -> str:
-    return manifest.files[0].name if manifest.files else ''
-
-
 def _split_row(tally: LineTally, manifest: Manifest) -> tuple[str, ...]:
-    files = [
-        file
-        for file in manifest.files
-        if (match := re.match(SHARD_NAME, file.name)) and match['split'] == tally.split
-    ]
+    files, shards = [], set()
+    for file in manifest.files:
+        match = re.match(SHARD_NAME, file.name)
+        if match and match['split'] == tally.split:
+            files.append(file)
+            shards.add(match[0])  # which may have several files
     elsewhere = tally.lines + tally.added - tally.examples - tally.empty
     return (
         tally.split,
@@ -130,7 +141,7 @@ def _split_row(tally: LineTally, manifest: Manifest) -> tuple[str, ...]:
         f'{tally.examples:,}',
         f'{tally.empty:,}',
         f'{elsewhere:,}',
-        f'{len(files):,}',
+        f'{len(shards):,}',
         f'{sum(file.bytes for file in files):,}',
     )
 

@@ -75,7 +75,7 @@ def rerun(
     checksums: list[RangeChecksum] = []
     with planned(job) as corpus:
         corpus.prepare()
-        form = row_form(job, corpus)
+        form = row_form(job, corpus, manifest)
         for split in corpus.reading.corpus.split_names:
             work = _SplitRerun(corpus, form, job, manifest, split)
             size = sum(file.bytes for file in work.files)
@@ -111,7 +111,7 @@ def refuse_other_job(job: BuildJob | EncodeJob, manifest: Manifest) -> None:
         )
 
 
-def row_form(job: BuildJob | EncodeJob, corpus: DatasetCorpus) -> RowForm:
+def row_form(job: BuildJob | EncodeJob, corpus: DatasetCorpus, manifest: Manifest) -> RowForm:
     """Returns how the rows of a dataset are stored."""
     features = corpus.features
     return RowForm(
@@ -120,6 +120,7 @@ def row_form(job: BuildJob | EncodeJob, corpus: DatasetCorpus) -> RowForm:
         [each.feature.name for each in features],
         job.reading.scheme,
         [corpus.vocabulary(each.vocabulary) for each in features],
+        {file.name: file for file in manifest.files},
     )
 
 
@@ -174,10 +175,10 @@ class _SplitRerun:
         counts = rows_in_shard(read.keys, len(self._shards)).tolist()
         for shard, count in zip(self._shards, counts, strict=True):
             for file in self.files:
-                if file.name.startswith(shard) and file.rows != count:
+                stored = file.rows + len(file.dropped)
+                if file.name.startswith(shard) and stored != count:
                     yield Finding(
-                        file.name,
-                        f'the corpus gives {count:,} rows of it, and it has {file.rows:,}',
+                        file.name, f'the corpus gives {count:,} rows of it, and it has {stored:,}'
                     )
 
     def rows(self, read: CorpusRows) -> Iterator[Finding]:

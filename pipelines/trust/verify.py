@@ -8,6 +8,7 @@ again (`rerun`).
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import json
@@ -15,17 +16,22 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
+
+import numpy as np
 
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
+from pipelines.options.job import MEGATRON, PARQUET, TEXT, TFRECORD
+from pipelines.transforms.convert_shards import STREAM_DTYPES, STREAMS, StreamFile, stored_dtype
 from tokcore.checked_json import WrongValue, checked
 from tokcore.corpus.stats import LineTally
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.reading.checking import (
+    Advance,
     CheckedFile,
     Finding,
     check_bytes,
@@ -33,14 +39,18 @@ from tokcore.reading.checking import (
     check_parquet,
     check_records,
 )
+from tokcore.reading.checking_streams import check_ids, check_row_list
 from tokcore.reading.manifest import recorded_features, recorded_scheme
+from tokcore.records.flat import document_lengths
 from tokcore.records.manifest import (
     MANIFEST_NAME,
+    SHARD_ENDINGS,
     SHARD_NAME,
     Manifest,
     OutputFile,
     VocabularyRecord,
 )
+from tokcore.records.megatron import index_lengths
 from tokcore.records.root import ROOT_STAGES, root_hash
 from tokcore.schemes import DEFAULT_SCHEME
 from tokcore.text.whitespace import escape_piece
@@ -49,7 +59,7 @@ _CHECKING = 'checking'
 
 _File = TypeVar('_File', OutputFile, VocabularyRecord)
 
-_SHARD = re.compile(rf'{SHARD_NAME}(?P<ending>\.parquet|\.inputs|\.targets|)')
+_SHARD = re.compile(rf'{SHARD_NAME}(?P<ending>{SHARD_ENDINGS}|)')
 
 
 @dataclass(frozen=True)
@@ -155,7 +165,7 @@ def _contradictions(manifest: Manifest) -> Iterator[Finding]:
             continue
         split, ending = name['split'], name['ending']
         of_split = rows.setdefault(split, {})
-        of_split[ending] = of_split.get(ending, 0) + file.rows
+        of_split[ending] = of_split.get(ending, 0) + file.rows + len(file.dropped)
         numbers = shards.setdefault((split, ending), [])
         numbers.append(int(name['number']))
         if numbers != list(range(len(numbers))):
@@ -283,7 +293,7 @@ class _Contents:
     def __init__(self, folder: str, manifest: Manifest):
         self._folder, self._manifest = folder, manifest
         self._shards = _names(manifest)
-        self._format = manifest.options.get('output_format', 'tfrecord')
+        self._format = manifest.options.get('output_format', TFRECORD)
 
     def check(self, file: OutputFile | VocabularyRecord) -> CheckedFile | None:
         """Returns what a file holds; None if it is missing."""
@@ -301,11 +311,51 @@ class _Contents:
         with filesystem.open_binary(path) as stream:
             if file.name not in self._shards:
                 return check_bytes(stream, file.name, told)
-            if self._format == 'parquet':
+            if self._format == PARQUET:
                 return check_parquet(stream, file.name, self._id_counts, told)
-            if self._format == 'text':
+            if self._format == TEXT:
                 return check_lines(stream, file.name, self._pieces(file.name), told)
+            if self._format in STREAMS and isinstance(file, OutputFile):
+                return self._check_stream(stream, file, told)
             return check_records(stream, file.name, self._id_counts, told)
+
+    def _check_stream(self, stream: BinaryIO, file: OutputFile, told: Advance) -> CheckedFile:
+        dtype = file.dtype or ''
+        if dtype not in STREAM_DTYPES:
+            checked_file = check_bytes(stream, file.name, told)
+            finding = Finding(file.name, 'the manifest does not state the dtype of its ids')
+            return dataclasses.replace(checked_file, rows=file.rows, findings=(finding,))
+
+        try:
+            own = StreamFile.of(file.name)
+        except ValueError:
+            return check_bytes(stream, file.name, told)  # its name is not a shard's
+
+        def lengths(data: bytes) -> np.ndarray:
+            return (
+                index_lengths(data, dtype) if self._format == MEGATRON else document_lengths(data)
+            )
+
+        if not own.beside:
+            return check_row_list(stream, file.name, lengths, told)
+        of_rows: np.ndarray | None = None
+        if filesystem.exists(path := filesystem.join(self._folder, own.beside)):
+            # What is wrong with that file is told where it is checked itself.
+            with contextlib.suppress(ValueError):
+                of_rows = lengths(filesystem.read_bytes(path))
+        count = self._id_counts.get(own.feature or next(iter(self._id_counts), ''))
+        result = check_ids(stream, file.name, dtype, count, of_rows, told)
+        if of_rows is None:
+            result = dataclasses.replace(result, rows=file.rows)
+        wanted = count and stored_dtype(self._format, count)
+        if wanted and wanted != dtype:
+            problem = (
+                f'the manifest states {dtype}, and ids of a vocabulary of {count} are {wanted}'
+            )
+            result = dataclasses.replace(
+                result, findings=(*result.findings, Finding(file.name, problem))
+            )
+        return result
 
     @functools.cached_property
     def _scheme(self) -> Scheme | None:

@@ -86,7 +86,7 @@ def find_rows(
         take = _Having(wanted.text) if wanted.text is not None else _nothing
         read = corpus.read(wanted.split, take, workers)
         keys = _keys(corpus, read, wanted, shards[wanted.split])
-        finder = _Finder(corpus, read, job, shards[wanted.split])
+        finder = _Finder(corpus, read, job, manifest, shards[wanted.split])
         return len(keys), [finder.found(int(key)) for key in keys[:most]]
 
 
@@ -154,11 +154,16 @@ class _Finder:
     """Tells of a row, by its order key, all that is known."""
 
     def __init__(
-        self, corpus: DatasetCorpus, read: CorpusRows, job: BuildJob | EncodeJob, shards: int
+        self,
+        corpus: DatasetCorpus,
+        read: CorpusRows,
+        job: BuildJob | EncodeJob,
+        manifest: Manifest,
+        shards: int,
     ):
         self._corpus, self._read, self._shards = corpus, read, shards
         self._name = job.dataset.name
-        self._form = row_form(job, corpus)
+        self._form = row_form(job, corpus, manifest)
 
     def found(self, key: int) -> FoundRow:
         read, corpus = self._read, self._corpus

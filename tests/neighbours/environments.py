@@ -31,6 +31,7 @@ REQUIREMENTS = {
     'tokenizers 1.0.0rc3': ['tokenizers==1.0.0rc3'],
     'datasets 5': ['datasets>=5,<6'],
     'grain': ['grain==0.2.18', *READING],
+    'datatrove': ['datatrove==0.10.1', 'tokenizers', 'numpy'],
     'PyTorch': ['torch>=2.3,<3', 'torchdata', *READING],
 }
 

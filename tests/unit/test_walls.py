@@ -176,6 +176,7 @@ COMMANDS = [
     'report',
     'compare',
     'card',
+    'convert',
 ]
 
 RUN_COMMAND = """

@@ -117,7 +117,7 @@ def check_records(
     examples, table = ExampleParser(_largest_ids(id_counts)), crc_table(CRC32C)
     records = np.empty((2, _PIECE_RECORDS), np.int64)
     damaged = np.empty(_PIECE_RECORDS, np.uint8)
-    sums, findings = _Sums(), _Findings(name)
+    sums, findings = Sums(), Findings(name)
     rest, start, row, wanted, is_lost = b'', 0, 0, _PIECE_BYTES, False
     while read := stream.read(wanted):
         sums.add(read)
@@ -178,7 +178,7 @@ def check_parquet(
 
     Its pages have no checksums, so that damage within one is only known of the whole file.
     """
-    sums, findings = _Sums(), _Findings(name)
+    sums, findings = Sums(), Findings(name)
     for read in iter(lambda: stream.read(_PIECE_BYTES), b''):
         sums.add(read)
         advance(len(read))
@@ -219,7 +219,7 @@ def check_lines(
         pieces: the words that a line may have, as bytes; None: any that are UTF-8.
         advance: see `Advance`.
     """
-    sums, findings = _Sums(), _Findings(name)
+    sums, findings = Sums(), Findings(name)
     row = place = 0
     for line in _lines(stream, sums, advance):
         problem = None
@@ -244,19 +244,19 @@ def check_lines(
 
 def check_bytes(stream: BinaryIO, name: str, advance: Advance = lambda size: None) -> CheckedFile:
     """Checks a file of which only the bytes are known; its rows are its lines."""
-    sums, lines = _Sums(), 0
+    sums, lines = Sums(), 0
     for read in iter(lambda: stream.read(_PIECE_BYTES), b''):
         sums.add(read)
         lines += read.count(b'\n')
         advance(len(read))
-    return sums.checked(lines, _Findings(name))
+    return sums.checked(lines, Findings(name))
 
 
 def _largest_ids(id_counts: Mapping[str, int | None]) -> dict[str, int]:
     return {name: (count or LARGEST_ID + 1) - 1 for name, count in id_counts.items()}
 
 
-def _lines(stream: BinaryIO, sums: _Sums, advance: Advance) -> Iterator[bytes]:
+def _lines(stream: BinaryIO, sums: Sums, advance: Advance) -> Iterator[bytes]:
     parts: list[bytes] = []
     for read in iter(lambda: stream.read(_PIECE_BYTES), b''):
         sums.add(read)
@@ -270,7 +270,7 @@ def _lines(stream: BinaryIO, sums: _Sums, advance: Advance) -> Iterator[bytes]:
         yield b''.join(parts)
 
 
-class _Sums:
+class Sums:
     """The checksums and the size of what was read."""
 
     def __init__(self) -> None:
@@ -282,7 +282,7 @@ class _Sums:
         self._crc32c = google_crc32c.extend(self._crc32c, data)
         self._sha256.update(data)
 
-    def checked(self, rows: int, findings: _Findings) -> CheckedFile:
+    def checked(self, rows: int, findings: Findings) -> CheckedFile:
         return CheckedFile(
             rows,
             self._bytes,
@@ -292,7 +292,7 @@ class _Sums:
         )
 
 
-class _Findings:
+class Findings:
     """Collects the findings of one file."""
 
     def __init__(self, name: str):

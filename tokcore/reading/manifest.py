@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import google_crc32c
 
 from tokcore.checked_json import WrongValue, checked, fields_of, shown
-from tokcore.corpus.formats import all_formats, corpus_format
+from tokcore.corpus.formats import CorpusFormat, all_formats, corpus_format
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import (
     SpecialIds,
@@ -267,6 +267,18 @@ def recorded_features(
     Raises:
         ValueError: nothing tells them.
     """
+    features = tuple(recorded_format(inputs, options).sides)
+    if not features or not set(features) <= set(_FEATURES):
+        raise ValueError(f'its rows are of {" and ".join(map(str, features))[:100]}')
+    return features
+
+
+def recorded_format(inputs: Sequence[InputText], options: Mapping[str, object]) -> CorpusFormat:
+    """Returns the format of the corpus, with its recorded options; of several datasets the first's.
+
+    Raises:
+        ValueError: nothing tells it.
+    """
     record = next(iter(checked(options, _Options, 'options').datasets), options)
     if 'format' in record:
         format_type = corpus_format(checked(record['format'], str, 'format'))
@@ -276,10 +288,7 @@ def recorded_features(
         if not candidates:
             raise ValueError('no input has a role that is known')
         format_type = candidates[0]
-    features = tuple(_with_options(format_type, record).sides)
-    if not features or not set(features) <= set(_FEATURES):
-        raise ValueError(f'its rows are of {" and ".join(map(str, features))[:100]}')
-    return features
+    return _with_options(format_type, record)
 
 
 @dataclass(frozen=True, eq=False)

@@ -574,7 +574,13 @@ def column_ids(
     return numbers.astype(np.int32, copy=False), offsets
 
 
-def stream_rows(stream: BinaryIO, features: Sequence[str], name: str) -> Iterator[EncodedRows]:
+class Readable(Protocol):
+    """What is read from its beginning to its end."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+def stream_rows(stream: Readable, features: Sequence[str], name: str) -> Iterator[EncodedRows]:
     """Yields all rows of a stream of TFRecords that this program wrote.
 
     Raises:

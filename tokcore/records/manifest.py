@@ -13,7 +13,7 @@ import functools
 import json
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -26,7 +26,16 @@ from tokcore.format_numbers import MANIFESTS, check_format
 MANIFEST_NAME = 'tokbeam.json'
 
 SHARD_NAME = r'[^/]+-(?P<split>train|dev|test)-(?P<number>\d{5,9})-of-(?P<count>\d{5,9})'
-"""The names of shards, as a regular expression; an ending may follow, as `.parquet`."""
+"""The names of shards, as a regular expression; one of `SHARD_ENDINGS` may follow."""
+
+SHARD_ENDINGS = (
+    r'\.parquet|\.inputs|\.targets|(?:\.inputs|\.targets)?\.(?:npy|csv\.gz)|'
+    r'_(?:text|inputs|targets)_document\.(?:bin|idx)'
+)
+"""What follows the names of shards that are not TFRecords, as a regular expression."""
+
+_OPTIONAL = ('sha256', 'dtype', 'dropped')
+"""Fields of files that may be left out."""
 
 _RULES = ('normalizer', 'pre_tokenizer')
 
@@ -77,12 +86,22 @@ class OutputFile:
     crc32c: _Checksum
     rows: _Count
     sha256: _Sha256 | None = None  # of a shard
+    dtype: str | None = None  # of ids that are stored one after another, as numpy names it
+    dropped: tuple[_Count, ...] = ()  # rows of the shard that were empty, which the file leaves out
 
     @classmethod
     def of(cls, written: Written) -> OutputFile:
         """Returns the entry of a file that a worker wrote."""
         crc32c = f'{written.crc32c:08x}'
-        return cls(written.name, written.bytes, crc32c, written.rows, written.sha256)
+        return cls(
+            written.name,
+            written.bytes,
+            crc32c,
+            written.rows,
+            written.sha256,
+            written.dtype,
+            tuple(written.dropped),
+        )
 
 
 @dataclass(frozen=True)
@@ -163,10 +182,10 @@ class Manifest:
         for record in (*fields['vocabularies'], *fields['vocabularies_used']):
             _rules_to_json(record)
             for file in record['beside']:
-                _omit_unset(file, 'sha256')
+                _omit_unset(file, *_OPTIONAL)
             _omit_unset(record, 'scheme_options', 'beside', 'sha256')
         for record in (*fields['files'], *fields['rejected']):
-            _omit_unset(record, 'sha256')
+            _omit_unset(record, *_OPTIONAL)
         return json_bytes(fields)
 
     @classmethod
@@ -211,6 +230,12 @@ class Written(typing.Protocol):
     @property
     def sha256(self) -> str | None: ...
 
+    @property
+    def dtype(self) -> str | None: ...
+
+    @property
+    def dropped(self) -> Sequence[int]: ...
+
 
 # By field the type of its records, and whether the field may be left out.
 _RECORDS: dict[str, tuple[type, bool]] = {
@@ -249,6 +274,8 @@ def _records(kind: type, fields: object) -> tuple[Any, ...]:
             tried = tuple((int(count), int(size)) for count, size in values['tried'])
             beside = _records(OutputFile, values.get('beside', []))
             values = {**values, 'tried': tried, 'beside': beside}
+        if kind is OutputFile and 'dropped' in values:
+            values = {**values, 'dropped': tuple(map(int, values['dropped']))}
         record = LineTally.of_record(values) if kind is LineTally else kind(**values)
         _check_types(record)
         records.append(record)

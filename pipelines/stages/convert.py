@@ -1,0 +1,254 @@
+"""Makes a finished dataset again in another format, from its shards alone.
+
+Nothing is shuffled or encoded: shard by shard the rows are read, checked and written. The files are those
+that `build` or `encode` with that `--output-format` makes, byte for byte; counts are not copied.
+"""
+
+import dataclasses
+import functools
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import BinaryIO
+
+import google_crc32c
+import tomli_w
+
+from pipelines.artifacts.manifest import RunRecord, read_manifest, read_run
+from pipelines.artifacts.outputs import (
+    InputState,
+    StageKey,
+    StageOutput,
+    StageTask,
+    publish,
+    up_to_date,
+)
+from pipelines.engines.progress import advance, stage_running, track_work
+from pipelines.files import filesystem
+from pipelines.files.filesystem import StoredFile
+from pipelines.options.job import TFRECORD, OutputFormat
+from pipelines.transforms.convert_shards import (
+    Column,
+    Shard,
+    convert_shard,
+    converted_names,
+    converted_shards,
+)
+from tokcore.checked_json import WrongValue, checked
+from tokcore.encoding.vocabulary import SpecialIds
+from tokcore.errors import InputError
+from tokcore.reading.manifest import recorded_format, recorded_scheme
+from tokcore.reading.shards import stream_rows
+from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord
+from tokcore.records.root import ROOT_STAGES, with_root
+from tokcore.schemes import DEFAULT_SCHEME
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_STAGE, _CONVERTING = 'convert', 'converting'
+
+
+def convert_dataset(
+    source: str, output_format: OutputFormat, output: str, workers: int, overwrite: bool = False
+) -> Manifest | None:
+    """Converts a dataset of TFRecords; returns the new manifest, None if the result was there.
+
+    Args:
+        source: the folder, an absolute path.
+        output_format: one of `CONVERTED_FORMATS`.
+        output: another folder, an absolute path.
+        workers: shards that are converted at once.
+        overwrite: whether another result may be replaced.
+
+    Raises:
+        InputError: the folder is no dataset of TFRecords whose features are text, or a file of it is
+            damaged; or the output holds another result.
+    """
+    started = time.monotonic()
+    from_, to = StageOutput.of_dataset(source), StageOutput.of_dataset(output)
+    before = _convertible(source, from_)
+    run = read_run(from_.run_path) or RunRecord(())
+    columns = _columns(from_.manifest_path, before)
+    names = [column.name for column in columns]
+    files = [
+        name for file in before.files for name in converted_names(file.name, output_format, names)
+    ]
+    beside: list[OutputFile | VocabularyRecord] = [*before.vocabularies]
+    beside += [file for record in before.vocabularies for file in record.beside]
+    options = {**before.options, 'output_format': output_format}
+    key = StageKey(before.stage, options, _inputs(before, run), before.rules, before.unicode)
+    task = StageTask(key, to, [*(file.name for file in beside), *files])
+    read = [from_.manifest_path, from_.run_path]
+    read += [filesystem.join(source, *file.name.split('/')) for file in before.outputs]
+    with to.claim() as claim:
+        if up_to_date(task, claim, overwrite, read) is not None:
+            return None
+        with (
+            to.attempt(claim) as attempt,
+            stage_running(_STAGE),
+            track_work(_STAGE, _CONVERTING, sum(file.bytes for file in before.files)),
+        ):
+            for file in (*beside, *before.rejected):
+                _copy(source, file, attempt.path)
+            convert = functools.partial(_convert, source, attempt.path, output_format, columns)
+            with ThreadPoolExecutor(workers) as pool:
+                made = list(pool.map(convert, before.files, converted_shards(before.files)))
+            manifest = dataclasses.replace(
+                before, options=options, files=tuple(file for part in made for file in part)
+            )
+            manifest = with_root(manifest)
+            again = dataclasses.replace(
+                run,
+                seconds={_STAGE: round(time.monotonic() - started, 3)},
+                runner=(),
+                job=_job_of(run.job, output_format),
+                requests={},
+            )
+            publish(task, claim, attempt, manifest, again, before.rejected)
+    return manifest
+
+
+def _convertible(folder: str, output: StageOutput) -> Manifest:
+    """Returns the manifest of a folder.
+
+    Raises:
+        InputError: it cannot be converted.
+    """
+    manifest = read_manifest(output.manifest_path)
+    if manifest is None or manifest.stage not in ROOT_STAGES:
+        raise InputError(
+            f'{folder} is not a whole dataset; give a folder that `tokbeam build` or `tokbeam encode` '
+            'has finished'
+        )
+    output_format = manifest.options.get('output_format', TFRECORD)
+    if output_format != TFRECORD:
+        raise InputError(
+            f'{folder} holds its rows as {output_format:.60}, and TFRecords are converted; give the '
+            'folder of these'
+        )
+    return manifest
+
+
+def _columns(path: str, manifest: Manifest) -> list[Column]:
+    """Returns the features of the rows with what the manifest records of their vocabularies."""
+    records = manifest.vocabularies or manifest.vocabularies_used
+    try:
+        corpus_format = recorded_format(manifest.inputs, manifest.options)
+        scheme_name = checked(manifest.options.get('scheme', DEFAULT_SCHEME), str, 'scheme')
+        scheme = recorded_scheme(path, scheme_name, records)
+    except (ValueError, WrongValue) as error:
+        raise InputError(
+            f'{path} does not say what its rows are ({error!s:.200}); make the dataset again'
+        ) from error
+    if corpus_format.extra_fields:
+        names = ', '.join(field.name for field in corpus_format.extra_fields)
+        raise InputError(
+            f'{path} is of rows with {names} beside the text, which TFRecords alone hold; make the '
+            'dataset without --keep and --label to convert it'
+        )
+    by_side = {record.side: record for record in records}
+    columns = []
+    for feature in corpus_format.sides:
+        record = by_side.get(feature, by_side.get('both'))
+        if record is not None:
+            special = SpecialIds(
+                **{role: record.special_ids.get(role) for role in SpecialIds._fields}
+            )
+            columns.append(Column.of(feature, record.size, special))
+        elif scheme.fixed is not None:
+            columns.append(Column.of(feature, scheme.fixed.vocab_size, scheme.fixed.special_ids))
+        else:
+            raise InputError(f'{path} records no vocabulary of {feature}; make the dataset again')
+    return columns
+
+
+def _inputs(manifest: Manifest, run: RunRecord) -> tuple[InputState, ...]:
+    """Returns the inputs as the run that read them saw them: they need not be there any more."""
+    seen = run.inputs
+    if len(seen) != len(manifest.inputs):
+        seen = tuple((each.name, each.bytes, 0.0) for each in manifest.inputs)
+    return tuple(
+        InputState(
+            text.split,
+            text.role,
+            StoredFile(path, text.name, size, modified),
+            functools.partial(dataclasses.replace, text),
+        )
+        for text, (path, size, modified) in zip(manifest.inputs, seen, strict=True)
+    )
+
+
+def _copy(source: str, file: OutputFile | VocabularyRecord, folder: str) -> None:
+    path = filesystem.join(source, *file.name.split('/'))
+    data = filesystem.read_bytes(path)
+    crc32c = f'{google_crc32c.value(data):08x}'
+    if (len(data), crc32c) != (file.bytes, file.crc32c):
+        raise _not_as_stated(path, len(data), crc32c, file)
+    filesystem.write_bytes(filesystem.join(folder, *file.name.split('/')), data)
+
+
+def _convert(
+    source: str,
+    folder: str,
+    output_format: OutputFormat,
+    columns: Sequence[Column],
+    file: OutputFile,
+    shard: Shard,
+) -> list[OutputFile]:
+    path = filesystem.join(source, file.name)
+    with filesystem.open_binary(path) as stream:
+        counted = _CountedStream(stream)
+        parts = stream_rows(counted, [column.name for column in columns], path)
+        try:
+            written = list(convert_shard(parts, shard, folder, output_format, columns))
+        except (RuntimeError, ValueError) as error:
+            raise InputError(
+                f'{path} cannot be converted: {error}; `tokbeam verify {source}` names what is wrong'
+            ) from error
+    found = counted.bytes, f'{counted.crc32c:08x}'
+    if found != (file.bytes, file.crc32c):
+        raise _not_as_stated(path, *found, file)
+    for each in written:
+        if each.rows + len(each.dropped) != file.rows:
+            raise InputError(
+                f'{path} has {each.rows + len(each.dropped)} records, and the manifest states '
+                f'{file.rows}; make the dataset again'
+            )
+    return [OutputFile.of(each) for each in written]
+
+
+def _not_as_stated(
+    path: str, size: int, crc32c: str, file: OutputFile | VocabularyRecord
+) -> InputError:
+    return InputError(
+        f'{path} has {size} bytes with CRC-32C {crc32c}, and the manifest states {file.bytes} with '
+        f'{file.crc32c}; make the dataset again'
+    )
+
+
+class _CountedStream:
+    """A file whose bytes are counted and summed as they are read."""
+
+    def __init__(self, stream: BinaryIO):
+        self._stream = stream
+        self.bytes = self.crc32c = 0
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        self.bytes += len(data)
+        self.crc32c = google_crc32c.extend(self.crc32c, data)
+        advance(_CONVERTING, len(data))
+        return data
+
+
+def _job_of(job: str, output_format: OutputFormat) -> str:
+    """Returns the recorded job of a dataset with another format; '' if there is none."""
+    if not job:
+        return ''
+    tables = tomllib.loads(job)
+    tables.setdefault('output', {})['output_format'] = output_format
+    return tomli_w.dumps(tables)

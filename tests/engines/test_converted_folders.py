@@ -1,0 +1,321 @@
+"""`tokbeam convert`: the folder that a build in the other format makes, of finished shards alone."""
+
+import csv
+import gzip
+import json
+import os
+import shutil
+import struct
+
+import numpy as np
+import pytest
+from dataset_files import files_of, manifest_of, read_shards
+from jobs import refuse, run, succeed, write
+
+FIRST, SECOND = 'small-train-00000-of-00003', 'small-train-00001-of-00003'
+SIDES = ('inputs', 'targets')
+
+
+@pytest.fixture(scope='module')
+def corpus(small, tmp_path_factory):
+    """The small corpus with pairs of which a side has text, and no token in BERT's sense."""
+    source, target = small.source.read_bytes(), small.target.read_bytes()
+    folder = tmp_path_factory.mktemp('corpus')
+    silent = '\u200b\u200c\n'.encode() * 7
+    return (
+        write(folder / 'pairs.en', source + silent),
+        write(folder / 'pairs.zh', target + b'text\n' * 7),
+    )
+
+
+@pytest.fixture(scope='module')
+def building(corpus):
+    files = ['--source', corpus[0], '--target', corpus[1], '--name', 'small', '--shards', 3]
+    bert = ['--scheme', 'wordpiece', '--vocab-size', 700, '--min-count-range', '2:10000']
+    return ['build', *files, *bert, '--shared-vocab', '--dev-share', '9%']
+
+
+@pytest.fixture(scope='module')
+def built(building, tmp_path_factory):
+    folder = tmp_path_factory.mktemp('built') / 'tfrecord'
+    succeed(*building, '--output', folder)
+    return folder
+
+
+@pytest.fixture(scope='module')
+def converted(built, tmp_path_factory):
+    """By format what `convert` makes."""
+    above = tmp_path_factory.mktemp('converted')
+    for output_format in ('megatron', 'flat', 'parquet'):
+        succeed(
+            'convert',
+            built,
+            '--to',
+            output_format,
+            '--output',
+            above / output_format,
+            '--workers',
+            2,
+        )
+    return above
+
+
+def without_counts(folder):
+    """The files of a dataset, without what else a build leaves in its folder."""
+    return {name: data for name, data in files_of(folder).items() if not name.startswith('counts/')}
+
+
+def kept_rows(built, split):
+    """The examples of each shard that have text on both sides, with their numbers."""
+    return [
+        [
+            (number, row)
+            for number, row in enumerate(shard)
+            if all(any(id_ > 3 for id_ in row[side]) for side in SIDES)
+        ]
+        for shard in read_shards(built, split)
+    ]
+
+
+@pytest.mark.parametrize('output_format', ['megatron', 'flat', 'parquet'])
+def test_the_folder_is_the_one_that_a_build_makes(output_format, building, converted, tmp_path):
+    succeed(*building, '--output-format', output_format, '--output', tmp_path / 'out')
+    assert without_counts(tmp_path / 'out') == files_of(converted / output_format)
+
+
+@pytest.mark.parametrize(
+    'cut', [('--item-size', 64, '--workers', 2), ('--shuffle', 'engine', '--workers', 1)], ids=str
+)
+def test_bytes_do_not_depend_on_how_it_is_cut(cut, building, converted, tmp_path):
+    for output_format in ('megatron', 'flat'):
+        out = tmp_path / output_format
+        succeed(*building, '--output-format', output_format, *cut, '--output', out)
+        assert without_counts(out) == files_of(converted / output_format)
+
+
+def test_some_rows_are_empty_and_the_manifest_has_them(built, converted):
+    rows = {split: sum(map(len, read_shards(built, split))) for split in ('train', 'dev')}
+    kept = {split: sum(map(len, kept_rows(built, split))) for split in rows}
+    assert sum(rows.values()) - sum(kept.values()) == 7
+    for output_format in ('megatron', 'flat'):
+        manifest = manifest_of(converted / output_format)
+        for tally in manifest['lines']:
+            assert tally['examples'] == rows[tally['split']]
+        for file in manifest['files']:
+            split = 'train' if '-train-' in file['name'] else 'dev'
+            number = int(file['name'].partition(f'-{split}-')[2][:5])
+            shard = read_shards(built, split)[number]
+            there = [number for number, _ in kept_rows(built, split)[number]]
+            assert file['rows'] == len(there)
+            assert file.get('dropped', []) == sorted({*range(len(shard))} - {*there})
+            assert file['dtype'] == 'uint16'
+
+
+def test_megatron_has_the_rows_of_the_records(built, converted):
+    folder = converted / 'megatron'
+    for number, rows in enumerate(kept_rows(built, 'train')):
+        for side in SIDES:
+            prefix = folder / f'small-train-{number:05d}-of-00003_{side}_document'
+            ids = np.memmap(f'{prefix}.bin', '<u2', 'r')
+            index = prefix.with_suffix('.idx').read_bytes()
+            magic, version, code, count, documents = struct.unpack_from('<9sQBQQ', index)
+            assert (magic, version, code) == (b'MMIDIDX\0\0', 1, 8)
+            assert (count, documents) == (len(rows), len(rows) + 1)
+            lengths = np.frombuffer(index, '<i4', count, 34)
+            pointers = np.frombuffer(index, '<i8', count, 34 + 4 * count)
+            found = [
+                ids[pointer // 2 : pointer // 2 + length].tolist()
+                for pointer, length in zip(pointers.tolist(), lengths.tolist(), strict=True)
+            ]
+            assert found == [row[side] for _, row in rows]
+            assert len(index) == 34 + 12 * count + 8 * documents
+            assert np.frombuffer(index, '<i8', documents, 34 + 12 * count).tolist() == [
+                *range(documents)
+            ]
+
+
+def test_flat_has_the_rows_of_the_records_and_where_they_come_from(built, converted):
+    before = 0
+    for number, rows in enumerate(kept_rows(built, 'train')):
+        shard = f'small-train-{number:05d}-of-00003'
+        for side in SIDES:
+            ids = np.memmap(converted / 'flat' / f'{shard}.{side}.npy', '<u2', 'r')
+            assert ids.tolist() == [id_ for _, row in rows for id_ in row[side]]
+            path = converted / 'flat' / f'{shard}.{side}.csv.gz'
+            end = 0
+            with gzip.open(path, 'rt', newline='') as file:
+                for line, (record, row) in zip(csv.reader(file), rows, strict=True):
+                    start, end = end, end + len(row[side])
+                    assert line == [
+                        str(start), str(end), str(before + record), shard, str(record)
+                    ]  # fmt: skip
+        before += len(read_shards(built)[number])
+
+
+@pytest.fixture
+def printed(capsys):
+    """Runs a command; returns its status and the JSON of its lines."""
+
+    def run_printed(*arguments):
+        capsys.readouterr()
+        ended = run(*arguments, '--json', '--quiet')
+        assert ended.status in (0, 3), ended.said
+        return ended.status, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return run_printed
+
+
+@pytest.mark.parametrize('output_format', ['megatron', 'flat'])
+def test_a_converted_folder_is_verified_made_again_and_traced(
+    output_format, built, converted, printed
+):
+    folder = converted / output_format
+    assert printed('verify', folder)[1][0]['findings'] == []
+    status, [report] = printed('verify', folder, '--rerun', 'all')
+    assert (status, report['findings']) == (0, [])
+    assert report['rerun']['rows'] == report['rerun']['of'] > 200
+    [empty] = {
+        number
+        for file in manifest_of(folder)['files'][:1]
+        for number in file.get('dropped', [0])[:1]
+    }
+    for record in (empty, empty + 1):
+        asked = ('--shard', 0, '--record', record)
+        assert printed('where', folder, *asked) == printed('where', built, *asked)
+
+
+def test_the_same_again_is_done_and_another_is_refused(built, converted, tmp_path):
+    folder = tmp_path / 'out'
+    shutil.copytree(converted / 'flat', folder)
+    converting = ['convert', built, '--output', folder]
+    before = files_of(folder)
+    assert 'already done' in succeed(*converting, '--to', 'flat')
+    assert files_of(folder) == before
+    said = refuse(*converting, '--to', 'megatron')
+    assert 'another --output-format: flat there, megatron now' in said
+    succeed(*converting, '--to', 'megatron', '--overwrite')
+    assert files_of(folder) == files_of(converted / 'megatron')
+
+
+def test_what_convert_refuses(built, converted, tmp_path):
+    out = ['--to', 'flat', '--output', tmp_path / 'out']
+    assert 'is not a whole dataset' in refuse('convert', tmp_path, *out)
+    assert 'holds its rows as flat' in refuse('convert', converted / 'flat', *out)
+    assert 'is read by this run' in refuse(
+        'convert', built, '--to', 'flat', '--output', built, '--overwrite'
+    )
+    text = write(
+        tmp_path / 'a.jsonl', b'{"text": "one", "score": 1}\n{"text": "two", "score": 2}\n'
+    )
+    succeed(
+        *('build', '--jsonl', text, '--fields', 'text', '--keep', 'score:int', '--scheme', 'byte'),
+        *('--name', 'd', '--shards', 1, '--output', tmp_path / 'kept'),
+    )
+    assert 'rows with score beside the text' in refuse('convert', tmp_path / 'kept', *out)
+    assert not (tmp_path / 'out').exists()
+
+
+@pytest.mark.parametrize('damage', ['flip', 'cut', 'missing', 'exchanged'])
+def test_a_damaged_shard_is_named_and_nothing_is_made(damage, built, tmp_path):
+    folder = tmp_path / 'damaged'
+    shutil.copytree(built, folder)
+    path = folder / FIRST
+    data = bytearray(path.read_bytes())
+    if damage == 'flip':
+        data[20] ^= 1
+        path.write_bytes(data)
+    elif damage == 'cut':
+        os.truncate(path, len(data) - 3)
+    elif damage == 'missing':
+        path.unlink()
+    else:
+        path.write_bytes((folder / SECOND).read_bytes())
+    said = refuse('convert', folder, '--to', 'megatron', '--output', tmp_path / 'out')
+    assert str(path) in said
+    assert not (tmp_path / 'out').exists()
+
+
+@pytest.fixture
+def copied(converted, tmp_path):
+    def copy(output_format):
+        return shutil.copytree(converted / output_format, tmp_path / output_format)
+
+    return copy
+
+
+def problems(printed, folder, name):
+    status, [report] = printed('verify', folder)
+    assert status == 3
+    return ' '.join(each['problem'] for each in report['findings'] if each['file'] == name)
+
+
+ENDINGS = {'megatron': ('_inputs_document.bin', '_inputs_document.idx'), 'flat': ('.inputs.npy', '.inputs.csv.gz')}  # fmt: skip
+
+
+@pytest.mark.parametrize('output_format', ENDINGS)
+def test_verify_names_a_file_of_ids_that_was_cut(output_format, copied, printed):
+    folder, (ids, _) = copied(output_format), ENDINGS[output_format]
+    path = folder / f'{FIRST}{ids}'
+    os.truncate(path, path.stat().st_size - 3)
+    problem = problems(printed, folder, path.name)
+    assert 'the file ends within an id of 2 bytes' in problem
+    assert 'one of the two was cut off, or is of another shard' in problem
+
+
+@pytest.mark.parametrize('output_format', ENDINGS)
+def test_verify_names_an_index_of_another_shard(output_format, copied, printed):
+    folder, (ids, beside) = copied(output_format), ENDINGS[output_format]
+    shutil.copyfile(folder / f'{SECOND}{beside}', folder / f'{FIRST}{beside}')
+    assert 'is of another shard' in problems(printed, folder, f'{FIRST}{ids}')
+    assert f'states of {SECOND}{beside}' in problems(printed, folder, f'{FIRST}{beside}')
+
+
+def test_verify_names_an_index_of_another_dtype(copied, printed):
+    folder = copied('megatron')
+    path = folder / f'{FIRST}_inputs_document.idx'
+    data = bytearray(path.read_bytes())
+    data[17] = 4
+    path.write_bytes(data)
+    problem = problems(printed, folder, path.name)
+    assert 'it says that ids are int32, and the manifest states uint16' in problem
+
+
+@pytest.mark.parametrize('output_format', ENDINGS)
+def test_verify_names_a_dtype_of_the_manifest_that_is_not_the_vocabulary_s(
+    output_format, copied, printed
+):
+    folder, (ids, _) = copied(output_format), ENDINGS[output_format]
+    path = folder / 'tokbeam.json'
+    wide = {'megatron': 'int32', 'flat': 'uint32'}[output_format]
+    path.write_text(path.read_text().replace('uint16', wide))
+    problem = problems(printed, folder, f'{FIRST}{ids}')
+    assert f'the manifest states {wide}, and ids of a vocabulary of' in problem
+    path.write_text(path.read_text().replace(wide, 'complex'))
+    assert 'does not state the dtype' in problems(printed, folder, f'{FIRST}{ids}')
+
+
+@pytest.mark.parametrize('output_format', ENDINGS)
+def test_verify_names_an_id_that_is_not_of_the_vocabulary(output_format, copied, printed):
+    folder, (ids, _) = copied(output_format), ENDINGS[output_format]
+    path = folder / f'{FIRST}{ids}'
+    data = np.fromfile(path, '<u2')
+    data[3] = 60_000
+    data.tofile(path)
+    status, [report] = printed('verify', folder)
+    first = next(each for each in report['findings'] if each['file'] == path.name)
+    assert status == 3 and (first['record'], first['byte']) == (0, 6)
+    assert '60000 is not an id of the' in first['problem']
+
+
+def test_a_text_of_one_side_is_converted_with_a_vocabulary_from_elsewhere(small, built, tmp_path):
+    [vocabulary] = built.glob('vocab.*')
+    text = ['--text', small.source, '--vocab', vocabulary, '--name', 'one', '--shards', 1]
+    succeed('encode', *text, '--output', tmp_path / 'one')
+    for output_format in ('megatron', 'flat'):
+        made, direct = tmp_path / output_format, tmp_path / f'direct-{output_format}'
+        succeed('convert', tmp_path / 'one', '--to', output_format, '--output', made)
+        succeed('encode', *text, '--output-format', output_format, '--output', direct)
+        assert files_of(made) == files_of(direct)
+        assert run('verify', made, '--rerun', 'all').status == 0
+    assert (tmp_path / 'megatron' / 'one-train-00000-of-00001_text_document.bin').exists()
+    assert (tmp_path / 'flat' / 'one-train-00000-of-00001.npy').exists()

@@ -1,0 +1,38 @@
+"""datatrove 0.10.1 writes the same `.bin` and `.idx` of our rows."""
+
+import json
+
+import pytest
+from dataset_files import read_shards
+from environments import run_script
+from jobs import succeed
+from sample_lines import SAMPLE
+
+
+@pytest.fixture(scope='module')
+def wide(tmp_path_factory):
+    """A dataset whose vocabulary has too many ids for two bytes."""
+    folder = tmp_path_factory.mktemp('wide')
+    words = ['<pad>', '</s>', '<unk>', *(f'w{number}' for number in range(70_000))]
+    (folder / 'words.txt').write_text('\n'.join(words) + '\n')
+    text = ['--source', SAMPLE / 'train.en', '--target', SAMPLE / 'train.zh', '--shards', 2]
+    given = ['--scheme', 'word', '--vocab', folder / 'words.txt', '--name', 'enzh']
+    succeed('encode', *text, *given, '--output', folder / 'out')
+    return folder / 'out'
+
+
+@pytest.mark.parametrize(('kind', 'token_size'), [('dataset_folder', 2), ('wide', 4)])
+def test_the_files_are_the_same(kind, token_size, environment, request, tmp_path):
+    python, folder = environment('datatrove'), request.getfixturevalue(kind)
+    ours, theirs = tmp_path / 'ours', tmp_path / 'theirs'
+    succeed('convert', folder, '--to', 'megatron', '--output', ours)
+    for number, shard in enumerate(read_shards(folder)):
+        for side in ('inputs', 'targets'):
+            [path] = ours.glob(f'enzh-train-{number:05d}-of-*_{side}_document.bin')
+            rows = tmp_path / 'rows.json'
+            rows.write_text(json.dumps([row[side] for row in shard]))
+            told = run_script(python, 'write_megatron.py', rows, theirs, path.stem, token_size)
+            assert told['ids'] == sum(len(row[side]) for row in shard)
+            for ending in ('.bin', '.idx'):
+                name = path.with_suffix(ending).name
+                assert (theirs / name).read_bytes() == (ours / name).read_bytes()
