@@ -304,7 +304,7 @@ def test_a_signal_cancels_the_job_and_sees_it_end(cluster, corpus, tmp_path, num
 def test_a_deadline_cancels_the_job(cluster, corpus, tmp_path):
     log = tmp_path / 'log'
     arguments = [*build_arguments(corpus, 'subword'), '--output', tmp_path / 'out', *cluster.flags]
-    assert run([*arguments, '--deadline', '0.2s'], log) == 1, log.read_text()
+    assert run([*arguments, '--deadline', '1s'], log) == 1, log.read_text()
     assert '(--deadline) and was cancelled' in log.read_text()
     assert cluster.running() == []
 
