@@ -31,6 +31,7 @@ PAGES = ['README.md', *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob(
 _FENCE = re.compile(r'(?:^<!-- (needs .*?) -->\n)?^```(\w+)\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 _RUN = ('bash', 'python', 'toml')
 _SHOWN = ('text',)
+_OPERATORS = {*'|&;<>()$*?~`'}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,7 +114,22 @@ def test_every_block_of_a_page_runs(page, folder, tensorflow):
 
 
 def run_shell(code):
-    """Runs a block as a shell does, up to the first command that fails."""
+    """Runs a block line by line, up to the first command that fails.
+
+    `tokbeam` by itself runs in this process, which has imported Beam; lines with pipes and the like
+    are run by a shell.
+    """
+    for line in code.replace('\\\n', ' ').splitlines():
+        unquoted = ' '.join(
+            word for word in shlex.shlex(line, punctuation_chars=True) if word[0] not in '\'"'
+        )
+        if unquoted.startswith('tokbeam ') and _OPERATORS.isdisjoint(unquoted):
+            succeed(*shlex.split(line, comments=True)[1:])
+        else:
+            run_in_shell(line)
+
+
+def run_in_shell(code):
     tokbeam = f'tokbeam() {{ {shlex.quote(sys.executable)} -m pipelines "$@"; }}\n'
     process = subprocess.run(
         ['bash', '-e', '-o', 'pipefail', '-c', tokbeam + code],
