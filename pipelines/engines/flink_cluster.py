@@ -233,7 +233,9 @@ class ClusterRunner(PortableRunner):
             json_format.MessageToJson(JobServiceHandle.encode_pipeline_options(everything)),
             self._runner_jar,
         )
-        return ClusterJob(rest, rest.submit(archive, settings), name)
+        # It may run before its id is known here, so until then it is known by its name.
+        with cancelled_at_the_end(functools.partial(self._cancel_left, rest)):
+            return ClusterJob(rest, rest.submit(archive, settings), name)
 
     def _cancel_left(self, rest: FlinkRest) -> None:
         """Cancels the jobs of an earlier driver; the output is claimed, so there is no other one."""
