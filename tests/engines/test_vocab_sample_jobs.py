@@ -161,13 +161,12 @@ def test_text_in_an_archive_is_sampled_as_the_file_in_it(small, sample, tmp_path
     assert all(each == counts[0] for each in counts)
 
 
-def test_worker_processes_take_the_same_sample(small, sampled, sample, tmp_path):
-    succeed_elsewhere(
-        'build', *pairs_of(small), *DATASET, '--vocab-sample', sample, '--item-size', '1KiB',
-        '--direct_running_mode=multi_processing', '--direct_num_workers=2',
-        '--output', tmp_path / 'out',
-    )  # fmt: skip
-    assert files_of(tmp_path / 'out') == files_of(sampled)
+def test_worker_processes_take_the_same_sample(small, sample, tmp_path):
+    counting = ['count', *pairs_of(small), '--vocab-sample', sample, '--item-size', '1KiB']
+    succeed(*counting, '--output', tmp_path / 'here')
+    processes = ['--direct_running_mode=multi_processing', '--direct_num_workers=2']
+    succeed_elsewhere(*counting, *processes, '--output', tmp_path / 'there')
+    assert files_of(tmp_path / 'there') == files_of(tmp_path / 'here')
 
 
 def test_a_job_file_asks_for_it(small, sampled, sample, tmp_path, capsys):
