@@ -1,6 +1,7 @@
 """The commands of what is there, without a pipeline.
 
-`verify`, `where`, `inspect`, `report`, `compare` and `card` look at it and write nothing; `convert` writes.
+`verify`, `where`, `inspect`, `report`, `compare` and `card` look at it and write nothing; `convert` and
+`export` write.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from fractions import Fraction
 from pipelines.artifacts.manifest import RUN_NAME, read_manifest, read_run
 from pipelines.cli.commands import make_job
 from pipelines.cli.entry_lines import entry_lines
+from pipelines.cli.export_command import export
 from pipelines.cli.parser import with_job_file
 from pipelines.cli.terminal import StandardOutput, format_amount, format_time, print_lines
 from pipelines.engines.machine import usable_cores
@@ -57,6 +59,7 @@ def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
         'compare': _compare,
         'card': _card,
         'convert': _convert,
+        'export': export,
     }
     return commands[options.command](options)
 

@@ -78,8 +78,13 @@ The rows are those of the TFRecords, in their order. megatron: NAME-SPLIT-…_te
 each shard, of pairs …_inputs_document and …_targets_document. flat: ….npy, ids one after another without a
 head, and ….csv.gz with start,end,row,shard,record of each row. Both leave out rows without text."""
 
+_EXPORT = """\
+The folder opens with the tool as it stands. Where the tool is installed, it encodes a sample of text, and
+a difference is an error; where it is not, the folder is told to be UNPROVED."""
+
 _NOTES = {
     'convert': _CONVERT,
+    'export': _EXPORT,
     'build': f'{_INPUTS}\n\n{_JOB_FILE}\n\n{_BEAM}',
     'tokenize': '',
     'detokenize': _DETOKENIZE,

@@ -32,7 +32,7 @@ from pipelines.options.beam import text_without_secrets, without_secrets
 from tokcore.errors import InputError
 
 _FILTERS = ('tokenize', 'detokenize')
-_OF_FOLDERS = ('verify', 'where', 'inspect', 'report', 'compare', 'card', 'convert')
+_OF_FOLDERS = ('verify', 'where', 'inspect', 'report', 'compare', 'card', 'convert', 'export')
 """The commands of what is there, which run no pipeline."""
 
 # Warnings that Beam logs whenever it starts and ends a job server of its own.

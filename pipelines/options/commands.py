@@ -36,6 +36,7 @@ from pipelines.options.job import (
 from pipelines.options.reading import refuse_misplaced, settle_choice
 from pipelines.options.vocabulary import (
     DetokenizeOptions,
+    ExportOptions,
     SampleOptions,
     TokenizeOptions,
     VocabularyFiles,
@@ -280,6 +281,16 @@ def _commands_of(
             ),
             ('to', 'output', 'overwrite'),
             'DIR',
+        ),
+        'export': Command(
+            "write a vocabulary as another tool's files, proved by that tool",
+            (Group((ExportOptions, recorded_scheme, tokens)),),
+            (
+                'tokbeam export tokenizer.json --to tiktoken --output encoding',
+                'tokbeam export vocab.txt --to huggingface --output bert',
+            ),
+            ('to', 'output', 'scheme'),
+            'VOCAB',
         ),
         'card': Command(
             'print the card of a dataset, for a README.md beside its shards',

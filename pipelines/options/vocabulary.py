@@ -11,8 +11,9 @@ from pipelines.options.job import NameStyle, PairSide
 from pipelines.options.reading import options_from, settle_choice
 from tokcore.corpus.vocab_sample import vocab_sample
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, NothingToLearn, Scheme
+from tokcore.encoding.tokenizer_folder import EXPORT_TARGETS
 from tokcore.errors import InputError
-from tokcore.options import LANGUAGE, Choice, declared, option, path, shown
+from tokcore.options import LANGUAGE, Choice, declared, option, output_path, path, shown
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
 
 PAIR: tuple[PairSide, PairSide] = ('inputs', 'targets')
@@ -236,6 +237,18 @@ class TokenizeOptions:
         None,
         default=False,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions:
+    """What `export` makes of a vocabulary."""
+
+    to: str = option(
+        'whose files: of Hugging Face (tokenizer.json), tiktoken, SentencePiece, BERT (vocab.txt) or '
+        'subword-nmt',
+        EXPORT_TARGETS,
+    )
+    output: str = option('folder to make; it must not be there', output_path, 'DIR')
 
 
 @dataclass(frozen=True, kw_only=True)

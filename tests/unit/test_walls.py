@@ -42,6 +42,7 @@ FLOORS = [
     'tokcore/schemes.py',
     'tokcore/learn.py',
     'tokcore/tokenizers.py',
+    'tokcore/exporting.py',
     'tokcore/reading/',
     'tokcore/warm_up.py',
     'pipelines/files/system_errors.py',
@@ -177,6 +178,7 @@ COMMANDS = [
     'compare',
     'card',
     'convert',
+    'export',
 ]
 
 RUN_COMMAND = """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 from tokcore.encoding.vocabulary import Template
 
@@ -25,6 +25,10 @@ ROLE_TOKENS = {
     'mask_token': ('[MASK]', '<mask>'),
 }
 """Transformers' roles, and the usual names of the tokens that have them, the first ones first."""
+
+ExportTarget = Literal['huggingface', 'tiktoken', 'sentencepiece', 'vocab.txt', 'subword-nmt']
+EXPORT_TARGETS: tuple[ExportTarget, ...] = get_args(ExportTarget)
+"""The tools whose files `exporting` makes."""
 
 _CLASS = 'PreTrainedTokenizerFast'
 """Of transformers 4, and an alias in 5: it takes tokenizer.json as it is. Classes of models make some

@@ -1,0 +1,150 @@
+"""Vocabularies as other tools' files: opened and proved by the tools, or refused by a sentence."""
+
+import base64
+import io
+import json
+
+import pytest
+
+from pipelines.cli.main import main
+from tokcore import exporting
+from tokcore.bpe.codes import NmtVocabulary
+from tokcore.bpe.options import BpeRules
+from tokcore.bpe.scheme import BpeScheme
+from tokcore.bpe.trainer import learn_merges
+from tokcore.bpe.vocabulary import BpeVocabulary
+from tokcore.counts.token_table import TokenTable
+from tokcore.errors import InputError
+from tokcore.exporting import exported_files
+from tokcore.schemes import find_scheme
+
+WORDS = {'the': 9, ' the': 12, ' other': 5, ' then': 4, ' café': 3, '字': 2, ' low': 5, ' lower': 4}
+PIECES = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'the', 'fox', '##es', 't', '##h', '##e', '.', '字']  # fmt: skip
+
+
+def learned(rules, words=WORDS):
+    return learn_merges(TokenTable.from_items(words.items()), rules)
+
+
+@pytest.fixture
+def vocabularies(tmp_path):
+    """The paths of small vocabularies."""
+    found = learned(BpeRules(vocab_size=270, special_tokens=('<|end|>',)))
+    files = {
+        'tokenizer.json': BpeVocabulary.learned(
+            found.entries, found.merges, found.special_tokens, 'llama3'
+        ).dump(),
+        'vocab.txt': ''.join(f'{piece}\n' for piece in PIECES).encode(),
+        'bpe.codes': NmtVocabulary(
+            learned(
+                BpeRules(
+                    'largest-pair', byte_level=False, end_of_word='</w>', min_count=2, merges=9
+                ),
+                {word: count for word, count in WORDS.items() if ' ' not in word},
+            ).merges
+        ).dump(),
+        'ranks.tiktoken': b''.join(
+            base64.b64encode(token) + b' %d\n' % rank
+            for rank, token in enumerate([*(bytes([byte]) for byte in range(256)), b'th', b'the'])
+        ),
+    }
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    return tmp_path
+
+
+def export(capsys, folder, name, target, *more):
+    status = main(['export', str(folder / name), '--to', target, '--output', str(folder / 'out'), *more])  # fmt: skip
+    printed = capsys.readouterr()
+    return status, printed.out + printed.err
+
+
+def test_hugging_face(capsys, vocabularies, transformers):
+    status, said = export(capsys, vocabularies, 'tokenizer.json', 'huggingface')
+    assert status == 0 and 'proved: tokenizers encodes' in said
+    opened = transformers.AutoTokenizer.from_pretrained(vocabularies / 'out')
+    assert opened.decode(opened.encode(' the lower café')) == ' the lower café'
+    assert 'is there already' in export(capsys, vocabularies, 'tokenizer.json', 'huggingface')[1]
+
+
+@pytest.mark.parametrize(
+    ('name', 'more'),
+    [
+        ('tokenizer.json', ()),
+        ('ranks.tiktoken', ('--scheme', 'pretrained', '--pattern', 'o200k')),
+    ],
+)
+def test_tiktoken(capsys, monkeypatch, vocabularies, tiktoken, name, more):
+    status, said = export(capsys, vocabularies, name, 'tiktoken', *more)
+    assert status == 0 and 'proved: tiktoken encodes' in said
+    monkeypatch.syspath_prepend(vocabularies / 'out')
+    monkeypatch.setattr(tiktoken.registry, 'ENCODING_CONSTRUCTORS', None)
+    monkeypatch.setattr(tiktoken.registry, 'ENCODINGS', {})
+    encoding = tiktoken.get_encoding('out')
+    assert encoding.decode(encoding.encode(' the lower')) == ' the lower'
+
+
+def test_bert(capsys, vocabularies, transformers):
+    status, said = export(capsys, vocabularies, 'vocab.txt', 'vocab.txt', '--scheme', 'wordpiece')
+    assert status == 0 and 'proved: transformers encodes' in said
+    opened = transformers.BertTokenizer.from_pretrained(vocabularies / 'out')
+    assert opened.encode('The foxes.') == [2, 5, 6, 7, 11, 3]
+
+
+def test_subword_nmt(capsys, vocabularies, subword_nmt):
+    status, said = export(capsys, vocabularies, 'bpe.codes', 'subword-nmt')
+    assert status == 0 and 'proved: subword-nmt encodes' in said, said
+    assert (vocabularies / 'out' / 'bpe.codes').read_bytes() == (
+        vocabularies / 'bpe.codes'
+    ).read_bytes()
+
+
+def test_a_model_of_sentencepiece(capsys, vocabularies, sentencepiece):
+    written = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(['the lower the fox'] * 9), model_writer=written, vocab_size=22,
+        model_type='bpe', hard_vocab_limit=False, minloglevel=2,
+    )  # fmt: skip
+    (vocabularies / 'x.model').write_bytes(written.getvalue())
+    status, said = export(capsys, vocabularies, 'x.model', 'sentencepiece')
+    assert status == 0 and 'proved: sentencepiece encodes' in said
+    assert '--to huggingface cannot hold' in export(capsys, vocabularies, 'x.model', 'huggingface', '--output', str(vocabularies / 'o'))[1]  # fmt: skip
+
+
+def test_without_the_library_it_is_not_proved(capsys, monkeypatch, vocabularies):
+    monkeypatch.setitem(__import__('sys').modules, 'tiktoken', None)
+    status, said = export(capsys, vocabularies, 'tokenizer.json', 'tiktoken')
+    assert status == 0 and "UNPROVED: install 'tiktoken'" in said
+
+
+def test_a_difference_leaves_no_folder(capsys, monkeypatch, vocabularies, tokenizers):
+    monkeypatch.setattr(exporting, '_open_huggingface', lambda folder, name: lambda line: [0])
+    status, said = export(capsys, vocabularies, 'tokenizer.json', 'huggingface')
+    assert status == 2 and 'would encode' in said and 'otherwise' in said
+    assert not [path for path in vocabularies.iterdir() if path.is_dir()]
+
+
+@pytest.mark.parametrize(
+    ('name', 'scheme', 'target', 'said'),
+    [
+        ('bpe.codes', 'bpe', 'huggingface', 'no tokenizer.json'),
+        ('bpe.codes', 'bpe', 'tiktoken', 'not byte-level BPE'),
+        ('vocab.txt', 'wordpiece', 'sentencepiece', 'no scores'),
+        ('tokenizer.json', 'bpe', 'vocab.txt', 'not of WordPiece'),
+        ('tokenizer.json', 'bpe', 'subword-nmt', 'end with </w>'),
+    ],
+)
+def test_what_a_tool_cannot_hold(vocabularies, name, scheme, target, said):
+    found = find_scheme(scheme)
+    vocabulary = found.parse((vocabularies / name).read_bytes(), str(vocabularies / name))
+    with pytest.raises(InputError, match=f'--to {target} cannot hold this vocabulary: .*{said}'):
+        exported_files(found, vocabulary, target, 'x')
+
+
+def test_merges_out_of_order_are_not_for_tiktoken(vocabularies):
+    file = json.loads((vocabularies / 'tokenizer.json').read_bytes())
+    merges = file['model']['merges']
+    merges[0], merges[1] = merges[1], merges[0]
+    vocabulary = BpeScheme().parse(json.dumps(file).encode(), 'x')
+    with pytest.raises(InputError, match='order of ids'):
+        exported_files(BpeScheme(), vocabulary, 'tiktoken', 'x')

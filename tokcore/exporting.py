@@ -1,0 +1,282 @@
+"""A vocabulary written as another tool's files, and proved by that tool on a sample of text.
+
+A folder opens as it stands. What a tool's files cannot hold is refused by a sentence.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+import re
+import typing
+from collections.abc import Callable, Mapping
+
+from tokcore.bpe.codes import NmtVocabulary
+from tokcore.bpe.vocabulary import BpeVocabulary
+from tokcore.encoding.scheme import Scheme
+from tokcore.encoding.tokenizer_folder import (
+    CONFIG_NAME,
+    TOKENIZER_NAME,
+    ExportTarget,
+    tokenizer_config,
+)
+from tokcore.encoding.vocabulary import Vocabulary
+from tokcore.errors import InputError
+from tokcore.pretrained.ranks import is_tiktoken_file
+from tokcore.pretrained.sentencepiece import is_sentencepiece_file
+from tokcore.pretrained.vocabulary import PretrainedVocabulary
+from tokcore.text.byte_level import ALPHABET, token_bytes
+from tokcore.text.patterns import DEFINITIONS, PATTERNS, TIKTOKEN_SPELLINGS
+from tokcore.tokenizers import BpeTokenizer, tokenizer_of
+from tokcore.wordpiece.scheme import WordPieceScheme
+from tokcore.wordpiece.vocabulary import WordPieceVocabulary
+
+_PIECES_OF_SAMPLE = 4_000
+_PIECES_OF_LINE = 8
+_LINES = (
+    'The quick brown fox jumps over the lazy dog; it\'s 12,345.67 dollars (or "so").',
+    'Größe, élan, naïve und cafe\u0301: ÀÇ ΟΔΟΣ, Привет мир! שלום العالم',
+    '漢字とかな、中文没有空格。한국어 텍스트 नमस्ते ไทย',
+    'def f(x):\treturn x[1]  # HelloWorld  snake_case ▁ @@ </w> ##s',
+    '🙂👍🏽 \u200d \u00a0 ½ ﬁ ǅ',
+    '   leading, trailing   ',
+)
+
+
+def exported_files(
+    scheme: Scheme, vocabulary: Vocabulary, target: ExportTarget, name: str
+) -> Mapping[str, bytes]:
+    """Returns the files of a vocabulary for a tool, by their paths in a folder.
+
+    Args:
+        scheme: of the vocabulary, with its options.
+        vocabulary: the entries.
+        target: the tool.
+        name: of the folder; tiktoken calls the encoding so.
+
+    Raises:
+        InputError: the tool's files cannot hold the vocabulary; the sentence says why.
+    """
+    makers: dict[ExportTarget, Callable[[], Mapping[str, bytes]]] = {
+        'huggingface': lambda: _huggingface(scheme, vocabulary),
+        'tiktoken': lambda: _tiktoken(vocabulary, name),
+        'sentencepiece': lambda: _sentencepiece(vocabulary),
+        'vocab.txt': lambda: _vocab_txt(scheme, vocabulary),
+        'subword-nmt': lambda: _subword_nmt(vocabulary),
+    }
+    return makers[target]()
+
+
+def prove(
+    folder: str, scheme: Scheme, vocabulary: Vocabulary, target: ExportTarget, name: str
+) -> int:
+    """Encodes a sample with a tool from its folder and compares it with what is encoded here.
+
+    Returns the number of lines that were compared.
+
+    Raises:
+        ImportError: the tool is not installed.
+        InputError: a line is encoded otherwise.
+    """
+    openers: dict[ExportTarget, Callable[[str, str], Callable[[str], object]]] = {
+        'huggingface': _open_huggingface,
+        'tiktoken': _open_tiktoken,
+        'sentencepiece': _open_sentencepiece,
+        'vocab.txt': _open_vocab_txt,
+        'subword-nmt': _open_subword_nmt,
+    }
+    theirs = openers[target](folder, name)
+    # BertTokenizer finds special tokens in text, whatever it is told.
+    allowed = {'allow_special_tokens': True} if target == 'vocab.txt' else {}
+    # What is a BpeTokenizer's alone is asked of one below: these tools hold nothing else.
+    tokenizer = typing.cast(BpeTokenizer, tokenizer_of(vocabulary, scheme, **allowed))
+    ours: Callable[[str], object] = tokenizer.encode
+    if target == 'subword-nmt':
+        ours = tokenizer.tokenize
+    elif target == 'tiktoken':
+        ours = functools.partial(tokenizer.encode, add_special_tokens=False)
+    lines = sample_lines(vocabulary)
+    for line in lines:
+        expected, found = theirs(line), ours(line)
+        if expected != found:
+            raise InputError(
+                f'{target} would encode {line!r:.200} otherwise: as {expected!r:.200}, and here it is '
+                f'{found!r:.200}; its files cannot hold this vocabulary'
+            )
+    return len(lines)
+
+
+def sample_lines(vocabulary: Vocabulary) -> list[str]:
+    """Returns lines in several scripts, and lines of the texts of up to 4,000 entries."""
+    size = vocabulary.vocab_size
+    ids = range(0, size, -(-size // _PIECES_OF_SAMPLE) or 1)
+    texts = [vocabulary.decode([id_]).replace('\n', ' ').replace('\r', ' ') for id_ in ids]
+    of_pieces = [
+        separator.join(texts[first : first + _PIECES_OF_LINE])
+        for first in range(0, len(texts), _PIECES_OF_LINE)
+        for separator in ('', ' ')
+    ]
+    return [*_LINES, *of_pieces]
+
+
+def _refuse(target: ExportTarget, why: str) -> typing.NoReturn:
+    raise InputError(f'--to {target} cannot hold this vocabulary: {why}; give another target')
+
+
+def _huggingface(scheme: Scheme, vocabulary: Vocabulary) -> Mapping[str, bytes]:
+    if isinstance(vocabulary, PretrainedVocabulary):
+        data = vocabulary.dump()
+        if data.lstrip()[:1] != b'{' or 'model' not in json.loads(data):
+            _refuse(
+                'huggingface',
+                'it merges by ranks or scores of results, some of which are equal, and a '
+                'tokenizer.json has an order of merges',
+            )
+        special = [token.content for token in vocabulary.added if token.special]
+        return {TOKENIZER_NAME: data, CONFIG_NAME: tokenizer_config(special)}
+    files = scheme.tokenizer_files(vocabulary)
+    if not files:
+        _refuse('huggingface', f'the scheme {scheme.name} has no tokenizer.json for it')
+    return files
+
+
+def _open_huggingface(folder: str, name: str) -> Callable[[str], object]:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(f'{folder}/{TOKENIZER_NAME}')
+    tokenizer.encode_special_tokens = True
+    return lambda line: tokenizer.encode(line).ids
+
+
+def _tiktoken(vocabulary: Vocabulary, name: str) -> Mapping[str, bytes]:
+    special: dict[str, int] = {}
+    if isinstance(vocabulary, PretrainedVocabulary) and is_tiktoken_file(vocabulary.data):
+        ranks, pattern = vocabulary.data, str(vocabulary.pattern)
+    elif isinstance(vocabulary, BpeVocabulary) and vocabulary.parts.byte_level:
+        ranks, pattern = _ranks(vocabulary), vocabulary.parts.pattern
+        special = {token.content: token.id for token in vocabulary.added}
+    else:
+        _refuse('tiktoken', 'it is not byte-level BPE of the scheme bpe, nor a file of ranks')
+    spellings = {pattern: expression for expression, pattern in TIKTOKEN_SPELLINGS.items()}
+    expressions: tuple[str, ...] = (pattern,)
+    if pattern in spellings:
+        expressions = (spellings[pattern],)
+    elif pattern in PATTERNS:
+        expressions = DEFINITIONS[pattern].expressions
+    if len(expressions) > 1:
+        _refuse('tiktoken', f'the pattern {pattern} is several expressions, and tiktoken has one')
+    module = _EXTENSION.format(
+        name=name, file=f'{name}.tiktoken', pattern=expressions[0], special=special
+    )
+    return {
+        f'{name}.tiktoken': ranks,
+        f'tiktoken_ext/{_module_name(name)}.py': module.encode(),
+    }
+
+
+_EXTENSION = '''"""Lets `tiktoken.get_encoding({name!r})` work where the folder above is on Python's path."""
+
+import base64
+import pathlib
+
+
+def _encoding():
+    lines = (pathlib.Path(__file__).parents[1] / {file!r}).read_bytes().splitlines()
+    return {{
+        'name': {name!r},
+        'pat_str': {pattern!r},
+        'mergeable_ranks': {{
+            base64.b64decode(token): int(rank) for token, rank in map(bytes.split, lines)
+        }},
+        'special_tokens': {special!r},
+    }}
+
+
+ENCODING_CONSTRUCTORS = {{{name!r}: _encoding}}
+'''
+
+
+def _module_name(name: str) -> str:
+    return 'tokbeam_' + re.sub(r'\W', '_', name, flags=re.ASCII)
+
+
+def _ranks(vocabulary: BpeVocabulary) -> bytes:
+    """Returns the ids of entries as ranks."""
+    ids = vocabulary.entries
+    if vocabulary.parts.form is not None or vocabulary.parts.add_prefix_space:
+        _refuse('tiktoken', 'text is normalized or gets a space first, and tiktoken does not')
+    results = [ids[left + right] for left, right in vocabulary.merges]
+    if any(second < first for first, second in zip(results, results[1:], strict=False)):
+        _refuse('tiktoken', 'its merges are not in the order of ids, and tiktoken merges by ids')
+    tokens = {
+        token_bytes(entry): ids[entry]
+        for entry in [*ALPHABET, *(left + right for left, right in vocabulary.merges)]
+    }
+    lines = [
+        base64.b64encode(token) + b' %d\n' % id_
+        for token, id_ in sorted(tokens.items(), key=lambda item: item[1])
+    ]
+    return b''.join(lines)
+
+
+def _open_tiktoken(folder: str, name: str) -> Callable[[str], object]:
+    import runpy
+
+    import tiktoken
+
+    module = runpy.run_path(f'{folder}/tiktoken_ext/{_module_name(name)}.py')
+    return tiktoken.Encoding(**module['ENCODING_CONSTRUCTORS'][name]()).encode_ordinary
+
+
+def _sentencepiece(vocabulary: Vocabulary) -> Mapping[str, bytes]:
+    if isinstance(vocabulary, PretrainedVocabulary) and is_sentencepiece_file(vocabulary.data):
+        return {'tokenizer.model': vocabulary.data}
+    _refuse('sentencepiece', 'it has no scores of pieces and no such normalizer')
+
+
+def _open_sentencepiece(folder: str, name: str) -> Callable[[str], object]:
+    import sentencepiece
+
+    return sentencepiece.SentencePieceProcessor(model_file=f'{folder}/tokenizer.model').encode
+
+
+def _vocab_txt(scheme: Scheme, vocabulary: Vocabulary) -> Mapping[str, bytes]:
+    if not isinstance(vocabulary, WordPieceVocabulary) or not isinstance(scheme, WordPieceScheme):
+        _refuse('vocab.txt', 'it is not of WordPiece')
+    if scheme.normalizer_kind != 'bert' or vocabulary.joiner != '##':
+        _refuse('vocab.txt', "its rules or its joiner are not those of transformers' BertTokenizer")
+    for id_, piece in enumerate(vocabulary.pieces):
+        if not piece or piece.strip() != piece or vocabulary.ids[piece] != id_:
+            _refuse('vocab.txt', f'the entry {id_}, {piece!r:.80}, is blank or there twice')
+    config = {
+        'do_lower_case': scheme.lower_case,
+        'strip_accents': scheme.pre_tokenizer.strip_accents,
+        'tokenize_chinese_chars': scheme.split_cjk,
+        'tokenizer_class': 'BertTokenizer',
+    }
+    return {
+        'vocab.txt': ''.join(f'{piece}\n' for piece in vocabulary.pieces).encode(),
+        CONFIG_NAME: f'{json.dumps(config, indent=2)}\n'.encode(),
+    }
+
+
+def _open_vocab_txt(folder: str, name: str) -> Callable[[str], object]:
+    from transformers import BertTokenizer
+
+    return BertTokenizer.from_pretrained(folder).encode
+
+
+def _subword_nmt(vocabulary: Vocabulary) -> Mapping[str, bytes]:
+    if not isinstance(vocabulary, NmtVocabulary):
+        _refuse('subword-nmt', 'its files hold merges of characters whose words end with </w>')
+    return {'bpe.codes': vocabulary.dump()}
+
+
+def _open_subword_nmt(folder: str, name: str) -> Callable[[str], object]:
+    from subword_nmt.apply_bpe import BPE
+
+    with open(f'{folder}/bpe.codes', encoding='utf-8') as file:
+        segmenter = BPE(file)
+    # Spaces around a line are kept there, and are no pieces.
+    return lambda line: [piece for piece in segmenter.process_line(line).split(' ') if piece]
