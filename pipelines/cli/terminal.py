@@ -326,7 +326,9 @@ class Bar:
             arguments |= {'total': None, 'bar_format': '{desc} [{elapsed}]'}
         else:
             is_bytes = work.unit == BYTES
-            arguments |= {'total': work.total, 'initial': work.done, 'unit_scale': True}
+            arguments |= {'total': work.total, 'initial': work.done}
+            # A few parts or rounds are told as whole numbers: not as 1.00 of 3.00.
+            arguments['unit_scale'] = is_bytes or work.total is None or work.total >= 1000
             arguments['unit'] = work.unit if is_bytes else f' {work.unit}'
             arguments['unit_divisor'] = 1024 if is_bytes else 1000
         line_is_open.set()
