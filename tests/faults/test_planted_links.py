@@ -18,6 +18,7 @@ from planted_links import HARD_LINK, LINK, Planter, make_victim, state_of
 from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim, WorkFolder
+from pipelines.jobs.job import Execution
 from pipelines.learning.rounds import LearnerFiles, OutputRounds, SearchRounds
 from pipelines.shuffle.merge_runs import KeptRuns
 from pipelines.shuffle.plan import PLAN_NAME, fingerprint_of, plan_json
@@ -56,10 +57,8 @@ def make_result(folder, shards, seed):
         rejected = entry(attempt, 'rejected/train.invalid_utf8.jsonl')
         return [StageResult(key.manifest((), files=files), (rejected,))]
 
-    execution = types.SimpleNamespace(
-        overwrite=True, max_rejected=None, read_beside=(), text='',
-        engine=types.SimpleNamespace(flags=(), compile_ahead=lambda parts: None),
-    )  # fmt: skip
+    engine = types.SimpleNamespace(flags=(), compile_ahead=lambda parts: None)
+    execution = Execution(engine, overwrite=True)
     kept = [work, KeptRuns(work.path, folder), place]
     run_stage([StageTask(key, output, names)], make, execution, kept=kept)
 
