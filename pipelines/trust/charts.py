@@ -113,7 +113,7 @@ def _drawing(x: str, y: str, series: Mapping[str, object]) -> Iterator[tuple[Any
             'the page needs a package that draws charts and is not installed; get it by pip install '
             "'tokbeam[report]', or '.[report]' in a clone; --json prints the figures without it"
         ) from None
-    style = {
+    style: dict[Any, Any] = {  # newer versions of Matplotlib list all keys in its type
         'svg.fonttype': 'none',  # text stays text: it is found, and read aloud
         'svg.hashsalt': f'{x}\n{y}',  # the same figures give the same file
         'font.family': 'sans-serif',
