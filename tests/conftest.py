@@ -96,3 +96,12 @@ def subword_nmt():
 @pytest.fixture(scope='session')
 def tiktoken():
     return _reference('tiktoken')
+
+
+@pytest.fixture(scope='module')
+def store():
+    """A store on this machine, with one empty bucket."""
+    from object_store import served_store
+
+    with served_store() as store:
+        yield store

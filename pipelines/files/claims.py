@@ -205,7 +205,10 @@ class Claim:
 
     def _take(self) -> None:
         if is_object(self._path):
-            self._write() if _has_no_leases.get() else self._take_lease()
+            if _has_no_leases.get():
+                self._write()
+            else:
+                self._take_lease()
             return
         above = filesystem.split_path(self._path)[0]
         while True:

@@ -7,14 +7,12 @@ that happens: at the end of an encoding, or of a finished folder.
 import collections
 import contextlib
 import functools
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import apache_beam as beam
-import google_crc32c
 import numpy as np
 from apache_beam.utils.shared import Shared
 
@@ -23,6 +21,7 @@ from pipelines.options.job import FLAT, MEGATRON, PARQUET, TEXT, OutputFormat
 from pipelines.transforms.stats import WrittenFile
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import SpecialIds
+from tokcore.reading.checking import Sums
 from tokcore.reading.shards import EncodedRows, PieceLineWriter, stream_rows, write_parquet
 from tokcore.records.flat import flat_dtype, list_bytes
 from tokcore.records.manifest import SHARD_NAME, Manifest, OutputFile
@@ -258,13 +257,11 @@ def _write_parquet(
     path = filesystem.join(folder, name)
     with filesystem.create(path) as file:
         count = write_parquet(file, parts, [column.name for column in columns])
-    size, crc32c, sha256 = 0, 0, hashlib.sha256()
+    sums = Sums()
     with filesystem.open_binary(path) as stream:
         while piece := stream.read(_READ_BYTES):
-            size += len(piece)
-            crc32c = google_crc32c.extend(crc32c, piece)
-            sha256.update(piece)
-    return WrittenFile(name, size, crc32c, count, sha256.hexdigest())
+            sums.add(piece)
+    return WrittenFile(name, sums.bytes, sums.crc32c, count, sums.sha256)
 
 
 class _SummedFile:
@@ -272,8 +269,7 @@ class _SummedFile:
 
     def __init__(self, folder: str, name: str):
         self._path, self._name = filesystem.join(folder, name), name
-        self._bytes = self._crc32c = 0
-        self._sha256 = hashlib.sha256()
+        self._sums = Sums()
 
     def __enter__(self) -> '_SummedFile':
         self._created = filesystem.create(self._path)
@@ -286,16 +282,14 @@ class _SummedFile:
     def write(self, data: Any) -> None:
         """Writes bytes, or an array of uint8."""
         self._stream.write(memoryview(data))
-        self._bytes += len(data)
-        self._crc32c = google_crc32c.extend(self._crc32c, data)
-        self._sha256.update(data)
+        self._sums.add(data)
 
     def written(
         self, rows: int, dtype: str | None = None, dropped: Sequence[int] = ()
     ) -> WrittenFile:
-        digest = self._sha256.hexdigest()
+        sums = self._sums
         return WrittenFile(
-            self._name, self._bytes, self._crc32c, rows, digest, dtype, tuple(dropped)
+            self._name, sums.bytes, sums.crc32c, rows, sums.sha256, dtype, tuple(dropped)
         )
 
 

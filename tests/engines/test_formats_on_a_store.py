@@ -6,19 +6,12 @@ from pathlib import Path
 import pytest
 from dataset_files import files_of, lines_of
 from jobs import succeed, write
-from object_store import served_store
 from test_every_format import BUILD, FORMATS, PAIRS, lines
 
 pytest.importorskip('obstore')
 pytestmark = pytest.mark.slow
 
 SCHEMES = ('subword', 'wordpiece', 'bpe')
-
-
-@pytest.fixture(scope='module')
-def store():
-    with served_store() as store:
-        yield store
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ import json
 import pytest
 from generated_text import english_lines
 from jobs import refuse, succeed, write
-from object_store import KEYS, served_store
+from object_store import KEYS
 
 from tokcore.reading.dataset import open_dataset
 
@@ -14,12 +14,6 @@ pytestmark = pytest.mark.slow
 
 OPTIONS = ['--name', 'd', '--vocab-size', 400, '--shards', 3]
 RECORDS = 'tokbeam.run.json'
-
-
-@pytest.fixture(scope='module')
-def store():
-    with served_store() as store:
-        yield store
 
 
 @pytest.fixture(autouse=True)

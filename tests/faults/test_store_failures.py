@@ -9,7 +9,7 @@ import sys
 import pytest
 from generated_text import english_lines
 from jobs import refuse, succeed, write
-from object_store import Proxy, Store, served_store
+from object_store import Proxy, Store
 
 from tokcore import object_stores
 from tokcore.object_stores import bucket_of
@@ -19,12 +19,6 @@ pytestmark = pytest.mark.slow
 corpora = pytest.mark.corpora
 
 RECORDS = 'tokbeam.run.json'
-
-
-@pytest.fixture(scope='module')
-def store():
-    with served_store() as store:
-        yield store
 
 
 @pytest.fixture(scope='module')

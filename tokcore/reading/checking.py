@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import google_crc32c
 import numpy as np
@@ -271,23 +271,28 @@ def _lines(stream: BinaryIO, sums: Sums, advance: Advance) -> Iterator[bytes]:
 
 
 class Sums:
-    """The checksums and the size of what was read."""
+    """The checksums and the size of what was read or written."""
 
     def __init__(self) -> None:
-        self._bytes = self._crc32c = 0
+        self.bytes = self.crc32c = 0
         self._sha256 = hashlib.sha256()
 
-    def add(self, data: bytes) -> None:
-        self._bytes += len(data)
-        self._crc32c = google_crc32c.extend(self._crc32c, data)
+    @property
+    def sha256(self) -> str:
+        return self._sha256.hexdigest()
+
+    def add(self, data: Any) -> None:
+        """Adds bytes, or an array of uint8."""
+        self.bytes += len(data)
+        self.crc32c = google_crc32c.extend(self.crc32c, data)
         self._sha256.update(data)
 
     def checked(self, rows: int, findings: Findings) -> CheckedFile:
         return CheckedFile(
             rows,
-            self._bytes,
-            f'{self._crc32c:08x}',
-            self._sha256.hexdigest(),
+            self.bytes,
+            f'{self.crc32c:08x}',
+            self.sha256,
             findings.all,
         )
 
