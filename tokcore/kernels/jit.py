@@ -269,11 +269,12 @@ def _compiled(function: _Function, allocates: bool, is_inlined: bool = False) ->
 
 
 class _KernelCache(FunctionCache):
-    """The cache of a kernel, with separate files for states of types from outside this package.
+    """The cache of a kernel, with files of its own for each combination of argument types.
 
-    An index file names the types of all compiled versions, so a process that cannot import one of
-    their modules could not read any of it. And the folder's digest does not cover such a module and
-    those beside it: a digest of their sources is in the name of the file.
+    numba keeps all combinations of a kernel in one index file, by the path of its source. Then two
+    processes that compile at once can each write over what the other has written, a process that
+    cannot import the module of a type cannot read any combination, and each copy of the same sources
+    (an installed one, a checkout) compiles again.
     """
 
     def _load_overload(self, sig, target_context):
@@ -285,12 +286,20 @@ class _KernelCache(FunctionCache):
         super()._save_overload(sig, data)
 
     def _file(self, sig) -> IndexDataCacheFile:
-        modules = {self._py_func.__module__, *_modules_of(getattr(sig, 'args', sig))}
+        assert CACHE_FOLDER is not None
+        types_ = getattr(sig, 'args', sig)
+        modules = {self._py_func.__module__, *_modules_of(types_)}
         folders = {folder for folder in map(_folder_of, modules) if folder is not None}
+        # The folder's digest does not cover modules outside this package.
         others = sorted(folder for folder in folders if not folder.is_relative_to(_PACKAGE))
         digests = [source_digest(folder) for folder in others]
-        name = '-'.join([self._impl.filename_base, *digests])
-        return IndexDataCacheFile(self._cache_path, name, self._impl.locator.get_source_stamp())
+        parts = [self._py_func.__module__, repr(types_), *digests]
+        digest = hashlib.sha256('\0'.join(parts).encode()).hexdigest()[:16]
+        name = f'{self._impl.filename_base}-{digest}'
+        # A copy of this package has the same sources, at another time.
+        is_own = self._py_func.__module__.partition('.')[0] == _PACKAGE.name
+        stamp = '' if is_own else self._impl.locator.get_source_stamp()
+        return IndexDataCacheFile(str(CACHE_FOLDER), name, stamp)
 
 
 def _modules_of(argument_types: Iterable[types.Type]) -> Iterator[str]:
