@@ -41,6 +41,8 @@ from tokcore.reading.checking import (
 )
 from tokcore.reading.checking_streams import check_ids, check_row_list
 from tokcore.reading.manifest import recorded_features, recorded_scheme
+from tokcore.reading.record_index import INDEX_FOLDER, misplaced_record, read_index
+from tokcore.reading.shards import ShardFile
 from tokcore.records.flat import document_lengths
 from tokcore.records.manifest import (
     MANIFEST_NAME,
@@ -132,12 +134,15 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
         ):
             checked_files.append(result)
             findings += _differences(file, result, manifest)
+        by_name = {
+            file.name: result
+            for file, result in zip(manifest.outputs, checked_files, strict=True)
+            if result is not None
+        }
+        shards = [by_name.get(file.name) for file in manifest.files]
+        for problems in pool.map(contents.check_index, manifest.files, shards):
+            findings += problems
     present = [each for each in checked_files if each is not None]
-    by_name = {
-        file.name: result
-        for file, result in zip(manifest.outputs, checked_files, strict=True)
-        if result is not None
-    }
     found_root = _root_of(manifest, by_name)
     findings += _root_findings(manifest, found_root, root)
     return Verified(
@@ -198,6 +203,9 @@ def _strangers(folder: str, manifest: Manifest) -> Iterator[Finding]:
     for name in filesystem.entries(folder):
         if name not in listed and _SHARD.fullmatch(name):
             yield Finding(name, 'it has the name of a shard, and the manifest does not list it')
+    for name in filesystem.entries(filesystem.join(folder, INDEX_FOLDER)):
+        if name not in listed and _SHARD.fullmatch(name):
+            yield Finding(f'{INDEX_FOLDER}/{name}', 'it is an index of no shard of the manifest')
 
 
 def _differences(
@@ -305,6 +313,33 @@ class _Contents:
         except InputError as error:
             finding = Finding(file.name, f'it cannot be read ({error!s:.300})')
             return CheckedFile(0, 0, '00000000', '', (finding,))
+
+    def check_index(self, file: OutputFile, shard: CheckedFile | None) -> list[Finding]:
+        """Returns what is wrong with the index that `tokbeam index` wrote of a shard, if it did.
+
+        It is held against the manifest; and against the records too, unless these are damaged.
+        """
+        path = filesystem.join(self._folder, INDEX_FOLDER, file.name)
+        if filesystem.is_shared(path) or not filesystem.exists(path):
+            return []  # readers take only copies of a store's shards
+        stated = ShardFile(
+            filesystem.join(self._folder, file.name), file.rows, file.bytes, file.crc32c
+        )
+        is_sound = shard is not None and not shard.findings and shard.crc32c == file.crc32c
+        record = None
+        try:
+            if is_sound:
+                record = misplaced_record(stated)
+            else:
+                read_index(stated)
+        except InputError as error:
+            return [Finding(f'{INDEX_FOLDER}/{file.name}', str(error))]
+        if record is None:
+            return []
+        problem = (
+            f'it has another place for record {record} than {file.name}; run `tokbeam index` again'
+        )
+        return [Finding(f'{INDEX_FOLDER}/{file.name}', problem, record)]
 
     def _check(self, file: OutputFile | VocabularyRecord, path: str) -> CheckedFile:
         told = functools.partial(advance, _CHECKING)

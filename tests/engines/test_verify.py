@@ -242,6 +242,35 @@ def test_a_file_missing_and_a_file_too_many(copies, verify):
     assert report['root'] is None
 
 
+def test_indexes_of_records(copies, verify, tmp_path):
+    folder = copies()
+    assert run('index', folder).status == 0
+    assert verify(folder)['findings'] == []
+    first, second = (folder / 'index' / name for name in (FIRST, SECOND))
+    shutil.copy(first, second)  # of another build of as many shards
+    shutil.copy(first, folder / 'index' / 'other-train-00000-of-00001')
+    data = bytearray(first.read_bytes())
+    data[32 + 8 * 4] ^= 1
+    first.write_bytes(data)
+    findings = verify(folder)['findings']
+    assert {each['file'] for each in findings} == {
+        f'index/{name}' for name in (FIRST, SECOND, 'other-train-00000-of-00001')
+    }
+    [misplaced] = of_file({'findings': findings}, f'index/{FIRST}')
+    [exchanged] = of_file({'findings': findings}, f'index/{SECOND}')
+    assert misplaced['record'] == 4 and 'is of another shard' in exchanged['problem']
+
+
+def test_an_index_of_shards_that_are_not_as_stated(copies, verify):
+    folder = copies()
+    assert run('index', folder).status == 0
+    flip(folder / FIRST, 20)
+    (folder / 'index' / SECOND).write_bytes(b'no index')
+    assert {each['file'] for each in verify(folder)['findings']} == {
+        FIRST, f'index/{SECOND}', 'tokbeam.json'
+    }  # fmt: skip
+
+
 def test_damage_in_parquet(copies, verify):
     folder = copies('parquet')
     path = folder / f'{FIRST}.parquet'

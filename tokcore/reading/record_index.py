@@ -12,6 +12,7 @@ its own, and ends where the next one begins.
 
 from __future__ import annotations
 
+import itertools
 import os
 import struct
 from collections.abc import Iterable
@@ -20,10 +21,10 @@ import google_crc32c
 import numpy as np
 
 from tokcore.errors import InputError
-from tokcore.reading.shards import ShardFile
+from tokcore.reading.shards import ShardFile, record_starts
 from tokcore.regular_files import open_regular
 
-_FOLDER = 'index'
+INDEX_FOLDER = 'index'
 _MAGIC = b'tbindex\x01'
 _FIELDS = struct.Struct('<8sQQI')
 _CHECK = struct.Struct('<I')
@@ -33,7 +34,7 @@ _HEAD_BYTES = _FIELDS.size + _CHECK.size
 def index_path(shard: ShardFile) -> str:
     """Returns the path of a shard's index."""
     folder, name = os.path.split(shard.path)
-    return os.path.join(folder, _FOLDER, name)
+    return os.path.join(folder, INDEX_FOLDER, name)
 
 
 def read_index(shard: ShardFile) -> np.ndarray:
@@ -68,6 +69,24 @@ def read_index(shard: ShardFile) -> np.ndarray:
         ) from error
     except OSError as error:
         raise InputError(f'{path} cannot be read ({error.strerror}); {again}') from error
+
+
+def misplaced_record(shard: ShardFile) -> int | None:
+    """Compares an index with the records of its shard, of which only the heads are read.
+
+    Returns the first record that does not begin, or the last if it does not end, where the index states;
+    None if all do.
+
+    Raises:
+        InputError: as `read_index`; or the shard is damaged.
+    """
+    stated, row = read_index(shard), 0
+    for starts in itertools.chain(record_starts(shard), [np.array([shard.bytes])]):
+        differing = np.flatnonzero(stated[row : row + len(starts)] != starts.astype(np.uint64))
+        if len(differing):
+            return min(row + int(differing[0]), shard.rows - 1)
+        row += len(starts)
+    return None
 
 
 def write_index(shard: ShardFile, starts: Iterable[np.ndarray]) -> None:
