@@ -8,6 +8,7 @@ the checksums of the whole.
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -118,28 +119,33 @@ def check_records(
     records = np.empty((2, _PIECE_RECORDS), np.int64)
     damaged = np.empty(_PIECE_RECORDS, np.uint8)
     sums, findings = Sums(), Findings(name)
-    rest, start, row, wanted, is_lost = b'', 0, 0, _PIECE_BYTES, False
-    while read := stream.read(wanted):
-        sums.add(read)
-        advance(len(read))
+    buffer, held, start, row, is_lost = np.empty(2 * _PIECE_BYTES, np.uint8), 0, 0, 0, False
+    while True:
+        if held + _PIECE_BYTES > len(buffer):  # within a long record
+            buffer = np.concatenate([buffer, np.empty_like(buffer)])
+        size = _read_into(stream, buffer[held : held + _PIECE_BYTES].data)
+        if not size:
+            break
+        sums.add(buffer[held : held + size])
+        advance(size)
         if is_lost:
             continue  # only the checksums of the whole file are still taken
-        data = read_only(np.frombuffer(rest + read if rest else read, np.uint8))
+        data = read_only(buffer[: held + size])
         place = 0
         while True:
             begin, (place, count, status) = (
                 place,
                 index_records(data, place, table, True, records[0], records[1], damaged),
             )
-            for number in np.flatnonzero(damaged[:count]).tolist():
+            no_rows = examples.unparsed(data, np.ascontiguousarray(records[:, :count]))
+            is_damaged = damaged[:count]
+            for number in np.flatnonzero(is_damaged).tolist():
                 findings.add(
                     "the checksum of the record's content does not match",
                     row + number,
                     start + int(records[0, number]) - HEADER_SIZE,
                 )
-            sound = np.flatnonzero(damaged[:count] == 0)
-            wrong = examples.unparsed(data, np.ascontiguousarray(records[:, sound]))
-            for number in sound[wrong].tolist():
+            for number in no_rows[is_damaged[no_rows] == 0].tolist():
                 first, size = records[:, number].tolist()
                 try:
                     examples.parse_in_python(data[first : first + size].tobytes())
@@ -156,16 +162,25 @@ def check_records(
                 is_lost = True
             if status != WHOLE or place == len(data) or begin == place:
                 break
-        rest = b'' if is_lost else data[place:].tobytes()
         start += place
-        # A long record is read in steps that double, or its bytes would be copied again and again.
-        wanted = max(_PIECE_BYTES, len(rest))
-        if len(rest) > _MOST_PIECE:
+        held = 0 if is_lost else len(data) - place
+        if place:
+            buffer[:held] = data[place : place + held]
+        if held > _MOST_PIECE:
             findings.add(_TOO_LONG, row, start)
-            rest, is_lost = b'', True
-    if rest:
+            held, is_lost = 0, True
+    if held:
         findings.add('the file ends within the record', row, start)
     return sums.checked(row, findings)
+
+
+def _read_into(stream: BinaryIO, room: memoryview) -> int:
+    """Reads up to as many bytes as there is room for; returns how many, 0 at the end."""
+    if isinstance(stream, io.BufferedIOBase):
+        return stream.readinto(room)
+    read = stream.read(len(room))
+    room[: len(read)] = read
+    return len(read)
 
 
 def check_parquet(

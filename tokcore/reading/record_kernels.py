@@ -10,7 +10,7 @@ the features that are read may be of any kind, but is looked at as well: protobu
 
 import numpy as np
 
-from tokcore.kernels.bytes import crc_bytes
+from tokcore.kernels.crc32c import crc32c_bytes
 from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import load_word, trailing_zeros
 
@@ -26,6 +26,11 @@ LARGEST_ID = (1 << 31) - 1
 
 _MESSAGE, _NAME, _VALUE, _INT64_LIST, _SINGLE = 0x0A, 0x0A, 0x12, 0x1A, 0x08
 _BYTES_LIST, _FLOAT_LIST = 0x0A, 0x12
+
+_TWO_BYTES = 128
+"""The smallest number of two bytes."""
+
+_EACH, _HIGHEST = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 
 _ANY_NUMBER = -1
 """As the largest number of a list: read without its sign it is the largest that there is."""
@@ -65,7 +70,9 @@ def index_records(data, place, table, checks, starts, lengths, damaged):
         if size - place < HEADER_SIZE:
             return place, count, HEAD_CUT_OFF
         length = load_word(data, np.uint64(place))
-        if _masked(crc_bytes(data, place, place + 8, table)) != _stored_checksum(data, place + 8):
+        if _masked(crc32c_bytes(data, place, place + 8, table)) != _stored_checksum(
+            data, place + 8
+        ):
             return place, count, HEAD_DAMAGED
         start = place + HEADER_SIZE
         if length > np.uint64(size) or start + np.int64(length) + FOOTER_SIZE > size:
@@ -74,7 +81,7 @@ def index_records(data, place, table, checks, starts, lengths, damaged):
         starts[count] = start
         lengths[count] = end - start
         damaged[count] = 0
-        if checks and _masked(crc_bytes(data, start, end, table)) != _stored_checksum(data, end):
+        if checks and _masked(crc32c_bytes(data, start, end, table)) != _stored_checksum(data, end):
             damaged[count] = 1
         count += 1
         place = end + FOOTER_SIZE
@@ -101,11 +108,13 @@ def check_records(data, places, table, records):
         size = np.int64(places[1, k]) - place - SMALLEST_RECORD
         if size < 0 or load_word(data, places[0, k]) != np.uint64(size):
             return k, CUT_OFF
-        if _masked(crc_bytes(data, place, place + 8, table)) != _stored_checksum(data, place + 8):
+        if _masked(crc32c_bytes(data, place, place + 8, table)) != _stored_checksum(
+            data, place + 8
+        ):
             return k, CUT_OFF
         start = place + HEADER_SIZE
         end = start + size
-        if _masked(crc_bytes(data, start, end, table)) != _stored_checksum(data, end):
+        if _masked(crc32c_bytes(data, start, end, table)) != _stored_checksum(data, end):
             return k, CUT_OFF
         records[0, k] = start
         records[1, k] = size
@@ -132,6 +141,9 @@ def _message(data, place, end, tag):
     """Returns where the content of a field begins and ends; (-1, -1) if its tag is not this one."""
     if place >= end or data[np.uint64(place)] != tag:
         return np.int64(-1), np.int64(-1)
+    if place + 1 < end and data[np.uint64(place + 1)] < 128:  # as most: the length is one byte
+        stop = place + 2 + np.int64(data[np.uint64(place + 1)])
+        return (place + 2, stop) if stop <= end else (np.int64(-1), np.int64(-1))
     length, start = _varint(data, place + 1, end)
     if start < 0 or length > np.uint64(end - start):
         return np.int64(-1), np.int64(-1)
@@ -188,25 +200,38 @@ def _find_name(data, start, end, names, bounds):
 def _are_ids(data, place, end, largest):
     """Whether data[place:end] are whole varints of numbers up to `largest`.
 
-    Numbers below 2^14 take at most two bytes. Where these are all ids, eight bytes are looked at at
-    once, and only numbers of three bytes or more are decoded.
+    Eight bytes are looked at at once. Numbers of one byte, and those of two of which the second is below
+    that of `largest`, are ids; only others are decoded.
     """
-    if np.uint64(largest) >= np.uint64((1 << 14) - 1):
-        while place + 8 <= end:
-            # Bytes after which their number goes on; place is where a number begins.
-            more = load_word(data, np.uint64(place)) & np.uint64(0x8080808080808080)
-            longer = more & (more >> np.uint64(8))
-            if longer == np.uint64(0):
-                place += 8 - np.int64(more >> np.uint64(63))
-                continue
-            place += np.int64(trailing_zeros(longer) >> np.uint64(3))
+    if np.uint64(largest) < np.uint64(_TWO_BYTES) or end < 8:
+        while place < end:
             number, place = _varint(data, place, end)
             if place < 0 or number > np.uint64(largest):
                 return False
+        return True
+    if place < end and data[np.uint64(end - 1)] >= _TWO_BYTES:
+        return False
+    limit = min(np.uint64(largest) >> np.uint64(7), np.uint64(128))
+    excess = (np.uint64(128) - limit) * _EACH  # added to `limit` or more it sets the highest bit
+    carried = np.uint64(0)  # that of the byte before, moved to the first byte
     while place < end:
+        if place + 8 <= end:
+            word = load_word(data, np.uint64(place))
+        else:  # followed by zeros, which are ids
+            word = load_word(data, np.uint64(end - 8)) >> np.uint64(8 * (place + 8 - end))
+        more = word & _HIGHEST  # bytes after which their number goes on
+        seconds = more << np.uint64(8) | carried
+        second_bytes = word & (seconds - (seconds >> np.uint64(7)))
+        unsure = (more | (second_bytes + excess)) & seconds
+        if unsure == np.uint64(0):
+            carried = more >> np.uint64(56)
+            place += 8
+            continue
+        place += np.int64(trailing_zeros(unsure) >> np.uint64(3)) - 1
         number, place = _varint(data, place, end)
         if place < 0 or number > np.uint64(largest):
             return False
+        carried = np.uint64(0)
     return True
 
 
@@ -336,10 +361,10 @@ def read_row(data, start, end, table, names, bounds, largest, ids, offsets):
     size = end - start - SMALLEST_RECORD
     if size < 0 or load_word(data, np.uint64(start)) != np.uint64(size):
         return CUT_OFF
-    if _masked(crc_bytes(data, start, start + 8, table)) != _stored_checksum(data, start + 8):
+    if _masked(crc32c_bytes(data, start, start + 8, table)) != _stored_checksum(data, start + 8):
         return CUT_OFF
     stop = content + size
-    if _masked(crc_bytes(data, content, stop, table)) != _stored_checksum(data, stop):
+    if _masked(crc32c_bytes(data, content, stop, table)) != _stored_checksum(data, stop):
         return CUT_OFF
     for feature in range(len(bounds) - 1):
         offsets[feature, 0] = 0
