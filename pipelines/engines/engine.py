@@ -125,7 +125,7 @@ class Engine:
     output: str | None = None
 
     def options(self) -> PipelineOptions:
-        options = PipelineOptions(list(self.flags))
+        options = _KeptViews(list(self.flags))
         # All DoFns are in modules; the main session would only add objects that pickling can fail on.
         options.view_as(SetupOptions).save_main_session = False
         return options
@@ -208,6 +208,22 @@ class Engine:
                 'cancelled'
             )
         return state
+
+
+class _KeptViews(PipelineOptions):
+    """Options whose views are made once.
+
+    A view parses all options again, and Beam makes six for each transform of a pipeline.
+    """
+
+    def view_as(self, cls):
+        views = self.__dict__.setdefault('_views', {})
+        if cls not in views:
+            views[cls] = super().view_as(cls)
+        return views[cls]
+
+    def __getstate__(self):
+        return {name: value for name, value in super().__getstate__().items() if name != '_views'}
 
 
 def check_engine(engine: Engine) -> Engine:

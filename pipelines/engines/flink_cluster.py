@@ -63,7 +63,11 @@ _DELAYS = {
 }
 """For each restart strategy the setting of its shortest delay, and Flink's default."""
 
-_FIRST_LOOK_SECONDS, _MOST_LOOK_SECONDS, _GROWTH = 0.1, 1.0, 1.2
+_FIRST_LOOK_SECONDS, _MOST_LOOK_SECONDS = 0.1, 1.0
+_LOOK_SHARE = 0.1
+"""A job is looked at after such a share of the time that it has run: most last for seconds."""
+
+_FAILURES_SECONDS = 1
 _WAITING_SECONDS = 10
 _MISTAKE = 'tokcore.errors.'
 _WORK = 'flink'
@@ -310,19 +314,24 @@ class ClusterJob(PipelineResult):
         return PipelineState.DONE
 
     def _look_until(self, end: float) -> JobState:
-        seconds, done = _FIRST_LOOK_SECONDS, 0
+        began, done = time.monotonic(), 0
+        failures_due = began
         with track_work(running_stage() or self._name, _WORK, None, 'steps'):
             while True:
                 state = self._rest.state(self._job)
                 set_total(_WORK, state.vertices)
                 advance(_WORK, max(0, state.finished - done))
                 done = max(done, state.finished)
-                if state.has_ended or time.monotonic() >= end:
+                now = time.monotonic()
+                if state.has_ended or now >= end:
                     return state
-                self._tell_failures()
+                if now >= failures_due:
+                    self._tell_failures()
+                    failures_due = now + _FAILURES_SECONDS
                 self._tell_waiting(state)
-                time.sleep(seconds)
-                seconds = min(_MOST_LOOK_SECONDS, seconds * _GROWTH)
+                time.sleep(
+                    min(_MOST_LOOK_SECONDS, max(_FIRST_LOOK_SECONDS, _LOOK_SHARE * (now - began)))
+                )
 
     def _tell_failures(self) -> None:
         """Logs what the job met since the last look, from which the cluster restarts it."""

@@ -29,8 +29,7 @@ from pipelines.engines.pool import BundleOutput, OrderedPool, in_global_window, 
 from pipelines.engines.progress import ON_BAR
 from pipelines.files import filesystem
 from pipelines.files.attempts import read_checked, write_checked
-from pipelines.files.claims import Claim
-from pipelines.learning.rounds import MergeFiles, SearchRounds
+from pipelines.learning.rounds import ClaimedRun, MergeFiles, SearchRounds
 from pipelines.learning.search import VocabularySearch, predicted_bytes
 from pipelines.transforms.count_tokens import MergeTablesFn, TableOrPath, pack_or_spill
 from pipelines.transforms.read import CreateReshuffled, MapToStats
@@ -106,7 +105,7 @@ def search_on_beam(search: VocabularySearch[BpeOptions], report: Progress) -> tu
             parts,
             MergeFiles(rounds.folder),
             search.work,
-            _ClaimedRun(claim, search.engine.run),
+            ClaimedRun(claim, search.engine.run),
             rules,
             options.min_token_count,
             scheme.unstorable,
@@ -121,18 +120,6 @@ def search_on_beam(search: VocabularySearch[BpeOptions], report: Progress) -> tu
         CountedSize(0, learner.largest_cells, False), scheme.learner_bytes_per_character
     )
     return scheme.learned_from(learned), predicted
-
-
-@dataclass(frozen=True)
-class _ClaimedRun:
-    """Runs a pipeline if the claim to the folder of rounds still holds."""
-
-    claim: Claim
-    run: RunPipeline
-
-    def __call__(self, build: Callable[[beam.Pipeline], None]) -> None:
-        self.claim.check()
-        self.run(build)
 
 
 def _search_rounds(

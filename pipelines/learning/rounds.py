@@ -1,7 +1,7 @@
 """The files of learners on Beam, which driver and workers share and a new run resumes.
 
-A round of the subword learner learns the vocabulary of one min-count; a round of byte pair encoding
-makes some more merges. Each search has a folder in the work folder, named
+A round of the subword learner and of WordPiece's learns the vocabulary of one min-count; a round of
+byte pair encoding makes some more merges. Each search has a folder in the work folder, named
 by a digest of everything that its files depend on, so a search never uses files of another one.
 Files are written whole or not at all, with a checksum.
 """
@@ -14,15 +14,19 @@ import hashlib
 import json
 import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import apache_beam as beam
 import numpy as np
 
+from pipelines.engines.engine import RunPipeline
 from pipelines.files import filesystem
 from pipelines.files.attempts import damaged, read_checked, write_checked
 from pipelines.files.claims import WORK_FOLDER, Claim, delete_own_if_empty, sweep_claim
 from pipelines.files.filesystem import delete_known
+from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError, OperatingSystemError
 from tokcore.format_numbers import LEARNER_ROUNDS
 from tokcore.subword.partitioned.suffix_tables import PrefixPartitions, SuffixTable
@@ -33,6 +37,7 @@ _LOCK = '.lock'
 _FOLDER = re.compile(_PREFIX + r'[0-9a-f]{16}')
 _LOCK_FILE = re.compile(_FOLDER.pattern + re.escape(_LOCK))
 _SEARCH_FILE = 'search.json'
+_SURVEY_FILE = 'survey.json'
 
 _SIZE = struct.Struct('<Q')
 _INT64 = np.dtype('<i8')
@@ -45,7 +50,8 @@ _NAME = re.compile(
     r'|(first|round-\d+/groups)/group-\d{5,}'
     r'|round-\d+/(frequent|sizes\.json|vocabulary-\d|selection-\d-\d{5,}-\d{5,})'
     r'|merges|characters\.json|words-\d+/part-\d{5,}'
-    r'|((first|round-\d+(/groups)?|words-\d+)/)?\.tokbeam-attempt-[0-9a-f]{32}'  # was being written
+    r'|first\.json|(words|first)/part-\d{5,}|round-\d+/pieces-\d+'
+    r'|((first|round-\d+(/groups)?|words(-\d+)?)/)?\.tokbeam-attempt-[0-9a-f]{32}'  # was being written
 )
 
 
@@ -144,6 +150,18 @@ class SearchRounds:
 
 
 @dataclass(frozen=True)
+class ClaimedRun:
+    """Runs a pipeline if the claim to the folder of rounds still holds."""
+
+    claim: Claim
+    run: RunPipeline
+
+    def __call__(self, build: Callable[[beam.Pipeline], None]) -> None:
+        self.claim.check()
+        self.run(build)
+
+
+@dataclass(frozen=True)
 class LearnerFiles:
     """The folder of a search."""
 
@@ -151,7 +169,7 @@ class LearnerFiles:
 
     @property
     def survey_path(self) -> str:
-        return filesystem.join(self.folder, 'survey.json')
+        return filesystem.join(self.folder, _SURVEY_FILE)
 
     @property
     def reserved_path(self) -> str:
@@ -354,6 +372,63 @@ class MergeFiles:
 
 
 @dataclass(frozen=True)
+class WordFiles:
+    """The folder of a search for pieces of words.
+
+    A file of words or of first counts belongs to a partition; which partitions there are is in the
+    file that is written when all of theirs are whole.
+    """
+
+    folder: str
+
+    @property
+    def survey_path(self) -> str:
+        """Of the words; without it a new run ignores the other files."""
+        return filesystem.join(self.folder, _SURVEY_FILE)
+
+    @property
+    def first_path(self) -> str:
+        """Of the first iteration, which serves all min-counts."""
+        return filesystem.join(self.folder, 'first.json')
+
+    def words_path(self, partition: int) -> str:
+        return filesystem.join(self.folder, 'words', f'part-{partition:05d}')
+
+    def first_counts_path(self, partition: int) -> str:
+        return filesystem.join(self.folder, 'first', f'part-{partition:05d}')
+
+    def pieces_path(self, min_count: int, iteration: int) -> str:
+        """Of what an iteration of a min-count has selected."""
+        return filesystem.join(self.folder, f'round-{min_count}', f'pieces-{iteration}')
+
+    @staticmethod
+    def read_json(path: str) -> Any | None:
+        """Returns what `write_json` wrote; None if it has not."""
+        if not filesystem.exists(path):
+            return None
+        with _content(path) as content:
+            return json.loads(content)
+
+    @staticmethod
+    def write_json(path: str, value: object) -> None:
+        write_checked(path, json.dumps(value).encode())
+
+    @staticmethod
+    def read_table(path: str) -> TokenTable:
+        with _content(path) as content:
+            return TokenTable.from_bytes(content)
+
+    @staticmethod
+    def write_table(path: str, table: TokenTable) -> None:
+        write_checked(path, table.to_bytes())
+
+    def clear(self) -> None:
+        """Deletes all files, the survey first."""
+        filesystem.delete_file(self.survey_path)
+        delete_known(self.folder, is_learner_file)
+
+
+@dataclass(frozen=True)
 class TokenStats:
     """The result of the survey of the tokens."""
 
@@ -408,7 +483,7 @@ def _content(path: str) -> Iterator[bytes]:
 
 def _is_begun(folder: str) -> bool:
     """Whether there is work in a search's folder from which a new run would go on."""
-    begun = (LearnerFiles(folder).survey_path, MergeFiles(folder).merges_path)
+    begun = (filesystem.join(folder, _SURVEY_FILE), MergeFiles(folder).merges_path)
     return any(map(filesystem.exists, begun))
 
 

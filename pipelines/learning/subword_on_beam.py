@@ -10,7 +10,7 @@ import functools
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -20,6 +20,7 @@ from pipelines.engines.engine import RunPipeline
 from pipelines.engines.pool import MOST_BUNDLE_BYTES, OversizedBundleError
 from pipelines.files import filesystem
 from pipelines.files.claims import Claim
+from pipelines.learning.chain import build_chain
 from pipelines.learning.plain_learner import BeamLearner, FixedSubtokens
 from pipelines.learning.rounds import GroupFiles, LearnerFiles, RoundFiles, SearchRounds, TokenStats
 from pipelines.learning.search import VocabularySearch, predicted_bytes
@@ -315,7 +316,7 @@ class PackedLearner:
                 steps[f'Iteration{iteration}Part{part}'] = CountAndSelect(
                     plan, count_substrings, self._paths, part, ranges
                 )
-        self._run(functools.partial(_build_chain, steps))
+        self._run(functools.partial(build_chain, steps))
 
     def _count_substrings(
         self, files: RoundFiles | None, iteration: int, group_range: tuple[int, int]
@@ -376,13 +377,6 @@ def _search_rounds(search: VocabularySearch[SubwordOptions]) -> SearchRounds:
         'min_count_range': options.min_count_range,
     }
     return SearchRounds(search.rounds, description)
-
-
-def _build_chain(steps: Mapping[str, beam.PTransform], pipeline: beam.Pipeline) -> None:
-    """Builds iterations, or passes of one, each of which waits for the one before."""
-    signal = pipeline | 'Begin' >> beam.Create([0], reshuffle=False)
-    for label, step in steps.items():
-        signal = signal | label >> step
 
 
 @dataclass(eq=False)

@@ -24,8 +24,9 @@ from pipelines.engines.pool import (
     ThreadedMap,
     in_global_window,
 )
+from pipelines.learning.chain import EmitElements, GatherResults
 from pipelines.learning.rounds import GroupFiles, RoundFiles
-from pipelines.transforms.stats import GatherToDriver, WriteStats
+from pipelines.transforms.stats import WriteStats
 from tokcore.errors import InputError
 from tokcore.subword.partitioned.segmenting import Segmenter, escaped_batches, pack_all_suffixes
 from tokcore.subword.partitioned.suffix_tables import (
@@ -283,8 +284,7 @@ class SelectFromStored(beam.PTransform):
         select = functools.partial(_select_stored, self.plan, self.stored)
         selections = (
             signal
-            | 'CreateGroups' >> beam.FlatMap(_emit, self.numbers)  # group
-            | 'Reshuffle' >> beam.Reshuffle()
+            | 'CreateGroups' >> EmitElements(self.numbers)  # group
             | 'Select' >> ThreadedMap(select, self.plan.workers)  # _GroupSelection
         )
         all_groups = ((0, len(self.plan.groups)),)
@@ -315,19 +315,13 @@ class CountAndSelect(beam.PTransform):
         select = functools.partial(_select_counted, self.plan)
         selections = (
             signal
-            | 'CreatePaths' >> beam.FlatMap(_emit, self.paths)  # path
-            | 'Reshuffle' >> beam.Reshuffle()
+            | 'CreatePaths' >> EmitElements(self.paths)  # path
             | 'CountSubstrings' >> self.count_substrings  # (group, table)
             | 'Select' >> ThreadedMap(select, self.plan.workers)  # _GroupSelection
         )
         iteration = self.count_substrings.iteration
         finish = _FinishIteration(self.plan, iteration, self.part, self.ranges)
         return (signal, selections) | 'Finish' >> finish
-
-
-def _emit(signal: object, elements: Sequence) -> Sequence:
-    """Returns the elements of a plan, when the signal is there."""
-    return elements
 
 
 @dataclass(frozen=True)
@@ -372,18 +366,11 @@ class _FinishIteration(beam.PTransform):
     def expand(self, inputs) -> beam.PCollection:
         signal, selections = inputs
         limited = selections | 'LimitOutput' >> beam.ParDo(_LimitOutputFn(self.plan.min_count))
-        # With one more element, a pass without strings ends with a signal too.
-        none = signal | 'AddNone' >> beam.Map(_none)
         return (
-            (none, limited)
-            | beam.Flatten()
-            | 'Gather' >> GatherToDriver()  # (0, [_GroupSelection | None])
+            (signal, limited)
+            | 'Gather' >> GatherResults()  # (0, [_GroupSelection | None])
             | 'Write' >> beam.ParDo(_FinishIterationFn(self))  # signal
         )
-
-
-def _none(signal: object) -> None:
-    return None
 
 
 class _LimitOutputFn(beam.DoFn):

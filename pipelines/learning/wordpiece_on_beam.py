@@ -1,14 +1,16 @@
-"""The WordPiece learner on Beam: each iteration is a pipeline over the partitions of the words.
+"""The WordPiece learner on Beam: a job for the words, one for the first iteration, and one a min-count.
 
-The words are partitioned once. The first iteration's counts serve all min-counts; each later
-iteration of a min-count is a pipeline of its own, which reads the pieces so far from a file. The
-results are tables of counts, which are added up like those of tokens, without pieces below the
-min-count.
+The words are partitioned once. The first iteration's counts serve all min-counts; the later
+iterations of a min-count are steps of one job, each of which segments the words by the pieces that the
+one before has written. Counts are tables, which are added up like those of tokens, without pieces
+below the min-count. Finished work is in a folder, where a new run of the driver continues.
 """
 
-import json
+import dataclasses
+import functools
+import logging
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -17,21 +19,19 @@ import pyarrow.parquet as parquet
 from pipelines.engines.engine import RunPipeline
 from pipelines.engines.pool import MOST_BUNDLE_BYTES, BundleOutput, with_output_types
 from pipelines.files import filesystem
+from pipelines.learning.chain import EmitElements, GatherResults, build_chain
+from pipelines.learning.rounds import ClaimedRun, SearchRounds, WordFiles
 from pipelines.learning.search import VocabularySearch, predicted_bytes
-from pipelines.transforms.count_tokens import (
-    MergeTablesFn,
-    TableOrPath,
-    WriteCounts,
-    WrittenCounts,
-    pack_or_spill,
-)
+from pipelines.transforms.count_tokens import MergeTablesFn, TableOrPath, pack_or_spill
 from pipelines.transforms.read import CreateReshuffled, MapToStats
 from pipelines.transforms.stats import WriteStats, read_stats
-from tokcore.counts.tables import COUNT_PARTITIONS, partition_table
+from tokcore.counts.tables import COUNT_PARTITIONS, concatenate_tables, partition_table
 from tokcore.counts.token_table import TokenTable
-from tokcore.encoding.scheme import Learned, Scheme
+from tokcore.encoding.scheme import Learned
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
+from tokcore.text.unicode import UNICODE_VERSION
+from tokcore.warm_up import compile_learning
 from tokcore.wordpiece.learner import (
     WordFilter,
     first_counts,
@@ -39,10 +39,13 @@ from tokcore.wordpiece.learner import (
     pieces_by_id,
     search_pieces,
     split_counts,
+    words_of_counts,
 )
 from tokcore.wordpiece.learner_kernels import character_counts, most_frequent_characters
 from tokcore.wordpiece.options import WordPieceOptions
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary
+
+_LOGGER = logging.getLogger(__name__)
 
 _METRICS = 'tokbeam.wordpiece'
 
@@ -57,8 +60,20 @@ def search_on_beam(
     """
     options, size = search.options, search.counts.size()
     paths = search.parquet_paths()
-    learner = BeamPieceLearner(paths, search.work, search.engine.run, search.scheme, options)
-    result = search_pieces(learner.build, learner.smallest_size, learner.bounds, options, report)
+    rounds = _search_rounds(search)
+    with rounds.claimed() as claim:
+        search.engine.compile_first(functools.partial(compile_learning, search.scheme))
+        learner = BeamPieceLearner(
+            paths,
+            WordFiles(rounds.folder),
+            search.work,
+            ClaimedRun(claim, search.engine.run),
+            options,
+            search.label,
+        )
+        result = search_pieces(
+            learner.build, learner.smallest_size, learner.bounds, options, report
+        )
     learned = Learned(
         WordPieceVocabulary(result.pieces, options.joiner),
         result.min_count,
@@ -69,16 +84,32 @@ def search_on_beam(
     return learned, predicted_bytes(size, search.scheme.learner_bytes_per_character)
 
 
+def _search_rounds(search: VocabularySearch[WordPieceOptions]) -> SearchRounds:
+    description = {
+        'scheme': search.scheme.name,
+        'unicode': UNICODE_VERSION,
+        'counts': [
+            (text.bytes, text.crc32c)
+            for text in (counts.checksum() for counts in search.counts.wanted_inputs())
+        ],
+        'partitions': COUNT_PARTITIONS,
+        'options': {**dataclasses.asdict(search.options), 'learner': 'beam'},
+    }
+    return SearchRounds(search.rounds, description)
+
+
 class BeamPieceLearner:
     """Learns the same pieces as `PieceLearner` by endings, on the workers.
 
     Args:
         paths: Parquet files of token counts; a word may occur in several.
-        work: a folder reached by driver and workers, where the learner leaves its files.
+        files: in a folder reached by driver and workers. What a learner of the same counts and
+            options has finished there is taken up.
+        work: another such folder, of this run alone.
         run: runs a pipeline, which it builds by the function that it is given, and waits for its
-          end.
-        scheme: the scheme of the counts.
+            end.
         options: of learning; size and search are not used.
+        label: begins log messages.
 
     Raises:
         InputError: there is no word, or more than `max_words`.
@@ -87,41 +118,33 @@ class BeamPieceLearner:
     def __init__(
         self,
         paths: Sequence[str],
+        files: WordFiles,
         work: str,
         run: RunPipeline,
-        scheme: Scheme,
         options: WordPieceOptions,
+        label: str = 'vocab',
     ):
+        self._files, self._run, self._options, self._label = files, run, options, label
         self._work = filesystem.join(work, f'wordpiece-{uuid.uuid4().hex}')
-        self._run, self._options = run, options
-        self._paths = self._partition_words(paths, scheme)
-        word_filter = WordFilter(frozenset(options.first_entries), options.max_learned_word_length)
-        surveys = self._survey_words(word_filter, 'survey')
-        words = sum(survey.words for survey in surveys)
-        if not words:
+        self._rounds = 0
+        all_words = WordFilter(frozenset(options.first_entries), options.max_learned_word_length)
+        survey = self._survey(paths, all_words)
+        if not survey.words:
             raise InputError('there is no word to learn from; check the text and its counts')
-        if options.max_words is not None and words > options.max_words:
+        if options.max_words is not None and survey.words > options.max_words:
             raise InputError(
-                f'{words} words are more than the {options.max_words} of --max-words, among which '
-                'the learner on Beam does not choose; give --max-words none, or --learner memory'
+                f'{survey.words} words are more than the {options.max_words} of --max-words, among '
+                'which the learner on Beam does not choose; give --max-words none, or '
+                '--learner memory'
             )
         low, high = options.min_count_range
-        self.bounds = (
-            max(low, min(survey.smallest_count for survey in surveys if survey.words)),
-            min(high, max(survey.largest_count for survey in surveys)),
-        )
-        character_sums: dict[str, int] = {}
-        for survey in surveys:
-            for character, count in survey.characters.items():
-                character_sums[character] = character_sums.get(character, 0) + count
-        alphabet = most_frequent_characters(character_sums, options.max_characters)
-        self._filter = WordFilter(word_filter.special_tokens, word_filter.max_length, alphabet)
+        self.bounds = max(low, survey.smallest_count), min(high, survey.largest_count)
+        alphabet = most_frequent_characters(survey.characters, options.max_characters)
+        self._filter = dataclasses.replace(all_words, characters=alphabet)
+        self._partitions = survey.partitions
         # The least min-count that a search can try.
         min_count = max(1, min(self.bounds[0], sum(self.bounds) // 2))
-        tables = self._sum_frequent('first', _CountFirst(self._filter), min_count)
-        self._words, self._first_endings = split_counts(tables)
-        surveys = self._survey_words(self._filter, 'characters')
-        self._characters = sorted(set().union(*(survey.characters for survey in surveys)))
+        self._first, self._characters = self._count_first(min_count)
 
     @property
     def smallest_size(self) -> int:
@@ -130,90 +153,126 @@ class BeamPieceLearner:
 
     def build(self, min_count: int) -> tuple[str, ...]:
         """Returns the pieces by id, as `PieceLearner.build`."""
-        endings = self._first_endings
-        for iteration in range(1, self._options.iterations):
-            pieces = self._frequent_pieces(endings, min_count)
-            endings = self._count_endings(pieces, min_count, iteration)
-        pieces = self._frequent_pieces(endings, min_count)
-        return pieces_by_id(pieces, self._characters, self._options)
+        self._rounds += 1
+        files, iterations = self._files, self._options.iterations
+        paths = [files.pieces_path(min_count, number) for number in range(1, iterations + 1)]
+        done = sum(map(filesystem.exists, paths))  # the files are written in their order
+        if done == iterations:
+            _LOGGER.info(
+                '%s: round %d at min-count %d was finished by an earlier run',
+                self._label,
+                self._rounds,
+                min_count,
+            )
+        if done == 0:
+            files.write_table(paths[0], _frequent(self._first, min_count))
+            done = 1
+        steps = {
+            f'Iteration{number + 1}': _SelectPieces(
+                self._words_paths(),
+                _CountLater(self._filter, path, tuple(self._characters), self._options.joiner),
+                next_path,
+                filesystem.join(self._work, f'counts-{min_count}-{number}'),
+                min_count,
+            )
+            for number, (path, next_path) in enumerate(zip(paths, paths[1:]), 1)
+            if number >= done
+        }
+        if steps:
+            self._run(functools.partial(build_chain, steps))
+        words, endings = split_counts([files.read_table(paths[-1])])
+        joined = {self._options.joiner + ending: count for ending, count in endings.items()}
+        # If a word and an ending are one piece, the ending's count is used.
+        return pieces_by_id(words | joined, self._characters, self._options)
 
-    def _partition_words(self, paths: Sequence[str], scheme: Scheme) -> list[str]:
-        """Writes the words to files, each word to that of its partition; returns the paths."""
-        folder, stats_path = (filesystem.join(self._work, name) for name in ('words', 'partitions'))
+    def _words_paths(self) -> list[str]:
+        return [self._files.words_path(partition) for partition in self._partitions]
+
+    def _survey(self, paths: Sequence[str], word_filter: WordFilter) -> '_Survey':
+        """Writes the words to files, each word to that of its partition, and surveys them."""
+        files = self._files
+        stored = files.read_json(files.survey_path)
+        if stored is not None:
+            return _Survey(*stored)
+        files.clear()  # the remains of a deletion that was killed
+        stats_path = filesystem.join(self._work, 'survey')
 
         def build(pipeline: beam.Pipeline) -> None:
             (
                 pipeline
                 | CreateReshuffled(list(paths))  # path
-                | 'ReadCounts' >> beam.ParDo(_PartitionTableFn(_read_table, self._work))
-                | with_output_types(tuple[int, TableOrPath])
-                | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (partition, table)
-                | 'WriteWords' >> WriteCounts([folder], 1, scheme)  # WrittenCounts
+                | 'SumTables' >> _SumTables(_read_counts, self._work)  # (partition, table)
+                | 'WriteWords' >> beam.Map(_survey_words, files, word_filter)  # _WordSurvey
                 | 'WriteStats' >> WriteStats(stats_path)
             )
 
         self._run(build)
-        written = read_stats(stats_path, WrittenCounts)
-        return sorted(filesystem.join(folder, file.name) for file in written)
+        survey = _Survey.of(list(read_stats(stats_path, _WordSurvey)))
+        files.write_json(files.survey_path, dataclasses.astuple(survey))
+        return survey
 
-    def _survey_words(self, word_filter: WordFilter, name: str) -> list['_WordSurvey']:
-        stats_path = filesystem.join(self._work, name)
-        survey = _SurveyWords(word_filter)
-        self._run(lambda pipeline: pipeline | MapToStats(self._paths, survey, stats_path))
-        return list(read_stats(stats_path, _WordSurvey))
+    def _count_first(self, min_count: int) -> tuple[TokenTable, list[str]]:
+        """Returns the counts of words and all endings, and the characters of the words."""
+        files = self._files
+        stored = files.read_json(files.first_path)
+        if stored is None:
+            stored = self._run_first(min_count)
+            files.write_json(files.first_path, stored)
+        partitions, characters = stored
+        tables = [files.read_table(files.first_counts_path(number)) for number in partitions]
+        return concatenate_tables([TokenTable.from_items([]), *tables]), characters
 
-    def _frequent_pieces(self, endings: dict[str, int], min_count: int) -> dict[str, int]:
-        """Returns the counts of the frequent words and of the frequent endings, with joiners."""
-        joiner = self._options.joiner
-        words = {word: count for word, count in self._words.items() if count >= min_count}
-        return words | {
-            joiner + ending: count for ending, count in endings.items() if count >= min_count
-        }
-
-    def _count_endings(
-        self, frequent_pieces: dict[str, int], min_count: int, iteration: int
-    ) -> dict[str, int]:
-        """Segments the words by the pieces so far, and returns the counts of frequent endings."""
-        joiner = self._options.joiner
-        joined = (joiner + character for character in self._characters)
-        pieces = [*dict.fromkeys([*frequent_pieces, *self._characters, *joined])]
-        name = f'{min_count}-{iteration}'
-        path = filesystem.join(self._work, f'pieces-{name}.json')
-        filesystem.write_bytes(path, json.dumps(pieces).encode())
-        count = _CountLater(self._filter, path, joiner)
-        _, endings = split_counts(self._sum_frequent(name, count, min_count))
-        return endings
-
-    def _sum_frequent(
-        self, name: str, count: Callable[[str], TokenTable], min_count: int
-    ) -> list[TokenTable]:
-        """Adds up the tables that a function makes of paths, without counts below `min_count`."""
-        folder = filesystem.join(self._work, f'counts-{name}')
-        stats_path = filesystem.join(self._work, f'counted-{name}')
+    def _run_first(self, min_count: int) -> tuple[list[int], list[str]]:
+        files = self._files
+        counted, surveyed = (filesystem.join(self._work, each) for each in ('first', 'characters'))
 
         def build(pipeline: beam.Pipeline) -> None:
             (
                 pipeline
-                | CreateReshuffled(self._paths)  # path
-                | 'Count' >> beam.ParDo(_PartitionTableFn(count, self._work))
-                | with_output_types(tuple[int, TableOrPath])
-                | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (partition, table)
-                | 'WriteFrequent' >> beam.Map(_write_frequent, folder, min_count)  # _WrittenTable
-                | 'WriteStats' >> WriteStats(stats_path)
+                | 'Words' >> CreateReshuffled(self._words_paths())
+                | 'SumTables' >> _SumTables(_CountFirst(self._filter), self._work)
+                | 'WriteFrequent' >> beam.Map(_write_frequent, files.first_counts_path, min_count)
+                | 'WriteStats' >> WriteStats(counted)
             )
+            survey = _SurveyCharacters(self._filter)
+            pipeline | 'Characters' >> MapToStats(self._words_paths(), survey, surveyed)
 
         self._run(build)
-        names = sorted(file.name for file in read_stats(stats_path, _WrittenTable))
-        return [
-            TokenTable.from_bytes(filesystem.read_bytes(filesystem.join(folder, name)))
-            for name in names
-        ]
+        partitions = [table.partition for table in read_stats(counted, _WrittenTable)]
+        characters = (each.characters for each in read_stats(surveyed, _Characters))
+        return sorted(partitions), sorted({*''.join(characters)})
+
+
+@dataclass(frozen=True)
+class _Survey:
+    """A survey of all words."""
+
+    partitions: list[int]
+    words: int
+    smallest_count: int
+    largest_count: int
+    characters: dict[str, int]
+
+    @classmethod
+    def of(cls, surveys: Sequence['_WordSurvey']) -> '_Survey':
+        sums: dict[str, int] = {}
+        for survey in surveys:
+            for character, count in survey.characters.items():
+                sums[character] = sums.get(character, 0) + count
+        return cls(
+            sorted(survey.partition for survey in surveys),
+            sum(survey.words for survey in surveys),
+            min((survey.smallest_count for survey in surveys), default=0),
+            max((survey.largest_count for survey in surveys), default=0),
+            sums,
+        )
 
 
 @dataclass(frozen=True)
 class _WordSurvey:
-    """A survey of the words of a partition."""
+    """A survey of the words of a partition, of which there are some."""
 
+    partition: int
     words: int
     smallest_count: int
     largest_count: int
@@ -221,35 +280,53 @@ class _WordSurvey:
 
 
 @dataclass(frozen=True)
+class _Characters:
+    """The characters of a partition's words."""
+
+    characters: str
+
+
+@dataclass(frozen=True)
 class _WrittenTable:
-    """A file of a packed table."""
+    """A file of the counts of a partition."""
 
-    name: str
+    partition: int
 
 
-def _write_frequent(element: tuple[int, TokenTable], folder: str, min_count: int) -> _WrittenTable:
+def _survey_words(
+    element: tuple[int, TokenTable], files: WordFiles, word_filter: WordFilter
+) -> _WordSurvey:
     partition, table = element
-    frequent = table.pick((table.counts >= min_count).nonzero()[0])
-    name = f'counts-{partition:05d}'
-    filesystem.write_bytes(filesystem.join(folder, name), frequent.to_bytes())
-    return _WrittenTable(name)
+    files.write_table(files.words_path(partition), table)
+    characters = character_counts(word_filter.select(table))
+    counts = table.counts
+    return _WordSurvey(partition, len(table), int(counts.min()), int(counts.max()), characters)
 
 
-def _read_table(path: str) -> TokenTable:
+def _write_frequent(
+    element: tuple[int, TokenTable], path_of: Callable[[int], str], min_count: int
+) -> _WrittenTable:
+    partition, table = element
+    WordFiles.write_table(path_of(partition), _frequent(table, min_count))
+    return _WrittenTable(partition)
+
+
+def _frequent(table: TokenTable, min_count: int) -> TokenTable:
+    return table.pick((table.counts >= min_count).nonzero()[0])
+
+
+def _read_counts(path: str) -> TokenTable:
     with filesystem.open_binary(path) as stream:
         return TokenTable.from_arrow(parquet.read_table(stream, columns=['token', 'count']))
 
 
 @dataclass(frozen=True)
-class _SurveyWords:
+class _SurveyCharacters:
     word_filter: WordFilter
 
-    def __call__(self, path: str) -> list[_WordSurvey]:
-        table = _read_table(path)
-        characters = character_counts(self.word_filter.select(table))
-        smallest = int(table.counts.min()) if len(table) else 0
-        largest = int(table.counts.max()) if len(table) else 0
-        return [_WordSurvey(len(table), smallest, largest, characters)]
+    def __call__(self, path: str) -> list[_Characters]:
+        words = self.word_filter.select(WordFiles.read_table(path))
+        return [_Characters(''.join(character_counts(words)))]
 
 
 @dataclass(frozen=True)
@@ -257,18 +334,98 @@ class _CountFirst:
     word_filter: WordFilter
 
     def __call__(self, path: str) -> TokenTable:
-        return first_counts(self.word_filter.select(_read_table(path)))
+        return first_counts(self.word_filter.select(WordFiles.read_table(path)))
 
 
 @dataclass(frozen=True)
 class _CountLater:
+    """Segments the words of a partition by the pieces so far, and counts endings."""
+
     word_filter: WordFilter
     pieces_path: str
+    characters: tuple[str, ...]
     joiner: str
 
     def __call__(self, path: str) -> TokenTable:
-        pieces = json.loads(filesystem.read_bytes(self.pieces_path))
-        return later_counts(self.word_filter.select(_read_table(path)), pieces, self.joiner)
+        words, endings = split_counts([WordFiles.read_table(self.pieces_path)])
+        joined = (self.joiner + text for text in (*endings, *self.characters))
+        pieces = [*dict.fromkeys([*words, *self.characters, *joined])]
+        return later_counts(
+            self.word_filter.select(WordFiles.read_table(path)), pieces, self.joiner
+        )
+
+
+@dataclass(eq=False)
+class _SelectPieces(beam.PTransform):
+    """A later iteration: signal to signal. Writes the pieces that are frequent.
+
+    Attributes:
+        paths: the files of the words.
+        count: counts the endings of the words of a file.
+        target: the file of pieces.
+        folder: gets the counts of the partitions.
+        min_count: of a piece.
+    """
+
+    paths: Sequence[str]
+    count: _CountLater
+    target: str
+    folder: str
+    min_count: int
+
+    def expand(self, signal: beam.PCollection) -> beam.PCollection:
+        path_of = functools.partial(_part_path, self.folder)
+        counted = (
+            signal
+            | 'EmitPaths' >> EmitElements(self.paths)  # path
+            | 'SumTables' >> _SumTables(self.count, self.folder)  # (partition, table)
+            | 'WriteFrequent' >> beam.Map(_write_frequent, path_of, self.min_count)
+        )
+        return (
+            (signal, counted)
+            | 'Gather' >> GatherResults()  # (0, [_WrittenTable | None])
+            | 'WritePieces'
+            >> beam.Map(_write_pieces, self.count.pieces_path, path_of, self.target)  # signal
+        )
+
+
+def _part_path(folder: str, partition: int) -> str:
+    return filesystem.join(folder, f'part-{partition:05d}')
+
+
+def _write_pieces(
+    gathered: tuple[int, Iterable[_WrittenTable | None]],
+    earlier: str,
+    path_of: Callable[[int], str],
+    target: str,
+) -> int:
+    """Writes the frequent endings that are gathered, and the words, which stay the same."""
+    partitions = sorted(written.partition for written in gathered[1] if written is not None)
+    tables = [WordFiles.read_table(path_of(partition)) for partition in partitions]
+    words = words_of_counts(WordFiles.read_table(earlier))
+    WordFiles.write_table(target, concatenate_tables([words, *tables]))
+    return gathered[0]
+
+
+@dataclass(eq=False)
+class _SumTables(beam.PTransform):
+    """Adds up the tables that a function makes of paths; returns (partition, `TokenTable`).
+
+    Attributes:
+        make: makes a table of a path.
+        spill_folder: a folder that all workers reach, for tables that exceed a bundle's bound.
+    """
+
+    make: Callable[[str], TokenTable]
+    spill_folder: str
+
+    def expand(self, paths: beam.PCollection) -> beam.PCollection:
+        return (
+            paths
+            | 'Make' >> beam.ParDo(_PartitionTableFn(self.make, self.spill_folder))
+            | with_output_types(tuple[int, TableOrPath])
+            | 'Merge' >> beam.CombinePerKey(MergeTablesFn())  # (partition, table)
+        )
 
 
 class _PartitionTableFn(beam.DoFn):
@@ -281,7 +438,7 @@ class _PartitionTableFn(beam.DoFn):
     def start_bundle(self) -> None:
         self._output.begin()
 
-    def process(self, element: str):
+    def process(self, element: str) -> Iterator[tuple[int, TableOrPath]]:
         for partition, table in partition_table(self._make(element), COUNT_PARTITIONS):
             yield partition, pack_or_spill(table.to_bytes(), self._output, self._spill_folder)
 

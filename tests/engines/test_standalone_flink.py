@@ -1,8 +1,8 @@
 """A Flink cluster on this machine, as `deploy/flink/cluster` starts it: every byte as from the local run.
 
 With kills of whatever can be killed, at a random moment of a random stage; CLUSTER_KILLS has how many
-of each kind (1), CLUSTER_SEED the seed. Needs Java and Maven, and on a machine's first run some minutes
-to fetch Flink.
+of each kind (1), CLUSTER_SEED the seed. `-k in_short` is the same in two commands. Needs Java and Maven,
+and on a machine's first run some minutes to fetch Flink.
 """
 
 import collections
@@ -32,8 +32,8 @@ from worker_processes import DEPLOY_FLINK, worker_environment
 pytestmark = pytest.mark.cluster
 
 UP_SECONDS = 1800
-BUILD_SECONDS = 300
-WAIT_SECONDS = 120
+BUILD_SECONDS = 900
+WAIT_SECONDS = 300
 LOOK_SECONDS = 0.02
 LINES = 4000
 KILLS = int(os.environ.get('CLUSTER_KILLS', '1'))
@@ -126,6 +126,8 @@ def cluster(tmp_path_factory):
         cluster.run('up', '--port', cluster.port, '--taskmanagers', 2, '--memory', '1024m')
         yield cluster
     finally:
+        for process in started:  # of a test that has failed
+            process.kill()
         cluster.run('down')
         assert processes_of(cluster.folder) == []
         cluster.run('clean')
@@ -159,8 +161,8 @@ def corpus(tmp_path_factory):
 
 
 SCHEMES = {
-    'subword': ['--vocab-size', 1500],
-    'wordpiece': ['--scheme', 'wordpiece', '--vocab-size', 600],
+    'subword': ['--vocab-size', 1500, '--min-count-range', '19:23'],
+    'wordpiece': ['--scheme', 'wordpiece', '--vocab-size', 600, '--min-count-range', '20:23'],
     'bpe': ['--scheme', 'bpe', '--vocab-size', 1000],
 }
 
@@ -187,9 +189,12 @@ def local(corpus, tmp_path_factory):
     return files
 
 
+started: list[subprocess.Popen] = []
+
+
 def start(arguments, log: Path) -> subprocess.Popen:
     with log.open('ab') as stream:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, '-m', 'pipelines', *map(str, arguments)],
             stdin=subprocess.DEVNULL,
             stdout=stream,
@@ -197,22 +202,12 @@ def start(arguments, log: Path) -> subprocess.Popen:
             env=worker_environment(),
             start_new_session=True,
         )
+    started.append(process)
+    return process
 
 
 def run(arguments, log: Path) -> int:
     return start(arguments, log).wait(BUILD_SECONDS)
-
-
-@pytest.mark.parametrize('learner', ['beam', 'memory'])
-@pytest.mark.parametrize('scheme', SCHEMES)
-def test_build_gives_the_same_bytes(cluster, corpus, local, tmp_path, scheme, learner):
-    output, log = tmp_path / 'out', tmp_path / 'log'
-    arguments = [*build_arguments(corpus, scheme), '--output', output, '--learner', learner]
-    shuffle = 'engine' if learner == 'memory' else 'files'
-    arguments += ['--shuffle', shuffle, *cluster.flags]
-    assert run(arguments, log) == 0, log.read_text()
-    assert shards_and_vocabularies(output) == local(scheme)
-    assert cluster.running() == []
 
 
 def wait_for(what, seconds=WAIT_SECONDS):
@@ -242,6 +237,48 @@ def wait_for_victims(cluster, kind: str, process) -> list[psutil.Process]:
             return victims
         time.sleep(LOOK_SECONDS)
     return []
+
+
+def test_in_short_another_learner_and_shuffle_give_the_same_bytes(cluster, corpus, local, tmp_path):
+    output, log = tmp_path / 'out', tmp_path / 'log'
+    arguments = [*build_arguments(corpus, 'subword'), '--output', output, *cluster.flags]
+    assert run([*arguments, '--learner=memory', '--shuffle=engine'], log) == 0, log.read_text()
+    assert shards_and_vocabularies(output) == local('subword')
+    assert cluster.running() == []
+
+
+def test_in_short_one_build_outlives_a_kill_of_each_kind(cluster, corpus, local, tmp_path):
+    """The first two end the command, which is given again; the others do not."""
+    output, log = tmp_path / 'out', tmp_path / 'log'
+    arguments = [*build_arguments(corpus, 'subword'), '--output', output, *cluster.flags]
+    arguments += ['--learner', 'beam']
+    kills = [[('driver', 'count')], [('JobManager', 'count')]]
+    kills += [[('worker', 'vocab'), ('pool', 'vocab'), ('TaskManager', 'encode')]]
+    for number, of_command in enumerate(kills):
+        process = start(arguments, log)
+        for kind, stage in of_command:
+            job = wait_for(functools.partial(job_of, cluster, stage, process))
+            assert job['jid'], f'no {stage} was seen:\n{log.read_text()}'
+            victims = wait_for_victims(cluster, kind, process)
+            random.Random(kind).choice(victims).kill()
+        status = process.wait(BUILD_SECONDS)
+        assert (status == 0) == (number == 2), log.read_text()
+        wait_for(cluster.is_whole)
+    assert shards_and_vocabularies(output) == local('subword')
+    assert cluster.running() == []
+    assert not [path for path in output.iterdir() if path.name.startswith('.tokbeam')]
+
+
+@pytest.mark.parametrize('learner', ['beam', 'memory'])
+@pytest.mark.parametrize('scheme', SCHEMES)
+def test_build_gives_the_same_bytes(cluster, corpus, local, tmp_path, scheme, learner):
+    output, log = tmp_path / 'out', tmp_path / 'log'
+    arguments = [*build_arguments(corpus, scheme), '--output', output, '--learner', learner]
+    shuffle = 'engine' if learner == 'memory' else 'files'
+    arguments += ['--shuffle', shuffle, *cluster.flags]
+    assert run(arguments, log) == 0, log.read_text()
+    assert shards_and_vocabularies(output) == local(scheme)
+    assert cluster.running() == []
 
 
 @pytest.mark.parametrize('kind', ['worker', 'pool', 'TaskManager', 'JobManager', 'driver'])
@@ -324,7 +361,7 @@ def test_of_two_commands_at_once_one_says_that_the_other_works(cluster, corpus, 
     process = start(arguments, log)
     wait_for(lambda: job_of(cluster, 'count', process))
     assert run(arguments, other) == 2
-    assert 'another run' in other.read_text()
+    assert f'is being written by process {process.pid} ' in other.read_text()
     assert process.wait(BUILD_SECONDS) == 0, log.read_text()
     assert shards_and_vocabularies(output) == local('subword')
 

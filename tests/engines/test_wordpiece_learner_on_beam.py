@@ -8,17 +8,35 @@ import pytest
 from generated_text import english_lines
 from jobs import refuse, succeed, write
 
+from pipelines.files.filesystem import names_below
+from pipelines.files.local_folder import LocalFolder
+from pipelines.learning.rounds import WordFiles, is_learner_file
 from pipelines.learning.wordpiece_on_beam import BeamPieceLearner
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.wordpiece.learner import PieceLearner
 from tokcore.wordpiece.options import WordPieceOptions
-from tokcore.wordpiece.scheme import SCHEME
 
 
-def run(build_pipeline):
-    with beam.Pipeline(runner='FnApiRunner') as pipeline:
-        build_pipeline(pipeline)
+class StoppedError(RuntimeError):
+    """Stands for the death of driver and workers."""
+
+    def __init__(self):
+        super().__init__(type(self).__name__)
+
+
+class Runs:
+    """Runs pipelines in this process; before one more than a number of them the driver dies."""
+
+    def __init__(self, most=100):
+        self.jobs, self._most = 0, most
+
+    def __call__(self, build_pipeline):
+        if self.jobs == self._most:
+            raise StoppedError
+        self.jobs += 1
+        with beam.Pipeline(runner='FnApiRunner') as pipeline:
+            build_pipeline(pipeline)
 
 
 def sample_counts():
@@ -39,6 +57,11 @@ def write_counts(folder, counts, files):
     return paths
 
 
+def on_beam(folder, paths, run_pipeline, options):
+    files = WordFiles(str(folder / 'files'))
+    return BeamPieceLearner(paths, files, str(folder / 'work'), run_pipeline, options)
+
+
 @pytest.mark.parametrize(
     'changes',
     [
@@ -52,19 +75,72 @@ def test_equals_the_learner_in_memory(tmp_path, changes):
     counts = sample_counts()
     options = WordPieceOptions(vocab_size=99, min_count_range=(2, 1000), **changes)
     paths = write_counts(tmp_path, counts, 3)
-    on_beam = BeamPieceLearner(paths, str(tmp_path / 'work'), run, SCHEME, options)
+    learner = on_beam(tmp_path, paths, Runs(), options)
     table = TokenTable.from_items([*counts.items(), ('shared', 15)])
     memory = PieceLearner(table, options)
-    assert on_beam.smallest_size == memory.smallest_size
+    assert learner.smallest_size == memory.smallest_size
     for min_count in (2, 40, 500):
-        assert on_beam.build(min_count) == memory.build(min_count)
+        assert learner.build(min_count) == memory.build(min_count)
+
+
+OPTIONS = WordPieceOptions(vocab_size=99, min_count_range=(2, 1000))
+
+
+def test_a_killed_driver_repeats_no_job_and_a_round_is_one(tmp_path):
+    counts = sample_counts()
+    paths = write_counts(tmp_path, counts, 2)
+    for most in (0, 1, 1, 1):
+        with pytest.raises(StoppedError):
+            learner = on_beam(tmp_path, paths, Runs(most), OPTIONS)
+            learner.build(40)
+            learner.build(2)
+    memory = PieceLearner(TokenTable.from_items([*counts.items(), ('shared', 10)]), OPTIONS)
+    runs = Runs()
+    learner = on_beam(tmp_path, paths, runs, OPTIONS)
+    assert [learner.build(count) for count in (40, 2)] == [memory.build(count) for count in (40, 2)]
+    assert runs.jobs == 1
+    assert all(map(is_learner_file, names_below(str(tmp_path / 'files'))))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('seed', range(4))
+def test_a_kill_after_any_file_changes_no_piece(tmp_path, seed, monkeypatch):
+    counts = dict(list(sample_counts().items())[:20])
+    paths = write_counts(tmp_path, counts, 2)
+    left = random.Random(seed).randrange(30)
+    replace = LocalFolder.replace
+
+    def replace_or_stop(folder, *names):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise StoppedError
+        replace(folder, *names)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalFolder, 'replace', replace_or_stop)
+        with pytest.raises(Exception, match=StoppedError.__name__):
+            on_beam(tmp_path, paths, Runs(), OPTIONS).build(2)
+    memory = PieceLearner(TokenTable.from_items([*counts.items(), ('shared', 10)]), OPTIONS)
+    assert on_beam(tmp_path, paths, Runs(), OPTIONS).build(2) == memory.build(2)
+
+
+def test_a_damaged_file_is_an_error(tmp_path):
+    paths = write_counts(tmp_path, sample_counts(), 1)
+    on_beam(tmp_path, paths, Runs(), OPTIONS).build(40)
+    path = tmp_path / 'files' / 'round-40' / 'pieces-4'
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 4
+    path.write_bytes(data)
+    with pytest.raises(InputError, match='pieces-4 is damaged; run again, and'):
+        on_beam(tmp_path, paths, Runs(), OPTIONS).build(40)
 
 
 def test_too_many_words_are_refused(tmp_path):
     paths = write_counts(tmp_path, sample_counts(), 1)
     options = WordPieceOptions(vocab_size=99, max_words=10)
     with pytest.raises(InputError, match='are more than the 10 of --max-words'):
-        BeamPieceLearner(paths, str(tmp_path / 'work'), run, SCHEME, options)
+        on_beam(tmp_path, paths, Runs(), options)
 
 
 def test_the_command_learns_one_vocabulary_by_both(tmp_path):

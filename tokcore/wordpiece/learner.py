@@ -338,6 +338,11 @@ def split_counts(tables: Iterable[TokenTable]) -> tuple[dict[str, int], dict[str
     return counts['W'], counts['E']
 
 
+def words_of_counts(table: TokenTable) -> TokenTable:
+    """Returns the words of a table of counts, without the endings."""
+    return table.pick(np.flatnonzero(table.data[table.offsets[:-1]] == _WORD[0]))
+
+
 def _code_points(text: str) -> np.ndarray:
     return read_only(np.frombuffer(text.encode('utf-32-le', 'surrogatepass'), np.uint32))
 

@@ -16,8 +16,10 @@ from pipelines.learning.rounds import (
     OutputRounds,
     SearchRounds,
     TokenStats,
+    WordFiles,
     is_learner_file,
 )
+from tokcore.counts.token_table import TokenTable
 from tokcore.errors import FullDiskError, InputError
 from tokcore.subword.partitioned.suffix_tables import SuffixTable
 from tokcore.subword.partitioned.sweep import PartitionSelection
@@ -107,9 +109,29 @@ def characters(files: LearnerFiles) -> tuple:
     return merge_files.characters_path, merge_files.read_characters, ('a\n文', 'é🙂')
 
 
+def words(files: LearnerFiles) -> tuple:
+    word_files = WordFiles(files.folder)
+    path = word_files.words_path(7)
+    table = TokenTable.from_items([('the', 5), ('文字', 1 << 40)])
+    word_files.write_table(path, table)
+    return path, lambda: dict(word_files.read_table(path).items()), dict(table.items())
+
+
+def first_counts(files: LearnerFiles) -> tuple:
+    path = WordFiles(files.folder).first_path
+    WordFiles.write_json(path, [[0, 31], ['a', '文']])
+    return path, lambda: WordFiles.read_json(path), [[0, 31], ['a', '文']]
+
+
+def pieces(files: LearnerFiles) -> tuple:
+    path = WordFiles(files.folder).pieces_path(10_000_000, 12)
+    WordFiles.write_table(path, TokenTable.from_items([('Wthe', 5)]))
+    return path, lambda: dict(WordFiles.read_table(path).items()), {'Wthe': 5}
+
+
 KINDS = [
     stats, reserved, finished_pass, first_table, frequent_table, sizes, frequent, unknown_frequent,
-    vocabulary, selected, merges, characters,
+    vocabulary, selected, merges, characters, words, first_counts, pieces,
 ]  # fmt: skip
 
 
