@@ -55,12 +55,12 @@ from pipelines.options.vocabulary import (
     learning_from_options,
     scheme_from_options,
 )
+from pipelines.shard_formats.formats import shard_format
 from pipelines.stages.build import build_stage
 from pipelines.stages.count import count_stage, merge_stage
 from pipelines.stages.dry_run import dry_run
 from pipelines.stages.encode import encode_stage
 from pipelines.stages.vocabulary import pieces_stage, vocabulary_stage
-from pipelines.transforms.convert_shards import converted_names
 from pipelines.transforms.stats import REJECTED_FOLDER
 from tokcore.bpe.codes import SPECIAL_TOKENS
 from tokcore.corpus.fields import LabelNames
@@ -371,10 +371,8 @@ def _longest_shards(dataset: EncodeOptions, corpus: Corpus) -> list[str]:
         name
         for split in corpus.split_names
         for shards in [dataset.shards_of(split)]
-        for name in converted_names(
-            shard_name(dataset.name, split, shards - 1, shards),
-            dataset.output_format,
-            ['inputs', 'targets'],
+        for name in shard_format(dataset.output_format).file_names(
+            shard_name(dataset.name, split, shards - 1, shards), ['inputs', 'targets']
         )
     ]
 

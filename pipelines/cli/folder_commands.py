@@ -28,8 +28,8 @@ from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.options.commands import known_commands
 from pipelines.options.job import SPLITS, option_name
+from pipelines.shard_formats.id_streams import empty_rows
 from pipelines.stages.convert import convert_dataset
-from pipelines.transforms.convert_shards import empty_rows
 from pipelines.trust.card import dataset_card
 from pipelines.trust.compare import compare_vocabularies, comparison_page
 from pipelines.trust.figures import dataset_figures

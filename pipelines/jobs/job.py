@@ -30,7 +30,7 @@ from pipelines.options.job import (
     option_name,
 )
 from pipelines.options.vocabulary import SampleOptions, VocabularyLayout
-from pipelines.transforms.convert_shards import converted_names
+from pipelines.shard_formats.formats import shard_format
 from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
 from tokcore.corpus.corpus import Split
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, Scheme, TokenRules
@@ -94,7 +94,7 @@ class EncodeOptions(DatasetOptions):
         return [
             name
             for shard in self.shard_names(corpus)
-            for name in converted_names(shard, self.output_format, features)
+            for name in shard_format(self.output_format).file_names(shard, features)
         ]
 
     def shard_names(self, corpus: Corpus) -> list[str]:

@@ -28,13 +28,8 @@ from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
 from pipelines.options.job import TFRECORD, OutputFormat
-from pipelines.transforms.convert_shards import (
-    Column,
-    Shard,
-    convert_shard,
-    converted_names,
-    converted_shards,
-)
+from pipelines.shard_formats.formats import CONVERTED
+from pipelines.shard_formats.shard_format import Column, Shard, shards_in_order
 from tokcore.checked_json import WrongValue, checked
 from tokcore.encoding.vocabulary import SpecialIds
 from tokcore.errors import InputError
@@ -75,7 +70,9 @@ def convert_dataset(
     columns = _columns(from_.manifest_path, before)
     names = [column.name for column in columns]
     files = [
-        name for file in before.files for name in converted_names(file.name, output_format, names)
+        name
+        for file in before.files
+        for name in CONVERTED[output_format].file_names(file.name, names)
     ]
     beside: list[OutputFile | VocabularyRecord] = [*before.vocabularies]
     beside += [file for record in before.vocabularies for file in record.beside]
@@ -96,7 +93,7 @@ def convert_dataset(
                 _copy(source, file, attempt.path)
             convert = functools.partial(_convert, source, attempt.path, output_format, columns)
             with ThreadPoolExecutor(workers) as pool:
-                made = list(pool.map(convert, before.files, converted_shards(before.files)))
+                made = list(pool.map(convert, before.files, shards_in_order(before.files)))
             manifest = dataclasses.replace(
                 before, options=options, files=tuple(file for part in made for file in part)
             )
@@ -204,7 +201,7 @@ def _convert(
         counted = _CountedStream(stream)
         parts = stream_rows(counted, [column.name for column in columns], path)
         try:
-            written = list(convert_shard(parts, shard, folder, output_format, columns))
+            written = list(CONVERTED[output_format].write(parts, shard, folder, columns))
         except (RuntimeError, ValueError) as error:
             raise InputError(
                 f'{path} cannot be converted: {error}; `tokbeam verify {source}` names what is wrong'

@@ -24,15 +24,12 @@ from pipelines.jobs.stats import (
     write_stats,
 )
 from pipelines.options.job import TFRECORD
+from pipelines.shard_formats.convert_shards import ConvertShards
+from pipelines.shard_formats.formats import shard_format
+from pipelines.shard_formats.shard_format import Column, shards_in_order
 from pipelines.shuffle.disk_room import measure_need
 from pipelines.shuffle.merge_runs import KeptRuns, encode_through_files
 from pipelines.stages.run_stage import StageResult, run_stage
-from pipelines.transforms.convert_shards import (
-    Column,
-    ConvertShards,
-    converted_names,
-    converted_shards,
-)
 from pipelines.transforms.encode_blocks import (
     RECORDS,
     BlockEncoder,
@@ -227,7 +224,7 @@ def _converted(
     def build(pipeline: beam.Pipeline) -> None:
         (
             pipeline
-            | CreateReshuffled(converted_shards(shards))
+            | CreateReshuffled(shards_in_order(shards))
             | 'ConvertShards' >> ConvertShards(
                 path, options.output_format, columns, plan.reading.scheme
             )
@@ -239,7 +236,7 @@ def _converted(
     names = [column.name for column in columns]
     converted = []
     for shard in shards:
-        for name in converted_names(shard.name, options.output_format, names):
+        for name in shard_format(options.output_format).file_names(shard.name, names):
             file = written[name]
             if file.rows + len(file.dropped) != shard.rows:
                 raise RuntimeError(f'{name} has {file.rows} of {shard.rows} rows')

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.files import filesystem
+from pipelines.shard_formats.formats import stored_format
 from tokcore.corpus.stats import LineTally
 from tokcore.errors import InputError
 from tokcore.options import flag
@@ -59,11 +60,12 @@ def _header(name: str, manifest: Manifest, licence: str | None) -> Iterator[str]
     yield f'- {json.dumps(next(size for bound, size in _SIZES if rows < bound))}'
     yield 'tags:'
     yield from ('- tokbeam', '- tokenized')
-    if manifest.options.get('output_format') == 'parquet':
+    ending = stored_format(manifest).hub_ending
+    if ending is not None:
         yield from ('configs:', '- config_name: default', '  data_files:')
         for tally in manifest.lines:
             yield f'  - split: {_SPLIT_NAMES.get(tally.split, tally.split)}'
-            yield f'    path: {json.dumps(f"{name}-{tally.split}-*.parquet")}'
+            yield f'    path: {json.dumps(f"{name}-{tally.split}-*{ending}")}'
     yield '---'
 
 
@@ -100,30 +102,7 @@ def _body(name: str, manifest: Manifest) -> Iterator[str]:
         ],
     )
     yield from ('', '## How it is read', '', '```python')
-    first = manifest.files[0] if manifest.files else None
-    output_format = options.get('output_format')
-    if output_format == 'text':
-        yield f'lines = open({first.name if first else ""!r}, encoding="utf-8").read().splitlines()'
-    elif output_format == 'megatron' and first is not None:
-        yield from (
-            'from megatron.core.datasets.indexed_dataset import IndexedDataset',
-            '',
-            f'rows = IndexedDataset({first.name.removesuffix(".bin")!r})',
-        )
-    elif output_format == 'flat' and first is not None:
-        yield from (
-            'import numpy',
-            '',
-            f'ids = numpy.memmap({first.name!r}, dtype={first.dtype!r}, mode="r")',
-        )
-    else:
-        yield from (
-            'import tokcore',
-            '',
-            "dataset = tokcore.open_dataset('.')",
-            f'for batch in dataset.batches({manifest.lines[0].split!r}, tokens_per_batch=4096):',
-            '    ...',
-        )
+    yield from stored_format(manifest).reading_code(manifest)
     yield '```'
 
 

@@ -20,7 +20,7 @@ from pipelines.jobs.corpus import input_texts
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.stages.encode import vocabulary_records
 from pipelines.trust.corpus_rows import CorpusRows, DatasetCorpus, planned, rows_in_shard
-from pipelines.trust.stored_rows import RowForm
+from pipelines.trust.stored_rows import StoredRows
 from tokcore.corpus.corpus import Block, Rows
 from tokcore.corpus.order_keys import mix64, shard_of
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
@@ -75,9 +75,9 @@ def rerun(
     checksums: list[RangeChecksum] = []
     with planned(job) as corpus:
         corpus.prepare()
-        form = row_form(job, corpus, manifest)
+        stored = StoredRows.of(job, corpus, manifest)
         for split in corpus.reading.corpus.split_names:
-            work = _SplitRerun(corpus, form, job, manifest, split)
+            work = _SplitRerun(corpus, stored, job, manifest, split)
             size = sum(file.bytes for file in work.files)
             passes = max(1, math.ceil(size * share / memory_bytes))
             for number in range(passes):
@@ -111,19 +111,6 @@ def refuse_other_job(job: BuildJob | EncodeJob, manifest: Manifest) -> None:
         )
 
 
-def row_form(job: BuildJob | EncodeJob, corpus: DatasetCorpus, manifest: Manifest) -> RowForm:
-    """Returns how the rows of a dataset are stored."""
-    features = corpus.features
-    return RowForm(
-        job.output,
-        job.dataset.output_format,
-        [each.feature.name for each in features],
-        job.reading.scheme,
-        [corpus.vocabulary(each.vocabulary) for each in features],
-        {file.name: file for file in manifest.files},
-    )
-
-
 @dataclass(frozen=True)
 class _Taking:
     """Encodes the rows of a block that a pass is for."""
@@ -152,12 +139,12 @@ class _SplitRerun:
     def __init__(
         self,
         corpus: DatasetCorpus,
-        form: RowForm,
+        stored: StoredRows,
         job: BuildJob | EncodeJob,
         manifest: Manifest,
         split: str,
     ):
-        self._corpus, self._form, self._manifest, self._split = corpus, form, manifest, split
+        self._corpus, self._stored, self._manifest, self._split = corpus, stored, manifest, split
         shards = corpus.shards_of(split)
         self._shards = [shard_name(job.dataset.name, split, n, shards) for n in range(shards)]
         self.files = [file for file in manifest.files if file.name.startswith(tuple(self._shards))]
@@ -194,11 +181,15 @@ class _SplitRerun:
             rows = places[own] - firsts[number]
             again = _part(made, own)
             try:
-                stored = list(self._form.stored(name, rows))
+                stored = list(self._stored.stored(name, rows))
             except InputError:  # the file itself is a finding
                 continue
             for row, key, before, now in zip(
-                rows.tolist(), made.keys[own].tolist(), stored, self._form.made(again), strict=True
+                rows.tolist(),
+                made.keys[own].tolist(),
+                stored,
+                self._stored.made_again(again),
+                strict=True,
             ):
                 if before != now:
                     yield from self._finding(read, name, row, key, before is None)

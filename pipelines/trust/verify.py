@@ -8,7 +8,6 @@ again (`rerun`).
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import json
@@ -16,34 +15,25 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, BinaryIO, TypeVar
-
-import numpy as np
+from typing import Any, TypeVar
 
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
-from pipelines.options.job import MEGATRON, PARQUET, TEXT, TFRECORD
-from pipelines.transforms.convert_shards import STREAM_DTYPES, STREAMS, StreamFile, stored_dtype
+from pipelines.shard_formats.formats import stored_format
 from tokcore.checked_json import WrongValue, checked
 from tokcore.corpus.stats import LineTally
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.reading.checking import (
-    Advance,
     CheckedFile,
     Finding,
     check_bytes,
-    check_lines,
-    check_parquet,
-    check_records,
 )
-from tokcore.reading.checking_streams import check_ids, check_row_list
 from tokcore.reading.manifest import recorded_features, recorded_scheme
 from tokcore.reading.record_index import INDEX_FOLDER, misplaced_record, read_index
 from tokcore.reading.shards import ShardFile
-from tokcore.records.flat import document_lengths
 from tokcore.records.manifest import (
     MANIFEST_NAME,
     SHARD_ENDINGS,
@@ -52,7 +42,6 @@ from tokcore.records.manifest import (
     OutputFile,
     VocabularyRecord,
 )
-from tokcore.records.megatron import index_lengths
 from tokcore.records.root import ROOT_STAGES, root_hash
 from tokcore.schemes import DEFAULT_SCHEME
 from tokcore.text.whitespace import escape_piece
@@ -296,12 +285,14 @@ def _root_findings(manifest: Manifest, found: str | None, wanted: str | None) ->
 
 
 class _Contents:
-    """Checks the files of a folder, each by what it holds; threads can share it."""
+    """Checks the files of a folder, each by what it holds; threads can share it.
+
+    It is the `StoredDataset` that a format asks.
+    """
 
     def __init__(self, folder: str, manifest: Manifest):
         self._folder, self._manifest = folder, manifest
         self._shards = _names(manifest)
-        self._format = manifest.options.get('output_format', TFRECORD)
 
     def check(self, file: OutputFile | VocabularyRecord) -> CheckedFile | None:
         """Returns what a file holds; None if it is missing."""
@@ -344,53 +335,13 @@ class _Contents:
     def _check(self, file: OutputFile | VocabularyRecord, path: str) -> CheckedFile:
         told = functools.partial(advance, _CHECKING)
         with filesystem.open_binary(path) as stream:
-            if file.name not in self._shards:
-                return check_bytes(stream, file.name, told)
-            if self._format == PARQUET:
-                return check_parquet(stream, file.name, self._id_counts, told)
-            if self._format == TEXT:
-                return check_lines(stream, file.name, self._pieces(file.name), told)
-            if self._format in STREAMS and isinstance(file, OutputFile):
-                return self._check_stream(stream, file, told)
-            return check_records(stream, file.name, self._id_counts, told)
+            if file.name in self._shards and isinstance(file, OutputFile):
+                return stored_format(self._manifest).check(stream, file, self, told)
+            return check_bytes(stream, file.name, told)
 
-    def _check_stream(self, stream: BinaryIO, file: OutputFile, told: Advance) -> CheckedFile:
-        dtype = file.dtype or ''
-        if dtype not in STREAM_DTYPES:
-            checked_file = check_bytes(stream, file.name, told)
-            finding = Finding(file.name, 'the manifest does not state the dtype of its ids')
-            return dataclasses.replace(checked_file, rows=file.rows, findings=(finding,))
-
-        try:
-            own = StreamFile.of(file.name)
-        except ValueError:
-            return check_bytes(stream, file.name, told)  # its name is not a shard's
-
-        def lengths(data: bytes) -> np.ndarray:
-            return (
-                index_lengths(data, dtype) if self._format == MEGATRON else document_lengths(data)
-            )
-
-        if not own.beside:
-            return check_row_list(stream, file.name, lengths, told)
-        of_rows: np.ndarray | None = None
-        if filesystem.exists(path := filesystem.join(self._folder, own.beside)):
-            # What is wrong with that file is told where it is checked itself.
-            with contextlib.suppress(ValueError):
-                of_rows = lengths(filesystem.read_bytes(path))
-        count = self._id_counts.get(own.feature or next(iter(self._id_counts), ''))
-        result = check_ids(stream, file.name, dtype, count, of_rows, told)
-        if of_rows is None:
-            result = dataclasses.replace(result, rows=file.rows)
-        wanted = count and stored_dtype(self._format, count)
-        if wanted and wanted != dtype:
-            problem = (
-                f'the manifest states {dtype}, and ids of a vocabulary of {count} are {wanted}'
-            )
-            result = dataclasses.replace(
-                result, findings=(*result.findings, Finding(file.name, problem))
-            )
-        return result
+    def content(self, name: str) -> bytes | None:
+        path = filesystem.join(self._folder, name)
+        return filesystem.read_bytes(path) if filesystem.exists(path) else None
 
     @functools.cached_property
     def _scheme(self) -> Scheme | None:
@@ -406,8 +357,7 @@ class _Contents:
         return self._manifest.vocabularies_used or self._manifest.vocabularies
 
     @functools.cached_property
-    def _id_counts(self) -> dict[str, int | None]:
-        """By feature how many ids there are, as far as that is known."""
+    def id_counts(self) -> dict[str, int | None]:
         try:
             features = recorded_features(self._manifest.inputs, self._manifest.options)
         except (ValueError, WrongValue):
@@ -417,11 +367,9 @@ class _Contents:
         return {name: sizes.get(name, sizes.get('both', fixed)) for name in features}
 
     @functools.lru_cache  # noqa: B019 - two sides
-    def _pieces(self, name: str) -> frozenset[bytes] | None:
-        """The pieces that a file of text may have; None if its vocabulary is not here, or damaged."""
-        side = name.rpartition('.')[2]
+    def pieces(self, feature: str) -> frozenset[bytes] | None:
         records = {record.side: record for record in self._manifest.vocabularies}
-        record, scheme = records.get(side, records.get('both')), self._scheme
+        record, scheme = records.get(feature, records.get('both')), self._scheme
         if scheme is None:
             return None
         vocabulary: Vocabulary | None = scheme.fixed

@@ -14,7 +14,8 @@ import numpy as np
 
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.trust.corpus_rows import CorpusRows, DatasetCorpus, RowPlace, planned
-from pipelines.trust.rerun import refuse_other_job, row_form
+from pipelines.trust.rerun import refuse_other_job
+from pipelines.trust.stored_rows import StoredRows
 from tokcore.corpus.corpus import Block, Rows
 from tokcore.corpus.order_keys import shard_of
 from tokcore.errors import InputError
@@ -163,7 +164,7 @@ class _Finder:
     ):
         self._corpus, self._read, self._shards = corpus, read, shards
         self._name = job.dataset.name
-        self._form = row_form(job, corpus, manifest)
+        self._stored = StoredRows.of(job, corpus, manifest)
 
     def found(self, key: int) -> FoundRow:
         read, corpus = self._read, self._corpus
@@ -173,13 +174,13 @@ class _Finder:
         name = shard_name(self._name, read.split, shard, self._shards)
         block, rows = corpus.row(read, key)
         framed = corpus.encode(block, rows)
-        [made] = self._form.made(framed)
-        [stored] = self._form.stored(name, np.array([row - before]))
-        ids = self._form.ids(framed)
+        [again] = self._stored.made_again(framed)
+        [stored] = self._stored.stored(name, np.array([row - before]))
+        ids = self._stored.ids(framed)
         pieces = {
-            feature: [vocabulary.pieces[id_] for id_ in ids[feature]]
-            for feature, vocabulary in zip(
-                self._form.features, self._form.vocabularies, strict=True
+            column.name: [vocabulary.pieces[id_] for id_ in ids[column.name]]
+            for column, vocabulary in zip(
+                self._stored.columns, self._stored.vocabularies, strict=True
             )
         }
         return FoundRow(
@@ -191,7 +192,7 @@ class _Finder:
             tuple(side.row(0) for side in rows.sides),
             ids,
             pieces,
-            made == stored,
+            again == stored,
         )
 
 

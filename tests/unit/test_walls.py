@@ -51,6 +51,7 @@ FLOORS = [
     'pipelines/engines/',
     'pipelines/files/',
     'pipelines/transforms/',
+    'pipelines/shard_formats/',
     'pipelines/artifacts/',
     'pipelines/jobs/',
     'pipelines/shuffle/',

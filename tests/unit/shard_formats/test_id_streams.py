@@ -11,13 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.transforms.convert_shards import (
-    Column,
-    Shard,
-    StreamFile,
-    convert_shard,
-    converted_names,
-)
+from pipelines.shard_formats.formats import CONVERTED
+from pipelines.shard_formats.shard_format import Column, Shard
 from tokcore.kernels.bytes import row_offsets
 from tokcore.reading.shards import EncodedRows
 from tokcore.records.megatron import index_lengths
@@ -44,12 +39,11 @@ def columns(size):
 def converted(parts, output_format, size=70_000):
     """Returns what was written of each file, and the files by their names."""
     with tempfile.TemporaryDirectory() as folder:
-        made = list(convert_shard(iter(parts), SHARD, folder, output_format, columns(size)))
+        made = list(CONVERTED[output_format].write(iter(parts), SHARD, folder, columns(size)))
         data = {each.name: Path(folder, each.name).read_bytes() for each in made}
         assert sorted(data) == sorted(path.name for path in Path(folder).iterdir())
-    assert [each.name for each in made] == converted_names(
-        SHARD.name, output_format, ['inputs', 'targets']
-    )
+    names = CONVERTED[output_format].file_names(SHARD.name, ['inputs', 'targets'])
+    assert [each.name for each in made] == names
     return {each.name: each for each in made}, data
 
 
@@ -71,17 +65,17 @@ def test_the_files_are_the_rows_with_text_in_their_order(rows, cut, output_forma
         assert written.rows == len(kept)
         assert [*written.dropped] == sorted({*range(len(rows))} - {number for number, _ in kept})
         assert written.bytes == len(data[name])
-        own = StreamFile.of(name)
-        if not own.beside:
+        if not name.endswith(('.bin', '.npy')):
             continue
-        lists = [row[own.feature] for _, row in kept]
+        feature = 'inputs' if 'inputs' in name else 'targets'
+        lists = [row[feature] for _, row in kept]
         values = [id_ for row in lists for id_ in row]
         assert data[name] == struct.pack(f'<{len(values)}{CODES[written.dtype]}', *values)
         if output_format == 'megatron':
-            lengths = index_lengths(data[own.beside], written.dtype)
+            lengths = index_lengths(data[name.replace('.bin', '.idx')], written.dtype)
             assert lengths.tolist() == [len(row) for row in lists]
             continue
-        lines = gzip.decompress(data[own.beside]).decode().splitlines()
+        lines = gzip.decompress(data[name.replace('.npy', '.csv.gz')]).decode().splitlines()
         ends = np.cumsum([0, *map(len, lists)]).tolist()
         assert [*csv.reader(lines)] == [
             [str(start), str(end), str(1000 + number), SHARD.name, str(number)]
@@ -103,7 +97,7 @@ def test_the_largest_id_of_each_dtype_is_kept(output_format, size, dtype):
     made, data = converted([encoded(rows)], output_format, size)
     assert {each.dtype for each in made.values()} == {dtype}
     for name in made:
-        if StreamFile.of(name).beside:
+        if name.endswith(('.bin', '.npy')):
             assert np.frombuffer(data[name], dtype)[0] == size - 1
     wrong = [{'inputs': [size], 'targets': [2, 1]}]
     with pytest.raises(ValueError, match=rf'has the id {size}, and the vocabulary of inputs'):
@@ -111,7 +105,7 @@ def test_the_largest_id_of_each_dtype_is_kept(output_format, size, dtype):
 
 
 def test_a_text_without_inputs_has_the_names_that_trainers_know():
-    assert converted_names('d', 'megatron', ['targets']) == [
+    assert CONVERTED['megatron'].file_names('d', ['targets']) == [
         'd_text_document.bin', 'd_text_document.idx'
     ]  # fmt: skip
-    assert converted_names('d', 'flat', ['targets']) == ['d.npy', 'd.csv.gz']
+    assert CONVERTED['flat'].file_names('d', ['targets']) == ['d.npy', 'd.csv.gz']

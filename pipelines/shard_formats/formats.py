@@ -1,0 +1,32 @@
+"""The formats of shards, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pipelines.options.job import OutputFormat
+from pipelines.shard_formats.flat import Flat
+from pipelines.shard_formats.megatron import Megatron
+from pipelines.shard_formats.parquet import Parquet
+from pipelines.shard_formats.shard_format import ConvertedFormat, ShardFormat
+from pipelines.shard_formats.text import Text
+from pipelines.shard_formats.tfrecord import TfRecord
+from tokcore.records.manifest import Manifest
+
+CONVERTED: Mapping[str, ConvertedFormat] = {
+    each.name: each for each in (Text(), Parquet(), Megatron(), Flat())
+}
+"""The formats that TFRecords are converted to."""
+
+TFRECORD = TfRecord()
+
+
+def shard_format(name: OutputFormat) -> ShardFormat:
+    """Returns the format that `--output-format` names."""
+    return TFRECORD if name == TFRECORD.name else CONVERTED[name]
+
+
+def stored_format(manifest: Manifest) -> ShardFormat:
+    """Returns the format of a dataset's shards; TFRecords if its manifest names one that is not known."""
+    name = manifest.options.get('output_format')
+    return CONVERTED.get(name, TFRECORD) if isinstance(name, str) else TFRECORD

@@ -1,0 +1,258 @@
+"""Formats whose files are ids one after another, with a file beside each that says where rows begin.
+
+They have no empty rows: these are left out, and the manifest has their numbers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import BinaryIO, ClassVar
+
+import numpy as np
+
+from pipelines.files import filesystem
+from pipelines.shard_formats.shard_format import (
+    Column,
+    Shard,
+    StoredDataset,
+    SummedFile,
+    ids_as_bytes,
+    mapped_bytes,
+    parse_rows,
+)
+from pipelines.transforms.stats import WrittenFile
+from tokcore.errors import InputError
+from tokcore.kernels.bytes import row_offsets
+from tokcore.reading.checking import Advance, CheckedFile, Finding, check_bytes
+from tokcore.reading.checking_streams import check_ids, check_row_list
+from tokcore.reading.shards import EncodedRows
+from tokcore.records.manifest import SHARD_NAME, Manifest, OutputFile
+from tokcore.records.tfrecord import FramedRows
+
+_DTYPES = ('uint16', 'int32', 'uint32')
+
+_LEFT_OUT = b''
+"""Stands for a row that the file leaves out because it is empty."""
+
+
+class IdStreams(ABC):
+    """A format of two files for each feature of a shard.
+
+    Attributes:
+        endings: of the file of ids and of the one that lists its rows.
+    """
+
+    name: ClassVar[str]
+    endings: ClassVar[tuple[str, str]]
+    hub_ending: str | None = None
+    needs_pieces = False
+
+    @abstractmethod
+    def base_name(self, shard: str, feature: str) -> str:
+        """Returns the name of a feature's files without their ending; '' is the only feature."""
+
+    @abstractmethod
+    def dtype(self, vocab_size: int) -> str:
+        """Returns the dtype of the ids of a vocabulary."""
+
+    @abstractmethod
+    def list_bytes(
+        self, lengths: np.ndarray, dtype: str, records: np.ndarray, shard: Shard
+    ) -> bytes:
+        """Returns the file that lists rows.
+
+        Args:
+            lengths: int[n], the ids of each row.
+            dtype: of the ids.
+            records: int64[n], the number of each row in its shard.
+            shard: of the rows.
+        """
+
+    @abstractmethod
+    def lengths(self, data: bytes, dtype: str) -> np.ndarray:
+        """Returns the lengths of the rows that a file lists; raises ValueError, saying what is wrong."""
+
+    @abstractmethod
+    def reading_code(self, manifest: Manifest) -> Iterator[str]:
+        """See `ShardFormat`."""
+
+    def file_names(self, shard: str, features: Sequence[str]) -> list[str]:
+        own = features if len(features) > 1 else ['']
+        return [
+            f'{self.base_name(shard, feature)}.{ending}'
+            for feature in own
+            for ending in self.endings
+        ]
+
+    def write(
+        self,
+        parts: Iterator[EncodedRows],
+        shard: Shard,
+        folder: str,
+        columns: Sequence[Column],
+    ) -> Iterator[WrittenFile]:
+        names = self.file_names(shard.name, [column.name for column in columns])
+        dtypes = [self.dtype(column.vocab_size) for column in columns]
+        lengths: list[list[np.ndarray]] = [[] for _ in columns]
+        kept: list[np.ndarray] = []
+        dropped: list[int] = []
+        row = 0
+        with contextlib.ExitStack() as stack:
+            files = [stack.enter_context(SummedFile(folder, name)) for name in names[::2]]
+            for rows in parts:
+                records = np.arange(row, row + len(rows))
+                row += len(rows)
+                is_empty = _without_text(rows, columns)
+                if is_empty.any():
+                    dropped += records[is_empty].tolist()
+                    rows, records = rows.take(np.flatnonzero(~is_empty)), records[~is_empty]
+                kept.append(records)
+                for column, dtype, file, of_rows in zip(
+                    columns, dtypes, files, lengths, strict=True
+                ):
+                    ids = rows.ids[column.name]
+                    if len(ids) and ids.max() >= column.vocab_size:
+                        raise ValueError(
+                            f'a row of {shard.name} has the id {ids.max()}, and the vocabulary of '
+                            f'{column.name} has {column.vocab_size} ids'
+                        )
+                    file.write(ids.astype(np.dtype(dtype).newbyteorder('<')).view(np.uint8))
+                    of_rows.append(np.diff(rows.offsets[column.name]))
+        records = _joined(kept)
+        for ids_file, dtype, of_rows, name in zip(files, dtypes, lengths, names[1::2], strict=True):
+            with SummedFile(folder, name) as list_file:
+                list_file.write(self.list_bytes(_joined(of_rows), dtype, records, shard))
+            for file in (ids_file, list_file):
+                yield file.written(len(records), dtype, dropped)
+
+    def check(
+        self, stream: BinaryIO, file: OutputFile, dataset: StoredDataset, advance: Advance
+    ) -> CheckedFile:
+        dtype = file.dtype or ''
+        if dtype not in _DTYPES:
+            result = check_bytes(stream, file.name, advance)
+            finding = Finding(file.name, 'the manifest does not state the dtype of its ids')
+            return dataclasses.replace(result, rows=file.rows, findings=(finding,))
+        match = self._own_name(file.name)
+        if match is None:
+            return check_bytes(stream, file.name, advance)
+        feature, base, ending = match
+        if ending == self.endings[1]:
+            return check_row_list(
+                stream, file.name, lambda data: self.lengths(data, dtype), advance
+            )
+        of_rows: np.ndarray | None = None
+        if (data := dataset.content(f'{base}.{self.endings[1]}')) is not None:
+            # What is wrong with that file is told where it is checked itself.
+            with contextlib.suppress(ValueError):
+                of_rows = self.lengths(data, dtype)
+        count = dataset.id_counts.get(feature or next(iter(dataset.id_counts), ''))
+        result = check_ids(stream, file.name, dtype, count, of_rows, advance)
+        if of_rows is None:
+            result = dataclasses.replace(result, rows=file.rows)
+        if count and (wanted := self.dtype(count)) != dtype:
+            finding = Finding(
+                file.name,
+                f'the manifest states {dtype}, and ids of a vocabulary of {count} are {wanted}',
+            )
+            result = dataclasses.replace(result, findings=(*result.findings, finding))
+        return result
+
+    def stored_rows(
+        self,
+        paths: Sequence[str],
+        numbers: np.ndarray,
+        columns: Sequence[Column],
+        files: Mapping[str, OutputFile],
+    ) -> Iterator[bytes | None]:
+        dropped = np.array(_recorded(paths[0], files).dropped, np.int64)
+        before = np.searchsorted(dropped, numbers)
+        is_left_out = np.isin(numbers, dropped)
+        sides = []
+        for path, list_path in zip(paths[::2], paths[1::2], strict=True):
+            dtype = _recorded(path, files).dtype
+            if dtype not in _DTYPES:
+                raise InputError(f'the manifest has no dtype of {path}; see the findings')
+            try:
+                offsets = row_offsets(self.lengths(filesystem.read_bytes(list_path), dtype))
+            except ValueError as error:
+                raise InputError(
+                    f'{list_path} cannot be read ({error}); see the findings'
+                ) from error
+            kind = np.dtype(dtype).newbyteorder('<')
+            content = mapped_bytes(path)
+            ids = content[: len(content) - len(content) % kind.itemsize].view(kind)
+            sides.append((offsets, ids))
+        for number, left_out in zip((numbers - before).tolist(), is_left_out.tolist(), strict=True):
+            if left_out:
+                yield _LEFT_OUT
+            elif any(number + 1 >= len(offsets) for offsets, _ in sides):
+                yield None
+            else:
+                yield b'\n'.join(
+                    ids_as_bytes(ids[start:end], np.array([0, end - start]))[0]
+                    for offsets, ids in sides
+                    for start, end in [offsets[number : number + 2].tolist()]
+                )
+
+    def row_bytes(self, rows: FramedRows, columns: Sequence[Column]) -> Iterator[bytes]:
+        names = [column.name for column in columns]
+        encoded = parse_rows(rows, names)
+        sides = [ids_as_bytes(encoded.ids[name], encoded.offsets[name]) for name in names]
+        is_empty = _without_text(encoded, columns).tolist()
+        for empty, row in zip(is_empty, map(b'\n'.join, zip(*sides, strict=True)), strict=True):
+            yield _LEFT_OUT if empty else row
+
+    def _own_name(self, name: str) -> tuple[str, str, str] | None:
+        """Returns the feature, the name without its ending and the ending of a file of this format."""
+        match = re.match(SHARD_NAME, name)
+        for feature in ('', 'inputs', 'targets'):
+            base = self.base_name(match[0] if match else '', feature)
+            ending = name.removeprefix(f'{base}.')
+            if match and ending in self.endings:
+                return feature, base, ending
+        return None
+
+
+def empty_rows(manifest: Manifest) -> dict[str, int]:
+    """Returns how many rows the files of each split leave out because they are empty, if they do."""
+    counts: dict[str, int] = {}
+    seen = set()
+    for file in manifest.files:
+        name = re.match(SHARD_NAME, file.name)
+        # A shard has several files, which leave out the same rows.
+        if name is not None and file.dropped and name[0] not in seen:
+            seen.add(name[0])
+            counts[name['split']] = counts.get(name['split'], 0) + len(file.dropped)
+    return counts
+
+
+def _recorded(path: str, files: Mapping[str, OutputFile]) -> OutputFile:
+    name = filesystem.split_path(path)[1]
+    if name not in files:
+        raise InputError(f'{path} is not in the manifest; see the findings')
+    return files[name]
+
+
+def _joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.empty(0, np.int64), *arrays])
+
+
+def _without_text(rows: EncodedRows, columns: Sequence[Column]) -> np.ndarray:
+    """Tells which rows have no text on a side, bool[rows]: no id beside those that are special."""
+    is_empty = np.zeros(len(rows), bool)
+    for column in columns:
+        ids, offsets = rows.ids[column.name], rows.offsets[column.name]
+        left, place = np.arange(len(rows)), 0
+        # Nearly all rows have another id among their first two.
+        while len(left):
+            ended = offsets[left] + place >= offsets[left + 1]
+            is_empty[left[ended]] = True
+            left = left[~ended]
+            left = left[np.isin(ids[offsets[left] + place], column.special_ids)]
+            place += 1
+    return is_empty

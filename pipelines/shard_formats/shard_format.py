@@ -1,0 +1,232 @@
+"""What a format of shards is: how rows are written, checked, and read again by their numbers.
+
+An encoding writes TFRecords; at its end, or later, each shard becomes the files of another format. A
+shard is converted by itself and in the order of its rows, so its files are the same bytes wherever
+that happens.
+"""
+
+from __future__ import annotations
+
+import collections
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+
+from pipelines.files import filesystem
+from pipelines.transforms.stats import WrittenFile
+from tokcore.encoding.vocabulary import SpecialIds
+from tokcore.kernels.bytes import row_offsets
+from tokcore.kernels.jit import read_only
+from tokcore.reading.checking import Advance, CheckedFile, Sums
+from tokcore.reading.record_kernels import FOOTER_SIZE, HEADER_SIZE, LARGEST_ID
+from tokcore.reading.shards import EncodedRows, ExampleParser, PieceLineWriter
+from tokcore.records.manifest import SHARD_NAME, Manifest, OutputFile
+from tokcore.records.tfrecord import FramedRows
+
+
+class ShardFormat(Protocol):
+    """A format of shards."""
+
+    @property
+    def name(self) -> str:
+        """What `--output-format` calls it."""
+
+    @property
+    def hub_ending(self) -> str | None:
+        """The ending of its files if dataset hubs open these by themselves."""
+
+    @property
+    def needs_pieces(self) -> bool:
+        """Whether its rows are pieces and not ids."""
+
+    def file_names(self, shard: str, features: Sequence[str]) -> list[str]:
+        """Returns the names of the files of a shard, those that need another one after it.
+
+        Args:
+            shard: its name as TFRecords.
+            features: of the text, inputs before targets.
+        """
+
+    def check(
+        self, stream: BinaryIO, file: OutputFile, dataset: StoredDataset, advance: Advance
+    ) -> CheckedFile:
+        """Checks what a file of a shard holds.
+
+        Args:
+            stream: at its beginning.
+            file: as the manifest has it.
+            dataset: that it is of.
+            advance: see `Advance`.
+        """
+
+    def stored_rows(
+        self,
+        paths: Sequence[str],
+        numbers: np.ndarray,
+        columns: Sequence[Column],
+        files: Mapping[str, OutputFile],
+    ) -> Iterator[bytes | None]:
+        """Yields rows of a shard as they are stored, None for those that it does not have.
+
+        Args:
+            paths: of the shard's files, as `file_names` has them.
+            numbers: int64[n], ascending.
+            columns: the features of the rows.
+            files: of all shards, by their names, as the manifest has them.
+
+        Raises:
+            InputError: a file of the shard cannot be read.
+        """
+
+    def row_bytes(self, rows: FramedRows, columns: Sequence[Column]) -> Iterator[bytes]:
+        """Yields rows as `stored_rows` would yield them, if they were stored."""
+
+    def reading_code(self, manifest: Manifest) -> Iterator[str]:
+        """Yields lines of Python that read the files of a dataset."""
+
+
+class ConvertedFormat(ShardFormat, Protocol):
+    """A format whose files are made of TFRecords."""
+
+    def write(
+        self,
+        parts: Iterator[EncodedRows],
+        shard: Shard,
+        folder: str,
+        columns: Sequence[Column],
+    ) -> Iterator[WrittenFile]:
+        """Writes the rows of a shard, and yields its files, in the order of `file_names`.
+
+        Args:
+            parts: all rows.
+            shard: its name, and where it is in its split.
+            folder: where the files go.
+            columns: the features of the rows.
+
+        Raises:
+            ValueError: an id is not of its vocabulary.
+        """
+
+
+class StoredDataset(Protocol):
+    """What formats ask of a dataset whose files they check."""
+
+    @property
+    def id_counts(self) -> Mapping[str, int | None]:
+        """By feature how many ids there are, as far as that is known."""
+
+    def pieces(self, feature: str) -> frozenset[bytes] | None:
+        """Returns the pieces that text may have; None if the vocabulary is not there, or damaged."""
+
+    def content(self, name: str) -> bytes | None:
+        """Returns what a file of the folder holds; None if it is not there."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A feature of the rows.
+
+    Attributes:
+        name: of the feature.
+        vocab_size: how many ids its vocabulary has.
+        special_ids: those that stand for no text: of begin, end and padding, as far as there are such.
+        vocabulary: the path of its file.
+        lines: writes ids as lines of pieces, where a format needs them.
+    """
+
+    name: str
+    vocab_size: int
+    special_ids: tuple[int, ...]
+    vocabulary: str = ''
+    lines: PieceLineWriter | None = None
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        vocab_size: int,
+        special_ids: SpecialIds,
+        vocabulary: str = '',
+        lines: PieceLineWriter | None = None,
+    ) -> Column:
+        """Returns the column of a feature, from the special ids of its vocabulary."""
+        roles = (special_ids.pad, special_ids.begin, special_ids.end)
+        own = tuple(sorted({id_ for id_ in roles if id_ is not None}))
+        return cls(name, vocab_size, own, vocabulary, lines)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A shard that is converted: its name, and the number of its first row among all of its split."""
+
+    name: str
+    first_row: int
+
+
+def shards_in_order(files: Sequence[OutputFile]) -> list[Shard]:
+    """Returns the shards of all splits from their files as TFRecords, in their order."""
+    shards, rows = [], collections.Counter[str]()
+    for file in files:
+        name = re.fullmatch(SHARD_NAME, file.name)
+        assert name is not None  # the manifest's own, or this program's
+        shards.append(Shard(file.name, rows[name['split']]))
+        rows[name['split']] += file.rows
+    return shards
+
+
+def parse_rows(rows: FramedRows, features: Sequence[str]) -> EncodedRows:
+    """Returns the ids of rows that are framed as TFRecords."""
+    bounds = row_offsets(rows.lengths)
+    records = np.array([bounds[:-1] + HEADER_SIZE, np.diff(bounds) - HEADER_SIZE - FOOTER_SIZE])
+    parser = ExampleParser(dict.fromkeys(features, LARGEST_ID))
+    return parser.parse(read_only(rows.records), read_only(records))[0]
+
+
+def ids_as_bytes(ids: np.ndarray, offsets: np.ndarray) -> list[bytes]:
+    """Returns the ids of each row, with their number before them."""
+    data = ids.astype('<i8')
+    return [
+        np.int64(end - start).tobytes() + data[start:end].tobytes()
+        for start, end in zip(offsets, offsets[1:])
+    ]
+
+
+def mapped_bytes(path: str) -> np.ndarray:
+    """Returns a file's bytes, uint8; of this machine they are mapped and not read."""
+    with filesystem.open_binary(path) as stream:
+        if filesystem.is_shared(path) or not filesystem.stored_size(path):
+            return read_only(np.frombuffer(stream.read(), np.uint8))
+    return read_only(np.asarray(np.memmap(path, np.uint8, 'r')))
+
+
+class SummedFile:
+    """A file that is written from its beginning to its end, with its size and its checksums."""
+
+    def __init__(self, folder: str, name: str):
+        self._path, self._name = filesystem.join(folder, name), name
+        self._sums = Sums()
+
+    def __enter__(self) -> SummedFile:
+        self._created = filesystem.create(self._path)
+        self._stream = self._created.__enter__()
+        return self
+
+    def __exit__(self, *error) -> None:
+        self._created.__exit__(*error)
+
+    def write(self, data: Any) -> None:
+        """Writes bytes, or an array of uint8."""
+        self._stream.write(memoryview(data))
+        self._sums.add(data)
+
+    def written(
+        self, rows: int, dtype: str | None = None, dropped: Sequence[int] = ()
+    ) -> WrittenFile:
+        """Returns the record of the file, which has been closed."""
+        sums = self._sums
+        return WrittenFile(
+            self._name, sums.bytes, sums.crc32c, rows, sums.sha256, dtype, tuple(dropped)
+        )
