@@ -11,13 +11,14 @@ pytestmark = [pytest.mark.fuzz, pytest.mark.slow]
 
 
 # Whole jobs, several in a case; formats that others draw too; TensorFlow, which takes a second.
-_USUAL = {'limits': 30, 'links': 30, 'sgm': 40, 'tmx': 40, 'text batches': 20}
+_USUAL = {'limits': 20, 'links': 20, 'sgm': 30, 'tmx': 30, 'text batches': 15}
+_CASES = 60
 
 
 @pytest.mark.parametrize('kind', KINDS)
 def test_every_command_keeps_its_promises(lanes, tmp_path, kind):
     if kind == 'text batches':
         pytest.importorskip('tensorflow')
-    played = list(play(lanes, [kind], SEED, len(cases(usual=_USUAL.get(kind, 100))), tmp_path))
+    played = list(play(lanes, [kind], SEED, len(cases(usual=_USUAL.get(kind, _CASES))), tmp_path))
     found = [str(each) for each in played if each.found]
     assert not found, '\n\n'.join(found)
