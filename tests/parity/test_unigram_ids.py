@@ -90,6 +90,7 @@ def test_models_of_sentencepiece(sentencepiece, name):
     @example('', [])
     @example('  ▁ a  b▁', [])
     @example(' \u3000 the  oz<sep> ', [])
+    @example(' '.join([*LINES, *PHRASES]) * 40, [])
     def same(text, ids):
         expected = theirs.encode(text)
         assert ours.encode(text) == expected

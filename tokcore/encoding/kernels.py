@@ -46,7 +46,8 @@ _3, _8 = np.uint64(3), np.uint64(8)
 _56 = np.uint64(56)
 _LONGEST = np.uint64(_LONGEST_REMEMBERED)
 _LEAD_OF_THREE = np.uint64(0xE0)
-_BYTE = np.uint64(0xFF)
+_BYTE, _THREE_BYTES, _24 = np.uint64(0xFF), np.uint64(0xFF_FF_FF), np.uint64(24)
+_MARK = np.uint64(int.from_bytes('\u2581'.encode(), 'little'))
 _ALL = ~_0
 _CACHE_LINE = 64  # bytes
 
@@ -250,24 +251,26 @@ def empty_cache(nbytes: int, tokens: int) -> TokenCache:
 
 
 @kernel_without_allocation
-def _token_words(word, next_word, length):
+def token_words(word, next_word, length):
     """The two words of a token, from the 16 bytes at its start; (1, 0) if it is not cached.
 
     Longer tokens are not cached, nor are tokens of more than 8 bytes whose characters take three or
-    more: in scripts without spaces such a token is a phrase that hardly occurs again.
+    more: in scripts without spaces such a token is a phrase that hardly occurs again. What U+2581 is in
+    front of, which is a space in some vocabularies, is judged by its next character.
     """
     # No branches: how long a token is cannot be guessed. No shift is by 64, which is undefined.
     low = min(length, _8)
     high = max(min(length, _LONGEST), _8) - _8
     first = word & (_ALL >> (np.uint64(64) - (low << _3)))
     second = next_word & ((_1 << (high << _3)) - _1) | length << _56
-    if length > _LONGEST or (length > _8 and word & _BYTE >= _LEAD_OF_THREE):
+    lead = word >> _24 if word & _THREE_BYTES == _MARK else word
+    if length > _LONGEST or (length > _8 and lead & _BYTE >= _LEAD_OF_THREE):
         return _1, _0
     return first, second
 
 
 @kernel_without_allocation
-def _memo_row(first, second, shift):
+def memo_row(first, second, shift):
     """The row of the cache for a token, of 2 ** (64 - shift)."""
     mixed = second * _MIXER
     return ((first ^ mixed ^ (mixed >> _32)) * _SPREAD) >> shift
@@ -287,12 +290,12 @@ def look_up(tokens, count, cache):
         for k in range(size):
             start = tokens.starts[group + k]
             length = tokens.ends[group + k] - start
-            first, second = _token_words(
+            first, second = token_words(
                 load_word(tokens.text, start), load_word(tokens.text, start + _8), length
             )
             words[_2 * (group + k)] = first
             words[_2 * (group + k) + _1] = second
-            rows[k] = _memo_row(first, second, cache.shift)
+            rows[k] = memo_row(first, second, cache.shift)
             prefetch(slots, rows[k] * _8)
         for k in range(size):
             token, row = group + k, rows[k]
@@ -342,7 +345,7 @@ def insert_ids(missed, ids, id_bounds, cache):
         packed_ids[_2 * token + _1] = more
         first, second = words[_2 * token], words[_2 * token + _1]
         if second != _0:
-            row = _memo_row(first, second, cache.shift)
+            row = memo_row(first, second, cache.shift)
             # The same token may occur twice among the missed ones.
             if slots[row, _TOKEN] == first and slots[row, _TOKEN_END] == second:
                 continue

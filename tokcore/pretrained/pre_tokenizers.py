@@ -131,7 +131,7 @@ def parse_cutting(part: Any, path: str, place: str) -> Cutting:
     if name is not None:
         cutter: PreTokenizer = pattern_pre_tokenizer(name)
     elif splits == [Split(regex.escape(MARK), 'MergedWithNext')]:
-        cutter = MarkPreTokenizer(joins_marks=False)
+        cutter = MarkPreTokenizer()
     else:
         cutter = SplitPreTokenizer(tuple(splits)) if splits else RowTokens()
     return Cutting(prefix, prefixed, spaces, cutter, byte_level, words)
@@ -193,27 +193,21 @@ def _split(part: Mapping[str, Any], kind: str, path: str, where: str) -> tuple[l
 class _Marks(NamedTuple):
     """The state."""
 
-    joins_marks: bool
+    stride: np.uint64  # bytes of a chunk of 64 that are decided: the rest shows what they begin
 
 
 @dataclass(frozen=True)
 class MarkPreTokenizer:
-    """A `PreTokenizer` whose tokens begin at marks, U+2581.
-
-    Attributes:
-        joins_marks: whether marks that follow one another begin one token together.
-    """
-
-    joins_marks: bool
+    """A `PreTokenizer` whose tokens begin at marks, U+2581."""
 
     name = 'marks'
 
     @property
     def options(self) -> Mapping[str, object]:
-        return {'joins_marks': self.joins_marks}
+        return {}
 
     def prepare(self, rows: TextRows) -> tuple[_Marks, np.ndarray]:
-        return _Marks(self.joins_marks), rows.text
+        return _Marks(_STRIDE), rows.text
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
         return slice_parts(self, rows, row, longest)
@@ -230,32 +224,26 @@ def _scan_marks(rows, row, position, pre_tokenizer, tokens):
         start = np.uint64(rows.starts[row] if position < 0 else position)
         row_end = np.uint64(rows.ends[row])
         place = tokens.starts[ended] = start
-        was_mark = _0  # bits of a chunk: it begins after a mark
         first = _1
         while place < row_end:
             if ended > room:
                 return row, np.int64(tokens.starts[ended]), np.int64(ended)
             left = row_end - place
-            # The bytes after the stride show which characters these are.
-            inside = (_1 << min(left, _STRIDE)) - _1
-            marks = (
+            size = min(left, pre_tokenizer.stride)
+            borders = (
                 byte_range_mask(text, place, 0xE2, 0xE2)
                 & byte_range_mask(text, place + _1, 0x96, 0x96)
                 & byte_range_mask(text, place + np.uint64(2), 0x81, 0x81)
-                & inside
+                & ((_1 << size) - _1)
+                & ~first
             )
-            borders = marks
-            if pre_tokenizer.joins_marks:
-                borders &= ~(marks << np.uint64(3) | was_mark)
-                was_mark = marks >> (_STRIDE - np.uint64(3))
-            borders &= ~first
             first = _0
             count = popcount(borders)
             if count:
                 put_places(borders, place, tokens.ends, ended)
                 put_places(borders, place, tokens.starts, ended + _1)
                 ended += count
-            place += min(left, _STRIDE)
+            place += size
         if start < row_end:
             tokens.ends[ended] = row_end
             ended += _1

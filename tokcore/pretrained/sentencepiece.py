@@ -18,12 +18,12 @@ import numpy as np
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, ModelRules, TokenizerParts, refuse
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.pretrained.borders import BorderPreTokenizer, borders_of_merges
 from tokcore.pretrained.charsmap import Charsmap, longest_replacement, parse_charsmap
-from tokcore.pretrained.pre_tokenizers import MARK, Cutting, MarkPreTokenizer
+from tokcore.pretrained.pre_tokenizers import MARK, Cutting
 from tokcore.pretrained.protobuf import damaged, message_fields
 from tokcore.pretrained.unigram import UNKNOWN_PENALTY, UnigramModel
 from tokcore.pretrained.vocabulary import JoinTokens, PretrainedVocabulary
-from tokcore.text.listed_tokens import RowTokens
 from tokcore.text.rows import Side
 from tokcore.wordpiece.model import WORD_ROOT, DoubleArrayTrie, double_array_trie, longest_piece
 
@@ -86,8 +86,9 @@ def parse_sentencepiece(data: bytes, path: str) -> PretrainedVocabulary:
         make_model: functools.partial = functools.partial(_unigram, file.pieces, unknown, fallback)
     elif kind == _BPE:
         merges, ranks = _merges(file.pieces, path)
-        cutting = Cutting(pre_tokenizer=_pre_tokenizer(merges))
         rules = ModelRules(file.pieces[unknown].text, True, bool(fallback))
+        borders = borders_of_merges(merges, entries, rules)
+        cutting = Cutting(pre_tokenizer=BorderPreTokenizer(borders))
         vocabulary = BpeVocabulary(entries, merges, (), TokenizerParts(byte_level=False), rules)
         make_model = functools.partial(_merge_model, vocabulary, ranks)
         added += [
@@ -247,12 +248,6 @@ def _merge_model(vocabulary: BpeVocabulary, ranks: np.ndarray) -> MergeModel:
     ids = vocabulary.entries
     merges = [(ids[left], ids[right], ids[left + right]) for left, right in vocabulary.merges]
     return MergeModel(merges, vocabulary.units(merges), size=vocabulary.vocab_size, ranks=ranks)
-
-
-def _pre_tokenizer(merges: _Merges) -> MarkPreTokenizer | RowTokens:
-    """Returns what cuts texts before marks, or leaves them whole where merges reach across."""
-    crosses = any(right.startswith(MARK) and not left.endswith(MARK) for left, right in merges)
-    return RowTokens() if crosses else MarkPreTokenizer(joins_marks=True)
 
 
 def _normalizer(file: _ModelFile, path: str) -> _Normalizer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import typing
@@ -24,9 +25,10 @@ from tokcore.bpe.vocabulary import (
 )
 from tokcore.encoding.vocabulary import Template
 from tokcore.errors import InputError
+from tokcore.pretrained.borders import BorderPreTokenizer, borders_of_merges
 from tokcore.pretrained.decoders import decoder_steps
 from tokcore.pretrained.normalizers import text_steps
-from tokcore.pretrained.pre_tokenizers import MARK, Cutting, MarkPreTokenizer, parse_cutting
+from tokcore.pretrained.pre_tokenizers import MARK, Cutting, parse_cutting
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
 from tokcore.text.listed_tokens import RowTokens
 from tokcore.text.pre_tokenizer import PreTokenizer
@@ -105,25 +107,14 @@ def _bpe(
 
 
 def _faster_cutting(vocabulary: BpeVocabulary, cutting: Cutting, normalizer: Any) -> Cutting:
-    """Returns the pre-tokenizer that cuts before marks too, where that changes no ids.
-
-    Without a pre-tokenizer a whole row is a token, which no cache holds. If no merge joins what ends
-    without a mark and what begins with one, no token reaches across such a place.
-    """
+    """Returns the pre-tokenizer that cuts whole rows at borders, where that changes no ids."""
     whole_rows: list[PreTokenizer] = [RowTokens()]
     if _leaves_no_spaces(normalizer):  # then Gemma's pre-tokenizer does nothing
         whole_rows += [SplitPreTokenizer((Split(r'\ ', behavior),)) for behavior in BEHAVIORS]
-    if cutting.pre_tokenizer not in whole_rows or vocabulary.rules.ignore_merges:
+    if cutting.pre_tokenizer not in whole_rows:
         return cutting
-    crosses = any(
-        right.startswith(MARK) and not left.endswith(MARK) for left, right in vocabulary.merges
-    )
-    if crosses or MARK not in vocabulary.entries:
-        return cutting
-    return Cutting(
-        cutting.prefix, cutting.prefixed, cutting.spaces, MarkPreTokenizer(joins_marks=True),
-        cutting.byte_level,
-    )  # fmt: skip
+    borders = borders_of_merges(vocabulary.merges, vocabulary.entries, vocabulary.rules)
+    return dataclasses.replace(cutting, pre_tokenizer=BorderPreTokenizer(borders))
 
 
 def _leaves_no_spaces(normalizer: Any) -> bool:

@@ -5,6 +5,12 @@ its own, 10 below the lowest. Ways to the same place are compared as they are fo
 and then by their length; a later one must be larger to win. So ties, and sums that differ only by
 rounding, are decided as the original decides them: `tokenizers` has double precision throughout,
 SentencePiece (as of 0.2.3) single precision.
+
+A token of SentencePiece is a whole row, so rounding depends on all that comes before. What lies between
+two `borders` is one step of it: the best way to the second border is that to the first one and the best
+way between, with the rounding that the sum so far has. The ids of short steps are kept, with the sums
+up to which rounding cannot change them: a way of n pieces is off by at most n times the rounding of one
+sum, and so no other way wins that is worse by more than twice as much.
 """
 
 from __future__ import annotations
@@ -19,10 +25,14 @@ from tokcore.encoding.kernels import (
     NO_ROOM,
     MissedTokens,
     larger_workspace,
+    memo_row,
     segment_tokens,
+    token_words,
 )
 from tokcore.kernels.bytes import grown
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
+from tokcore.kernels.simd import load_word, prefetch
+from tokcore.pretrained.borders import NO_BORDERS, Borders, borders_of_pieces, next_border
 from tokcore.text.pre_tokenizer import RowPart, ScannedTokens
 from tokcore.wordpiece.model import (
     NO_CELL,
@@ -38,9 +48,25 @@ UNKNOWN_PENALTY = 10.0
 
 _SHOWN = 60  # characters of a token that an error shows
 _NO_ID = -1
-_0, _1 = np.uint64(0), np.uint64(1)
+_0, _1, _2, _3, _4, _8 = (np.uint64(number) for number in (0, 1, 2, 3, 4, 8))
+_32, _40, _BYTE, _LOW = (np.uint64(number) for number in (32, 40, 0xFF, 0xFFFF_FFFF))
 _NOWHERE = np.uint32((1 << 32) - 1)
 _ROOM = 1 << 10  # bytes of tokens that a workspace has room for at first
+
+_LONGEST_KEPT = 15
+"""Bytes of a step whose ids are kept, and its pieces at most."""
+
+_IDS_KEPT = 3
+_KEPT_BITS = 15
+"""log2 of the rows of two steps each, a cache line: two megabytes."""
+
+_GROUP = 32
+"""Steps whose rows are prefetched before the first is read."""
+
+_STEP_END, _STEP_TEXT, _STEP_ROW = 0, 1, 3  # columns of _UnigramWork.steps; the text is two words
+
+_MOST_LEVEL = 60
+_PRECISION = 24  # bits of a number of single precision
 
 
 class UnigramModel:
@@ -70,6 +96,8 @@ class UnigramModel:
             single_precision: whether sums are as in SentencePiece.
         """
         self.size = len(scores)
+        largest = max((abs(scores[id_]) for id_ in pieces.values()), default=0.0)
+        level = math.frexp((_LONGEST_KEPT + 1) * max(largest, abs(unknown_score), 1.0))[1]
         self.state = _UnigramState(
             double_array_trie(pieces.items(), '\0'),
             read_only(np.array(scores, np.float64)),
@@ -77,6 +105,8 @@ class UnigramModel:
             _NO_ID if unknown is None else unknown,
             read_only(np.array(fallback, np.int32)),
             single_precision,
+            borders_of_pieces(pieces) if single_precision else NO_BORDERS,
+            level if single_precision else _MOST_LEVEL + 1,
         )
 
     def workspace(self, tokens: int) -> _UnigramWork:
@@ -115,16 +145,26 @@ class _UnigramState(NamedTuple):
     unknown: int  # the id of unknown characters, or _NO_ID
     fallback: np.ndarray  # int32[256 or 0]
     single_precision: bool
+    borders: Borders
+    lowest_level: int
+    """log2 of a sum that no way through a short step exceeds; nothing is kept if it is too large."""
 
 
 class _UnigramWork(NamedTuple):
-    """The workspace; for the best way to each place of a token, the piece that ends there."""
+    """The workspace; for the best way to each place of a step, the piece that ends there."""
 
     ids: np.ndarray  # int32
     id_bounds: np.ndarray  # uint64
     sums: np.ndarray  # float64[bytes]: the score of the way
     starts: np.ndarray  # uint32[bytes]: where the piece starts
     pieces: np.ndarray  # int32[bytes]: its id
+    kept: np.ndarray
+    """uint64[2 ** _KEPT_BITS, 8]: two steps a row. Of each the two words of its text, two ids, and a
+    word with the third id, the number of ids in bits 32 to 39, and above them the log2 of the sum up to
+    which they hold."""
+    steps: np.ndarray  # uint64[_GROUP, 4]: the ends, the words and the rows in `kept` of next steps
+    best: np.ndarray  # float64[_LONGEST_KEPT + 1]: the largest score to each place of a short step
+    second: np.ndarray  # float64[as many]: the second largest
 
 
 def _work(size: int, tokens: int) -> _UnigramWork:
@@ -135,6 +175,10 @@ def _work(size: int, tokens: int) -> _UnigramWork:
         np.empty(size, np.float64),
         np.empty(size, np.uint32),
         np.empty(size, np.int32),
+        np.zeros((1 << _KEPT_BITS, 8), np.uint64),
+        np.empty((_GROUP, 4), np.uint64),
+        np.empty(_LONGEST_KEPT + 1, np.float64),
+        np.empty(_LONGEST_KEPT + 1, np.float64),
     )
 
 
@@ -149,12 +193,180 @@ def segment_unigram(tokens, missed, model, work):
     for miss in range(np.uint64(missed.count)):
         token = missed.numbers[miss]
         start, size = tokens.starts[token], tokens.ends[token] - tokens.starts[token]
-        place = _find_best_way(tokens.text, start, size, model, work)
+        place, used = _segment(tokens.text, start, size, model, work, used)
         if place < size:
             return np.int64(miss), np.int64(place + _1)
-        used = _put_way(tokens.text, start, size, model, work, used)
         work.id_bounds[miss + _1] = used
     return 0, 0
+
+
+@kernel_without_allocation
+def _segment(text, start, size, model, work, used):
+    """Writes the ids of the token text[start:start + size] to work.ids[used:], step by step.
+
+    Returns (place, used): the size, or the place of a character without a piece where that is an
+    error; and how many ids are written then.
+    """
+    ids, steps = work.ids, work.steps
+    begin = used
+    end = start + size
+    place = start
+    sum_here, level, limit = 0.0, model.lowest_level, 2.0**model.lowest_level
+    while place < end:
+        group = _find_steps(text, place, end, model, work)
+        for step in range(group):
+            while abs(sum_here) >= limit and level <= _MOST_LEVEL:
+                level += 1
+                limit *= 2.0
+            after = steps[step, _STEP_END]
+            first, row = steps[step, _STEP_TEXT], steps[step, _STEP_ROW]
+            second = steps[step, _STEP_TEXT + 1]
+            is_short = second != _0 and level <= _MOST_LEVEL
+            column = _kept_column(first, second, row, work.kept)
+            if is_short and column != _8 and work.kept[row, column + _3] >> _40 >= np.uint64(level):
+                two, more = work.kept[row, column + _2], work.kept[row, column + _3]
+                count = more >> _32 & _BYTE
+                for number in range(count):
+                    id_ = (
+                        two & _LOW
+                        if number == _0
+                        else (two >> _32 if number == _1 else more & _LOW)
+                    )
+                    ids[used] = np.int32(id_)
+                    sum_here = _rounded(model.scores[id_] + sum_here, model)
+                    used += _1
+                place = after
+                continue
+            length = after - place
+            reached = _find_best_way(text, place, length, sum_here, model, work)
+            if reached < length:
+                return place - start + reached, used
+            sum_here = work.sums[length]
+            has_unknown = _has_unknown(length, model, work)
+            count = _put_way(text, place, length, model, work, used) - used
+            if is_short and column == _8 and not has_unknown and count <= np.uint64(_IDS_KEPT):
+                holds = _level_of(_margin(text, place, length, model, work), length, model)
+                if holds >= level:
+                    _keep(first, second, ids, used, count, holds, work.kept, row)
+            if used > begin and ids[used] == model.unknown and ids[used - _1] == model.unknown:
+                # One id for the run, which began before the border.
+                for number in range(used, used + count - _1):
+                    ids[number] = ids[number + _1]
+                count -= _1
+            used += count
+            place = after
+    return size, used
+
+
+@kernel_without_allocation
+def _find_steps(text, place, end, model, work):
+    """Writes the next steps of text[place:end] to work.steps; returns how many.
+
+    The rows of `work.kept` are prefetched.
+    """
+    count = _0
+    while place < end and count < np.uint64(_GROUP):
+        after = next_border(text, place, end, model.borders)
+        first, second = token_words(
+            load_word(text, place), load_word(text, place + _8), after - place
+        )
+        row = memo_row(first, second, np.uint64(64 - _KEPT_BITS))
+        prefetch(work.kept, row * _8)
+        work.steps[count, _STEP_END] = after
+        work.steps[count, _STEP_TEXT] = first
+        work.steps[count, _STEP_TEXT + 1] = second
+        work.steps[count, _STEP_ROW] = row
+        count += _1
+        place = after
+    return count
+
+
+@kernel_without_allocation
+def _kept_column(first, second, row, kept):
+    """The first column (uint64) of what is kept for a text of two words, or 8."""
+    if kept[row, 0] == first and kept[row, 1] == second:
+        return _0
+    return _4 if kept[row, 4] == first and kept[row, 5] == second else _8
+
+
+@kernel_without_allocation
+def _keep(first, second, ids, used, count, level, kept, row):
+    """Keeps the ids of a short step, ids[used:used + count], as the newest of its row."""
+    column = _0 if kept[row, 1] == _0 else _4
+    two = np.uint64(ids[used])
+    more = np.uint64(level) << _40 | count << _32
+    if count > _1:
+        two |= np.uint64(ids[used + _1]) << _32
+    if count > _2:
+        more |= np.uint64(ids[used + _2])
+    kept[row, column] = first
+    kept[row, column + _1] = second
+    kept[row, column + _2] = two
+    kept[row, column + _3] = more
+
+
+@kernel_without_allocation
+def _has_unknown(size, model, work):
+    """Whether the best way to the end of a step has unknown characters."""
+    end = size
+    while end > _0:
+        if work.pieces[end] == model.unknown:
+            return True
+        end = np.uint64(work.starts[end])
+    return False
+
+
+@kernel_without_allocation
+def _level_of(margin, size, model):
+    """The log2 of the largest sum up to which rounding changes no choice in a step of `size` bytes.
+
+    Two ways have at most twice as many pieces as there are bytes. Before a sum of 2 ** level no sum in
+    the step exceeds 2 ** (level + 1), and its rounding 2 ** (level - 24). It is -1 if there is none.
+    """
+    level = model.lowest_level
+    most = np.float64(size) * 2.0 ** (level + 1 - _PRECISION)
+    if margin <= most:
+        return -1
+    while level < _MOST_LEVEL and margin > most * 2.0:
+        level += 1
+        most *= 2.0
+    return level
+
+
+@kernel_without_allocation
+def _margin(text, start, size, model, work):
+    """How much the best way through the short step text[start:start + size] is better than any other."""
+    best, second, cells = work.best, work.second, model.trie.cells
+    for place in range(size + _1):
+        best[place] = second[place] = -np.inf
+    best[_0] = 0.0
+    place = _0
+    while place < size:
+        character_end = min(place + _character_length(text[start + place]), size)
+        has_character = False
+        cell, end = np.uint64(WORD_ROOT), place
+        while end < size:
+            cell = child_cell(cells, cell, text[start + end])
+            if cell == NO_CELL:
+                break
+            end += _1
+            if piece_ends_at(cells, cell):
+                has_character |= end == character_end
+                _add_ways(place, end, model.scores[np.uint64(model.trie.ids[cell])], work)
+        if not has_character:
+            _add_ways(place, character_end, model.unknown_score, work)
+        place = character_end
+    return best[size] - second[size]
+
+
+@kernel_without_allocation
+def _add_ways(start, end, score, work):
+    best, second = work.best, work.second
+    for there in (best[start] + score, second[start] + score):
+        if there > best[end]:
+            best[end], second[end] = there, best[end]
+        elif there > second[end]:
+            second[end] = there
 
 
 @larger_workspace.register(_UnigramState)
@@ -168,19 +380,23 @@ def _larger_unigram_work(missed, model, work):
         grown(work.sums, 0, size),
         grown(work.starts, 0, size),
         grown(work.pieces, 0, size),
+        work.kept,
+        work.steps,
+        work.best,
+        work.second,
     )
 
 
 @kernel_without_allocation
-def _find_best_way(text, start, size, model, work):
-    """Finds the best way to each place of the token text[start:start + size].
+def _find_best_way(text, start, size, sum_before, model, work):
+    """Finds the best way to each place of the step text[start:start + size], after a sum of scores.
 
     Returns the size, or the place of a character without a piece where that is an error.
     """
     cells, sums, starts = model.trie.cells, work.sums, work.starts
     for place in range(size + _1):
         starts[place] = _NOWHERE
-    sums[_0] = 0.0
+    sums[_0] = sum_before
     place = _0
     while place < size:
         sum_here = sums[place]

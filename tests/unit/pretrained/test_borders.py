@@ -1,0 +1,152 @@
+"""Rows that are cut at borders have the ids of whole rows."""
+
+import copy
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tokcore.bpe.vocabulary import BpeVocabulary, ModelRules, TokenizerParts
+from tokcore.encoding.encoder import RowEncoder
+from tokcore.kernels.bytes import with_margin
+from tokcore.pretrained.borders import (
+    NO_BORDERS,
+    BorderPreTokenizer,
+    borders_of_merges,
+    borders_of_pieces,
+)
+from tokcore.pretrained.unigram import UnigramModel
+from tokcore.text.listed_tokens import RowTokens
+from tokcore.text.pre_tokenizer import one_row, scan_row
+from tokcore.text.rows import Side
+
+ALPHABET = 'ab▁,字é'
+TEXTS = st.lists(st.text(ALPHABET + '?😀', max_size=40), min_size=1, max_size=6)
+PIECES = st.lists(st.text(ALPHABET, min_size=1, max_size=6), max_size=25, unique=True)
+
+
+def side_of(texts):
+    data = [text.encode() for text in texts]
+    ends = np.cumsum([len(row) for row in data])
+    starts = np.append(0, ends[:-1])
+    return Side(np.frombuffer(b''.join(data), np.uint8), starts, ends)
+
+
+def ids_of(pre_tokenizer, model, texts):
+    encoded = RowEncoder(pre_tokenizer, model).encode_side(side_of(texts))
+    bounds = encoded.offsets.tolist()
+    return [encoded.ids[first:last].tolist() for first, last in itertools.pairwise(bounds)]
+
+
+def in_one_step(model):
+    """The model, which keeps nothing and goes through whole rows."""
+    plain = copy.copy(model)
+    plain.state = model.state._replace(borders=NO_BORDERS, lowest_level=1000)
+    return plain
+
+
+@given(PIECES, st.data())
+@settings(deadline=None)
+def test_no_pair_of_a_piece_has_a_border_between(pieces, data):
+    text = data.draw(st.text(ALPHABET, max_size=30))
+    borders = BorderPreTokenizer(borders_of_pieces(pieces))
+    encoded = text.encode()
+    row = one_row(with_margin(np.frombuffer(encoded, np.uint8)), 0, len(encoded))
+    tokens = [
+        encoded[start:end].decode()
+        for starts, ends in scan_row(row, *borders.prepare(row))
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
+    assert ''.join(tokens) == text
+    joined = {left + right for piece in pieces for left, right in itertools.pairwise(piece)}
+    cuts = [left[-1] + right[0] for left, right in itertools.pairwise(tokens)]
+    assert joined.isdisjoint(cuts)
+    # A few pairs that are in no piece may have the hash of one that is.
+    inside = {left + right for token in tokens for left, right in itertools.pairwise(token)}
+    assert len(inside - joined) <= 3
+
+
+# The last scores differ by less than what a sum of many loses by rounding.
+SCORES = st.sampled_from([-1.0, -2.5, -7.3, -0.1, -3.3, -3.3 - 2e-7, -6.6, -6.6 - 5e-7])
+
+
+@given(st.dictionaries(st.text(ALPHABET, min_size=1, max_size=5), SCORES, max_size=30), TEXTS,
+       st.booleans(), st.integers(1, 400))  # fmt: skip
+@settings(max_examples=150, deadline=None)
+@example({'a': -3.3, 'b': -3.3, 'ab': -6.6 - 5e-7}, ['ab,ab,ab,ab'], False, 100)
+@example({'a': -3.3, 'aa': -6.6}, ['aa,' * 12], True, 300)
+def test_unigrams_of_single_precision(scored, texts, has_bytes, times):
+    names = [f'<{byte}>' for byte in range(256)] if has_bytes else []
+    pieces = {piece: 1 + id_ for id_, piece in enumerate(scored)}
+    scores = [
+        0.0,
+        *(float(np.float32(score)) for score in scored.values()),
+        *map(float, range(len(names))),
+    ]
+    fallback = list(range(1 + len(pieces), len(scores)))
+    lowest = float(np.float32(min(scored.values(), default=0) - 10))
+    model = UnigramModel(pieces, scores, lowest, 0, fallback, single_precision=True)
+    texts = [*texts, ''.join(texts) * times, *texts]
+    assert ids_of(RowTokens(), model, texts) == ids_of(RowTokens(), in_one_step(model), texts)
+
+
+def test_a_choice_that_the_sum_before_decides():
+    # Alone, `ab` is one piece; behind a thousand others both ways have the same sum, and the first wins.
+    scores = [0.0, -3.3, -3.3, -6.6 + 4e-7, -20.0]
+    model = UnigramModel(
+        {'a': 1, 'b': 2, 'ab': 3, ',': 4}, [float(np.float32(score)) for score in scores],
+        -30.0, 0, single_precision=True,
+    )  # fmt: skip
+    texts = [',' * count + 'ab,' * 40 for count in range(0, 3000, 37)]
+    found = ids_of(RowTokens(), model, texts)
+    assert found == ids_of(RowTokens(), in_one_step(model), texts)
+    assert {tuple(ids[-3:]) for ids in found} == {(4, 3, 4), (1, 2, 4)}
+
+
+RULES = [
+    ModelRules('?', fuse, bytes_, ignore)
+    for fuse, bytes_, ignore in itertools.product((False, True), repeat=3)
+]
+
+
+@given(PIECES, TEXTS, st.sampled_from([*RULES, ModelRules(), ModelRules(byte_fallback=True)]),
+       st.sampled_from(['all', 'some', 'merged']))  # fmt: skip
+@settings(max_examples=200, deadline=None)
+def test_merges(pieces, texts, rules, fallback):
+    names = [f'<0x{byte:02X}>' for byte in range(256 if fallback != 'some' else 200)]
+    known = [character for character in ALPHABET[:5] if character != 'é']
+    entries = dict.fromkeys(['?', *known, *names, *pieces])
+    merges = [
+        (piece[:cut], piece[cut:])
+        for piece in pieces
+        for cut in range(1, len(piece))
+        if piece[:cut] in entries and piece[cut:] in entries
+    ]
+    if fallback == 'merged':
+        entries['<0xF0><0x9F>'] = None
+        merges.append(('<0xF0>', '<0x9F>'))
+    entries = {entry: id_ for id_, entry in enumerate(entries)}
+    vocabulary = BpeVocabulary(entries, tuple(merges), (), TokenizerParts(byte_level=False), rules)
+    borders = borders_of_merges(merges, entries, rules)
+    if fallback == 'merged' and rules.byte_fallback:
+        assert not len(borders.pairs)
+    texts = [*texts, ''.join(texts) * 3]
+    whole = ids_of(RowTokens(), vocabulary.model, texts)
+    assert ids_of(BorderPreTokenizer(borders), vocabulary.model, texts) == whole
+
+
+def test_no_borders_where_characters_vanish():
+    entries = {'a': 0, 'b': 1, 'ab': 2}
+    assert not len(borders_of_merges([('a', 'b')], entries, ModelRules()).pairs)
+    assert not len(borders_of_merges([('a', 'b')], entries, ModelRules('a')).pairs)
+    assert len(borders_of_merges([('a', 'b')], {**entries, '?': 3}, ModelRules('?')).pairs)
+
+
+@pytest.mark.parametrize('size', [0, 1, 7])
+def test_rows_that_are_cut_nowhere(size):
+    text = np.frombuffer(b'a' * size, np.uint8)
+    row = one_row(with_margin(text), 0, size)
+    [(starts, ends)] = scan_row(row, *BorderPreTokenizer(NO_BORDERS).prepare(row))
+    assert (starts.tolist(), ends.tolist()) == (([0], [size]) if size else ([], []))

@@ -1,0 +1,207 @@
+"""Where a row can be cut without another id: between two characters that no piece has side by side.
+
+Without a pre-tokenizer a whole row is one token, which no cache holds. But a piece, or the result of a
+merge, that reaches across a place has the two characters beside it, and most pairs of characters are
+in no piece: a letter and a mark (U+2581), a letter and a comma, most ideographs. So a row is cut
+between these, and what lies between two cuts is looked up as a word is. Pairs are bits of a table by
+their hash; a pair with the hash of another only leaves a place uncut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tokcore.bpe.vocabulary import ModelRules
+from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER, row_offsets, with_margin
+from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.kernels.simd import load_word
+from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, TextRows, scan_tokens, slice_parts
+from tokcore.text.unicode import CODE_POINTS, next_character
+
+_BITS_PER_PAIR = 8  # at least, so that few pairs have the hash of another
+_LEAST_BITS, _MOST_BITS = 12, 22  # log2; at most half a megabyte, which a processor has near
+_WORD_BITS = 6
+_0, _1, _3, _8 = (np.uint64(number) for number in (0, 1, 3, 8))
+_WORD_SHIFT, _IN_WORD = np.uint64(_WORD_BITS), np.uint64((1 << _WORD_BITS) - 1)
+_ALL, _64 = np.uint64((1 << 64) - 1), np.uint64(64)
+_SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
+
+
+class Borders(NamedTuple):
+    """The pairs of characters that rows are not cut between; arrays are read-only."""
+
+    pairs: np.ndarray  # uint64[...]: a bit for each hash; none if rows are cut nowhere
+    shift: np.uint64  # 64 - log2 of the bits
+    known: np.ndarray
+    """bool[0x110000]: rows are not cut between two characters that are not known; bool[0]: they are."""
+
+
+NO_BORDERS = Borders(
+    read_only(np.empty(0, np.uint64)), np.uint64(0), read_only(np.empty(0, np.bool_))
+)
+"""Rows are cut nowhere."""
+
+
+def borders_of_pieces(pieces: Collection[str], known: Collection[str] = ()) -> Borders:
+    """Returns the borders that none of the pieces reaches across.
+
+    Args:
+        pieces: strings.
+        known: the known characters; none if all are.
+    """
+    data = [piece.encode('utf-8', 'surrogatepass') for piece in pieces]
+    offsets = row_offsets([len(piece) for piece in data])
+    text = with_margin(np.frombuffer(b''.join(data), np.uint8))
+    bounds = read_only(offsets.astype(np.uint64))
+    bits = _MOST_BITS
+    pairs, shift, size = _pair_bits(read_only(text), bounds, bits)
+    while _BITS_PER_PAIR * size < 1 << bits and bits > _LEAST_BITS:
+        bits -= 1
+    pairs, shift, _ = _pair_bits(read_only(text), bounds, bits)
+    is_known = np.zeros(CODE_POINTS if known else 0, np.bool_)
+    is_known[[*map(ord, known)]] = True
+    return Borders(read_only(pairs), shift, read_only(is_known))
+
+
+def borders_of_merges(
+    merges: Sequence[tuple[str, str]], entries: Collection[str], rules: ModelRules
+) -> Borders:
+    """Returns the borders that no merge of characters reaches across; none where one could.
+
+    A merge of what stands for other characters, of `<0x0A>` or the unknown entry, does not tell which;
+    and where characters vanish, their neighbors are merged.
+    """
+    fallback = {f'<0x{byte:02X}>' for byte in range(256)}
+    has_all = rules.byte_fallback and fallback.issubset(entries)
+    symbols = {rules.unk_token, *(fallback if rules.byte_fallback else ())}
+    if (
+        rules.ignore_merges
+        or not (has_all or rules.unk_token in entries)
+        or any(left in symbols or right in symbols for left, right in merges)
+    ):
+        return NO_BORDERS
+    known = {entry for entry in entries if len(entry) == 1}
+    joins_unknown = rules.fuse_unk and not has_all
+    pairs = {left[-1] + right[0] for left, right in merges}
+    return borders_of_pieces(pairs, known if joins_unknown else ())
+
+
+def _pair_bits(
+    text: np.ndarray, bounds: np.ndarray, bits: int
+) -> tuple[np.ndarray, np.uint64, int]:
+    """Returns `Borders.pairs` and `shift` of strings, and how many bits are set."""
+    pairs, shift = np.zeros(1 << bits - _WORD_BITS, np.uint64), np.uint64(64 - bits)
+    return pairs, shift, int(_set_pairs(text, bounds, pairs, shift))
+
+
+@dataclass(frozen=True, eq=False)
+class BorderPreTokenizer:
+    """A `PreTokenizer` that cuts rows at all borders.
+
+    Attributes:
+        borders: where they are.
+    """
+
+    borders: Borders
+
+    name = 'borders'
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        return {}
+
+    def prepare(self, rows: TextRows) -> tuple[Borders, np.ndarray]:
+        return self.borders, rows.text
+
+    def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
+        return slice_parts(self, rows, row, longest)
+
+
+@scan_tokens.register(Borders)
+@kernel_without_allocation
+def _scan_between_borders(rows, row, position, pre_tokenizer, tokens):
+    """As `scan_tokens` says; every byte of a row is in a token."""
+    room = np.uint64(len(tokens.starts) - CHUNK_TOKENS)
+    count = _0
+    while row < len(rows.starts):
+        place = np.uint64(rows.starts[row] if position < 0 else position)
+        end = np.uint64(rows.ends[row])
+        while place < end:
+            if count == room:
+                return row, np.int64(place), np.int64(count)
+            tokens.starts[count] = place
+            place = next_border(rows.text, place, end, pre_tokenizer)
+            tokens.ends[count] = place
+            count += _1
+        row += 1
+        position = -1
+        tokens.row_tokens[row] = np.int64(count)
+    return row, np.int64(position), np.int64(count)
+
+
+@kernel_without_allocation
+def next_border(text, place, end, borders):
+    """Returns the first border (uint64) after a place of text[place:end], or the end.
+
+    `READABLE` bytes follow the text.
+    """
+    if len(borders.pairs) == 0:
+        return end
+    before = place
+    character, place = _character(text, place)
+    while place < end:
+        following, after = _character(text, place)
+        bit = _pair_bit(character, following, borders.shift)
+        if borders.pairs[bit >> _WORD_SHIFT] >> (bit & _IN_WORD) & _1 == _0:
+            if len(borders.known) == 0:
+                return place
+            code, _ = next_character(text, np.int64(before))
+            next_code, _ = next_character(text, np.int64(place))
+            if borders.known[np.uint64(code)] or borders.known[np.uint64(next_code)]:
+                return place
+        before, character, place = place, following, after
+    return end
+
+
+@kernel_without_allocation
+def _character(text, place):
+    """Returns the bytes of the character at a place, as a number, and where it ends."""
+    word = load_word(text, place)
+    lead = word & np.uint64(0xFF)
+    size = (
+        _1
+        + np.uint64(lead >= np.uint64(0xC0))
+        + np.uint64(lead >= np.uint64(0xE0))
+        + np.uint64(lead >= np.uint64(0xF0))
+    )
+    return word & (_ALL >> (_64 - (size << _3))), place + size
+
+
+@kernel_without_allocation
+def _pair_bit(character, following, shift):
+    return (character * _MIXER ^ following) * _SPREAD >> shift
+
+
+@kernel_without_allocation
+def _set_pairs(text, offsets, pairs, shift):
+    """Sets the bits of all pairs of characters in the strings text[offsets[i]:offsets[i + 1]].
+
+    Returns how many bits are set then.
+    """
+    size = 0
+    for string in range(len(offsets) - 1):
+        place, end = offsets[string], offsets[string + 1]
+        if place == end:
+            continue
+        character, place = _character(text, place)
+        while place < end:
+            following, place = _character(text, place)
+            bit = _pair_bit(character, following, shift)
+            size += np.int64(pairs[bit >> _WORD_SHIFT] >> (bit & _IN_WORD) & _1 ^ _1)
+            pairs[bit >> _WORD_SHIFT] |= _1 << (bit & _IN_WORD)
+            character = following
+    return size
