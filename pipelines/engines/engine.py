@@ -48,6 +48,7 @@ from pipelines.engines.runners import (
     prism_runner,
     spark_runner,
 )
+from pipelines.engines.work_reports import reports_read
 from pipelines.files.system_errors import as_input_error, as_input_error_from_text
 from pipelines.options.beam import beam_options, text_without_secrets, without_secrets
 from tokcore.encoding.scheme import Scheme
@@ -130,8 +131,12 @@ class Engine:
         options.view_as(SetupOptions).save_main_session = False
         return options
 
-    def run(self, build: Callable[[beam.Pipeline], None]) -> None:
+    def run(self, build: Callable[[beam.Pipeline], None], folder: str | None = None) -> None:
         """Builds a pipeline, runs it and waits for its end.
+
+        Args:
+            build: adds to a pipeline what it does.
+            folder: of an attempt, in which worker processes leave how far they are.
 
         Raises:
             InputError: a user's mistake, in this process or in a worker's; the system refused
@@ -142,14 +147,15 @@ class Engine:
         self.runner.prepare()
         runner = self.runner.beam_runner(self.flags, self.output)
         pipeline = beam.Pipeline(runner=runner, options=self.options())
-        build(pipeline)
-        try:
-            state = self._wait(self._submit(pipeline))
-        except Exception as error:
-            mistake = users_mistake(error)
-            if mistake is None:
-                raise
-            raise mistake from error
+        with reports_read(None if self.runner.in_process else folder):
+            build(pipeline)
+            try:
+                state = self._wait(self._submit(pipeline))
+            except Exception as error:
+                mistake = users_mistake(error)
+                if mistake is None:
+                    raise
+                raise mistake from error
         if state not in (None, PipelineState.DONE):
             raise RuntimeError(f'the pipeline ended in state {state}')
 
@@ -161,10 +167,7 @@ class Engine:
         missing = missing_parts(self.scheme, [part for part in PARTS if part in parts])
         if not missing:
             return
-        _LOGGER.info(
-            'compiling kernels for this machine, once; mostly half a minute (they are kept in %s)',
-            CACHE_FOLDER,
-        )
+        _LOGGER.info('compiling kernels for this machine, once; mostly half a minute')
         started = time.monotonic()
         processes = max(1, min(usable_cores(), available_bytes() // PROCESS_BYTES))
         with (
@@ -176,7 +179,7 @@ class Engine:
             )
         for part, error in failed.items():
             _LOGGER.warning('the kernels of %s are compiled as they are called: %s', part, error)
-        _LOGGER.info('compiled in %.1f s', time.monotonic() - started)
+        _LOGGER.info('compiled in %.1f s, kept in %s', time.monotonic() - started, CACHE_FOLDER)
 
     def compile_first(self, compile_all: Callable[[], None]) -> None:
         """Compiles kernels before worker processes start, each of which would compile them too."""

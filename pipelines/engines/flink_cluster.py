@@ -42,6 +42,7 @@ from pipelines.engines.flink_rest import (
 )
 from pipelines.engines.progress import AT_ONCE, advance, running_stage, set_total, track_work
 from pipelines.engines.remote_jobs import cancelled_at_the_end
+from pipelines.engines.work_reports import workers_report
 from tokcore.errors import InputError
 from tokcore.options import shown
 
@@ -319,9 +320,10 @@ class ClusterJob(PipelineResult):
         with track_work(running_stage() or self._name, _WORK, None, 'steps'):
             while True:
                 state = self._rest.state(self._job)
-                set_total(_WORK, state.vertices)
-                advance(_WORK, max(0, state.finished - done))
-                done = max(done, state.finished)
+                if not workers_report():  # which tells more, of the same stage
+                    set_total(_WORK, state.vertices)
+                    advance(_WORK, max(0, state.finished - done))
+                    done = max(done, state.finished)
                 now = time.monotonic()
                 if state.has_ended or now >= end:
                     return state

@@ -2,8 +2,8 @@
 
 What a person should read is a line of the log, written where it happens; the events here carry what
 a bar or a program needs. Work is counted where it is done. With Beam's local runner that is a
-thread of this process; worker processes and clusters have no listeners, so there only the driver
-reports: stages and rounds. An event costs microseconds and a block of text milliseconds, so a block
+thread of this process; worker processes have no listeners, and leave their counts where the driver
+finds them (`work_reports`). An event costs microseconds and a block of text milliseconds, so a block
 is one event.
 """
 
@@ -11,6 +11,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 BYTES = 'B'
 
@@ -136,10 +137,35 @@ class _Work:
     def advance(self, amount: int) -> None:
         with self._lock:  # events are sent one at a time and in order
             self._done += amount
-            notify(WorkDone(self._stage, self._work, self._done, self._total, self._unit))
+            self._notify()
+
+    def set_done(self, done: int) -> None:
+        with self._lock:
+            done = min(done, self._total)
+            if done > self._done:
+                self._done = done
+                self._notify()
+
+    def _notify(self) -> None:
+        notify(WorkDone(self._stage, self._work, self._done, self._total, self._unit))
+
+
+class Counter(Protocol):
+    """Counts the work of a process in which none is tracked."""
+
+    def advance(self, work: str, amount: int) -> None: ...
+
+    def set_total(self, work: str, total: int) -> None: ...
 
 
 _tracked: dict[str, _Work] = {}
+
+_elsewhere: list[Counter] = []
+
+
+def count_elsewhere(counter: Counter) -> None:
+    """Counts work that is not tracked in this process by a counter, and no more by another."""
+    _elsewhere[:] = [counter]
 
 
 @contextlib.contextmanager
@@ -160,13 +186,27 @@ def track_work(stage: str, work: str, total: int | None, unit: str = BYTES) -> I
 
 
 def set_total(work: str, total: int) -> None:
-    """Sets the total of work that began without one; does nothing if the work is not tracked."""
+    """Sets the total of work that began without one."""
     if work in _tracked:
         _tracked[work].set_total(total)
+    else:
+        for counter in _elsewhere:
+            counter.set_total(work, total)
+
+
+def set_done(work: str, done: int) -> None:
+    """Counts work as done up to an amount, and up to its total; never back."""
+    if work in _tracked:
+        _tracked[work].set_done(done)
 
 
 def advance(work: str, amount: int) -> None:
-    """Counts a part of work as done; does nothing if it is not tracked, as in a worker process."""
+    """Counts a part of work as done."""
     tracked = _tracked.get(work)
-    if tracked is not None and amount:
+    if not amount:
+        return
+    if tracked is not None:
         tracked.advance(amount)
+    else:
+        for counter in _elsewhere:
+            counter.advance(work, amount)

@@ -100,7 +100,7 @@ def plan_reading(reading: CorpusReading, execution: Execution, folder: str) -> R
         passes = in_passes(list(enumerate(ranges)), _files_of, item_bytes)
         indexing = MapToStats(passes, _index_ranges, report)
         with track_work('index', _INDEXING, sum(part.stored_bytes for _, part in ranges)):
-            execution.engine.run(lambda pipeline: pipeline | 'IndexLines' >> indexing)
+            execution.engine.run(lambda pipeline: pipeline | 'IndexLines' >> indexing, folder)
         indexes = {index.number: index.lines for index in read_stats(report, _Index)}
     in_order = (indexes[number] for number in range(len(ranges)))
     items: dict[str, list[WorkItem]] = {}

@@ -195,7 +195,7 @@ def _sample_files(
     passes = in_passes(parts, lambda part: (part.file,), execution.item_bytes)
     sampling = MapToStats(passes, _sample_parts, report)
     with track_work('sample', _SAMPLING, sum(part.file.size for part in parts)):
-        execution.engine.run(lambda pipeline: pipeline | 'SampleFiles' >> sampling)
+        execution.engine.run(lambda pipeline: pipeline | 'SampleFiles' >> sampling, folder)
     return {
         (each.file_index, each.side): FileSample(
             SampledLines(each.period, each.lines), tuple(each.first_lines)

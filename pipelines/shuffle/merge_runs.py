@@ -20,6 +20,7 @@ import google_crc32c
 
 from pipelines.engines.pool import OrderedPool, in_global_window
 from pipelines.engines.progress import advance, set_total, track_work
+from pipelines.engines.work_reports import work_reports
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim, WorkFolder
 from pipelines.files.system_errors import telling
@@ -121,7 +122,7 @@ def encode_through_files(
             merged[SHARDS] | 'WriteShardStats' >> WriteStats(report)
 
         with track_work('write shards', MERGING, None, 'examples'):
-            execution.engine.run(build)
+            execution.engine.run(build, path)
 
 
 @dataclass(frozen=True)
@@ -195,8 +196,10 @@ class _WriteRunsFn(beam.DoFn):
         self._budget = budget
         self._encoder = encoder
         self._workers = workers
+        self._reports = work_reports()
 
     def setup(self) -> None:
+        self._reports.begin()
         loaded = self._encoder.load()
         self._writer = RunWriter(self._plan, loaded, self._workers, self._budget)
 
@@ -208,6 +211,7 @@ class _WriteRunsFn(beam.DoFn):
         for part in self._writer.finish():
             for output in self._outputs(part):
                 yield in_global_window(output)
+        self._reports.tell()
 
     def teardown(self) -> None:
         self._writer.close()
@@ -284,6 +288,10 @@ class _ListRunsFn(beam.DoFn):
     def __init__(self, plan: ShufflePlan, listing: str):
         self._plan = plan
         self._listing = listing
+        self._reports = work_reports()
+
+    def setup(self) -> None:
+        self._reports.begin()
 
     def process(self, element: tuple[int, Iterable[WrittenPart]]) -> Iterator:
         parts = sorted(element[1], key=lambda part: (part.run, part.part))
@@ -291,6 +299,7 @@ class _ListRunsFn(beam.DoFn):
         lines = ''.join(run.to_json() + '\n' for run in runs)
         filesystem.write_bytes(self._listing, lines.encode())
         set_total(MERGING, sum(each.stats.tally.examples for each in parts))
+        self._reports.tell()
         for number in sorted({run.split for run in runs}):
             for shard in range(self._plan.layout[number].shards):
                 yield number, shard
@@ -389,8 +398,10 @@ class _MergeShardFn(beam.DoFn):
         self._group_bytes = transform.group_bytes
         self._workers = transform.workers
         self._listing = listing
+        self._reports = work_reports()
 
     def setup(self) -> None:
+        self._reports.begin()
         self._calls: OrderedPool = OrderedPool(self._workers)
 
     def start_bundle(self) -> None:
@@ -405,6 +416,7 @@ class _MergeShardFn(beam.DoFn):
         for written in (*self._merge_waiting(), *self._calls.drain()):
             if written is not None:
                 yield in_global_window(written)
+        self._reports.tell()
 
     def teardown(self) -> None:
         self._calls.close()

@@ -173,7 +173,7 @@ def _count_into(
             blocks | f'Count {branch.scheme.name}' >> branch
 
     with track_work('count', READING, plan.stored_bytes):
-        execution.engine.run(build)
+        execution.engine.run(build, paths[0])
     counts: dict[str, _CountedFolder] = {}
     for branch in branches:
         counts |= branch.counts()
@@ -328,7 +328,7 @@ def _merge_into(counts: CountFiles, rules: TokenRules, path: str, engine: Engine
     call = functools.partial(_merge_partition, path, rules)
     merging = MapToStats(list(enumerate(by_partition)), call, report)
     with track_work('merge', _MERGING, len(by_partition), 'files'):
-        engine.run(lambda pipeline: pipeline | 'MergeCounts' >> merging)
+        engine.run(lambda pipeline: pipeline | 'MergeCounts' >> merging, path)
     return counted_table(read_stats(report, WrittenCounts), path, rules)
 
 

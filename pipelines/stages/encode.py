@@ -294,7 +294,7 @@ def _encode_through_runner(
             | 'WriteShardStats' >> WriteStats(report)
         )
 
-    engine.run(build)
+    engine.run(build, path)
 
 
 def log_rejected(result: StageResult, output: StageOutput) -> None:

@@ -15,6 +15,7 @@ import apache_beam as beam
 
 from pipelines.engines.pool import OrderedPool, in_global_window
 from pipelines.engines.progress import advance
+from pipelines.engines.work_reports import work_reports
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
 from pipelines.files.transfer import is_web_address
@@ -262,8 +263,10 @@ class _ReadFn(beam.DoFn):
     def __init__(self, workers: int, block_bytes: int, max_line_bytes: int):
         self._workers = workers
         self._block_bytes, self._max_line_bytes = block_bytes, max_line_bytes
+        self._reports = work_reports()
 
     def setup(self) -> None:
+        self._reports.begin()
         self._pool: OrderedPool[list[Block]] = OrderedPool(self._workers)
 
     def process(self, items: tuple[WorkItem, ...]) -> Iterator[Block]:
@@ -276,6 +279,7 @@ class _ReadFn(beam.DoFn):
     def finish_bundle(self) -> Iterator:
         for blocks in self._pool.drain():
             yield from map(in_global_window, blocks)
+        self._reports.tell()
 
     def teardown(self) -> None:
         self._pool.close()
@@ -382,9 +386,25 @@ class MapToStats(beam.PTransform):
         return (
             root
             | CreateReshuffled(self.plan)
-            | 'Call' >> beam.FlatMap(self.function)
+            | 'Call' >> beam.ParDo(_CallFn(self.function))
             | 'WriteStats' >> WriteStats(self.path)
         )
+
+
+class _CallFn(beam.DoFn):
+    """Calls a function that may count work."""
+
+    def __init__(self, function: Callable[[Any], Iterable[object]]):
+        self._function, self._reports = function, work_reports()
+
+    def setup(self) -> None:
+        self._reports.begin()
+
+    def process(self, element: Any) -> Iterable[object]:
+        return self._function(element)
+
+    def finish_bundle(self) -> None:
+        self._reports.tell()
 
 
 @dataclass(frozen=True)

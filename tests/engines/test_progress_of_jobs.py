@@ -110,11 +110,18 @@ def test_a_result_that_is_there_is_no_work(told, corpus, tmp_path):
     assert not works(told)
 
 
-def test_worker_processes_tell_of_no_work_and_do_it(told, corpus, tmp_path):
+@pytest.mark.parametrize('shuffle', ['files', 'engine'])
+def test_worker_processes_tell_of_all_their_work(told, corpus, tmp_path, shuffle):
     flags = ['--direct_running_mode=multi_processing', '--direct_num_workers=2']
-    succeed('count', *corpus('tsv'), '--output', tmp_path / 'out', *flags)
-    [events] = works(told).values()
-    assert [each.done for each in events] == [0]
+    out = tmp_path / 'out'
+    job = ['--name', 'n', '--scheme', 'byte', '--shards', 3, '--shuffle', shuffle]
+    succeed('build', *job, *corpus('bitext'), '--output', out, *flags)
+    assert_all_done(told)
+    expected = {('index', 'indexing'), ('encode', 'reading')}
+    if shuffle == 'files':
+        expected.add(('write shards', 'merging'))
+    assert works(told).keys() == expected
+    assert not [*tmp_path.rglob('progress')]
 
 
 def test_quiet_tells_nothing_but_warnings(corpus, tmp_path):
