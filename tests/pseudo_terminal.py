@@ -1,4 +1,4 @@
-"""A terminal of 80 columns that tests write to, themselves or as another process's stderr."""
+"""A terminal that tests write to, themselves or as another process's stderr."""
 
 import fcntl
 import os
@@ -15,9 +15,9 @@ class PseudoTerminal:
         stream: writes to it.
     """
 
-    def __init__(self):
+    def __init__(self, columns=80):
         self._ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 80, 0, 0))
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
         self.stream = open(theirs, 'w')
         self._seen = b''
         self._more = threading.Condition()

@@ -303,13 +303,20 @@ class Bar:
     def _draw(self) -> None:
         now = self._now
         current = (now.label, now.began) if now.label else None
-        if current != self._shown:
+        if (
+            self._bar is None
+            or current is None
+            or self._shown is None
+            or now.began != self._shown[1]
+        ):
             self._end_bar()
             if current is not None:
                 self._begin_bar()
-            self._shown = current
-        elif self._bar is not None and now.work is not None:
+        elif current != self._shown:  # another round; the time goes on
+            self._bar.set_description_str(now.label)
+        elif now.work is not None:
             self._bar.update(now.work.done - self._bar.n)
+        self._shown = current
 
     def _begin_bar(self) -> None:
         # Its import is slow, and without a terminal there is no bar.
@@ -321,15 +328,20 @@ class Bar:
             'desc': self._now.label,
             'file': self._terminal,
             'leave': False,
+            'smoothing': 0,  # the rate since the work began, as elsewhere; the last one jumps
         }
         if work is None:
-            arguments |= {'total': None, 'bar_format': '{desc} [{elapsed}]'}
+            # With a bar, even of no width, tqdm cuts the line off where the terminal ends.
+            arguments |= {'total': None, 'bar_format': '{desc} [{elapsed}]{bar:0}'}
         else:
             is_bytes = work.unit == BYTES
             arguments |= {'total': work.total, 'initial': work.done}
-            # A few parts or rounds are told as whole numbers: not as 1.00 of 3.00.
-            arguments['unit_scale'] = is_bytes or work.total is None or work.total >= 1000
             arguments['unit'] = work.unit if is_bytes else f' {work.unit}'
+            arguments['unit_scale'] = is_bytes or work.total >= 1000
+            if not arguments['unit_scale']:  # a few parts: not 1.00 of 3.00, and no seconds a part
+                arguments['bar_format'] = (
+                    '{l_bar}{bar}| {n_fmt}/{total_fmt}{unit} [{elapsed}<{remaining}]'
+                )
             arguments['unit_divisor'] = 1024 if is_bytes else 1000
         line_is_open.set()
         self._bar = tqdm(dynamic_ncols=True, **arguments)

@@ -10,6 +10,7 @@ import pytest
 from pseudo_terminal import PseudoTerminal
 
 from pipelines.cli.terminal import (
+    Bar,
     JsonProgress,
     ProgressLog,
     format_time,
@@ -161,6 +162,31 @@ def test_a_stage_without_counted_work_has_its_time_on_a_terminal(handler):
         notify(RoundEnded(3))
         notify(StageEnded('vocab'))
     assert 'vocab: round 4 [00:00]' in terminal.close()
+
+
+def test_the_time_goes_on_from_round_to_round(handler, clock):
+    terminal = PseudoTerminal()
+    bar = Bar(terminal.stream, clock)
+    bar(StageBegan('vocab'))
+    first = bar._bar
+    bar(RoundEnded(1))
+    bar(RoundEnded(2, 900, 1000))
+    assert bar._bar is first
+    bar(StageEnded('vocab'))
+    bar.close()
+    assert re.search(
+        r'\rvocab: round 3, the last made 900 of 1,000 entries \[00:0\d\]', terminal.close()
+    )
+
+
+def test_a_line_that_is_longer_than_the_terminal_is_cut_off(handler, clock):
+    terminal = PseudoTerminal(columns=40)
+    bar = Bar(terminal.stream, clock)
+    bar(StageBegan('vocab'))
+    bar(RoundEnded(2, 900, 1000))
+    bar.look()
+    bar.close()
+    assert max(map(len, terminal.close().split('\r'))) <= 40
 
 
 def test_no_terminal_has_no_bar(tmp_path):
