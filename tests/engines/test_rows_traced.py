@@ -3,10 +3,13 @@
 The corpus has datasets in six formats, in archives and compressed, filtered and limited.
 """
 
+import functools
 import gzip
 import hashlib
 import io
 import json
+import random
+import re
 import shutil
 import tarfile
 
@@ -26,6 +29,7 @@ from pipelines.trust.where import row_fields
 from tokcore.errors import InputError
 from tokcore.records.manifest import Manifest
 from tokcore.records.root import root_hash
+from tokcore.records.tfrecord import parse_example, read_records
 
 JOB = """
 [vocabulary]
@@ -91,9 +95,12 @@ def plain(text):
 @pytest.fixture(scope='module')
 def corpus(tmp_path_factory):
     """The folder of a corpus, its job file, and the dataset that was made of it."""
-    folder = tmp_path_factory.mktemp('six')
-    pairs = [tuple(map(plain, pair)) for pair in pairs_with_gaps(240, seed=3)]
-    parts = [pairs[start : start + 40] for start in range(0, 240, 40)]
+    return build_corpus(tmp_path_factory.mktemp('six'), 240, JOB)
+
+
+def build_corpus(folder, lines, job):
+    pairs = [tuple(map(plain, pair)) for pair in pairs_with_gaps(lines, seed=3)]
+    parts = [pairs[start : start + lines // 6] for start in range(0, lines, lines // 6)]
     write(folder / 'pairs.tsv.gz', ''.join(f'{en}\t{zh}\n' for en, zh in parts[0]).encode())
     objects = ''.join(
         json.dumps({'en': en, 'zh': zh}, ensure_ascii=False) + '\n' for en, zh in parts[1]
@@ -110,7 +117,7 @@ def corpus(tmp_path_factory):
         sgm = as_sgm([pair[side] for pair in parts[5]])
         write(folder / f'pairs.{ending}.sgm', sgm.encode())
     write(folder / 'pairs.tmx', as_tmx(parts[4]).encode())
-    write(folder / 'job.toml', JOB.encode())
+    write(folder / 'job.toml', job.encode())
     succeed('build', folder / 'job.toml')
     return folder
 
@@ -141,6 +148,11 @@ def printed(capsys):
 
 def raw_line(path, number):
     """A line of a file, by its number from 1, as the test itself reads it."""
+    return raw_lines(path)[number - 1].decode()
+
+
+@functools.cache
+def raw_lines(path):
     name, _, member = path.partition('!')
     if member:
         with tarfile.open(name) as tar:
@@ -148,7 +160,7 @@ def raw_line(path, number):
     else:
         data = open(name, 'rb').read()
         data = gzip.decompress(data) if name.endswith('.gz') else data
-    return data.split(b'\n')[number - 1].decode()
+    return data.split(b'\n')
 
 
 def raw_row(path, place):
@@ -157,6 +169,61 @@ def raw_row(path, place):
         return ' '.join(pq.read_table(path).to_pylist()[place.row].values())
     lines = 3 if path.endswith('.tmx') else 1
     return ' '.join(raw_line(path, place.line + more) for more in range(lines))
+
+
+def raw_texts(place):
+    """The two texts that a line has, or a line of each of two files, as the test itself reads them."""
+    path = place.files[0].path
+    if place.line is None:
+        return list(parquet_rows(path)[place.row].values())
+    raw = [raw_row(file.path, place) for file in place.files]
+    if path.endswith('.jsonl'):
+        return list(json.loads(raw[0]).values())
+    if path.endswith('.tsv.gz'):
+        return raw[0].split('\t')
+    if path.endswith(('.tmx', '.sgm')):
+        return [text for line in raw for text in re.findall('<seg.*?>(.*?)</seg>', line)]
+    return raw
+
+
+@functools.cache
+def parquet_rows(path):
+    return pq.read_table(path).to_pylist()
+
+
+def assert_lines_encode_to_rows(folder, numbers):
+    """The lines that rows come from, encoded as bytes by the test itself, are the rows of the shards.
+
+    Returns the files of these lines.
+    """
+    stored = [
+        parse_example(payload)
+        for path in sorted((folder / 'out').glob('six-train-0*'))
+        for payload in read_records(path.read_bytes(), path.name)
+    ]
+    rows = pipelines.source(folder / 'out', 'train', numbers, workers=2)
+    assert [row.row for row in rows] == numbers
+    for row in rows:
+        inputs, targets = (text.strip() for text in raw_texts(row.place))
+        prefix = '<zh> ' if row.place.files[0].path.endswith('pairs.en') else ''
+        expected = {
+            'inputs': [byte + 2 for byte in inputs.encode()] + [1],
+            'targets': [byte + 2 for byte in (prefix + targets).encode()] + [1],
+        }
+        assert stored[row.row] == row.ids == expected, row
+    return {row.place.files[0].path for row in rows}
+
+
+def test_the_lines_of_some_rows_encode_to_them(corpus):
+    assert len(assert_lines_encode_to_rows(corpus, list(range(0, 180, 5)))) >= 6
+
+
+@pytest.mark.slow
+def test_the_lines_of_1000_random_rows_encode_to_them(tmp_path):
+    job = JOB.replace('max_examples = 31', 'max_examples = 400').replace('item_size = 700\n', '')
+    folder = build_corpus(tmp_path, 1800, job)
+    rows = manifest_of(folder / 'out')['lines'][0]['examples']
+    assert len(assert_lines_encode_to_rows(folder, random.Random(5).sample(range(rows), 1000))) == 7
 
 
 def test_every_row_of_six_formats_comes_from_where_it_says(corpus):
