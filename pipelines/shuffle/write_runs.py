@@ -17,6 +17,7 @@ from pipelines.shuffle.plan import RunItem, ShufflePlan, run_name
 from pipelines.transforms.encode_blocks import LoadedBlockEncoder
 from pipelines.transforms.read import READING, read_items
 from pipelines.transforms.stats import RejectionBudget
+from tokcore.corpus.block_batches import BATCH_BYTES, Batch, BlockBatches
 from tokcore.corpus.corpus import Block
 from tokcore.errors import FullDiskError
 from tokcore.records.examples import EncodedBlock
@@ -74,10 +75,15 @@ class _OpenRun:
 
 @dataclass
 class _EncodedStep:
-    """A block's rows in the order of input, or with None the end of a run item."""
+    """The rows of a batch of blocks in the order of input, or with None the end of a run item."""
 
     making: _OpenRun
     encoded: EncodedBlock | None
+    blocks: int = 0
+
+
+def _rest(batches: BlockBatches) -> Iterator[Batch]:
+    yield from batches.rest()
 
 
 class RunWriter:
@@ -110,8 +116,11 @@ class RunWriter:
             return
         blocks = self._read(item)
         making = _OpenRun(item, len(done), self._skip(blocks, done))
-        for block in blocks:
-            yield from self._collect(self._calls.submit(self._encode, making, block))
+        # Parts end where batches do, so that the rest of a run has the same batches in a rerun.
+        batches = BlockBatches(self._encoder.splits, min(BATCH_BYTES, self._plan.block_bytes))
+        complete = (batch for block in blocks for batch in batches.add(block))
+        for batch in itertools.chain(complete, _rest(batches)):
+            yield from self._collect(self._calls.submit(self._encode, making, batch))
         yield from self._collect(self._calls.submit(_EncodedStep, making, None))
 
     def finish(self) -> Iterator[WrittenPart]:
@@ -133,14 +142,15 @@ class RunWriter:
     def _read(self, item: RunItem) -> Iterator[Block]:
         return read_items(item.items, self._plan.block_bytes, self._plan.max_line_bytes)
 
-    def _encode(self, making: _OpenRun, block: Block) -> _EncodedStep:
-        return _EncodedStep(making, self._encoder.encode(block))
+    def _encode(self, making: _OpenRun, batch: Batch) -> _EncodedStep:
+        return _EncodedStep(making, self._encoder.encode(*batch), len(batch))
 
     def _collect(self, steps: Iterator[_EncodedStep]) -> Iterator[WrittenPart]:
         for step in steps:
-            yield from self._take_step(step.making, step.encoded)
+            yield from self._take_step(step)
 
-    def _take_step(self, making: _OpenRun, encoded: EncodedBlock | None) -> Iterator[WrittenPart]:
+    def _take_step(self, step: _EncodedStep) -> Iterator[WrittenPart]:
+        making, encoded = step.making, step.encoded
         if making.buffer is None:
             making.buffer = self._free_buffer()
         if encoded is None:
@@ -153,7 +163,7 @@ class RunWriter:
             yield from self._close_part(making, last=False)
             making.buffer = self._free_buffer()
         making.buffer.add(encoded)
-        making.blocks += 1
+        making.blocks += step.blocks
 
     def _free_buffer(self) -> RunBuffer:
         return self._buffers.pop() if self._buffers else RunBuffer(self._plan.run_bytes)

@@ -31,6 +31,7 @@ from pipelines.engines.pool import (
 from pipelines.files import filesystem
 from pipelines.transforms.read import splits_of
 from pipelines.transforms.stats import REJECTED, STATS, RejectionBudget, WrittenFile, tagged_stats
+from tokcore.corpus.block_batches import Batch, BlockBatches
 from tokcore.corpus.corpus import Block, OnError, Split
 from tokcore.corpus.sampling import RowSample, rows_to_count
 from tokcore.corpus.stats import BlockStats, reject_error
@@ -170,11 +171,11 @@ class _CountBlocksFn(beam.DoFn):
 
     def start_bundle(self) -> None:
         self._output.begin()
+        self._batches = BlockBatches(self._splits)
         self._begin_tables()
 
     def process(self, element: Block) -> Iterator:
-        for stats in self._pool.submit(self._count, element):
-            yield from self._stats_outputs(stats)
+        yield from self._count_batches(self._batches.add(element))
         if self._counters[0].nbytes(self._counters[1:]) >= _FLUSH_BYTES:
             yield from self._end_tables()
             self._begin_tables()
@@ -201,15 +202,21 @@ class _CountBlocksFn(beam.DoFn):
         for counter in self._counters:
             self._idle.put(counter)
 
-    def _count(self, block: Block) -> BlockStats:
+    def _count_batches(self, batches: Sequence[Batch]) -> Iterator[beam.pvalue.TaggedOutput]:
+        for batch in batches:
+            for stats in self._pool.submit(self._count, batch):
+                yield from self._stats_outputs(stats)
+
+    def _count(self, batch: Batch) -> BlockStats:
         counter = self._idle.get()
         try:
-            return counter.add(block, self._splits, self._on_error, filesystem.open_binary)
+            return counter.add_batch(batch, self._splits, self._on_error, filesystem.open_binary)
         finally:
             self._idle.put(counter)
 
     def _end_tables(self) -> Iterator:
         """Yields the stats of the blocks in flight, and the tables of all blocks so far."""
+        yield from self._count_batches(self._batches.rest())
         for stats in self._pool.drain():
             yield from self._stats_outputs(stats)
         for group, table in enumerate(self._counters[0].finish(self._counters[1:])):

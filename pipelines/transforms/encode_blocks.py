@@ -15,6 +15,7 @@ from pipelines.engines.pool import OrderedPool, in_global_window, with_output_ty
 from pipelines.files import filesystem
 from pipelines.transforms.read import Path, splits_of
 from pipelines.transforms.stats import REJECTED, STATS, RejectionBudget, tagged_stats
+from tokcore.corpus.block_batches import Batch, BlockBatches
 from tokcore.corpus.corpus import Block, OnError, Split
 from tokcore.encoding.scheme import EncodingOptions, Scheme
 from tokcore.encoding.vocabulary import Vocabulary
@@ -25,7 +26,7 @@ from tokcore.records.examples import (
     EncodedBlock,
     Feature,
     FeatureEncoder,
-    encode_block,
+    encode_batch,
 )
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme
 from tokcore.text.unicode import UNICODE_VERSION, check_unicode
@@ -280,14 +281,15 @@ class _EncodeBlocksFn(beam.DoFn):
         self._buffers = [
             BucketBuffer(shards.buckets, self._buffer_bytes) for shards in self._layout
         ]
+        self._batches = BlockBatches(self._encoder.splits)
 
     def process(self, element: Block, waited_for: object = None) -> Iterator:
         if self._loaded is None:  # here, and not before what it waits for is there
             self._loaded = self._encoder.load()
-        for split, encoded in self._pool.submit(self._encode, element):
-            yield from self._outputs(split, encoded)
+        yield from self._encode_batches(self._batches.add(element))
 
     def finish_bundle(self) -> Iterator:
+        yield from map(in_global_window, self._encode_batches(self._batches.rest()))
         for split, encoded in self._pool.drain():
             for output in self._outputs(split, encoded):
                 yield in_global_window(output)
@@ -298,9 +300,14 @@ class _EncodeBlocksFn(beam.DoFn):
     def teardown(self) -> None:
         self._pool.close()
 
-    def _encode(self, block: Block) -> tuple[str, EncodedBlock]:
+    def _encode_batches(self, batches: Sequence[Batch]) -> Iterator:
+        for batch in batches:
+            for split, encoded in self._pool.submit(self._encode, batch):
+                yield from self._outputs(split, encoded)
+
+    def _encode(self, batch: Batch) -> tuple[str, EncodedBlock]:
         assert self._loaded is not None
-        return block.split, self._loaded.encode(block)
+        return batch[0].split, self._loaded.encode(*batch)
 
     def _outputs(self, split: str, encoded: EncodedBlock) -> Iterator:
         if self._budget is not None:
@@ -358,14 +365,15 @@ class LoadedBlockEncoder:
 
     def __init__(self, encoder: BlockEncoder, path_to_vocabulary: Mapping[str, Vocabulary]):
         self._encoder = encoder
+        self.splits = encoder.splits
         self._path_to_vocabulary = path_to_vocabulary
         self._thread = threading.local()
 
-    def encode(self, block: Block) -> EncodedBlock:
-        """Returns a block's framed examples and its stats; raises InputError as `encode_block`."""
+    def encode(self, *blocks: Block) -> EncodedBlock:
+        """Returns the framed examples of a batch and its stats; raises InputError as `encode_block`."""
         encoder = self._encoder
-        return encode_block(
-            block,
+        return encode_batch(
+            blocks,
             self.features(),
             encoder.seed,
             encoder.splits,

@@ -430,6 +430,7 @@ class Rows:
         DroppedRow, ...
     ] = ()  # the rows that filters dropped, if they are kept, in order
     assigned_identities: np.ndarray | None = None  # int64[rows], ascending: where rows were split
+    file_indexes: np.ndarray | None = None  # int64[rows], ascending: of a batch of blocks
 
     def __len__(self) -> int:
         return len(self.line_starts)
@@ -444,11 +445,12 @@ class Rows:
             assigned_identities=None
             if self.assigned_identities is None
             else self.assigned_identities[rows],
+            file_indexes=None if self.file_indexes is None else self.file_indexes[rows],
         )
 
     @property
     def offsets(self) -> np.ndarray:
-        """Where the row's line begins in the (source) file: int64[rows], ascending.
+        """Where the row's line begins in the (source) file: int64[rows], ascending in each file.
 
         Rows that a filter made from one line have the same offset.
         """
@@ -456,5 +458,5 @@ class Rows:
 
     @property
     def identities(self) -> np.ndarray:
-        """A number for each row, unique in its file: int64[rows], ascending. Order keys hash it."""
+        """A number for each row, unique and ascending in its file: int64[rows]. Order keys hash it."""
         return self.offsets if self.assigned_identities is None else self.assigned_identities

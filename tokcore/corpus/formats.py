@@ -122,6 +122,14 @@ class FormatReader(abc.ABC):
     def __init__(self, format: Format):
         self.format: Any = format
 
+    @property
+    def rows_are_of_lines(self) -> bool:
+        """Whether a row depends on its line of one file alone, wherever that is; no by default.
+
+        Then the lines of several small files may be made rows at once.
+        """
+        return False
+
     def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:  # noqa: B027
         """Checks files that are read side by side, before any work; does nothing by default.
 

@@ -49,6 +49,7 @@ class JsonLinesReader(LineReader):
     """Reads the fields of one or two texts, and extra fields, from objects."""
 
     format: JsonLines
+    rows_are_of_lines = True
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         declared = self.format

@@ -24,8 +24,12 @@ _END = 1 << 64
 
 
 def rows_within(key_range: KeyRange, rows: Rows, file_index: int) -> Rows:
-    """Returns the rows of a split among those of its files; `lines` counts its own lines only."""
-    keys = order_keys(file_index, rows.offsets, key_range.seed ^ _SALT)
+    """Returns the rows of a split among those of its files; `lines` counts its own lines only.
+
+    `file_index` is that of the rows, unless they have their own.
+    """
+    indexes = file_index if rows.file_indexes is None else rows.file_indexes
+    keys = order_keys(indexes, rows.offsets, key_range.seed ^ _SALT)
     within = keys >= np.uint64(key_range.low)
     if key_range.end < _END:
         within &= keys < np.uint64(key_range.end)

@@ -30,6 +30,8 @@ _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
 class PlainTextReader(LineReader):
     """Reads plain text, whose lines are rows of one side."""
 
+    rows_are_of_lines = True
+
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         if block.long_lines:
             return long_rows(block.long_lines[0], 1, block.offset)

@@ -24,11 +24,12 @@ _MULTIPLIER_2 = 0x94D049BB133111EB
 _INVERSE_1, _INVERSE_2 = (pow(factor, -1, 1 << 64) for factor in (_MULTIPLIER_1, _MULTIPLIER_2))
 
 
-def order_keys(file_index: int, offsets: np.ndarray, seed: int) -> np.ndarray:
-    """Returns the order key of each row of one file: uint64[rows].
+def order_keys(file_index: int | np.ndarray, offsets: np.ndarray, seed: int) -> np.ndarray:
+    """Returns the order key of each row: uint64[rows].
 
-    `place` is the file's place among the inputs (below 2^20) and `offsets`, int64[rows], holds the
-    byte offset of each row's line in the decompressed text (below 2^44).
+    `file_index` is the file's place among the inputs (below 2^20), of all rows or int64[rows], and
+    `offsets`, int64[rows], holds the byte offset of each row's line in the decompressed text (below
+    2^44).
 
     Raises InputError if a place or an offset is too large, or the seed is outside 0 to 2^64 - 1.
     """
@@ -76,20 +77,22 @@ def shard_of(keys: np.ndarray, shards: int) -> np.ndarray:
     return ((high + (low >> half)) >> half).astype(np.int64)
 
 
-def _identities(file_index: int, offsets: np.ndarray) -> np.ndarray:
-    if not 0 <= file_index < 1 << _FILE_INDEX_BITS:
+def _identities(file_index: int | np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    offsets, indexes = np.asarray(offsets), np.asarray(file_index)
+    if indexes.size and not (indexes.min() >= 0 and indexes.max() < 1 << _FILE_INDEX_BITS):
+        worst = indexes.max() if indexes.min() >= 0 else indexes.min()
         raise InputError(
-            f'Input file number {file_index} is beyond the {1 << _FILE_INDEX_BITS} files that one split may '
+            f'Input file number {worst} is beyond the {1 << _FILE_INDEX_BITS} files that one split may '
             'have; join files.'
         )
-    offsets = np.asarray(offsets)
     if offsets.size and not (offsets.min() >= 0 and offsets.max() < 1 << OFFSET_BITS):
-        worst = offsets.max() if offsets.min() >= 0 else offsets.min()
+        row = int(offsets.argmax() if offsets.min() >= 0 else offsets.argmin())
+        index = np.broadcast_to(indexes, offsets.shape)[row]
         raise InputError(
-            f'Byte offset {worst} of input file number {file_index} is not below 2^{OFFSET_BITS} '
+            f'Byte offset {offsets[row]} of input file number {index} is not below 2^{OFFSET_BITS} '
             '(16 TiB of decompressed text); split the file.'
         )
-    return np.uint64(file_index << OFFSET_BITS) | offsets.astype(np.uint64)
+    return indexes.astype(np.uint64) << np.uint64(OFFSET_BITS) | offsets.astype(np.uint64)
 
 
 def _seed_mask(seed: int) -> np.ndarray:

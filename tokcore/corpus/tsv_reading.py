@@ -59,6 +59,10 @@ class TsvReader(LineReader):
 
     format: Tsv
 
+    @property
+    def rows_are_of_lines(self) -> bool:
+        return not self.format.header and not self.format.is_quoted
+
     def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
         if self.format.header:
             _with_numbers(self.format, files[0], open_binary)

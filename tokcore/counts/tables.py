@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tokcore.corpus.block_batches import Batch, add_stats, batch_rows, batch_stats
 from tokcore.corpus.corpus import UNSTORABLE_TOKEN, Block, OnError, OpenBinary, Reject, Split
 from tokcore.corpus.line_rows import line_bounds
 from tokcore.corpus.sampling import RowSample, RowsToCount, rows_to_count
@@ -121,11 +122,34 @@ class BlockCounter:
         if self._unstorable is not None:
             counted = self._unstorable.reject_rows(counted, self._sides)
         stats = block_stats(block, counted.rows, splits, on_error, open_binary)
+        self._add_rows(counted)
+        return stats
+
+    def add_batch(
+        self,
+        blocks: Batch,
+        splits: Sequence[Split],
+        on_error: OnError = 'stop',
+        open_binary: OpenBinary | None = None,
+    ) -> BlockStats:
+        """Counts the tokens of blocks as `add` does, with a call for all of them where it can."""
+        rows = None
+        if self._sample is None:
+            rows = batch_rows(blocks, splits, self._normalizer)
+        if rows is not None:
+            counted = RowsToCount(rows, rows.sides)
+            if self._unstorable is not None:
+                counted = self._unstorable.reject_rows(counted, self._sides)
+            if not counted.rows.rejects:
+                self._add_rows(counted)
+                return batch_stats(blocks, rows, splits)
+        return add_stats([self.add(block, splits, on_error, open_binary) for block in blocks])
+
+    def _add_rows(self, counted: RowsToCount) -> None:
         for sides, sums in zip(self._groups, self._accumulators, strict=True):
             for index in sides:
                 side = counted.sides[index]
                 sums.add_rows(side.text, side.starts, side.ends, self._pre_tokenizer)
-        return stats
 
     def finish(self, others: Sequence[BlockCounter] = ()) -> tuple[TokenTable, ...]:
         """Returns the tables, with the counts of other threads; ends the use of all of them."""

@@ -4,12 +4,14 @@ A block has little for one bucket, so `BucketBuffer` holds the rows of several b
 the fullest bucket when its memory limit is reached.
 """
 
+import contextlib
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from tokcore.corpus.block_batches import Batch, add_stats, batch_rows, batch_stats
 from tokcore.corpus.corpus import Block, OnError, OpenBinary, Rows, Split, split_of
 from tokcore.corpus.filters.applying import select_rows
 from tokcore.corpus.order_keys import order_keys
@@ -178,6 +180,45 @@ def encode_block(
     rows = select_rows(block, splits, normalizer)
     stats = block_stats(block, rows, splits, on_error, open_binary)
     encoded = _encode_sides(block, rows, features, splits)
+    return _encoded_block(block, rows, stats, features, encoded, seed)
+
+
+def encode_batch(
+    blocks: Batch,
+    features: Sequence[FeatureEncoder],
+    seed: int,
+    splits: Sequence[Split],
+    normalizer: Normalizer,
+    on_error: OnError = 'stop',
+    open_binary: OpenBinary | None = None,
+) -> EncodedBlock:
+    """Encodes blocks as `encode_block` does, with a call for all of them where it can."""
+    rows = batch_rows(blocks, splits, normalizer)
+    if rows is not None:
+        split = split_of(splits, blocks[0].split, blocks[0].file_index)
+        # Block by block, the error tells the line without ids.
+        with contextlib.suppress(ValueError):
+            encoded = [each.encode(rows, each.prefix_in(split)) for each in features]
+            stats = batch_stats(blocks, rows, splits)
+            return _encoded_block(blocks[0], rows, stats, features, encoded, seed)
+    one_by_one = [
+        encode_block(block, features, seed, splits, normalizer, on_error, open_binary)
+        for block in blocks
+    ]
+    return EncodedBlock(
+        join_rows([each.rows for each in one_by_one]),
+        add_stats([each.stats for each in one_by_one]),
+    )
+
+
+def _encoded_block(
+    block: Block,
+    rows: Rows,
+    stats: BlockStats,
+    features: Sequence[FeatureEncoder],
+    encoded: Sequence[EncodedSide],
+    seed: int,
+) -> EncodedBlock:
     tally = stats.tally
     for encoder, ids in zip(features, encoded, strict=True):
         tally = encoder.add_to_tally(tally, rows, ids)
@@ -215,7 +256,8 @@ def _frame(
     encoded: Sequence[EncodedSide],
     seed: int,
 ) -> FramedRows:
-    keys = order_keys(block.file_index, rows.identities, seed)
+    indexes = block.file_index if rows.file_indexes is None else rows.file_indexes
+    keys = order_keys(indexes, rows.identities, seed)
     columns: list[tuple[str, EncodedSide | FeatureMessages]] = [
         (encoder.feature.name, ids) for encoder, ids in zip(features, encoded, strict=True)
     ]
