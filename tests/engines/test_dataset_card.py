@@ -4,6 +4,8 @@ import pytest
 from dataset_files import manifest_of
 from jobs import refuse, run, succeed
 
+from tokcore import open_dataset
+
 
 @pytest.fixture
 def card(capsys):
@@ -41,6 +43,37 @@ def test_a_hub_reads_the_header(card, small, tmp_path):
         {'split': 'train', 'path': 'a "b": c-train-*.parquet'},
         {'split': 'validation', 'path': 'a "b": c-dev-*.parquet'},
     ]
+
+
+@pytest.mark.parametrize('output_format', ['parquet', 'tfrecord', 'text'])
+def test_the_header_is_yaml(card, small, tmp_path, output_format):
+    yaml = pytest.importorskip('yaml')
+    out = tmp_path / 'out'
+    job = ['--name', 'n: "x" #', '--scheme', 'byte', '--shards', 2, '--dev-share', '10%']
+    succeed('build', '--tsv', small.tsv, *job, '--output-format', output_format, '--output', out)
+    _, header, text = card(out, '--licence', 'other: "mine"').split('---\n', 2)
+    fields = yaml.safe_load(header)
+    assert (fields['license'], fields['pretty_name']) == ('other: "mine"', 'n: "x" #')
+    assert fields['tags'] == ['tokbeam', 'tokenized'] and text.startswith('\n# n')
+    assert ('configs' in fields) == (output_format == 'parquet')
+
+
+@pytest.mark.slow  # its import
+def test_datasets_open_a_folder_by_its_card(card, small, tmp_path, monkeypatch):
+    monkeypatch.setenv('HF_HUB_OFFLINE', '1')
+    datasets = pytest.importorskip('datasets')
+    out = tmp_path / 'out'
+    job = ['--name', 'n', '--scheme', 'byte', '--shards', 2, '--dev-share', '10%']
+    succeed('build', '--tsv', small.tsv, *job, '--output-format', 'parquet', '--output', out)
+    (out / 'README.md').write_text(card(out))
+    splits = datasets.load_dataset(str(out), cache_dir=str(tmp_path / 'cache'))
+    assert [*splits] == ['train', 'validation']
+    for split, own in (('train', 'train'), ('validation', 'dev')):
+        rows = [
+            {name: ids.tolist() for name, ids in row.items()}
+            for row in open_dataset(out).examples(own)
+        ]
+        assert list(splits[split]) == rows and rows
 
 
 def test_the_text_has_what_the_manifest_knows(card, small_build):
