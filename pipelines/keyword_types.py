@@ -125,8 +125,8 @@ class BuildKeywords(TypedDict, total=False):
     split_cjk: ideographs are words of their own (default: they are)
     preset: whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern;
         subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)
-    pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space, or
-        another scheme's rule (default: the preset's)
+    pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space,
+        another scheme's rule, or none, so that lines are tokens (default: the preset's)
     unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
@@ -328,6 +328,7 @@ class BuildKeywords(TypedDict, total=False):
             'o200k',
             'tekken',
             'deepseek',
+            'none',
             'space',
             'whitespace',
             'bert',
@@ -444,8 +445,8 @@ class CountKeywords(TypedDict, total=False):
     split_cjk: ideographs are words of their own (default: they are)
     preset: whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern;
         subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)
-    pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space, or
-        another scheme's rule (default: the preset's)
+    pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space,
+        another scheme's rule, or none, so that lines are tokens (default: the preset's)
     unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
@@ -524,6 +525,7 @@ class CountKeywords(TypedDict, total=False):
             'o200k',
             'tekken',
             'deepseek',
+            'none',
             'space',
             'whitespace',
             'bert',
@@ -605,8 +607,8 @@ class VocabKeywords(TypedDict, total=False):
     split_cjk: ideographs are words of their own (default: they are)
     preset: whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern;
         subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)
-    pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space, or
-        another scheme's rule (default: the preset's)
+    pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space,
+        another scheme's rule, or none, so that lines are tokens (default: the preset's)
     unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
@@ -730,6 +732,7 @@ class VocabKeywords(TypedDict, total=False):
             'o200k',
             'tekken',
             'deepseek',
+            'none',
             'space',
             'whitespace',
             'bert',
@@ -880,8 +883,8 @@ class EncodeKeywords(TypedDict, total=False):
     split_cjk: ideographs are words of their own (default: they are)
     preset: whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern;
         subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)
-    pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space, or
-        another scheme's rule (default: the preset's)
+    pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space,
+        another scheme's rule, or none, so that lines are tokens (default: the preset's)
     unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
@@ -1031,6 +1034,7 @@ class EncodeKeywords(TypedDict, total=False):
             'o200k',
             'tekken',
             'deepseek',
+            'none',
             'space',
             'whitespace',
             'bert',

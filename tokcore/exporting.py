@@ -149,6 +149,10 @@ def _open_huggingface(folder: str, name: str) -> Callable[[str], object]:
     return lambda line: tokenizer.encode(line).ids
 
 
+_ANYTHING = r'[\s\S]+'
+"""An expression for text that is not cut, since tiktoken needs one."""
+
+
 def _tiktoken(vocabulary: Vocabulary, name: str) -> Mapping[str, bytes]:
     special: dict[str, int] = {}
     if isinstance(vocabulary, PretrainedVocabulary) and is_tiktoken_file(vocabulary.data):
@@ -163,7 +167,7 @@ def _tiktoken(vocabulary: Vocabulary, name: str) -> Mapping[str, bytes]:
     if pattern in spellings:
         expressions = (spellings[pattern],)
     elif pattern in PATTERNS:
-        expressions = DEFINITIONS[pattern].expressions
+        expressions = DEFINITIONS[pattern].expressions or (_ANYTHING,)
     if len(expressions) > 1:
         _refuse('tiktoken', f'the pattern {pattern} is several expressions, and tiktoken has one')
     module = _EXTENSION.format(

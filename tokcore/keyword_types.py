@@ -22,8 +22,8 @@ class SchemeKeywords(TypedDict, total=False):
     split_cjk: ideographs are words of their own (default: they are)
     preset: whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern;
         subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)
-    pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space, or
-        another scheme's rule (default: the preset's)
+    pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space,
+        another scheme's rule, or none, so that lines are tokens (default: the preset's)
     unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
@@ -46,6 +46,7 @@ class SchemeKeywords(TypedDict, total=False):
             'o200k',
             'tekken',
             'deepseek',
+            'none',
             'space',
             'whitespace',
             'bert',

@@ -67,3 +67,14 @@ def test_build_gives_the_same_bytes(worker_pool, run_module, small, tmp_path):
     run_module('pipelines', *arguments, *cut, *worker_pool, '--output', external)
     assert shards_and_vocabularies(external) == shards_and_vocabularies(local)
     read_shards(external)
+
+
+@pytest.mark.parametrize(
+    'asked', [('--vocab-size', 400), ('--preset', 'subword-nmt', '--merges', 150)], ids=str
+)
+def test_merges_are_those_learned_in_memory(worker_pool, run_module, small, tmp_path, asked):
+    arguments = ['vocab', '--text', small.source, '--scheme', 'bpe', *asked]
+    succeed(*arguments, '--output', tmp_path / 'local')
+    there = ['--learner', 'beam', *worker_pool, '--output', tmp_path / 'external']
+    assert 'learning on Beam, in rounds' in run_module('pipelines', *arguments, *there)
+    assert (tmp_path / 'external').read_bytes() == (tmp_path / 'local').read_bytes()

@@ -104,7 +104,7 @@ SCHEMES = [
         marks=pytest.mark.corpora,
     ),
     pytest.param(
-        'bpe', ('--preset', 'subword-nmt', '--merges', 500), (), id='codes',
+        'bpe', ('--preset', 'subword-nmt', '--merges', 500), ('--learner', 'beam'), id='codes',
         marks=pytest.mark.corpora,
     ),
     pytest.param('word', ('--vocab-size', 2000), (), id='word', marks=pytest.mark.corpora),

@@ -167,7 +167,9 @@ GPT2 = ['--scheme', 'bpe', '--vocab-size', 280]
 
 # The Chinese side has no blanks, so each of its lines is one word.
 @pytest.mark.parametrize(
-    ('side', 'asked'), [('target', NMT), ('source', GPT2)], ids=['codes of lines', 'bytes']
+    ('side', 'asked'),
+    [('target', NMT), ('source', GPT2), ('target', [*GPT2, '--pre-tokenizer', 'none'])],
+    ids=['codes of lines', 'bytes', 'bytes of lines'],
 )
 def test_the_command_learns_one_vocabulary_by_both(small, tmp_path, side, asked):
     for learner in ('memory', 'beam'):
@@ -312,6 +314,15 @@ def test_the_merges_of_a_corpus_at_a_tenth_and_a_fiftieth(tmp_path, name, preset
         learner.learn((len(table.data) + len(table)) // share)
         assert result(learner.learning.learned()) == result(expected)
         assert len(learner.rounds) <= (6 if share == 10 else 12)
+
+
+@pytest.mark.corpora
+def test_whole_lines_of_a_corpus_are_words_of_bytes(tmp_path):
+    text = ['--text', CORPORA / 'poetry.zh.txt.gz']
+    asked = [*text, '--scheme', 'bpe', '--pre-tokenizer', 'none', '--merges', 32_000]
+    for learner in ('memory', 'beam'):
+        succeed('vocab', *asked, '--learner', learner, '--output', tmp_path / learner)
+    assert (tmp_path / 'memory').read_bytes() == (tmp_path / 'beam').read_bytes()
 
 
 @pytest.mark.corpora

@@ -209,7 +209,7 @@ TEXTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize('pattern', ['qwen3.5', 'o200k', 'tekken', 'deepseek'])
+@pytest.mark.parametrize('pattern', ['qwen3.5', 'o200k', 'tekken', 'deepseek', 'none'])
 def test_patterns_of_models_as_tokenizers(tokenizers, pattern):
     made = tokenizers.pre_tokenizers
     splits = [

@@ -34,6 +34,9 @@ def vocabularies(tmp_path):
         'tokenizer.json': BpeVocabulary.learned(
             found.entries, found.merges, found.special_tokens, 'llama3'
         ).dump(),
+        'lines.json': BpeVocabulary.learned(
+            found.entries, found.merges, found.special_tokens, 'none'
+        ).dump(),
         'vocab.txt': ''.join(f'{piece}\n' for piece in PIECES).encode(),
         'bpe.codes': NmtVocabulary(
             learned(
@@ -71,6 +74,7 @@ def test_hugging_face(capsys, vocabularies, transformers):
     ('name', 'more'),
     [
         ('tokenizer.json', ()),
+        ('lines.json', ()),
         ('ranks.tiktoken', ('--scheme', 'pretrained', '--pattern', 'o200k')),
     ],
 )

@@ -82,8 +82,8 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         changes_bytes=True,
     )
     pre_tokenizer_kind: Kind | None = option(
-        "what cuts text into tokens: a model's pattern, U+0020, all white space, or another "
-        "scheme's rule (default: the preset's)",
+        "what cuts text into tokens: a model's pattern, U+0020, all white space, another scheme's "
+        "rule, or none, so that lines are tokens (default: the preset's)",
         get_args(Kind),
         default=None,
         name='pre-tokenizer',

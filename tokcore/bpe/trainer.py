@@ -420,8 +420,9 @@ class _Trainer:
         del table
         self._state[[kernels.PAIRS, kernels.OCCURRENCES, kernels.QUEUED]] = size, occurrences, 0
         kernels.list_pairs(
-            self._words, self._symbols, self._pairs, self._queue, self._config, self._state
-        )
+            self._words, self._symbols, self._pairs, self._queue, kernels.pair_batch(),
+            self._config, self._state,
+        )  # fmt: skip
         return True
 
     def _count_pairs(self) -> PairCounts:

@@ -21,6 +21,7 @@ import numpy as np
 
 from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER, hash_bytes, same_bytes
 from tokcore.kernels.jit import kernel_without_allocation
+from tokcore.kernels.simd import prefetch
 
 PAUSED, DONE, EXHAUSTED, DUPLICATE_SYMBOL, SYMBOLS_FULL, PAIRS_FULL, OCCURRENCES_FULL = range(7)
 """Why `merge_pairs` returns: `pause_at` merges are made; the limit of merges or symbols is reached;
@@ -40,6 +41,13 @@ BORDER, INSIDE = -1, -2
 """Cells between words, and within a symbol."""
 
 NO_PAIR = -1
+
+_CELLS_AHEAD, _WORDS_AHEAD = 16, 8
+"""Occurrences between asking for their cells, asking for the count of their word, and reading both.
+They ascend, but are far apart."""
+
+_BATCH = 64
+"""Pairs of a `PairBatch`."""
 
 _SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
 _0, _1, _8, _32 = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(32)
@@ -242,7 +250,12 @@ def _merge_occurrences(index, merged, words, symbols, pairs, neighbors):
     start, occurrences = pairs.starts[index], 0
     before = after = doubles = 0
     double_count = np.int64(0)
-    for i in range(start, pairs.ends[index]):
+    end = pairs.ends[index]
+    for i in range(start, end):
+        _prefetch_cells(pairs.occurrences, i + _CELLS_AHEAD, end, cells)
+        if i + _WORDS_AHEAD < end:
+            word = cells[pairs.occurrences[i + _WORDS_AHEAD], 1]
+            prefetch(words.counts, np.uint64(word))
         cell = np.int64(pairs.occurrences[i])
         middle = cell + left_length
         if cells[cell, 0] != left or cells[middle, 0] != right:
@@ -263,6 +276,13 @@ def _merge_occurrences(index, merged, words, symbols, pairs, neighbors):
         if neighbor >= 0:
             after = _accumulate_neighbor(AFTER, neighbor, count, neighbors, after)
     return occurrences, before, after, doubles, double_count
+
+
+@kernel_without_allocation
+def _prefetch_cells(occurrences, i, end, cells):
+    """Asks for the cells of an occurrence that is merged a little later."""
+    if i < end:
+        prefetch(cells, np.uint64(occurrences[i]) << _1)
 
 
 @kernel_without_allocation
@@ -332,6 +352,7 @@ def _list_occurrences(span, merged, doubles_start, words, symbols, pairs, neighb
     cells = words.cells
     length = symbols.lengths[merged]
     for i in range(span[0], span[1]):
+        _prefetch_cells(pairs.occurrences, i + _CELLS_AHEAD, span[1], cells)
         cell = np.int64(pairs.occurrences[i])
         neighbor = np.int64(cells[cell - 1, 0])
         if neighbor == merged:
@@ -463,10 +484,12 @@ def count_pairs(
 
     The second result is `NO_PAIR`, or a pair whose count exceeds 2^63 - 1.
     """
-    table = _empty_counts(slots)
+    table, batch = _empty_counts(slots), pair_batch()
     cell, size = 1, 0
     while True:
-        cell, size, pair = _count_pairs_from(cell, words, symbols, max_piece_length, table, size)
+        cell, size, pair = _count_pairs_from(
+            cell, words, symbols, max_piece_length, batch, table, size
+        )
         if pair != NO_PAIR or cell >= len(words.cells) - 1:
             return table, int(pair)
         larger = _empty_counts(4 * len(table.keys))
@@ -480,32 +503,67 @@ def _empty_counts(slots: int) -> PairCounts:
 
 
 @kernel_without_allocation
-def _count_pairs_from(cell, words, symbols, max_piece_length, table, size):
+def _count_pairs_from(cell, words, symbols, max_piece_length, batch, table, size):
     """Counts the pairs that may be merged from a symbol's cell on, into a table of `size` pairs.
 
     Returns (cell, size, pair). The cell is past the last word unless the table is half full.
-    The pair is `NO_PAIR`, or the one whose count would exceed 2^63 - 1 at that cell.
+    The pair is `NO_PAIR`, or one whose count would exceed 2^63 - 1.
     """
-    cells, cell = words.cells, np.uint64(cell)
-    last, most = np.uint64(len(cells) - 1), len(table.keys) // 2
-    while cell < last and size < most:
-        left = cells[cell, 0]
-        following = cell + np.uint64(symbols.lengths[left])
-        right = cells[following, 0]
-        if right < 0:
-            following += _1
-        elif _may_merge(left, right, symbols, max_piece_length):
-            pair, count = _pair_of(left, right), words.counts[cells[cell, 1]]
+    last, most = len(words.cells) - 1, len(table.keys) // 2
+    mask = np.uint64(len(table.keys) - 1)
+    while cell < last and size + _BATCH <= most:
+        cell, read = _read_pairs(cell, words, symbols, batch)
+        for i in range(read):
+            slot = _first_slot(batch.pairs[i]) & mask
+            prefetch(table.keys, slot)
+            prefetch(table.counts, slot)
+            prefetch(table.occurrences, slot)
+        for i in range(read):
+            pair = batch.pairs[i]
+            if not _may_merge(_left_of(pair), _right_of(pair), symbols, max_piece_length):
+                continue
+            count = words.counts[words.cells[batch.cells[i], 1]]
             slot = _slot_of(pair, table.keys)
             if table.keys[slot] == NO_PAIR:
                 table.keys[slot] = pair
                 size += 1
             if table.counts[slot] > _LARGEST - count:
-                return np.int64(cell), size, pair
+                return cell, size, pair
             table.counts[slot] += count
             table.occurrences[slot] += 1
+    return cell, size, np.int64(NO_PAIR)
+
+
+class PairBatch(NamedTuple):
+    """Pairs that are read before any of them is looked up, so that the lookups overlap."""
+
+    pairs: np.ndarray  # int64[_BATCH]
+    cells: np.ndarray  # int64[_BATCH]: the first cell of the left symbol
+    indices: np.ndarray  # int64[_BATCH]: of `Pairs`, or -1
+
+
+def pair_batch() -> PairBatch:
+    """Returns room for a batch."""
+    return PairBatch(*(np.empty(_BATCH, np.int64) for _ in PairBatch._fields))
+
+
+@kernel_without_allocation
+def _read_pairs(cell, words, symbols, batch):
+    """Reads pairs of symbols from a symbol's cell on; returns (cell, how many)."""
+    cells, cell, last = words.cells, np.uint64(cell), np.uint64(len(words.cells) - 1)
+    size = 0
+    while cell < last and size < _BATCH:
+        left = cells[cell, 0]
+        following = cell + np.uint64(symbols.lengths[left])
+        right = cells[following, 0]
+        if right < 0:
+            following += _1
+        else:
+            batch.pairs[size] = _pair_of(left, right)
+            batch.cells[size] = cell
+            size += 1
         cell = following
-    return np.int64(cell), size, np.int64(NO_PAIR)
+    return np.int64(cell), size
 
 
 @kernel_without_allocation
@@ -520,23 +578,24 @@ def _copy_counts(table, larger):
 
 
 @kernel_without_allocation
-def list_pairs(words, symbols, pairs, queue, config, state):
+def list_pairs(words, symbols, pairs, queue, batch, config, state):
     """Lists the occurrences of `state[PAIRS]` pairs, whose lists are empty, and queues the pairs."""
     insert_pairs(pairs, state[PAIRS])
-    cells, cell = words.cells, np.uint64(1)
-    last = np.uint64(len(cells) - 1)
+    cell, last, mask = 1, len(words.cells) - 1, np.uint64(len(pairs.slots) - 1)
     while cell < last:
-        left = cells[cell, 0]
-        following = cell + np.uint64(symbols.lengths[left])
-        right = cells[following, 0]
-        if right < 0:
-            following += _1
-        else:
-            index = _index_of(_pair_of(left, right), pairs)
+        cell, read = _read_pairs(cell, words, symbols, batch)
+        for i in range(read):
+            prefetch(pairs.slots, _first_slot(batch.pairs[i]) & mask)
+        for i in range(read):
+            index = _index_of(batch.pairs[i], pairs)
+            batch.indices[i] = index
             if index >= 0:
-                pairs.occurrences[pairs.ends[index]] = cell
+                prefetch(pairs.ends, np.uint64(index))
+        for i in range(read):
+            index = batch.indices[i]
+            if index >= 0:
+                pairs.occurrences[pairs.ends[index]] = batch.cells[i]
                 pairs.ends[index] += 1
-        cell = following
     for index in range(state[PAIRS]):
         _push_pair(index, words, symbols, pairs, queue, config, state)
 

@@ -397,7 +397,7 @@ def _pattern(part: Any, path: str, place: str) -> tuple[Pattern, bool, bool]:
                 refuse(path, where, 'the pre-tokenizer ByteLevel with a prefix after a Split')
         else:
             refuse(path, where, f'the pre-tokenizer {kind}')
-    if not expressions:
+    if not expressions and not byte_level:
         refuse(path, place, 'a model whose pre-tokenizer does not split text')
     name = named_pattern(expressions)
     if name is None:

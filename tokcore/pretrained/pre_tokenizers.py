@@ -128,12 +128,14 @@ def parse_cutting(part: Any, path: str, place: str) -> Cutting:
             splits += split
             expressions.append(expression)
     name = named_pattern(expressions)
-    if name is not None:
-        cutter: PreTokenizer = pattern_pre_tokenizer(name)
+    if not splits:
+        cutter: PreTokenizer = RowTokens()
+    elif name is not None:
+        cutter = pattern_pre_tokenizer(name)
     elif splits == [Split(regex.escape(MARK), 'MergedWithNext')]:
         cutter = MarkPreTokenizer()
     else:
-        cutter = SplitPreTokenizer(tuple(splits)) if splits else RowTokens()
+        cutter = SplitPreTokenizer(tuple(splits))
     return Cutting(prefix, prefixed, spaces, cutter, byte_level, words)
 
 

@@ -1,6 +1,7 @@
 r"""The patterns by which models cut text into tokens, by name: regular expressions over classes.
 
-A pattern is one expression, or several of which each cuts the tokens of the one before. A line of
+A pattern is one expression, or several of which each cuts the tokens of the one before; or `none`,
+so that a text is one token. A line of
 `DEFINITIONS` is all that a new one needs, with its name in `Pattern`: the package `regex` then cuts
 rows (`text.regex_splits`). Where the line has `PatternRules`, a kernel does (`text.byte_level_scan`),
 and characters are of the classes of this Python's `unicodedata`, since that is what the kernel reads;
@@ -18,7 +19,9 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
-Pattern = Literal['gpt2', 'cl100k', 'llama3', 'qwen2', 'qwen3.5', 'o200k', 'tekken', 'deepseek']
+Pattern = Literal[
+    'gpt2', 'cl100k', 'llama3', 'qwen2', 'qwen3.5', 'o200k', 'tekken', 'deepseek', 'none'
+]
 PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 
 WHITE_SPACE = ''.join(
@@ -112,6 +115,7 @@ DEFINITIONS: dict[Pattern, PatternDefinition] = {
          r'[!"#$%&' r"'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
          r'| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+'),
     ),
+    'none': PatternDefinition(()),
 }  # fmt: skip
 
 _OTHER_SPELLINGS: dict[tuple[str, ...], Pattern] = {

@@ -142,6 +142,11 @@ class SplitPreTokenizer:
         return [text[start:end] for start, end in cut(text, self.splits)]
 
     def prepare(self, rows: TextRows) -> tuple[ListedTokens, np.ndarray]:
+        if not self.splits:
+            is_token = rows.starts < rows.ends
+            row_tokens = np.append(0, np.cumsum(is_token))
+            whole = ListedTokens.of(rows.starts[is_token], rows.ends[is_token], row_tokens)
+            return whole, rows.text
         bounds = [np.empty((0, 2), np.int64)]
         counts = [0]
         for start, end in zip(rows.starts.tolist(), rows.ends.tolist(), strict=True):

@@ -121,6 +121,16 @@ def test_the_alphabet_counts_as_merges_where_subword_nmt_counts_it():
     assert cut_and_learned(counts, rules, halved) == learn_plainly(counts.items(), rules)
 
 
+@pytest.fixture
+def small_arrays(monkeypatch):
+    """Arrays for small tables of ASCII: those for any characters and sizes take four times as long."""
+    monkeypatch.setattr(trainer, 'CODE_POINTS', 1 << 7)
+    monkeypatch.setattr(trainer, '_FIRST_PAIRS', 1 << 8)
+    monkeypatch.setattr(trainer, '_FIRST_OCCURRENCES', 1 << 8)
+    monkeypatch.setattr(trainer, '_FIRST_SLOTS', 1 << 9)
+    monkeypatch.setattr(cutting, '_PAIRS_AT_ONCE', 1 << 9)
+
+
 def check_small_table(seed):
     """Learns from a table of two to four letters with repeats, so that all counts tie."""
     dice = random.Random(seed)
@@ -143,7 +153,7 @@ def check_small_table(seed):
     return counts, rules, expected
 
 
-def test_small_tables():
+def test_small_tables(small_arrays):
     for seed in range(SEED, SEED + CASES):
         counts, rules, expected = check_small_table(seed)
         assert expected == learn_plainly(counts.items(), rules), (seed, counts, rules)
@@ -262,7 +272,7 @@ def test_a_limited_alphabet_may_put_the_suffix_inside_words():
     assert reason_against_cutting(dataclasses.replace(CHARACTERS, limit_alphabet=3)) is None
 
 
-def test_no_string_is_made_by_two_pairs(monkeypatch):
+def test_no_string_is_made_by_two_pairs(monkeypatch, small_arrays):
     # The trainer counts all pairs again when a pair makes a string that is a symbol already.
     recounted = []
     count = trainer._Trainer._count_and_list_pairs

@@ -90,7 +90,7 @@ def test_special_tokens_are_text_unless_they_are_allowed():
         ),
         ('pre_tokenizer', None, 'without a pre-tokenizer'),
         ('pre_tokenizer', {'type': 'Metaspace'}, r'the pre-tokenizer Metaspace at \$\.pre_tok'),
-        ('pre_tokenizer', {**BYTE_LEVEL, 'use_regex': False}, 'does not split text'),
+        ('pre_tokenizer', {'type': 'Sequence', 'pretokenizers': []}, 'does not split text'),
         (
             'pre_tokenizer',
             {'type': 'Sequence', 'pretokenizers': [CL100K, BYTE_LEVEL]},
@@ -140,7 +140,9 @@ def test_a_model_of_another_kind_is_refused():
 
 
 def test_parts_that_are_understood():
-    sequence = {'type': 'Sequence', 'pretokenizers': [CL100K, {**BYTE_LEVEL, 'use_regex': False}]}
+    whole = {**BYTE_LEVEL, 'use_regex': False}
+    assert parsed('pre_tokenizer', whole).parts.pattern == 'none'
+    sequence = {'type': 'Sequence', 'pretokenizers': [CL100K, whole]}
     assert parsed('pre_tokenizer', sequence).parts.pattern == 'cl100k'
     llama3 = {**CL100K, 'pattern': {'Regex': DEFINITIONS['llama3'].expressions[0]}}
     sequence['pretokenizers'][0] = llama3
