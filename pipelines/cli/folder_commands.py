@@ -31,6 +31,7 @@ from pipelines.options.job import SPLITS, option_name
 from pipelines.shard_formats.id_streams import empty_rows
 from pipelines.stages.convert import convert_dataset
 from pipelines.trust.card import dataset_card
+from pipelines.trust.charts import require_charts
 from pipelines.trust.compare import compare_vocabularies, comparison_page
 from pipelines.trust.figures import dataset_figures
 from pipelines.trust.inspect import Entry, content_of, sampled, statistics
@@ -204,7 +205,8 @@ def _report(options: argparse.Namespace) -> int:
         None if path is None else filesystem.absolute(path)
         for path in (options.vocab, options.target_vocab)
     )
-    figures = dataset_figures(folder, job, vocab, target_vocab, _workers(options))
+    check = _nothing if options.json else require_charts
+    figures = dataset_figures(folder, job, vocab, target_vocab, _workers(options), check)
     if options.json:
         print_lines([json.dumps(dataclasses.asdict(figures))])
     else:
@@ -227,17 +229,22 @@ def _compare(options: argparse.Namespace) -> int:
         else:
             _print_page(comparison_page(compared))
         return 0
+    check = _nothing if options.json else require_charts
     figures = []
     for path in paths:
         job = None
         if options.corpus:
             job = job_of(path, manifest_of(path), None, options.workers)
-        figures.append(dataset_figures(path, job, workers=_workers(options)))
+        figures.append(dataset_figures(path, job, workers=_workers(options), check=check))
     if options.json:
         print_lines([json.dumps([dataclasses.asdict(each) for each in figures])])
     else:
         _print_page(report_page(list(zip('AB', figures, strict=True))))
     return 0
+
+
+def _nothing() -> None:
+    """Checks nothing: figures without a page need no charts."""
 
 
 def _print_page(page: str) -> None:

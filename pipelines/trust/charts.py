@@ -35,6 +35,19 @@ _LINES = ('-', '--', '-.', ':')
 """Series differ in more than colour, for print and for those who see few colours."""
 
 
+def require_charts() -> None:
+    """Raises InputError if Matplotlib is not installed: before a corpus is read for nothing."""
+    try:
+        import matplotlib  # noqa: F401 - it takes a second
+    except ModuleNotFoundError as error:
+        if error.name != 'matplotlib':
+            raise
+        raise InputError(
+            'the page needs a package that draws charts and is not installed; get it by pip install '
+            "'tokbeam[report]', or '.[report]' in a clone; --json prints the figures without it"
+        ) from None
+
+
 def line_chart(
     series: Mapping[str, Points], x: str, y: str, log: str = '', marks: bool = False
 ) -> str:
@@ -103,16 +116,10 @@ def dot_chart(series: Mapping[str, Points], x: str, y: str) -> str:
 @contextlib.contextmanager
 def _drawing(x: str, y: str, series: Mapping[str, object]) -> Iterator[tuple[Any, list[str]]]:
     """Yields the axes of a new chart, and a list that has its SVG after the block."""
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        if error.name != 'matplotlib':
-            raise
-        raise InputError(
-            'the page needs a package that draws charts and is not installed; get it by pip install '
-            "'tokbeam[report]', or '.[report]' in a clone; --json prints the figures without it"
-        ) from None
+    require_charts()
+    import matplotlib
+    from matplotlib.figure import Figure
+
     style: dict[Any, Any] = {  # newer versions of Matplotlib list all keys in its type
         'svg.fonttype': 'none',  # text stays text: it is found, and read aloud
         'svg.hashsalt': f'{x}\n{y}',  # the same figures give the same file

@@ -11,7 +11,7 @@ from __future__ import annotations
 import collections
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -267,6 +267,7 @@ def dataset_figures(
     vocabulary: str | None = None,
     target_vocabulary: str | None = None,
     workers: int = 1,
+    check: Callable[[], None] = lambda: None,
 ) -> Figures:
     """Returns the figures of a folder that `tokbeam build` or `tokbeam encode` has finished.
 
@@ -279,15 +280,17 @@ def dataset_figures(
         vocabulary, target_vocabulary: files, where the folder has none; without them neither pieces nor
             text are told.
         workers: shards that are read at once.
+        check: refuses, before rows are read, figures that cannot be shown.
 
     Raises:
-        InputError: there is no dataset of TFRecords or Parquet, it is damaged, or the job is another.
+        InputError: as `check`; there is no dataset of TFRecords or Parquet, it is damaged, or the job is another.
     """
     here = copied_dataset(folder, None) if is_object(folder) else folder
     contents = DatasetManifest.read(here)
     dataset = ReadableDataset.of(contents, vocabulary, target_vocabulary)
     manifest = read_manifest(filesystem.join(folder, MANIFEST_NAME))
     assert manifest is not None, 'it was read above'
+    check()
     orders = None if job is None else _orders(job, manifest, workers)
     tallies: dict[str, _Tallies] = {}
     total = sum(shard.bytes for shards in contents.splits.values() for shard in shards)

@@ -96,4 +96,4 @@ def test_a_folder_and_a_file_are_refused(small_build, tmp_path):
     assert 'two datasets, or two vocabularies' in refuse('compare', small_build, path)
     assert 'two datasets, or two vocabularies' in refuse('compare', path, small_build)
     assert 'required: B' in refuse('compare', path)
-    assert 'no tokbeam.json' in refuse('compare', small_build, tmp_path)
+    assert 'no tokbeam.json' in refuse('compare', small_build, tmp_path, '--json')

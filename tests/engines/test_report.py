@@ -5,6 +5,7 @@ import html.parser
 import json
 import math
 import re
+import sys
 import unicodedata
 
 import numpy as np
@@ -13,6 +14,7 @@ from dataset_files import manifest_of, read_shards
 from jobs import refuse, run, succeed, write
 
 import tokcore
+from pipelines.engines.progress import listening
 
 
 @pytest.fixture
@@ -251,7 +253,7 @@ def test_the_order_is_held_against_the_corpus_and_datasets_are_told_apart(report
         assert by_name[name]['lengths']['targets']['ids'] == sum(len(line) + 1 for line in own)
     # Another corpus is not the one of these rows.
     texts['talk'].write_bytes(b'voice\n')
-    assert 'verify --rerun' in refuse('report', out, '--corpus')
+    assert 'verify --rerun' in refuse('report', out, '--corpus', '--json')
 
 
 def test_ids_of_a_vocabulary_elsewhere_are_counted_and_shown_if_it_is_given(
@@ -319,7 +321,7 @@ def test_the_page_is_whole_and_needs_nothing_else(small, page, tmp_path):
     assert text == page('report', out, '--corpus')
 
 
-def test_what_cannot_be_reported_is_refused(small, small_build, tmp_path, monkeypatch):
+def test_what_cannot_be_reported_is_refused(small, small_build, tmp_path):
     assert 'no tokbeam.json' in refuse('report', tmp_path)
     assert 'give --corpus' in refuse('report', small_build, '--job', small.tsv)
     out = tmp_path / 'out'
@@ -328,6 +330,13 @@ def test_what_cannot_be_reported_is_refused(small, small_build, tmp_path, monkey
         *('--output-format', 'text'),
     )
     assert 'tfrecord or parquet' in refuse('report', out)
-    monkeypatch.setitem(__import__('sys').modules, 'matplotlib', None)
-    sentence = refuse('report', small_build)
-    assert "pip install 'tokbeam[report]'" in sentence and '--json' in sentence
+
+
+def test_without_the_package_of_charts_no_row_is_read(small_build, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'matplotlib', None)
+    events = []
+    with listening(events.append):
+        for line in (['report', small_build], ['compare', small_build, small_build]):
+            sentence = refuse(*line)
+            assert "pip install 'tokbeam[report]'" in sentence and '--json' in sentence
+    assert events == []
