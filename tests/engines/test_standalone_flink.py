@@ -41,6 +41,11 @@ SEED = int(os.environ.get('CLUSTER_SEED', '1'))
 STAGES = ('count', 'vocab', 'encode')
 
 
+def environment() -> dict[str, str]:
+    """That of commands and workers; the process that these are forked from ends with the cluster."""
+    return {**worker_environment(), 'TOKBEAM_WORKERS_IDLE': '600'}
+
+
 @dataclasses.dataclass(frozen=True)
 class Cluster:
     """A running cluster.
@@ -62,7 +67,7 @@ class Cluster:
     def run(self, *arguments: object) -> str:
         ended = subprocess.run(
             self.command(*arguments),
-            env=worker_environment(),
+            env=environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -199,7 +204,7 @@ def start(arguments, log: Path) -> subprocess.Popen:
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
-            env=worker_environment(),
+            env=environment(),
             start_new_session=True,
         )
     started.append(process)
