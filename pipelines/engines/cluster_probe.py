@@ -1,15 +1,20 @@
 """Whether a cluster's workers are like this process, and see the output's folder as it does."""
 
+import functools
 import importlib.metadata
 import os
+import pathlib
 import platform
 import time
 import unicodedata
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import apache_beam as beam
 
+import pipelines
+import tokcore
 from tokcore.errors import InputError
 
 _OWN_NAMES = '.tokbeam'
@@ -68,14 +73,30 @@ class _TryWorkerFn(beam.DoFn):
         yield element
 
 
+@functools.cache
 def own_versions() -> tuple[tuple[str, str], ...]:
-    """Returns names and versions of what must be equal in driver and workers."""
+    """Returns names and versions of what must be equal in driver and workers.
+
+    They stay those of the first call: a process that workers are forked from calls this when it has
+    imported everything, and keeps that when tokbeam is upgraded.
+    """
     return (
         ('Python', '.'.join(platform.python_version_tuple()[:2])),
         ('Unicode', unicodedata.unidata_version),
         ('Apache Beam', beam.__version__),
-        ('tokbeam', _installed('tokbeam')),
+        ('tokbeam', f'{_installed("tokbeam")} of sources {_checksum_of_sources():08x}'),
     )
+
+
+def _checksum_of_sources() -> int:
+    """Returns the CRC-32 of all modules, which tells checkouts apart too."""
+    checksum = 0
+    for package in (pipelines, tokcore):
+        folder = pathlib.Path(package.__path__[0])
+        for path in sorted(folder.rglob('*.py')):
+            checksum = zlib.crc32(str(path.relative_to(folder)).encode(), checksum)
+            checksum = zlib.crc32(path.read_bytes(), checksum)
+    return checksum
 
 
 def _installed(package: str) -> str:
@@ -91,7 +112,7 @@ def refuse_other_versions(versions: tuple[tuple[str, str], ...]) -> None:
         if theirs != own:
             raise InputError(
                 f'{name} is {own} for the workers on {platform.node()}, and {theirs} where the '
-                'command runs; install the same on both'
+                'command runs; install the same on both, and start the cluster again if it ran before'
             )
 
 

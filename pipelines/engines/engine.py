@@ -190,6 +190,9 @@ class Engine:
         try:
             return pipeline.run()
         except self.runner.submission_errors as error:
+            mistake = _told_mistake(error)  # of a job that was run to try the cluster
+            if mistake is not None:
+                raise mistake from error
             reason = text_without_secrets(in_a_line(error), self.flags)
             raise InputError(
                 f'--runner {self.runner.name} does not take the job ({reason}); check its options, '
@@ -427,18 +430,26 @@ def users_mistake(error: BaseException) -> InputError | None:
 
     The runner may have wrapped it, or sent it as the text of a worker's traceback.
     """
-    if isinstance(error, InputError):
-        return type(error)(_STEP_NOTE.sub('', str(error)))
-    matches = _USER_ERROR.findall(str(error))
-    if matches:
-        name, message = matches[-1]
-        error_type = getattr(tokcore.errors, name, InputError)
-        return error_type(_STEP_NOTE.sub('', message))
+    mistake = _told_mistake(error)
+    if mistake is not None:
+        return mistake
     text = _STEP_NOTE.sub('', str(error))
     if isinstance(error, OSError) and error.errno is None:
         error = OSError(text)
     doing = 'run the job'
     return as_input_error(error, doing) or as_input_error_from_text(text, doing)
+
+
+def _told_mistake(error: BaseException) -> InputError | None:
+    """Returns the `InputError` that an error is, or that it tells of."""
+    if isinstance(error, InputError):
+        return type(error)(_STEP_NOTE.sub('', str(error)))
+    matches = _USER_ERROR.findall(str(error))
+    if not matches:
+        return None
+    name, message = matches[-1]
+    error_type = getattr(tokcore.errors, name, InputError)
+    return error_type(_STEP_NOTE.sub('', message))
 
 
 def filter_beam_logs() -> None:

@@ -259,11 +259,13 @@ def import_all() -> None:
     """Imports what workers need, and compiles or loads the kernels of the default scheme."""
     for name in _MODULES:
         importlib.import_module(name)
+    from pipelines.engines.cluster_probe import own_versions
     from tokcore.schemes import find_scheme
     from tokcore.warm_up import compile_kernels, compile_learner_kernels
 
     compile_kernels(find_scheme())
     compile_learner_kernels()
+    own_versions()  # of what was imported, whatever is installed later
     gc.collect()
     gc.freeze()  # a collection in a worker would touch, and so copy, what all of them share
 

@@ -218,6 +218,31 @@ def test_equal_versions_pass_and_another_is_named():
         cluster_probe.refuse_other_versions(other)
 
 
+def test_a_mistake_that_a_trial_of_the_workers_meets_is_one_sentence():
+    class Refused:
+        def run(self):
+            raise RuntimeError(
+                'java.X: y\nCaused by: tokcore.errors.InputError: it is old; renew it\n'
+            )
+
+    engine = choose_engine(['--runner=FlinkRunner', '--flink_master=localhost:1'], None)
+    with pytest.raises(InputError) as caught:
+        engine._submit(Refused())
+    assert str(caught.value) == 'it is old; renew it'
+
+
+def test_workers_that_were_forked_before_an_upgrade_are_refused(monkeypatch):
+    versions = cluster_probe.own_versions()
+    monkeypatch.setattr(cluster_probe, '_checksum_of_sources', lambda: 1)
+    assert cluster_probe.own_versions() == versions
+    cluster_probe.own_versions.cache_clear()
+    try:
+        with pytest.raises(InputError, match='of sources 00000001 for .* start the cluster again'):
+            cluster_probe.refuse_other_versions(versions)
+    finally:
+        cluster_probe.own_versions.cache_clear()
+
+
 def test_a_folder_that_a_worker_does_not_see_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(cluster_probe, '_SEEN_SECONDS', 0)
     (tmp_path / '.tokbeam-lock').touch()
