@@ -193,7 +193,9 @@ def parse_tokenizer(file: Mapping[str, object], path: str) -> BpeVocabulary:
         if model.get(name):
             refuse(path, f'$.model.{name}', f'{name} {model[name]!r}')
     entries = parse_entries(model['vocab'], f'{path}: $.model.vocab')
-    merges = check_merges(parse_merges(model['merges'], path), entries, f'{path}: $.model.merges')
+    merges = check_merges(
+        parse_merges(model.get('merges'), path), entries, f'{path}: $.model.merges'
+    )
     rules = ModelRules(
         model.get('unk_token'),
         *(bool(model.get(name)) for name in ('fuse_unk', 'byte_fallback', 'ignore_merges')),
@@ -226,6 +228,12 @@ def parse_merges(merges: object, path: str) -> Iterable[tuple[str, str]]:
     """Yields the merges of a tokenizer.json, pairs or strings; raises InputError for what is none."""
     if not isinstance(merges, list):
         raise InputError(f'{path}: $.model.merges is not a list; give a whole tokenizer.json')
+    if set(map(type, merges)) == {str}:
+        # There are some 200,000 of them.
+        pairs = [merge.split(' ') for merge in merges]
+        if set(map(len, pairs)) == {2}:
+            yield from map(tuple, pairs)
+            return
     for number, merge in enumerate(merges):
         pair = merge.split(' ') if isinstance(merge, str) else merge
         match pair:
@@ -247,6 +255,10 @@ def check_merges(
         InputError: one is not an entry; the error names `where` and the first such string.
     """
     checked = tuple(merges)
+    used = {left for left, _ in checked} | {right for _, right in checked}
+    used.update(left + right for left, right in checked)
+    if used <= entries.keys():
+        return checked
     for number, (left, right) in enumerate(checked):
         for entry in (left, right, left + right):
             if entry not in entries:

@@ -130,11 +130,11 @@ def premerged_characters(
         int32[0x110000]; memory that is not written to is not allocated.
     """
     ranks = {(left, right): (rank, merged) for rank, (left, right, merged) in enumerate(merges)}
-    lowest_as_left: dict[int, int] = {}
-    lowest_as_right: dict[int, int] = {}
-    for (left, right), (rank, _) in ranks.items():
-        lowest_as_left[left] = min(rank, lowest_as_left.get(left, _NO_RANK))
-        lowest_as_right[right] = min(rank, lowest_as_right.get(right, _NO_RANK))
+    # Later ones are written over by earlier ones.
+    lowest_as_left = {left: len(merges) - rank for rank, (left, _, _) in enumerate(merges[::-1], 1)}
+    lowest_as_right = {
+        right: len(merges) - rank for rank, (_, right, _) in enumerate(merges[::-1], 1)
+    }
     premerged = np.zeros(CODE_POINTS, np.int32)
     for code, utf8 in characters.items():
         parts = [symbols[byte] - 1 for byte in utf8]

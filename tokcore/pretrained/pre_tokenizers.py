@@ -115,6 +115,8 @@ def parse_cutting(part: Any, path: str, place: str) -> Cutting:
             if number and not (words and number == 1):
                 refuse(path, where, 'Metaspace after another pre-tokenizer')
             spaces = prefix = member.get('replacement', MARK)
+            if not isinstance(prefix, str) or len(prefix) != 1:
+                refuse(path, f'{where}.replacement', f'{prefix!r:.80} for a character')
             prefixed = _prepend_scheme(member, path, where)
             if words and (prefixed != 'always' or not member.get('split', True)):
                 refuse(path, where, 'this Metaspace after WhitespaceSplit')

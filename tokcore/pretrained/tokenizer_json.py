@@ -58,17 +58,20 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
     else:
         entries = parse_entries(model.get('vocab'), f'{path}: $.model.vocab')
         unk_token = model.get('unk_token')
+        if not isinstance(unk_token, str | None):
+            refuse(path, '$.model.unk_token', f'{unk_token!r:.80} for an entry')
     added = parse_added_tokens(file.get('added_tokens') or [], entries, path)
     kind = 'BPE' if is_bpe_model(model) else model.get('type', 'WordPiece')
     if cutting.byte_level and kind != 'BPE':
         refuse(path, '$.pre_tokenizer', f'ByteLevel with the model {kind}')
     if kind == 'BPE':
-        vocabulary = _bpe(model, entries, cutting, path)
-        cutting = _faster_cutting(vocabulary, cutting, file.get('normalizer'))
-        make_model: Any = functools.partial(getattr, vocabulary, 'model')
+        merged = _bpe(model, entries, cutting, path)
+        cutting = _faster_cutting(merged, cutting, file.get('normalizer'))
+        make_model: Any = functools.partial(getattr, merged, 'model')
     elif is_unigram:
         make_model = functools.partial(_unigram_model, model, entries, scores, unk_token)
     elif kind == 'WordPiece':
+        _check_wordpiece(model, path)
         make_model = functools.partial(_wordpiece_model, model, entries, unk_token)
     elif kind == 'WordLevel':
         make_model = functools.partial(_word_model, entries, unk_token)
@@ -76,7 +79,8 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
         refuse(path, '$.model', f'the model {kind}')
     decoder = file.get('decoder')
     is_byte_level = isinstance(decoder, dict) and decoder.get('type') == 'ByteLevel'
-    return PretrainedVocabulary(
+    template = parse_template(file.get('post_processor'), path, '$.post_processor')
+    vocabulary = PretrainedVocabulary(
         data,
         entries,
         added,
@@ -84,9 +88,13 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
         cutting,
         tuple(steps),
         None if is_byte_level else decoder_steps(decoder, cutting.byte_level, path, '$.decoder'),
-        parse_template(file.get('post_processor'), path, '$.post_processor'),
+        template,
         unk_token if isinstance(unk_token, str) else None,
     )
+    for id_ in (*template.before, *template.after):
+        if not 0 <= id_ < vocabulary.vocab_size:
+            refuse(path, '$.post_processor', f'the id {id_}, which no token has,')
+    return vocabulary
 
 
 def _bpe(
@@ -95,7 +103,9 @@ def _bpe(
     for name in ('dropout', 'continuing_subword_prefix', 'end_of_word_suffix'):
         if model.get(name):
             refuse(path, f'$.model.{name}', f'{name} {model[name]!r}')
-    merges = check_merges(parse_merges(model['merges'], path), entries, f'{path}: $.model.merges')
+    merges = check_merges(
+        parse_merges(model.get('merges'), path), entries, f'{path}: $.model.merges'
+    )
     rules = ModelRules(
         model.get('unk_token'),
         *(bool(model.get(name)) for name in ('fuse_unk', 'byte_fallback', 'ignore_merges')),
@@ -125,6 +135,15 @@ def _leaves_no_spaces(normalizer: Any) -> bool:
         case {'type': 'Replace', 'pattern': {'String': ' '}, 'content': content}:
             return content == MARK
     return False
+
+
+def _check_wordpiece(model: Mapping[str, Any], path: str) -> None:
+    prefix = model.get('continuing_subword_prefix', '##')
+    if not isinstance(prefix, str):
+        refuse(path, '$.model.continuing_subword_prefix', f'{prefix!r:.80} for a string')
+    longest = model.get('max_input_chars_per_word', 100)
+    if type(longest) is not int or not 0 <= longest < 1 << 31:
+        refuse(path, '$.model.max_input_chars_per_word', f'{longest!r:.80} for a number')
 
 
 def _wordpiece_model(

@@ -10,8 +10,11 @@ from stopped_runs import SEED, cases
 pytestmark = [pytest.mark.fuzz, pytest.mark.slow]
 
 
-# Whole jobs, several in a case; formats that others draw too; TensorFlow, which takes a second.
-_USUAL = {'limits': 20, 'links': 20, 'sgm': 30, 'tmx': 30, 'text batches': 15}
+# Whole jobs, several in a case; formats that others draw too; TensorFlow, which takes a second; and
+# cases without a command.
+_USUAL = {
+    'limits': 20, 'links': 20, 'sgm': 30, 'tmx': 30, 'text batches': 15, 'tokenizer files': 300,
+}  # fmt: skip
 _CASES = 60
 
 

@@ -31,6 +31,7 @@ from .record_cases import attack_manifests, attack_run_records, make_results
 from .room import Room
 from .sgm_cases import attack_sgm
 from .tmx_cases import attack_tmx
+from .tokenizer_cases import attack_tokenizer_files
 from .vocabulary_cases import attack_vocabularies
 
 KINDS: dict[str, Callable[[Room, random.Random], None]] = {
@@ -42,6 +43,7 @@ KINDS: dict[str, Callable[[Room, random.Random], None]] = {
     'tmx': attack_tmx,
     'filters': attack_filters,
     'vocabularies': attack_vocabularies,
+    'tokenizer files': attack_tokenizer_files,
     'counts': attack_counts,
     'manifests': attack_manifests,
     'run records': attack_run_records,

@@ -105,11 +105,38 @@ def test_every_file_is_of_one_scheme():
         ('model.dropout', 0.1, r'dropout 0\.1 at \$\.model\.dropout'),
         ('model.vocab', {'a': 0, 'b': 0}, 'the same id twice'),
         ('truncation', {}, r'truncation at \$\.truncation'),
+        ('model.merges', None, r'\$\.model\.merges is not a list'),
+        ('model.unk_token', ['a'], r"\['a'\] for an entry at \$\.model\.unk_token"),
+        (
+            'pre_tokenizer',
+            {'type': 'Metaspace', 'replacement': ['a']},
+            r"\['a'\] for a character at \$\.pre_tokenizer\.replacement",
+        ),
+        (
+            'post_processor',
+            {'type': 'BertProcessing', 'sep': ['a', -1], 'cls': ['a', 0]},
+            r'the id -1, which no token has, at \$\.post_processor',
+        ),
     ],
 )
 def test_what_is_not_supported_is_refused_by_name_and_place(place, value, said):
     with pytest.raises(InputError, match=f'^x.json.*{said}'):
         parse_pretrained(dumped(changed(place, value)), 'x.json')
+
+
+@pytest.mark.parametrize(
+    ('name', 'value', 'said'),
+    [
+        ('continuing_subword_prefix', 1, '1 for a string'),
+        ('max_input_chars_per_word', '1', "'1' for a number"),
+        ('max_input_chars_per_word', -1, '-1 for a number'),
+    ],
+)
+def test_values_of_wordpiece(name, value, said):
+    model = {'type': 'WordPiece', 'vocab': {'a': 0}, name: value}
+    data = dumped({**FILE, 'pre_tokenizer': None, 'decoder': None, 'model': model})
+    with pytest.raises(InputError, match=rf'^x.json: {said} at \$\.model\.{name} is not supported'):
+        parse_pretrained(data, 'x.json')
 
 
 @pytest.mark.parametrize(
