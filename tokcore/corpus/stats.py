@@ -388,6 +388,8 @@ def combine_crc32c(first: int, second: int, second_length: int) -> int:
     >>> combine_crc32c(crc(b'ab'), crc(b'cde'), 3) == crc(b'abcde')
     True
     """
+    if not first:  # of no bytes, as before the first checksum of each file
+        return second
     return _multiply(_power_of_x(8 * second_length), first) ^ second
 
 

@@ -49,8 +49,16 @@ _READ_BYTES = 4 << 10
 """The bytes read at a time. What follows a stream is copied when that ends; with small reads, the time
 for a file of many tiny streams stays linear."""
 
+_ZSTD_BLOCKS = 8
+"""The blocks decompressed at a time: each may unpack to 128 KiB, so that a piece has `PIECE_BYTES`, and
+to read on takes no longer than with larger pieces."""
+
 _ZSTD_INPUT_BYTES = 512
-"""The bytes decompressed at a time: a block of three bytes may unpack to 128 KiB, in one piece."""
+"""The bytes decompressed at a time where blocks are not counted: one of three bytes may unpack to
+128 KiB."""
+
+_ZSTD_HEADER_BYTES = 18
+"""The most that the header of a frame takes."""
 
 _MOST_EMPTY_STREAMS = 100_000
 """The limit for streams without text, one after another: no tool writes such a file, and reading it
@@ -215,11 +223,13 @@ class _Decompressor(Protocol):
 
 
 class _ZstdFrame:
-    """A decompressor of one frame of zstd, with small inputs, which bound its outputs."""
+    """A decompressor of one frame of zstd, with inputs of few blocks, which bound its outputs."""
 
     def __init__(self, decompressor: zstandard.ZstdDecompressor):
         self._frame = decompressor.decompressobj()
         self._left = b''  # input that is not decompressed yet
+        self._blocks: _ZstdBlocks | None = None
+        self._has_begun = False
 
     @property
     def needs_input(self) -> bool:
@@ -235,8 +245,54 @@ class _ZstdFrame:
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
         data = self._left + data
-        self._left = data[_ZSTD_INPUT_BYTES:]
-        return self._frame.decompress(data[:_ZSTD_INPUT_BYTES])
+        if not self._has_begun:
+            self._has_begun = True
+            self._blocks = _ZstdBlocks.of(data)
+        size = _ZSTD_INPUT_BYTES
+        if self._blocks is not None:
+            size = self._blocks.take(data) or size
+        self._left = data[size:]
+        return self._frame.decompress(data[:size])
+
+
+class _ZstdBlocks:
+    """Follows the blocks of a frame by their headers (RFC 8878, section 3.1.1)."""
+
+    def __init__(self, header_bytes: int):
+        self._before = header_bytes  # bytes before the next header of a block
+        self._header = b''  # the first bytes of that header, which the last input ended with
+        self._is_over = False
+
+    @classmethod
+    def of(cls, beginning: bytes) -> _ZstdBlocks | None:
+        """Returns the blocks of a frame by its beginning; None if they cannot be followed."""
+        import zstandard
+
+        if len(beginning) < _ZSTD_HEADER_BYTES or beginning[:4] != b'\x28\xb5\x2f\xfd':
+            return None
+        try:
+            return cls(zstandard.frame_header_size(beginning))
+        except zstandard.ZstdError:
+            return None
+
+    def take(self, data: bytes) -> int:
+        """Returns how much of the next bytes may be decompressed at once; 0 if no block is left."""
+        for _ in range(_ZSTD_BLOCKS):
+            if self._is_over or self._before >= len(data):
+                break
+            part = data[self._before : self._before + 3 - len(self._header)]
+            self._header += part
+            self._before += len(part)
+            if len(self._header) < 3:
+                break
+            header = int.from_bytes(self._header, 'little')
+            self._header = b''
+            self._is_over = bool(header & 1)
+            # A block of one byte, repeated, stores that byte alone.
+            self._before += 1 if header >> 1 & 3 == 1 else header >> 3
+        taken = min(self._before, len(data))
+        self._before -= taken
+        return taken
 
 
 def _decompressors(name: str) -> tuple[Callable[[], _Decompressor], _Failures, bytes]:

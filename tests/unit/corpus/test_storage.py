@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import random
+import types
 import zlib
 
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from tokcore.corpus import storage
 from tokcore.corpus.archive_reading import text_pieces
 from tokcore.corpus.corpus import CorpusFile
-from tokcore.corpus.storage import PIECE_BYTES, compression_of
+from tokcore.corpus.storage import PIECE_BYTES, compression_of, unpacked_stream
 from tokcore.errors import InputError
 
 members = st.lists(st.binary(max_size=60), min_size=1, max_size=5)
@@ -75,6 +76,32 @@ def test_skippable_frames_are_passed_over():
     frame = b'\x50\x2a\x4d\x18\x05\x00\x00\x00hello'
     for packed in (frame + zstd(b'text'), zstd(b'te') + frame + zstd(b'xt'), zstd(b'text') + frame):
         assert read(packed, 'zstd') == b'text'
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(st.tuples(st.sampled_from([0, 1, 3000, 300_000]), st.booleans()), max_size=5),
+    st.booleans(),
+    st.integers(1, 5000),
+    st.randoms(use_true_random=False),
+)
+def test_zstd_of_any_blocks_is_read_in_small_pieces(frames, has_checksum, read_bytes, dice):
+    """Frames of noise, which is stored as it is, and of zeros, which are a byte and its number."""
+    texts = [dice.randbytes(size) if is_noise else bytes(size) for size, is_noise in frames]
+    packer = zstandard.ZstdCompressor(write_checksum=has_checksum)
+    packed = b''.join(map(packer.compress, [b'text', *texts]))
+    file = CorpusFile('a', 'a', len(packed), 'zstd')
+    stream = io.BytesIO(packed)
+    reads = types.SimpleNamespace(read=lambda size: stream.read(min(size, read_bytes)))
+    assert b''.join(unpacked_stream(file, reads)) == b'text' + b''.join(texts)
+
+
+def test_a_few_kilobytes_of_zstd_are_not_unpacked_at_once():
+    packed = zstandard.compress(bytes(64 << 20))
+    assert len(packed) < 8 << 10
+    pieces = unpacked_stream(CorpusFile('a', 'a', len(packed), 'zstd'), io.BytesIO(packed))
+    sizes = [len(piece) for piece in pieces]
+    assert sum(sizes) == 64 << 20 and max(sizes) <= PIECE_BYTES + (128 << 10)
 
 
 @KINDS
@@ -232,10 +259,10 @@ def test_members_may_cross_the_reads_anywhere(member_bytes):
 
 
 def test_pieces_are_bounded_even_of_a_file_that_inflates_a_thousandfold():
-    text = bytes(5 * storage.PIECE_BYTES + 17)
+    text = bytes(5 * PIECE_BYTES + 17)
     pieces = list(text_pieces(*stored(gzip.compress(text))))
     assert b''.join(pieces) == text
-    assert max(map(len, pieces)) <= storage.PIECE_BYTES
+    assert max(map(len, pieces)) <= PIECE_BYTES
 
 
 @pytest.mark.parametrize(
