@@ -20,9 +20,10 @@ from pipelines.shard_formats.shard_format import (
     Shard,
     StoredDataset,
     SummedFile,
-    ids_as_bytes,
+    bytes_of_ids,
     mapped_bytes,
     parse_rows,
+    rows_of_ids,
 )
 from pipelines.transforms.stats import WrittenFile
 from tokcore.errors import InputError
@@ -193,18 +194,15 @@ class IdStreams(ABC):
             elif any(number + 1 >= len(offsets) for offsets, _ in sides):
                 yield None
             else:
-                yield b'\n'.join(
-                    ids_as_bytes(ids[start:end], np.array([0, end - start]))[0]
-                    for offsets, ids in sides
-                    for start, end in [offsets[number : number + 2].tolist()]
+                yield bytes_of_ids(
+                    ids[offsets[number] : offsets[number + 1]] for offsets, ids in sides
                 )
 
     def row_bytes(self, rows: FramedRows, columns: Sequence[Column]) -> Iterator[bytes]:
         names = [column.name for column in columns]
         encoded = parse_rows(rows, names)
-        sides = [ids_as_bytes(encoded.ids[name], encoded.offsets[name]) for name in names]
         is_empty = _without_text(encoded, columns).tolist()
-        for empty, row in zip(is_empty, map(b'\n'.join, zip(*sides, strict=True)), strict=True):
+        for empty, row in zip(is_empty, rows_of_ids(encoded, names), strict=True):
             yield _LEFT_OUT if empty else row
 
     def _own_name(self, name: str) -> tuple[str, str, str] | None:

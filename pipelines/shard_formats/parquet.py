@@ -13,8 +13,9 @@ from pipelines.shard_formats.shard_format import (
     Column,
     Shard,
     StoredDataset,
-    ids_as_bytes,
+    bytes_of_ids,
     parse_rows,
+    rows_of_ids,
 )
 from pipelines.shard_formats.tfrecord import tokcore_code
 from pipelines.transforms.stats import WrittenFile
@@ -79,10 +80,7 @@ class Parquet:
                         table = file.read_row_group(group, columns=features).take(own - first)
                         lists = [table.column(name).to_pylist() for name in features]
                         for row in zip(*lists, strict=True):
-                            yield b'\n'.join(
-                                np.int64(len(ids)).tobytes() + np.array(ids, '<i8').tobytes()
-                                for ids in row
-                            )
+                            yield bytes_of_ids(np.array(ids, np.int64) for ids in row)
                     first = end
             except UNREADABLE as error:
                 raise InputError(
@@ -93,9 +91,7 @@ class Parquet:
 
     def row_bytes(self, rows: FramedRows, columns: Sequence[Column]) -> Iterator[bytes]:
         names = [column.name for column in columns]
-        encoded = parse_rows(rows, names)
-        lists = [ids_as_bytes(encoded.ids[name], encoded.offsets[name]) for name in names]
-        return map(b'\n'.join, zip(*lists, strict=True))
+        return rows_of_ids(parse_rows(rows, names), names)
 
     def reading_code(self, manifest: Manifest) -> Iterator[str]:
         yield from tokcore_code(manifest)

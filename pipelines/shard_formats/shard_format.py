@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import collections
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
 
@@ -185,13 +185,15 @@ def parse_rows(rows: FramedRows, features: Sequence[str]) -> EncodedRows:
     return parser.parse(read_only(rows.records), read_only(records))[0]
 
 
-def ids_as_bytes(ids: np.ndarray, offsets: np.ndarray) -> list[bytes]:
-    """Returns the ids of each row, with their number before them."""
-    data = ids.astype('<i8')
-    return [
-        np.int64(end - start).tobytes() + data[start:end].tobytes()
-        for start, end in zip(offsets, offsets[1:])
-    ]
+def bytes_of_ids(sides: Iterable[np.ndarray]) -> bytes:
+    """Returns a row whose form is its ids, those of each side with their number before them."""
+    return b'\n'.join(np.int64(len(ids)).tobytes() + ids.astype('<i8').tobytes() for ids in sides)
+
+
+def rows_of_ids(rows: EncodedRows, features: Sequence[str]) -> Iterator[bytes]:
+    """Yields rows as `bytes_of_ids` has them."""
+    sides = [np.split(rows.ids[name], rows.offsets[name][:-1])[1:] for name in features]
+    return map(bytes_of_ids, zip(*sides, strict=True))
 
 
 def mapped_bytes(path: str) -> np.ndarray:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.shard_formats.formats import CONVERTED
-from pipelines.shard_formats.shard_format import Column, Shard
+from pipelines.shard_formats.shard_format import Column, Shard, rows_of_ids
 from tokcore.kernels.bytes import row_offsets
 from tokcore.reading.shards import EncodedRows
 from tokcore.records.megatron import index_lengths
@@ -81,6 +81,18 @@ def test_the_files_are_the_rows_with_text_in_their_order(rows, cut, output_forma
             [str(start), str(end), str(1000 + number), SHARD.name, str(number)]
             for start, end, (number, _) in zip(ends[:-1], ends[1:], kept, strict=True)
         ]
+
+
+@given(rows)
+def test_rows_are_compared_by_the_ids_of_each_side_and_their_number(rows):
+    sides = ('inputs', 'targets')
+    wanted = [
+        b'\n'.join(
+            struct.pack(f'<{len(row[name]) + 1}q', len(row[name]), *row[name]) for name in sides
+        )
+        for row in rows
+    ]
+    assert [*rows_of_ids(encoded(rows), sides)] == wanted
 
 
 @pytest.mark.parametrize(
