@@ -64,12 +64,19 @@ def test_paths_move_no_cursor_on_the_terminal(tmp_path, capsys):
     assert '\x1b' not in run('build', job, '--shards', 3).said
 
 
-def test_a_build_needs_no_docstrings(tmp_path):
+@pytest.mark.parametrize(
+    'kernels',
+    [
+        pytest.param({'NUMBA_DISABLE_JIT': '1'}, id='plain'),
+        # Other bytecode: all are compiled again, which takes a minute.
+        pytest.param({}, id='compiled', marks=pytest.mark.corpora),
+    ],
+)
+def test_a_build_needs_no_docstrings(tmp_path, kernels):
     path = write(tmp_path / 'a.txt', TEXT)
-    made = []
-    for name, environment in (('with', {}), ('without', {'PYTHONOPTIMIZE': '2'})):
-        given = ['build', '--text', path, '--vocab-size', 60, '--name', 'n', '--shards', 1]
-        status, _, said = run_in(environment, *given, '--output', tmp_path / name)
-        assert status == 0, said
-        made.append(files_of(tmp_path / name))
-    assert made[0] == made[1]
+    without = {'PYTHONOPTIMIZE': '2', **kernels}
+    given = ['build', '--text', path, '--scheme', 'word', '--vocab-size', 60, '--name', 'n']
+    succeed(*given, '--output', tmp_path / 'with')
+    status, _, said = run_in(without, *given, '--output', tmp_path / 'without')
+    assert status == 0, said
+    assert files_of(tmp_path / 'without') == files_of(tmp_path / 'with')
