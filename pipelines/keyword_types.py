@@ -871,7 +871,7 @@ class EncodeKeywords(TypedDict, total=False):
     test_languages: as of the training corpus
     test_markup: as of the training corpus
     test_clean: as of the training corpus
-    vocab: vocabulary of all sides
+    vocab: vocabulary of all sides: a file, or the folder of a tokenizer
     source_vocab: vocabulary of the source side
     target_vocab: vocabulary of the target side
     scheme: how text becomes ids (default: the one recorded beside the vocabulary, else the one

@@ -26,6 +26,7 @@ from tokcore.byte.scheme import SCHEME as BYTE_SCHEME
 from tokcore.byte.scheme import ByteVocabulary
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, Encoder, RowEncoder, SharedEncoder
+from tokcore.encoding.hub_folders import vocabulary_in_folder
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.tokenizer import (
     Tokenizer,
@@ -567,15 +568,19 @@ def load_tokenizer(
     """Returns the tokenizer of a vocabulary file of any scheme.
 
     Args:
-        path: of the file; None for the scheme `byte`, which has none.
+        path: of the file, or of a folder in which transformers would find it: its tokenizer.json,
+            else tekken.json, tokenizer.model, vocab.json with merges.txt, or vocab.txt. None for the
+            scheme `byte`, which has none.
         scheme: its name, or the scheme itself; None: the one that the file's form tells.
         options: of the scheme and of its encoder, as the command has them: `lower_case`, ...
 
     Raises:
         InputError: the file cannot be read, does not tell its scheme or is not of it, or an option
-            cannot have its value.
+            cannot have its value; or the folder does not tell which file is its vocabulary.
         TypeError: the scheme has no such option, or it has a value of another type.
     """
+    if path is not None and os.path.isdir(path):
+        path = _file_of_folder(os.fspath(path))
     data = b'' if path is None else read_vocabulary_file(path)
     if scheme is None:
         fitting = [name for name in scheme_names() if path and find_scheme(name).recognizes(data)]
@@ -588,6 +593,10 @@ def load_tokenizer(
     resolved = find_scheme(scheme)
     name = f'load_tokenizer with the scheme {resolved.name}'
     of_scheme, of_encoder = split_keywords([type(resolved), resolved.encoding], options, name)
+    if path is not None and isinstance(
+        resolved, WordPieceScheme
+    ):  # others' files tell it as they are
+        of_scheme = {**resolved.options_from_file(data, os.fspath(path)), **of_scheme}
     resolved = find_scheme(resolved, **typing.cast(typing.Any, of_scheme))
     encoding = keyword_fields(resolved.encoding, of_encoder, name)
     if encoding.pop('template', None) is not None:
@@ -599,6 +608,16 @@ def load_tokenizer(
     if path is None:
         raise TypeError(f'path is missing: the scheme {resolved.name} has a vocabulary file')
     return tokenizer_of(resolved.parse(data, os.fspath(path)), resolved, **encoding)
+
+
+def _file_of_folder(folder: str) -> str:
+    try:
+        names = os.listdir(folder)
+    except OSError as error:
+        raise InputError(
+            f'{folder} cannot be looked into ({error.strerror}); give the path of a vocabulary file'
+        ) from error
+    return vocabulary_in_folder(folder, names)[0]
 
 
 def tokenizer_of(vocabulary: Vocabulary, scheme: Scheme, **encoding: typing.Any) -> Tokenizer:

@@ -10,7 +10,11 @@ import time
 from collections.abc import Sequence
 
 from pipelines.artifacts.counts import CountFiles, CountsFolder, find_counts
-from pipelines.artifacts.vocabularies import needs_no_vocabulary, scheme_of
+from pipelines.artifacts.vocabularies import (
+    needs_no_vocabulary,
+    scheme_of,
+    vocabulary_path,
+)
 from pipelines.cli.inputs import names_files, refuse_long_names, resolve_corpus, split_paths
 from pipelines.cli.job_file import job_text
 from pipelines.cli.summary import summary
@@ -429,12 +433,10 @@ def _vocabulary_paths(options: argparse.Namespace, corpus: Corpus) -> Vocabulary
     if bool(files.vocab) == any(pair):
         raise InputError('give --vocab, or --source-vocab with --target-vocab')
     if files.vocab:
-        path = filesystem.absolute(files.vocab)
+        path = vocabulary_path(files.vocab)
         return VocabularyPaths(path, path if corpus.is_paired else None)
     if not corpus.is_paired:
         raise InputError(f'a {_corpus_option(corpus)} corpus has one side; give --vocab')
     if files.source_vocab is None or files.target_vocab is None:
         raise InputError('--source-vocab and --target-vocab go together')
-    return VocabularyPaths(
-        filesystem.absolute(files.target_vocab), filesystem.absolute(files.source_vocab)
-    )
+    return VocabularyPaths(vocabulary_path(files.target_vocab), vocabulary_path(files.source_vocab))

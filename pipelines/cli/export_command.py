@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import typing
 
-from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of
+from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of, vocabulary_path
 from pipelines.cli.terminal import print_lines
 from pipelines.files import filesystem
 from tokcore.encoding.tokenizer_folder import ExportTarget
@@ -28,7 +28,7 @@ def export(options: argparse.Namespace) -> int:
     Raises:
         InputError: the tool cannot hold the vocabulary, or encodes the sample otherwise.
     """
-    path = filesystem.absolute(options.place)
+    path = vocabulary_path(options.place)
     folder = filesystem.absolute(options.output)
     if '://' in folder:
         raise InputError('export writes to this machine; give a path here, and copy the folder')

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from pipelines.artifacts.manifest import RUN_NAME, read_manifest, read_run
+from pipelines.artifacts.vocabularies import vocabulary_path
 from pipelines.cli.commands import make_job
 from pipelines.cli.entry_lines import entry_lines
 from pipelines.cli.export_command import export
@@ -162,7 +163,7 @@ def _described(rows: Sequence[FoundRow], count: int, wanted: Wanted) -> Iterator
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    vocabulary = filesystem.absolute(options.vocab) if options.vocab else None
+    vocabulary = vocabulary_path(options.vocab) if options.vocab else None
     content = content_of(filesystem.absolute(options.place), options.split, vocabulary)
     entries: Iterable[Entry] = content.entries
     if options.find is not None:
@@ -202,7 +203,7 @@ def _report(options: argparse.Namespace) -> int:
     elif options.job is not None:
         raise InputError('--job names how the corpus is read; give --corpus with it')
     vocab, target_vocab = (
-        None if path is None else filesystem.absolute(path)
+        None if path is None else vocabulary_path(path)
         for path in (options.vocab, options.target_vocab)
     )
     check = _nothing if options.json else require_charts

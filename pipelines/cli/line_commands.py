@@ -9,9 +9,13 @@ from io import BufferedReader
 
 import numpy as np
 
-from pipelines.artifacts.vocabularies import needs_no_vocabulary, read_vocabulary, scheme_of
+from pipelines.artifacts.vocabularies import (
+    needs_no_vocabulary,
+    read_vocabulary,
+    scheme_of,
+    vocabulary_path,
+)
 from pipelines.cli.terminal import StandardOutput
-from pipelines.files import filesystem
 from pipelines.files.system_errors import system_error
 from pipelines.options.vocabulary import encoding_from_options
 from tokcore.corpus.line_rows import text_rows
@@ -113,7 +117,7 @@ def _line_job(options: argparse.Namespace) -> _LineJob:
         vocabulary = scheme.fixed
         assert vocabulary is not None
     else:
-        path = filesystem.absolute(options.vocab)
+        path = vocabulary_path(options.vocab)
         scheme = scheme_of([path], options.scheme, vars(options))
         vocabulary = read_vocabulary(path, scheme).entries
     encoding = encoding_from_options(scheme, vars(options))

@@ -215,7 +215,9 @@ class SampleOptions:
 class VocabularyFiles:
     """Vocabularies to encode with: one for all sides, or one for each."""
 
-    vocab: str | None = option('vocabulary of all sides', path, 'FILE', default=None)
+    vocab: str | None = option(
+        'vocabulary of all sides: a file, or the folder of a tokenizer', path, 'FILE', default=None
+    )
     source_vocab: str | None = option('vocabulary of the source side', path, 'FILE', default=None)
     target_vocab: str | None = option('vocabulary of the target side', path, 'FILE', default=None)
 
@@ -224,7 +226,12 @@ class VocabularyFiles:
 class TokenizeOptions:
     """What `tokenize` reads lines with, and what it writes of them."""
 
-    vocab: str | None = option('vocabulary file; of byte there is none', path, 'FILE', default=None)
+    vocab: str | None = option(
+        'vocabulary file, or the folder of a tokenizer; of byte there is none',
+        path,
+        'FILE',
+        default=None,
+    )
     eos: bool = option(
         "put around each line what the scheme's examples have around it: of subword, the id of "
         '<EOS> after it',
@@ -255,7 +262,12 @@ class ExportOptions:
 class DetokenizeOptions:
     """What `detokenize` reads lines with, and what it writes of them."""
 
-    vocab: str | None = option('vocabulary file; of byte there is none', path, 'FILE', default=None)
+    vocab: str | None = option(
+        'vocabulary file, or the folder of a tokenizer; of byte there is none',
+        path,
+        'FILE',
+        default=None,
+    )
     pieces: bool = option(
         'lines hold pieces, as tokenize --pieces and build --output-format=text write them',
         None,

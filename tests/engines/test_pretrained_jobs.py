@@ -52,12 +52,14 @@ def files(tmp_path_factory):
     [
         ('ranks.tiktoken', {'pattern': 'o200k'}, ['--pattern', 'o200k']),
         ('tokenizer.json', {'allow_special_tokens': True}, ['--allow-special-tokens']),
+        ('.', {}, []),  # the folder, in which tokenizer.json goes before others
     ],
 )
 def test_a_corpus_is_encoded_as_its_tokenizer_does(texts, files, tmp_path, name, options, asked):
     tokenizer = load_tokenizer(files / name, scheme='pretrained', **options)
     dataset = ['--name', 'x', '--shards', 2, '--workers', 1, '--output', tmp_path / 'out']
-    succeed('encode', '--text', texts, '--vocab', files / name, *asked, *dataset)
+    said = succeed('encode', '--text', texts, '--vocab', files / name, *asked, *dataset)
+    assert (f'the vocabulary is {files}/tokenizer.json' in said) == (name == '.')
     rows = [row for shard in read_shards(tmp_path / 'out') for row in shard]
     expected = [tokenizer.encode(line) for line in LINES if line]
     assert sorted(row['targets'] for row in rows) == sorted(expected)

@@ -43,7 +43,10 @@ _LARGEST_ID = (1 << 31) - 2
 
 def is_bpe_file(data: bytes) -> bool:
     """Whether a file is certainly a vocabulary of byte pair encoding."""
-    return is_codes_file(data) or is_tokenizer_of_bpe(data)
+    if is_codes_file(data):
+        return True
+    file = json_object(data)
+    return file is not None and (is_plain_bpe(file) or _is_vocab_json(file))
 
 
 def parse_bpe_file(data: bytes, path: str, read: ReadBeside = read_if_there) -> AnyVocabulary:
@@ -136,10 +139,9 @@ def read_json(data: bytes, path: str, parse_float: Callable[[str], float] | None
     return value
 
 
-def is_tokenizer_of_bpe(data: bytes) -> bool:
-    """Whether a file is a tokenizer.json with a model of BPE, of which `parse_tokenizer` has all."""
-    file = json_object(data)
-    return file is not None and is_plain_bpe(file)
+def _is_vocab_json(file: Mapping[str, Any]) -> bool:
+    """Whether an object gives ids of entries, and is nothing else."""
+    return bool(file) and all(type(id_) is int for id_ in file.values())
 
 
 def json_object(data: bytes) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tokcore.encoding.hub_folders import config_beside
 from tokcore.encoding.scheme import EncodingOptions, Learned, Scheme
 from tokcore.encoding.tokenizer_folder import (
     CONFIG_NAME,
@@ -15,6 +16,7 @@ from tokcore.encoding.tokenizer_folder import (
     tokenizer_json,
 )
 from tokcore.encoding.vocabulary import ReadBeside, read_if_there
+from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
 from tokcore.options import option, positive
 from tokcore.text.bert_plain import Kind, bert_tokens
@@ -35,6 +37,16 @@ if typing.TYPE_CHECKING:
 
 _STRIPPING = {'auto': None, 'yes': True, 'no': False}
 """The values of `--strip-accents` and those of transformers' `strip_accents`."""
+
+_STRIPPING_NAMES = {value: name for name, value in _STRIPPING.items()}
+
+_STATED = {
+    'do_lower_case': 'lower_case',
+    'strip_accents': 'strip_accents',
+    'tokenize_chinese_chars': 'split_cjk',
+    'do_basic_tokenize': None,
+}
+"""The options that transformers' tokenizer_config.json states, by its names; None: not supported."""
 
 _MAX_WORD_LENGTHS: dict[Kind, int] = {'bert': MAX_WORD_LENGTH, 'bert-original': 200}
 
@@ -116,8 +128,7 @@ class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEnc
             raise ValueError(
                 f'{normalizer!r} is not a normalizer; give {" or ".join(_MAX_WORD_LENGTHS)}'
             )
-        stripping = next(name for name, value in _STRIPPING.items() if value == strip_accents)
-        return cls(normalizer, lower_case, stripping, split_cjk)
+        return cls(normalizer, lower_case, _STRIPPING_NAMES[strip_accents], split_cjk)
 
     @property
     def rows_have_unstorable(self) -> bool:
@@ -165,6 +176,26 @@ class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEnc
 
     def recognizes(self, data: bytes) -> bool:
         return is_vocab_txt(data)
+
+    def options_from_file(
+        self, data: bytes, path: str, read: ReadBeside = read_if_there
+    ) -> Mapping[str, object]:
+        """Returns the options that the tokenizer_config.json of transformers beside the file states."""
+        config = config_beside(path, read)
+        states = {key: config[key] for key in _STATED if config.get(key) is not None}
+        odd = [key for key, value in states.items() if not isinstance(value, bool)]
+        if config.get('never_split') or states.pop('do_basic_tokenize', True) is False:
+            odd.append('never_split' if config.get('never_split') else 'do_basic_tokenize')
+        if odd:
+            raise InputError(
+                f'{CONFIG_NAME} beside {path}: {odd[0]} {config[odd[0]]!r:.80} is not supported; take '
+                'it out, or give a folder with a tokenizer.json'
+            )
+        return {
+            option: _STRIPPING_NAMES[value] if key == 'strip_accents' else value
+            for key, value in states.items()
+            if (option := _STATED[key]) is not None
+        }
 
     def encoder(
         self, vocabulary: WordPieceVocabulary, options: WordPieceEncodingOptions | None = None
