@@ -222,11 +222,12 @@ class BuildKeywords(TypedDict, total=False):
         where no other run writes there
     fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
         address may end in #sha256=HEX, which its content must have
+    memory: memory of the whole job, locally no more than there is; buffers and threads are cut
+        down to it, and a learner that needs more goes in rounds or on Beam (default: what is
+        free, on a cluster no limit)
     shuffle: files: sorted runs on disk, merged; engine: Beam's GroupByKey; auto: files locally
         and on Flink, else engine (default: auto)
     buffer: memory of a worker for the runs that it sorts, up to 1TiB (default: 256MiB)
-    memory: memory of the whole job, locally no more than there is; buffers and threads are cut
-        down to it (default: what is free, on a cluster no limit)
     """
 
     source: Path | Sequence[Path]
@@ -384,9 +385,9 @@ class BuildKeywords(TypedDict, total=False):
     overwrite: bool
     no_claim: bool
     fetch: bool
+    memory: int | str | None
     shuffle: Literal['auto', 'files', 'engine']
     buffer: int | str
-    memory: int | str | None
 
 
 class CountKeywords(TypedDict, total=False):
@@ -686,6 +687,9 @@ class VocabKeywords(TypedDict, total=False):
         where no other run writes there
     fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
         address may end in #sha256=HEX, which its content must have
+    memory: memory of the whole job, locally no more than there is; buffers and threads are cut
+        down to it, and a learner that needs more goes in rounds or on Beam (default: what is
+        free, on a cluster no limit)
     """
 
     source: Path | Sequence[Path]
@@ -780,6 +784,7 @@ class VocabKeywords(TypedDict, total=False):
     overwrite: bool
     no_claim: bool
     fetch: bool
+    memory: int | str | None
 
 
 class EncodeKeywords(TypedDict, total=False):
@@ -936,11 +941,12 @@ class EncodeKeywords(TypedDict, total=False):
         where no other run writes there
     fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
         address may end in #sha256=HEX, which its content must have
+    memory: memory of the whole job, locally no more than there is; buffers and threads are cut
+        down to it, and a learner that needs more goes in rounds or on Beam (default: what is
+        free, on a cluster no limit)
     shuffle: files: sorted runs on disk, merged; engine: Beam's GroupByKey; auto: files locally
         and on Flink, else engine (default: auto)
     buffer: memory of a worker for the runs that it sorts, up to 1TiB (default: 256MiB)
-    memory: memory of the whole job, locally no more than there is; buffers and threads are cut
-        down to it (default: what is free, on a cluster no limit)
     """
 
     source: Path | Sequence[Path]
@@ -1071,6 +1077,6 @@ class EncodeKeywords(TypedDict, total=False):
     overwrite: bool
     no_claim: bool
     fetch: bool
+    memory: int | str | None
     shuffle: Literal['auto', 'files', 'engine']
     buffer: int | str
-    memory: int | str | None

@@ -46,6 +46,7 @@ from pipelines.options.job import (
     TFRECORD,
     DatasetOptions,
     LineOptions,
+    MemoryOptions,
     RunningOptions,
     ShuffleOptions,
     split_flag,
@@ -253,7 +254,10 @@ def _pieces_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Piece
 
 def _vocab_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> VocabJob | None:
     scheme = _learning_scheme(options, options.scheme)
-    execution = _execution(options, _engine(options, beam_flags), scheme)
+    engine = _engine(options, beam_flags)
+    memory = options_from(MemoryOptions, vars(options))
+    _refuse_more_than_there_is(memory, engine)
+    execution = _execution(options, engine, scheme, ShuffleOptions(**vars(memory)))
     output = filesystem.absolute(options.output)
     learning = learning_from_options(scheme, vars(options))
     _refuse_long_names_beside(output, _BESIDE_VOCABULARY)
@@ -335,13 +339,17 @@ def _read_beside(options: argparse.Namespace) -> tuple[str, ...]:
 
 def _shuffling(options: argparse.Namespace, engine: Engine) -> ShuffleOptions:
     shuffling = options_from(ShuffleOptions, vars(options))
-    total, memory = total_bytes(), shuffling.memory_bytes
+    _refuse_more_than_there_is(shuffling, engine)
+    return shuffling
+
+
+def _refuse_more_than_there_is(options: MemoryOptions, engine: Engine) -> None:
+    total, memory = total_bytes(), options.memory_bytes
     if engine.runner.is_local and memory is not None and memory > total:
         raise InputError(
             f'--memory {format_size(memory)} is more than the {total >> 20} MiB of this machine; '
             'give less, or leave it out to take what is free'
         )
-    return shuffling
 
 
 def _sample(options: argparse.Namespace, corpus: Corpus) -> SampleOptions:

@@ -25,6 +25,7 @@ import apache_beam as beam
 
 from pipelines.artifacts.counts import CountedSize, CountsPart, counts_parts, read_new_batches
 from pipelines.engines.engine import RunPipeline
+from pipelines.engines.machine import peak_bytes
 from pipelines.engines.pool import BundleOutput, OrderedPool, in_global_window, with_output_types
 from pipelines.engines.progress import ON_BAR
 from pipelines.files import filesystem
@@ -33,7 +34,7 @@ from pipelines.learning.rounds import ClaimedRun, MergeFiles, SearchRounds
 from pipelines.learning.search import VocabularySearch, predicted_bytes
 from pipelines.transforms.count_tokens import MergeTablesFn, TableOrPath, pack_or_spill
 from pipelines.transforms.read import CreateReshuffled, MapToStats
-from pipelines.transforms.stats import WriteStats, read_stats
+from pipelines.transforms.stats import STATS, WriteStats, read_stats
 from tokcore.bpe.cutting import (
     MORE_FRAGMENTS,
     CountedPairs,
@@ -50,6 +51,7 @@ from tokcore.bpe.cutting import (
     merge_words,
     refuse_ambiguous,
 )
+from tokcore.bpe.extension import old_merges, symbols_of_pieces
 from tokcore.bpe.options import BpeOptions, BpeRules
 from tokcore.bpe.scheme import BpeScheme
 from tokcore.bpe.trainer import (
@@ -61,6 +63,7 @@ from tokcore.bpe.trainer import (
     symbols_of_bytes,
     symbols_of_characters,
 )
+from tokcore.bpe.vocabulary import BpeVocabulary
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.tables import COUNT_PARTITIONS, concatenate_tables, partition_table
 from tokcore.counts.token_table import TokenTable
@@ -94,16 +97,19 @@ def search_on_beam(search: VocabularySearch[BpeOptions], report: Progress) -> tu
     reason = search.reason_against_rounds()
     if reason is not None:
         raise InputError(f'merges cannot be learned on Beam: {reason}; or give --learner memory')
-    rules = options.rules(scheme.preset)
+    rules = scheme.rules_in_rounds(options)
     parts = counts_parts(search.parquet_paths(), _ROWS_IN_PART)
     rounds = _search_rounds(search, parts, rules)
     target = rules.merges or rules.vocab_size or 0
     report(0, 0, target)
     with rounds.claimed() as claim:
+        files = MergeFiles(rounds.folder)
+        if options.extend is not None:
+            begin_with(scheme.old_vocabulary(options), files)
         search.engine.compile_first(compile_cutting_kernels)
         learner = BeamMerges(
             parts,
-            MergeFiles(rounds.folder),
+            files,
             search.work,
             ClaimedRun(claim, search.engine.run),
             rules,
@@ -114,12 +120,29 @@ def search_on_beam(search: VocabularySearch[BpeOptions], report: Progress) -> tu
         )
         most_cells = cells_within(search.available_bytes(), scheme.learner_bytes_per_character)
         learner.learn(most_cells, lambda merges: report(0, min(merges, target - 1), target))
+        _LOGGER.info(
+            '%s: %d rounds, fragments of at most %d bytes; %d bytes shuffled; this process has held up '
+            'to %d MB',
+            search.label,
+            len(learner.rounds),
+            learner.largest_cells,
+            learner.shuffled_bytes,
+            peak_bytes() >> 20,
+        )
         learned = learner.learning.learned()
     report(0, target, target)
     predicted = predicted_bytes(
         CountedSize(0, learner.largest_cells, False), scheme.learner_bytes_per_character
     )
-    return scheme.learned_from(learned), predicted
+    return scheme.learned_from(learned, options), predicted
+
+
+def begin_with(old: BpeVocabulary, files: MergeFiles) -> None:
+    """Writes a vocabulary's pieces and merges as what an earlier run has learned, if none has."""
+    if not filesystem.exists(files.pieces_path):
+        files.write_pieces(old.pieces)
+    if not filesystem.exists(files.merges_path):
+        files.write_merges(*old_merges(old))
 
 
 def _search_rounds(
@@ -134,6 +157,7 @@ def _search_rounds(
         ],
         'parts': [part.rows for part in parts],
         'rules': dataclasses.asdict(rules),
+        'extend': search.options.for_manifest().get('extend'),
         'min_token_count': search.options.min_token_count,
     }
     return SearchRounds(search.rounds, description)
@@ -146,7 +170,7 @@ class BeamMerges:
         parts: of Parquet files of token counts; a token may be in several of them, unless there is
             a least count of tokens.
         files: in a folder reached by driver and workers. Merges that a learner of the same parts and
-            rules has made there are taken up.
+            rules has made there are taken up, and pieces of a vocabulary that is extended.
         work: another such folder, of this run alone.
         run: runs a pipeline, which it builds by the function that it is given, and waits for its
             end.
@@ -160,6 +184,7 @@ class BeamMerges:
         learning: the merges so far.
         rounds: what the rounds of this learner did.
         largest_cells: of the fragments of a round.
+        shuffled_bytes: of the sums that workers sent, before those of several bundles were added up.
 
     Raises:
         InputError: a file is not a Parquet file of counts, there is no token, one cannot be stored,
@@ -192,7 +217,7 @@ class BeamMerges:
         self.learning = Learning(_first_symbols(files, rules), rules)
         self.learning.resume(*files.read_merges())
         self.rounds: list[Round] = []
-        self.largest_cells = 0
+        self.largest_cells = self.shuffled_bytes = self._shuffled_before = 0
         if len(self.learning.pairs):
             _LOGGER.info(
                 '%s: %d merges were made by an earlier run', label, len(self.learning.pairs)
@@ -261,16 +286,19 @@ class BeamMerges:
         self.largest_cells = max(self.largest_cells, ended.cells)
         now = time.monotonic()
         _LOGGER.info(
-            '%s: round %d: %d merges of pairs that occur %d times or more, from %d fragments, in %.1f s',
+            '%s: round %d: %d merges of pairs that occur %d times or more, from %d fragments of %d bytes; '
+            '%d bytes shuffled; in %.1f s',
             self._label,
             len(self.rounds),
             len(learning.pairs),
             ended.threshold,
             ended.fragments,
+            ended.cells,
+            self.shuffled_bytes - self._shuffled_before,
             now - self._began,
             extra={ON_BAR: True},
         )
-        self._began = now
+        self._began, self._shuffled_before = now, self.shuffled_bytes
 
     def _survey_characters(self, rules: BpeRules) -> None:
         stats_path = filesystem.join(self._work, 'characters')
@@ -299,16 +327,18 @@ class BeamMerges:
         write = functools.partial(_write_table, folder, least_count, count_cells)
 
         def build(pipeline: beam.Pipeline) -> None:
-            (
-                pipeline
-                | CreateReshuffled(elements)
-                | self._sum(add)  # (partition, table)
-                | 'Write' >> beam.Map(write)  # _WrittenTable
-                | 'WriteStats' >> WriteStats(stats_path)
-            )
+            sums, sent = pipeline | CreateReshuffled(elements) | self._sum(add)
+            written = sums | 'Write' >> beam.Map(write)  # _WrittenTable
+            (written, sent) | 'Flatten' >> beam.Flatten() | 'WriteStats' >> WriteStats(stats_path)
 
         self._run(build)
-        return sorted(read_stats(stats_path, _WrittenTable), key=lambda table: table.path)
+        written = []
+        for row in read_stats(stats_path, _WrittenTable, _Sent):
+            if isinstance(row, _Sent):
+                self.shuffled_bytes += row.bytes
+            else:
+                written.append(row)
+        return sorted(written, key=lambda table: table.path)
 
 
 @dataclass(frozen=True)
@@ -409,6 +439,8 @@ def _learning(files: MergeFiles, rules: BpeRules, merges: int) -> Learning:
 
 @functools.lru_cache(maxsize=1)
 def _first_symbols(files: MergeFiles, rules: BpeRules) -> FirstSymbols:
+    if filesystem.exists(files.pieces_path):
+        return symbols_of_pieces(files.read_pieces())
     if rules.byte_level:
         return symbols_of_bytes(rules)
     return symbols_of_characters(characters_from(*files.read_characters()), rules)
@@ -467,6 +499,13 @@ class _WrittenTable:
     cells: int
 
 
+@dataclass(frozen=True)
+class _Sent:
+    """The size of the sums of a bundle."""
+
+    bytes: int
+
+
 def _write_table(
     folder: str,
     least_count: int,
@@ -487,7 +526,9 @@ def _read_table(path: str) -> TokenTable:
 
 @dataclass(eq=False)
 class _SumTables(beam.PTransform):
-    """Adds up the tokens that a function makes of elements; returns (partition, `TokenTable`).
+    """Adds up the tokens that a function makes of elements.
+
+    Returns (partition, `TokenTable`), and a `_Sent` of each bundle.
 
     Attributes:
         add: is called in several threads.
@@ -499,13 +540,14 @@ class _SumTables(beam.PTransform):
     workers: int
     spill_folder: str
 
-    def expand(self, elements: beam.PCollection) -> beam.PCollection:
-        return (
-            elements
-            | 'Add' >> beam.ParDo(_SumTablesFn(self))
+    def expand(self, elements: beam.PCollection):  # Beam warns of a hint that is a tuple
+        added = elements | 'Add' >> beam.ParDo(_SumTablesFn(self)).with_outputs(STATS, main='sums')
+        sums = (
+            added.sums
             | with_output_types(tuple[int, TableOrPath])
             | 'MergeTables' >> beam.CombinePerKey(_MergeSumsFn())  # (partition, table)
         )
+        return sums, added[STATS]
 
 
 class _SumTablesFn(beam.DoFn):
@@ -521,6 +563,7 @@ class _SumTablesFn(beam.DoFn):
 
     def start_bundle(self) -> None:
         self._output.begin()
+        self._sent = 0
         self._begin_sums()
 
     def process(self, element) -> Iterator[tuple[int, TableOrPath]]:
@@ -533,6 +576,7 @@ class _SumTablesFn(beam.DoFn):
 
     def finish_bundle(self) -> Iterator:
         yield from map(in_global_window, self._end_sums())
+        yield in_global_window(beam.pvalue.TaggedOutput(STATS, _Sent(self._sent)))
         del self._sums, self._idle
         self._output.end()
 
@@ -561,7 +605,9 @@ class _SumTablesFn(beam.DoFn):
         with _telling_overflow():
             table = TokenTable(*self._sums[0].finish(self._sums[1:]))
         for partition, part in partition_table(table, COUNT_PARTITIONS):
-            yield partition, pack_or_spill(part.to_bytes(), self._output, self._spill_folder)
+            packed = part.to_bytes()
+            self._sent += len(packed)
+            yield partition, pack_or_spill(packed, self._output, self._spill_folder)
 
 
 class _MergeSumsFn(MergeTablesFn):

@@ -49,7 +49,7 @@ _NAME = re.compile(
     r'survey\.json|reserved\.json|first-\d{5,}\.json|sizes-\d+-\d+'
     r'|(first|round-\d+/groups)/group-\d{5,}'
     r'|round-\d+/(frequent|sizes\.json|vocabulary-\d|selection-\d-\d{5,}-\d{5,})'
-    r'|merges|characters\.json|words-\d+/part-\d{5,}'
+    r'|merges|(characters|pieces)\.json|words-\d+/part-\d{5,}'
     r'|first\.json|(words|first)/part-\d{5,}|round-\d+/pieces-\d+'
     r'|((first|round-\d+(/groups)?|words(-\d+)?)/)?\.tokbeam-attempt-[0-9a-f]{32}'  # was being written
 )
@@ -331,6 +331,10 @@ class MergeFiles:
     def characters_path(self) -> str:
         return filesystem.join(self.folder, 'characters.json')
 
+    @property
+    def pieces_path(self) -> str:
+        return filesystem.join(self.folder, 'pieces.json')
+
     def words_path(self, merges: int, part: int) -> str:
         """The file of the words of a part of the counts, with this many merges made in them."""
         return filesystem.join(self._words_folder(merges), f'part-{part:05d}')
@@ -348,6 +352,14 @@ class MergeFiles:
         with _content(self.merges_path) as content:
             pairs, counts = np.frombuffer(content, _INT64).astype(np.int64).reshape(2, -1)
             return pairs, counts
+
+    def write_pieces(self, pieces: Sequence[str]) -> None:
+        """Writes the pieces of the vocabulary that is extended, by id."""
+        write_checked(self.pieces_path, json.dumps(pieces).encode())
+
+    def read_pieces(self) -> tuple[str, ...]:
+        with _content(self.pieces_path) as content:
+            return tuple(json.loads(content))
 
     def write_characters(self, within: str, at_ends: str) -> None:
         """Writes the characters within tokens, and those at their ends."""

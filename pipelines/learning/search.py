@@ -148,7 +148,7 @@ class VocabularySearch(Generic[OptionsT]):
     def _choose_learner(self) -> LearnerChoice:
         size, per_character = self.counts.size(), self.scheme.learner_bytes_per_character
         if not self.scheme.learns_in_rounds:
-            choice = choose_learner(self._learner, size, per_character)
+            choice = choose_learner(self._learner, size, per_character, self.available_bytes())
             if self.scheme.beam_learner is None:
                 return dataclasses.replace(choice, learner='memory')
             return choice

@@ -1,6 +1,7 @@
 """The commands: which dataclasses of options each has, and how its help groups them."""
 
 import argparse
+import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass
@@ -27,6 +28,7 @@ from pipelines.options.job import (
     DatasetOutput,
     EngineOptions,
     LineOptions,
+    MemoryOptions,
     RunningOptions,
     ShuffleOptions,
     VocabOptions,
@@ -185,7 +187,7 @@ def _commands_of(
                 training,
                 Group((VocabOptions, SampleOptions), section='vocabulary'),
                 vocabulary,
-                _RUNNING,
+                dataclasses.replace(_RUNNING, kinds=(*_RUNNING.kinds, MemoryOptions)),
             ),
             (
                 'tokbeam vocab --text corpus.txt.gz --scheme wordpiece --vocab-size 30000 '

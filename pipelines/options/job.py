@@ -351,7 +351,22 @@ class CommandOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShuffleOptions:
+class MemoryOptions:
+    """What memory a job may take; no byte of the result depends on it."""
+
+    memory_bytes: int | None = option(
+        'memory of the whole job, locally no more than there is; buffers and threads are cut '
+        'down to it, and a learner that needs more goes in rounds or on Beam (default: what is free, '
+        'on a cluster no limit)',
+        ByteSize(LARGEST_MEMORY),
+        'SIZE',
+        default=None,
+        name='memory',
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShuffleOptions(MemoryOptions):
     """How examples are shuffled; no byte of the result depends on these."""
 
     shuffle: ShuffleMethod = option(
@@ -366,14 +381,6 @@ class ShuffleOptions:
         'SIZE',
         default=BUFFER_BYTES,
         name='buffer',
-    )
-    memory_bytes: int | None = option(
-        'memory of the whole job, locally no more than there is; buffers and threads are cut '
-        'down to it (default: what is free, on a cluster no limit)',
-        ByteSize(LARGEST_MEMORY),
-        'SIZE',
-        default=None,
-        name='memory',
     )
 
 

@@ -207,6 +207,22 @@ def test_too_large_a_table_is_learned_in_rounds(small, tmp_path, monkeypatch):
     assert not [name for name in files_of(tmp_path) if 'words' in str(name)]
 
 
+def test_memory_bounds_what_is_learned_from_at_once(small, tmp_path):
+    old = tmp_path / 'tokenizer.json'
+    succeed('vocab', '--text', small.source, '--scheme', 'bpe', '--merges', 90, '--output', old)
+    whole_lines = ['--extend', old, '--pre-tokenizer', 'none']
+    for number, asked in enumerate([NMT, NMT[:2], [*NMT[:2], *whole_lines]]):
+        command = ['vocab', '--text', small.source, *asked, '--merges', 120]
+        succeed(*command, '--output', tmp_path / f'memory{number}')
+        # So much is the process itself.
+        said = succeed(*command, '--memory', '350MiB', '--output', tmp_path / f'rounds{number}')
+        assert 'in rounds, with words in files' in said
+        rounds, memory = (tmp_path / f'{kind}{number}' for kind in ('rounds', 'memory'))
+        assert rounds.read_bytes() == memory.read_bytes()
+    said = refuse(*command, '--memory', '1000TiB', '--output', tmp_path / 'vocab')
+    assert '--memory 1000TiB is more than the' in said
+
+
 def test_too_large_a_table_without_rounds_is_refused_with_the_count_that_would_fit(
     small, tmp_path, monkeypatch
 ):

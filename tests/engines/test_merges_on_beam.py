@@ -20,10 +20,11 @@ from pipelines.artifacts.counts import counts_parts, find_counts, read_counts
 from pipelines.files.filesystem import names_below
 from pipelines.files.local_folder import LocalFolder
 from pipelines.learning import search
-from pipelines.learning.bpe_on_beam import BeamMerges
+from pipelines.learning.bpe_on_beam import BeamMerges, begin_with
 from pipelines.learning.rounds import MergeFiles, is_learner_file
 from tokcore.bpe.options import PRESETS
 from tokcore.bpe.trainer import learn_merges
+from tokcore.bpe.vocabulary import BpeVocabulary
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 
@@ -178,6 +179,51 @@ def test_the_command_learns_one_vocabulary_by_both(small, tmp_path, side, asked)
         assert ('learning on Beam, in rounds' in said) == (learner == 'beam')
     assert (tmp_path / 'memory').read_bytes() == (tmp_path / 'beam').read_bytes()
     assert not (tmp_path / '.tokbeam').exists()
+
+
+@pytest.mark.parametrize('size', [['--vocab-size', 380], ['--merges', 60]], ids=['size', 'merges'])
+def test_merges_of_whole_lines_go_on_from_those_within_tokens(
+    small, tmp_path, size, tokenizers, filter_lines
+):
+    text = ['--text', small.source, '--scheme', 'bpe']
+    old = tmp_path / 'old.json'
+    succeed('vocab', *text, '--vocab-size', 320, '--output', old)
+    further = ['vocab', *text, '--extend', old, '--pre-tokenizer', 'none', *size]
+    for learner in ('memory', 'beam'):
+        said = succeed(*further, '--learner', learner, '--output', tmp_path / learner)
+        assert ('bytes shuffled' in said) == (learner == 'beam')
+    path = tmp_path / 'beam'
+    assert path.read_bytes() == (tmp_path / 'memory').read_bytes()
+    before, after = (json.loads(each.read_bytes())['model'] for each in (old, path))
+    assert after['merges'][: len(before['merges'])] == before['merges']
+    assert len(after['vocab']) == 380 and any('Ġ' in piece[1:] for piece in after['vocab'])
+    lines = small.source.read_text().splitlines()
+    theirs = tokenizers.Tokenizer.from_file(str(path))
+    ids = filter_lines(small.source.read_bytes(), 'tokenize', '--vocab', path).decode()
+    assert [[*map(int, line.split())] for line in ids.splitlines()] == [
+        theirs.encode(line).ids for line in lines
+    ]
+
+
+def test_an_extension_goes_on_from_the_merges_of_a_killed_run(tmp_path):
+    counts, run = sample_counts(), Runs()
+    table = TokenTable.from_items(counts.items())
+    learned = learn_merges(table, dataclasses.replace(BYTES, merges=20))
+    old = BpeVocabulary.learned(learned.entries, learned.merges)
+    rules = dataclasses.replace(BYTES, merges=50)  # the old ones among them
+    parts = write_counts(tmp_path, counts)
+    files = MergeFiles(str(tmp_path / 'files'))
+    begin_with(old, files)
+    begun = on_beam(tmp_path, parts, dataclasses.replace(rules, merges=33), run)
+    assert len(begun.learning.pairs) == 20
+    begun.learn(ANY_SIZE)
+    begin_with(old, files)
+    learner = on_beam(tmp_path, parts, rules, run)
+    assert len(learner.learning.pairs) == 33
+    learner.learn(ANY_SIZE)
+    expected = learn_merges(table, rules)
+    assert result(learner.learning.learned())[:2] == result(expected)[:2]
+    assert all(map(is_learner_file, names_below(files.folder)))
 
 
 def test_counts_as_lines(tmp_path):

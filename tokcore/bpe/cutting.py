@@ -157,6 +157,7 @@ def learn_by_cutting(
     folder: str | os.PathLike[str] | None = None,
     on_merges: Callable[[int], None] | None = None,
     on_round: Callable[[Round], None] | None = None,
+    begun: Learning | None = None,
 ) -> LearnedMerges:
     """Learns what `trainer.learn_merges` learns from the sum of tables, in less memory.
 
@@ -171,6 +172,7 @@ def learn_by_cutting(
         folder: an empty folder for files of words; None: they stay in memory.
         on_merges: is called with the number of merges so far, many times a second.
         on_round: is called after each round.
+        begun: has the merges to go on from, and symbols of all words; None: there are none.
 
     Raises:
         InputError: the rules or a token, which is named, do not allow cutting.
@@ -179,9 +181,8 @@ def learn_by_cutting(
     reason = reason_against_cutting(rules)
     if reason is not None:
         raise InputError(f'merges cannot be learned in rounds: {reason}')
-    first = first_symbols(_unambiguous(tables(), rules), rules)
-    words = LocalWords((first.words(table) for table in tables()), folder)
-    learning = Learning(first, rules)
+    learning = begun or Learning(first_symbols(_unambiguous(tables(), rules), rules), rules)
+    words = LocalWords((learning.first.words(table) for table in tables()), folder)
     learn_in_rounds(words, learning, most_cells, on_merges, on_round)
     return learning.learned()
 

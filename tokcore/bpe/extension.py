@@ -5,23 +5,26 @@ there. It takes the most frequent pair of neighbors in these words, of equal one
 ids, and gives its result the next id, after all entries and added tokens; a result that is an entry
 already keeps its id. So an old vocabulary that was learned with the same tokens and rules becomes the
 one of the larger size that would have been learned at once.
+
+The text may also be cut by nothing (`none`): the old merges are made over whole lines, and the further
+ones reach across blanks, as in SuperBPE's second stage.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from tokcore.bpe.options import BpeRules
-from tokcore.bpe.trainer import FirstSymbols, Learning
+from tokcore.bpe.trainer import FirstSymbols, LearnedMerges, Learning
 from tokcore.bpe.vocabulary import BpeVocabulary
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.encoder import RowEncoder
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import write_varints
-from tokcore.text.byte_level import ALPHABET, CHARACTER_TO_BYTE, token_bytes
+from tokcore.text.byte_level import ALPHABET, BYTE_TO_CHARACTER, CHARACTER_TO_BYTE, token_bytes
 from tokcore.text.listed_tokens import RowTokens
 from tokcore.text.rows import Side
 
@@ -37,7 +40,7 @@ def extend_merges(
     """Returns a vocabulary with further merges; the same one if there are none.
 
     Args:
-        table: distinct tokens, cut by the pattern of the old vocabulary, with their counts.
+        table: distinct tokens, cut by the pattern that the result is to have, with their counts.
         old: a byte-level vocabulary; see `check_extensible`.
         rules: `vocab_size` counts all entries, `merges` the further ones alone.
         on_merges: as of `learn_merges`.
@@ -45,18 +48,65 @@ def extend_merges(
     Raises:
         OverflowError, InputError: as `learn_merges`.
     """
-    symbols = _symbols(old)
-    learning = Learning(symbols, rules)
+    learning = Learning(symbols_of_pieces(old.pieces), rules)
     words = _segmented(table, old)
     learning.merge_words(words, learning.min_count, on_merges)
     learned = learning.learned()
-    if not learned.merges:
+    return _with_merges(old, learned.entries, learned.merges)
+
+
+def begin_extension(old: BpeVocabulary, rules: BpeRules) -> Learning:
+    """Returns a learning with the old merges, to be gone on with in rounds.
+
+    Args:
+        old: has no `reason_against_rounds`.
+        rules: `merges` counts the old ones too.
+    """
+    learning = Learning(symbols_of_pieces(old.pieces), rules)
+    learning.resume(*old_merges(old))
+    return learning
+
+
+def old_merges(old: BpeVocabulary) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the merges as `Learning.pairs`, and counts of 0 since none are known."""
+    ids = old.entries
+    pairs = np.array([ids[left] << 32 | ids[right] for left, right in old.merges], np.int64)
+    return pairs, np.zeros(len(pairs), np.int64)
+
+
+def extended(old: BpeVocabulary, learned: LearnedMerges) -> BpeVocabulary:
+    """Returns a vocabulary with what a learning of `begin_extension` has learned."""
+    return _with_merges(old, learned.entries, learned.merges[len(old.merges) :])
+
+
+def reason_against_rounds(old: BpeVocabulary) -> str | None:
+    """Returns why words in rounds would not be those that a vocabulary makes, or None.
+
+    Rounds make all merges one after another in all words. A vocabulary takes the pair of lowest rank in
+    a token, again and again. That is the same if each merge comes after those that make its parts.
+    """
+    if old.rules.ignore_merges:
+        return 'tokens that are entries of the vocabulary are not merged (ignore_merges)'
+    last = {left + right: rank for rank, (left, right) in enumerate(old.merges)}
+    for rank, pair in enumerate(old.merges):
+        if any(last.get(part, -1) >= rank for part in pair):
+            return (
+                f'the merge of {pair[0]!r} and {pair[1]!r} comes before one that makes a part of it'
+            )
+    return None
+
+
+def _with_merges(
+    old: BpeVocabulary, pieces: Sequence[str], merges: tuple[tuple[str, str], ...]
+) -> BpeVocabulary:
+    """Returns a vocabulary with further merges, and pieces of which the first are its own."""
+    if not merges:
         return old
     # Readers number added tokens after the entries, unless they are entries.
     entries = {**old.entries, **{token.content: token.id for token in old.added}}
-    for id_ in range(old.vocab_size, len(learned.entries)):
-        entries[learned.entries[id_]] = id_
-    return dataclasses.replace(old, entries=entries, merges=old.merges + learned.merges)
+    for id_ in range(old.vocab_size, len(pieces)):
+        entries[pieces[id_]] = id_
+    return dataclasses.replace(old, entries=entries, merges=old.merges + merges)
 
 
 def check_extensible(old: object, path: str) -> BpeVocabulary:
@@ -79,13 +129,15 @@ def check_extensible(old: object, path: str) -> BpeVocabulary:
     return old
 
 
-def _symbols(old: BpeVocabulary) -> FirstSymbols:
-    """Returns the entries of a vocabulary as the symbols to begin with."""
+def symbols_of_pieces(pieces: Sequence[str]) -> FirstSymbols:
+    """Returns the pieces of a vocabulary, all bytes among them, as the symbols to begin with."""
     strings = tuple(
-        token_bytes(piece) if CHARACTER_TO_BYTE.keys() >= {*piece} else b'' for piece in old.pieces
+        token_bytes(piece) if CHARACTER_TO_BYTE.keys() >= {*piece} else b'' for piece in pieces
     )
     lengths = np.array([len(string) for string in strings], np.int32)
-    return FirstSymbols(old.pieces, strings, lengths, np.empty(0, np.int32), '', len(ALPHABET))
+    numbers = {piece: id_ for id_, piece in enumerate(pieces)}
+    ids = np.array([numbers[BYTE_TO_CHARACTER[byte]] for byte in range(256)], np.int32)
+    return FirstSymbols(tuple(pieces), strings, lengths, ids, '', len(ALPHABET))
 
 
 def _segmented(table: TokenTable, old: BpeVocabulary) -> TokenTable:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from tokcore.bpe.options import MOST_CELLS, BpeOptions
+from tokcore.bpe.options import MOST_CELLS, BpeOptions, BpeRules
 from tokcore.encoding.scheme import EncodingOptions, Learned, PieceWriter, Scheme
 from tokcore.encoding.tokenizer_folder import CONFIG_NAME, TOKENIZER_NAME, tokenizer_config
 from tokcore.encoding.vocabulary import (
@@ -157,9 +157,12 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
                 return T2TPreTokenizer()
 
     def check(self, options: BpeOptions) -> None:
-        reason = self.reason_against_rounds(options)
-        if options.learner == 'beam' and reason is not None:
-            raise InputError(f'merges cannot be learned on Beam: {reason}; or leave out --learner')
+        if options.learner == 'beam':
+            reason = self.reason_against_rounds(options)
+            if reason is not None:
+                raise InputError(
+                    f'merges cannot be learned on Beam: {reason}; or leave out --learner'
+                )
         if self.preset not in CODES and self.kind not in PATTERNS:
             raise InputError(
                 f'--pre-tokenizer {self.kind} does not go with --preset {self.preset}, whose '
@@ -168,10 +171,10 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         if self.form is not None and self.kind not in PATTERNS:
             self.normalizer  # noqa: B018 - it raises the error
         if options.extend is not None:
-            self._extended(options)
+            self.old_vocabulary(options)
 
-    def _extended(self, options: BpeOptions) -> BpeVocabulary:
-        """Returns the vocabulary that `--extend` names.
+    def old_vocabulary(self, options: BpeOptions) -> BpeVocabulary:
+        """Returns the vocabulary that `--extend` names, with the pattern that the result has.
 
         Raises:
             InputError: it cannot be extended by tokens of this scheme, or is as large as wanted.
@@ -181,19 +184,25 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         path = options.extend
         assert path is not None
         old = check_extensible(self.parse(read_vocabulary_file(path), path), path)
-        pattern, form = old.parts.pattern, old.parts.form
-        if (self.kind, self.form) != (pattern, form) or self.preset in CODES:
-            needed = f'--pre-tokenizer {pattern}' + (f' --unicode-form {form}' if form else '')
+        parts = old.parts
+        pattern, form = parts.pattern, parts.form
+        possible = {pattern} if parts.add_prefix_space else {pattern, 'none'}
+        if self.kind not in possible or self.form != form or self.preset in CODES:
+            in_form = f' --unicode-form {form}' if form else ''
             raise InputError(
                 f'{path} cuts text by {pattern}{f" after {form}" if form else ""}, and so must the text '
-                f'that it is extended by; give {needed} with --preset gpt2 or cl100k'
+                f'that it is extended by; give --pre-tokenizer {pattern}{in_form} with --preset gpt2 or '
+                'cl100k'
+                + ('' if parts.add_prefix_space else ', or none for merges across its tokens')
             )
         size = options.vocab_size
         if size is not None and size < old.vocab_size:
             raise InputError(
                 f'--vocab-size {size} is below the {old.vocab_size} entries of {path}; give a larger one'
             )
-        return old
+        if self.kind == pattern:
+            return old
+        return dataclasses.replace(old, parts=parts.with_pattern(self._pattern))
 
     def learn(
         self, table: TokenTable, options: BpeOptions, report: Progress
@@ -207,7 +216,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         if options.extend is not None:
             from tokcore.bpe.extension import extend_merges
 
-            old = self._extended(options)
+            old = self.old_vocabulary(options)
             extended = extend_merges(
                 options.without_rare(table),
                 old,
@@ -223,13 +232,16 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             in_order=table.is_ordered,
         )
         report(0, target, target)
-        return self.learned_from(learned)
+        return self.learned_from(learned, options)
 
     def reason_against_rounds(self, options: BpeOptions) -> str | None:
         from tokcore.bpe.cutting import reason_against_cutting
 
         if options.extend is not None:
-            return 'further merges are learned in memory; leave out --extend'
+            from tokcore.bpe import extension
+
+            reason = extension.reason_against_rounds(self.old_vocabulary(options))
+            return None if reason is None else f'in {options.extend} {reason}'
         return reason_against_cutting(options.rules(self.preset))
 
     def learn_in_rounds(
@@ -243,7 +255,12 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         from tokcore.bpe.cutting import cells_within, learn_by_cutting
 
         self.check(options)
-        rules = options.rules(self.preset)
+        rules = self.rules_in_rounds(options)
+        begun = None
+        if options.extend is not None:
+            from tokcore.bpe.extension import begin_extension
+
+            begun = begin_extension(self.old_vocabulary(options), rules)
         target = rules.merges or rules.vocab_size or 0
         report(0, 0, target)
         learned = learn_by_cutting(
@@ -252,15 +269,29 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             cells_within(memory_bytes, self.learner_bytes_per_character),
             folder,
             lambda merges: report(0, min(merges, target - 1), target),
+            begun=begun,
         )
         report(0, target, target)
-        return self.learned_from(learned)
+        return self.learned_from(learned, options)
 
-    def learned_from(self, learned: LearnedMerges) -> Learned[AnyVocabulary]:
-        """Returns the vocabulary of merges."""
+    def rules_in_rounds(self, options: BpeOptions) -> BpeRules:
+        """Returns the rules of learning in rounds, where merges of an old vocabulary count too."""
+        rules = options.rules(self.preset)
+        if options.extend is None or rules.merges is None:
+            return rules
+        old = self.old_vocabulary(options)
+        return dataclasses.replace(rules, merges=rules.merges + len(old.merges))
+
+    def learned_from(self, learned: LearnedMerges, options: BpeOptions) -> Learned[AnyVocabulary]:
+        """Returns the vocabulary of merges that begin with those of an old one, if there is one."""
         from tokcore.bpe.codes import NmtVocabulary, TextbookVocabulary
         from tokcore.bpe.vocabulary import BpeVocabulary
 
+        if options.extend is not None:
+            from tokcore.bpe.extension import extended
+
+            old = self.old_vocabulary(options)
+            return Learned(extended(old, learned), smallest_size=old.vocab_size)
         if self.preset == 'textbook':
             return Learned(TextbookVocabulary(learned.merges, characters=learned.characters))
         if self.preset == 'subword-nmt':

@@ -248,6 +248,8 @@ class Learning:
     """The symbols and merges so far.
 
     Attributes:
+        first: the symbols before any merge.
+        rules: which pair is merged next, and when training ends.
         strings: the string of each symbol, in bytes; b'' if no word can have it.
         units: int32[symbols], the length of each in bytes or characters; 0 while no word has it.
         pairs: int64[merges], left << 32 | right of each merge.
@@ -256,7 +258,7 @@ class Learning:
     """
 
     def __init__(self, first: FirstSymbols, rules: BpeRules):
-        self._first, self.rules = first, rules
+        self.first, self.rules = first, rules
         self.strings = list(first.strings)
         self.units = first.units
         self.pairs = np.zeros(0, np.int64)
@@ -326,16 +328,16 @@ class Learning:
 
     def learned(self) -> LearnedMerges:
         """Returns what was learned."""
-        added = self.strings[len(self._first.entries) :]
-        entries = (*self._first.entries, *(_spelled(string, self.rules) for string in added))
+        added = self.strings[len(self.first.entries) :]
+        entries = (*self.first.entries, *(_spelled(string, self.rules) for string in added))
         pairs = (divmod(pair, 1 << 32) for pair in self.pairs.tolist())
         return LearnedMerges(
             entries,
             tuple((entries[left], entries[right]) for left, right in pairs),
             self.counts,
             tuple(dict.fromkeys(self.rules.special_tokens)),
-            self._first.characters,
-            len(self._first.entries),
+            self.first.characters,
+            len(self.first.entries),
         )
 
 

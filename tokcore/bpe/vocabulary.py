@@ -96,6 +96,12 @@ class TokenizerParts:
         """Returns the parts of byte-level BPE with this pattern."""
         return cls(pattern, form=form, components=_components(pattern, form))
 
+    def with_pattern(self, pattern: Pattern) -> TokenizerParts:
+        """Returns these parts with another pattern."""
+        pre_tokenizer = _components(pattern, self.form)['pre_tokenizer']
+        components = {**self.components, 'pre_tokenizer': pre_tokenizer}
+        return dataclasses.replace(self, pattern=pattern, components=components)
+
 
 class EntriesWithAddedTokens:
     """What vocabularies with entries and added tokens of Hugging Face's kind have in common."""

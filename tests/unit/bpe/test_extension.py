@@ -1,12 +1,15 @@
 """Further merges on top of a vocabulary: the plain rule, and what stays."""
 
+import collections
 import json
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.bpe.extension import extend_merges
+from tokcore.bpe import extension
+from tokcore.bpe.cutting import LocalWords, learn_in_rounds
+from tokcore.bpe.extension import begin_extension, extend_merges, reason_against_rounds
 from tokcore.bpe.options import BpeOptions, BpeRules
 from tokcore.bpe.plain_iteration import count_pairs, merge
 from tokcore.bpe.scheme import BpeScheme
@@ -15,6 +18,7 @@ from tokcore.bpe.vocabulary import BpeVocabulary
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.text.byte_level import spelled
+from tokcore.text.patterns import split
 
 words = st.text('ab', max_size=20) | st.text('abcdé中', max_size=8) | st.text('a<s>', max_size=9)
 tables = st.dictionaries(words, st.integers(0, 12), max_size=20)
@@ -29,6 +33,18 @@ def vocabulary(counts, size, special=()):
 
 def extended(counts, old, **rules):
     return extend_merges(TokenTable.from_items(counts.items()), old, BpeRules(**rules))
+
+
+def extended_in_rounds(counts, old, dice, **rules):
+    learning = begin_extension(old, BpeRules(**rules))
+    words = LocalWords([learning.first.words(TokenTable.from_items(counts.items()))])
+    learn_in_rounds(
+        words,
+        learning,
+        dice.choice([1, 30, 1 << 30]),
+        choose_threshold=lambda largest, least: dice.randint(least, largest),
+    )
+    return extension.extended(old, learning.learned())
 
 
 def extended_plainly(counts, old, size):
@@ -56,14 +72,47 @@ def extended_plainly(counts, old, size):
 
 
 @settings(deadline=None, max_examples=150)
-@given(tables, tables, st.integers(0, 12), st.integers(0, 25), st.sampled_from([(), ('<s>', 'ab')]))
-def test_the_plain_rule(first, second, size, more, special):
+@given(
+    tables,
+    tables,
+    st.integers(0, 12),
+    st.integers(0, 25),
+    st.sampled_from([(), ('<s>', 'ab')]),
+    st.randoms(use_true_random=False),
+)
+def test_the_plain_rule(first, second, size, more, special, dice):
     old = vocabulary(first, 256 + len(special) + size, special)
     size = old.vocab_size + more
     found = extended(second, old, vocab_size=size)
     ids, merges = extended_plainly(second, old, size)
     assert (found.merges, dict(found.entries)) == (merges, ids)
     assert found.added == old.added and found.pieces[: old.vocab_size] == old.pieces
+    assert extended_in_rounds(second, old, dice, vocab_size=size) == found
+
+
+lines = st.dictionaries(st.text('ab  c', max_size=16), st.integers(0, 9), max_size=10)
+
+
+@settings(deadline=None, max_examples=100)
+@given(lines, lines, st.integers(0, 12), st.integers(0, 25), st.randoms(use_true_random=False))
+def test_whole_lines_go_on_from_merges_within_tokens(first, second, size, more, dice):
+    tokens = collections.Counter()
+    for line, count in first.items():
+        for token in split(line, 'gpt2'):
+            tokens[token] += count
+    old = vocabulary(tokens, 256 + size)
+    size = old.vocab_size + more
+    found = extended(second, old, vocab_size=size)
+    ids, merges = extended_plainly(second, old, size)
+    assert (found.merges, dict(found.entries)) == (merges, ids)
+    assert extended_in_rounds(second, old, dice, vocab_size=size) == found
+
+
+def test_further_merges_reach_across_blanks():
+    old = vocabulary({'of': 5, ' the': 5}, 260)
+    assert [''.join(pair) for pair in old.merges] == ['he', 'of', 'the', 'Ġthe']
+    found = extended({'one of the two': 3, 'of the': 2}, old, merges=2)
+    assert found.merges[4:] == (('of', 'Ġthe'), ('e', 'Ġ'))
 
 
 @settings(deadline=None, max_examples=60)
@@ -107,8 +156,20 @@ def test_what_cannot_be_extended(tmp_path):
         check(257)
     with pytest.raises(InputError, match='--special-token cannot go with --extend'):
         check(special_token=('<s>',))
-    with pytest.raises(InputError, match='in memory'):
+    with pytest.raises(InputError, match='or none for merges across its tokens'):
+        check(scheme=BpeScheme('cl100k'))
+    check(learner='beam')
+    check(scheme=BpeScheme(pre_tokenizer_kind='none'), learner='beam')
+    file = json.loads(path.read_bytes())
+    path.write_text(json.dumps({**file, 'model': {**file['model'], 'ignore_merges': True}}))
+    check()
+    with pytest.raises(InputError, match='on Beam: in .* are not merged .ignore_merges.'):
         check(learner='beam')
+    prefixed = {**file['pre_tokenizer'], 'add_prefix_space': True}
+    path.write_text(json.dumps({**file, 'pre_tokenizer': prefixed}))
+    check()
+    with pytest.raises(InputError, match='give --pre-tokenizer gpt2 with --preset gpt2 or cl100k$'):
+        check(scheme=BpeScheme(pre_tokenizer_kind='none'))
     path.write_text('#version: 0.2\na b\n')
     with pytest.raises(InputError, match='no vocabulary of byte-level BPE'):
         check()
@@ -117,3 +178,10 @@ def test_what_cannot_be_extended(tmp_path):
     path.write_text(json.dumps(file))
     with pytest.raises(InputError, match='no entry for the byte 0x21'):
         check()
+
+
+def test_merges_before_those_of_their_parts_are_not_for_rounds():
+    old = vocabulary({'abab': 3}, 258)
+    assert old.merges == (('a', 'b'), ('ab', 'ab')) and reason_against_rounds(old) is None
+    turned = BpeVocabulary.learned(old.pieces, old.merges[::-1])
+    assert "the merge of 'ab' and 'ab' comes before" in reason_against_rounds(turned)
