@@ -13,7 +13,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from pipelines.artifacts.manifest import RUN_NAME, read_manifest, read_run
@@ -42,6 +42,7 @@ from pipelines.trust.verify import Verified, as_json, verify_folder
 from pipelines.trust.where import FoundRow, Wanted, find_rows, row_fields
 from tokcore.corpus.filters.registry import filter_names
 from tokcore.errors import InputError
+from tokcore.object_stores import is_object
 from tokcore.records.manifest import MANIFEST_NAME, Manifest
 from tokcore.records.root import ROOT_STAGES
 
@@ -197,17 +198,23 @@ def _inspect(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     folder = filesystem.absolute(options.place)
-    job = None
-    if options.corpus:
-        job = job_of(folder, manifest_of(folder), options.job, options.workers)
-    elif options.job is not None:
-        raise InputError('--job names how the corpus is read; give --corpus with it')
+    if options.job is not None and options.corpus is False:
+        raise InputError('--job names how the corpus is read; leave out --no-corpus')
     vocab, target_vocab = (
         None if path is None else vocabulary_path(path)
         for path in (options.vocab, options.target_vocab)
     )
     check = _nothing if options.json else require_charts
-    figures = dataset_figures(folder, job, vocab, target_vocab, _workers(options), check)
+    needs_corpus = bool(options.corpus or options.job)
+    figures = dataset_figures(
+        folder,
+        _corpus_of(folder, options, options.job),
+        needs_corpus,
+        vocab,
+        target_vocab,
+        _workers(options),
+        check,
+    )
     if options.json:
         print_lines([json.dumps(dataclasses.asdict(figures))])
     else:
@@ -233,15 +240,32 @@ def _compare(options: argparse.Namespace) -> int:
     check = _nothing if options.json else require_charts
     figures = []
     for path in paths:
-        job = None
-        if options.corpus:
-            job = job_of(path, manifest_of(path), None, options.workers)
-        figures.append(dataset_figures(path, job, workers=_workers(options), check=check))
+        job = _corpus_of(path, options, None)
+        figures.append(
+            dataset_figures(path, job, bool(options.corpus), workers=_workers(options), check=check)
+        )
     if options.json:
         print_lines([json.dumps([dataclasses.asdict(each) for each in figures])])
     else:
         _print_page(report_page(list(zip('AB', figures, strict=True))))
     return 0
+
+
+def _corpus_of(
+    folder: str, options: argparse.Namespace, job_file: str | None
+) -> Callable[[], BuildJob | EncodeJob] | None:
+    """Returns what finds the job that a folder's corpus is read by; None if it is not to be read."""
+    if options.corpus is False:
+        return None
+
+    def find_job() -> BuildJob | EncodeJob:
+        job = job_of(folder, manifest_of(folder), job_file, options.workers)
+        paths = [each.file.path for each in job.reading.corpus.inputs]
+        if not (options.corpus or job_file) and any(map(is_object, paths)):
+            raise InputError('it is in an object store; --corpus reads it from there')
+        return job
+
+    return find_job
 
 
 def _nothing() -> None:

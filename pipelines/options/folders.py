@@ -200,10 +200,11 @@ class InspectOptions:
 class ReportOptions:
     """What `report` reads beside the shards."""
 
-    corpus: bool = option(
-        'read the corpus once too, to prove the shuffle and to tell the datasets of a split apart',
+    corpus: bool | None = option(
+        'read the corpus once too, for the proof of the shuffle, the datasets of a split, and the text of '
+        'all rows (default: if the inputs that the last run recorded are still there)',
         None,
-        default=False,
+        default=None,
     )
     vocab: str | None = option(
         'the vocabulary of the ids, or that of the inputs, where it is not in the folder',
@@ -220,10 +221,10 @@ class ReportOptions:
 class CompareOptions:
     """What `compare` reads beside the shards."""
 
-    corpus: bool = option(
+    corpus: bool | None = option(
         "read the corpora of both too, by the jobs that their last runs recorded: see report's --corpus",
         None,
-        default=False,
+        default=None,
     )
 
 

@@ -32,6 +32,7 @@ from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.records.examples import encode_rows
 from tokcore.records.tfrecord import FramedRows
+from tokcore.text.rows import Side
 
 _Taken = TypeVar('_Taken')
 
@@ -176,6 +177,14 @@ class DatasetCorpus:
     def encode(self, block: Block, rows: Rows) -> FramedRows:
         """Returns rows of a block as they are written."""
         return encode_rows(block, rows, self._loaded().features(), self.seed, self._splits)
+
+    def texts(self, block: Block, rows: Rows) -> dict[str, Side]:
+        """Returns the texts of each feature of a block's rows, with their prefix."""
+        split = split_of(self._splits, block.split, block.file_index)
+        return {
+            own.feature.name: rows.sides[own.feature.side].with_prefix(own.prefix_in(split))
+            for own in self._loaded().features()
+        }
 
     def prepare(self) -> None:
         """Loads the vocabularies, before threads need them."""

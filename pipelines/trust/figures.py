@@ -1,9 +1,9 @@
 """Figures of a dataset: its rows and their text, the use of its vocabularies, and how it was made.
 
-One pass over the shards counts ids and lengths, and holds no row. Text is decoded of the first rows of
-each split only: order keys shuffle a whole split, so these are a uniform sample. What was left out, the
-search and the times of stages are recorded in the folder. Where rows stood in the corpus is not; with
-the job that made them one pass over the corpus tells that too.
+One pass over the shards counts ids and lengths, and holds no row. What was left out, the search and the
+times of stages are recorded in the folder. Where rows stood in the corpus is not: with the job that made
+them one pass over the corpus tells that, and counts the text of all rows. Without it text is decoded of
+the first rows of each split; order keys shuffle a whole split, so these are a uniform sample.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from pipelines.artifacts.manifest import RUN_NAME, read_manifest, read_run
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
-from pipelines.trust.corpus_rows import planned
-from pipelines.trust.rerun import refuse_other_job
-from pipelines.trust.row_text import ReadableDataset, TextFigures, text_figures
+from pipelines.trust.corpus_rows import DatasetCorpus, planned
+from pipelines.trust.rerun import changed_inputs, refuse_other_job
+from pipelines.trust.row_text import ReadableDataset, TextFigures, TextTally
 from tokcore.corpus.corpus import Block, Rows, split_of
 from tokcore.corpus.order_keys import places_of
-from tokcore.encoding.vocabulary import Vocabulary
+from tokcore.corpus.stats import RangeChecksum
+from tokcore.encoding.vocabulary import Vocabulary, without_special_ids
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
 from tokcore.reading.manifest import DatasetManifest
@@ -43,9 +44,9 @@ _ROWS = 1 << 14
 _SAMPLE_SHARE = 100
 """The sample that the whole is compared with is one row in so many."""
 
-_TEXT_ROWS = 5_000
-"""Rows of a split whose text is looked at: shares of one in a hundred are then right to a tenth, and
-plain Python takes seconds for them."""
+TEXT_ROWS = 5_000
+"""Rows of a split whose text is decoded without the corpus: shares of one in a hundred are then right to
+a tenth, and plain Python takes seconds for them."""
 
 _RATIO_STEPS = 4
 _MOST_DOUBLINGS = 4
@@ -87,7 +88,8 @@ class RowFigures:
         ratios: of pairs, (ratio, rows): the targets of so many rows are `ratio` to 2^(1/4) `ratio` times
             as long as the inputs, in ids; what is beyond 16 times is in the outermost. Rows with an empty
             side are in none.
-        text: by feature, of the first rows; a feature whose vocabulary is not at hand is absent.
+        text: by feature, of all rows, or of the first `TEXT_ROWS` if the corpus was not read; a feature
+            whose vocabulary is not at hand is absent.
     """
 
     split: str
@@ -239,6 +241,7 @@ class Figures:
         rejected: the files of lines that were left out.
         vocabularies, counts, searches, samples: of each vocabulary.
         shuffles: of each split; None if the corpus was not read.
+        without_corpus: why the corpus was not read; None if it was.
         seconds: that stages took, in the last run that did something.
     """
 
@@ -258,12 +261,14 @@ class Figures:
     searches: tuple[Search, ...]
     samples: tuple[SampleFigures, ...]
     shuffles: tuple[Shuffle, ...] | None
+    without_corpus: str | None
     seconds: Mapping[str, float]
 
 
 def dataset_figures(
     folder: str,
-    job: BuildJob | EncodeJob | None = None,
+    job_of_corpus: Callable[[], BuildJob | EncodeJob] | None = None,
+    needs_corpus: bool = True,
     vocabulary: str | None = None,
     target_vocabulary: str | None = None,
     workers: int = 1,
@@ -271,19 +276,22 @@ def dataset_figures(
 ) -> Figures:
     """Returns the figures of a folder that `tokbeam build` or `tokbeam encode` has finished.
 
-    Memory follows the sizes of vocabularies and the number of distinct lengths; with a job, some 50 bytes
-    for each row of a split.
+    Memory follows the sizes of vocabularies and the number of distinct lengths; with the corpus, some 50
+    bytes for each row of a split, and 80 MB for the words of each feature and dataset.
 
     Args:
         folder: an absolute path.
-        job: that made it, to read its corpus too; None: neither the order nor datasets are told.
+        job_of_corpus: returns the job that made it, to read its corpus too; None: neither the order nor
+            datasets are told.
+        needs_corpus: whether a corpus that cannot be read is an error; else the figures tell it.
         vocabulary, target_vocabulary: files, where the folder has none; without them neither pieces nor
             text are told.
         workers: shards that are read at once.
         check: refuses, before rows are read, figures that cannot be shown.
 
     Raises:
-        InputError: as `check`; there is no dataset of TFRecords or Parquet, it is damaged, or the job is another.
+        InputError: as `check`; there is no dataset of TFRecords or Parquet, or it is damaged; the corpus is
+            needed and is not at hand, or the job is another.
     """
     here = copied_dataset(folder, None) if is_object(folder) else folder
     contents = DatasetManifest.read(here)
@@ -291,18 +299,20 @@ def dataset_figures(
     manifest = read_manifest(filesystem.join(folder, MANIFEST_NAME))
     assert manifest is not None, 'it was read above'
     check()
-    orders = None if job is None else _orders(job, manifest, workers)
+    rows = {split: sum(each.rows for each in shards) for split, shards in contents.splits.items()}
+    orders, why = None, '--no-corpus'
+    if job_of_corpus is not None:
+        try:
+            orders = _orders(job_of_corpus(), manifest, dataset, rows, workers)
+        except InputError as error:
+            if needs_corpus:
+                raise
+            why = str(error)
     tallies: dict[str, _Tallies] = {}
     total = sum(shard.bytes for shards in contents.splits.values() for shard in shards)
     with stage_running('report'), track_work('report', _COUNTING, total):
         for split, shards in contents.splits.items():
             order = None if orders is None else orders[split]
-            rows = sum(shard.rows for shard in shards)
-            if order is not None and len(order.datasets) != rows:
-                raise InputError(
-                    f'{folder} has {rows:,} rows of {split}, and its corpus gives '
-                    f'{len(order.datasets):,}; tokbeam verify --rerun tells what differs'
-                )
             tallies[split] = _tallies(dataset, shards, order, workers)
     run = read_run(filesystem.join(folder, RUN_NAME))
     uses = [_Use.of(side, features, dataset) for side, features in _sides(dataset, manifest)]
@@ -329,6 +339,7 @@ def dataset_figures(
         searches=tuple(_searches(manifest)),
         samples=tuple(use.sample(list(tallies.values())) for use in uses),
         shuffles=None if orders is None else tuple(order.shuffle for order in orders.values()),
+        without_corpus=why if orders is None else None,
         seconds={} if run is None else dict(sorted(run.seconds.items())),
     )
 
@@ -389,11 +400,21 @@ class _Tallies:
 
 @dataclass(frozen=True)
 class _Order:
-    """Where the rows of a split stood: what is told of it, and the dataset of each row, uint16[rows]."""
+    """Where the rows of a split stood, and their text.
+
+    Attributes:
+        shuffle: what is told of the places.
+        datasets: the number of the dataset of each row, uint16[rows].
+        names: of the datasets.
+        texts: by feature, of all rows.
+        by_dataset: likewise of each dataset, if there are several.
+    """
 
     shuffle: Shuffle
-    names: tuple[str, ...]
     datasets: np.ndarray
+    names: tuple[str, ...]
+    texts: Mapping[str, TextTally]
+    by_dataset: Sequence[Mapping[str, TextTally]]
 
 
 def _tallies(
@@ -429,30 +450,58 @@ def _tallies(
 def _row_figures(
     dataset: ReadableDataset, split: str, tallies: _Tallies, order: _Order | None
 ) -> Iterator[RowFigures]:
-    names = () if order is None or len(order.names) < 2 else order.names
-    first_rows: list[dict[str, list[int]]] = []
-    for row in itertools.islice(dataset.rows.examples(split), _TEXT_ROWS):
-        first_rows.append({name: ids.tolist() for name, ids in row.items()})
+    if order is None:
+        yield _figures_of(split, '', tallies.all, _text_of_first_rows(dataset, split))
+        return
+    yield _figures_of(split, '', tallies.all, _text_of(dataset, tallies.all, order.texts))
+    for number, (name, texts) in enumerate(zip(order.names, order.by_dataset)):
+        own = tallies.of_dataset(number)
+        yield _figures_of(split, name, own, _text_of(dataset, own, texts))
 
-    def figures(name: str, tally: _Tally, rows: Sequence[dict[str, list[int]]]) -> RowFigures:
-        half = len(tally.ratios) // 2
-        ratios = [
-            (2 ** ((number - half) / _RATIO_STEPS), count)
-            for number, count in enumerate(tally.ratios.tolist())
-            if count
-        ]
-        text = {
-            feature: text_figures(dataset, feature, [row[feature] for row in rows])
-            for feature in dataset.vocabularies
-        }
-        lengths = {feature: _lengths(own) for feature, own in tally.lengths.items()}
-        return RowFigures(split, name, tally.rows, lengths, tuple(ratios), text)
 
-    yield figures('', tallies.all, first_rows)
-    for number, name in enumerate(names):
-        assert order is not None
-        numbers = np.flatnonzero(order.datasets[: len(first_rows)] == number).tolist()
-        yield figures(name, tallies.of_dataset(number), [first_rows[row] for row in numbers])
+def _figures_of(
+    split: str, name: str, tally: _Tally, text: Mapping[str, TextFigures]
+) -> RowFigures:
+    half = len(tally.ratios) // 2
+    ratios = [
+        (2 ** ((number - half) / _RATIO_STEPS), count)
+        for number, count in enumerate(tally.ratios.tolist())
+        if count
+    ]
+    lengths = {feature: _lengths(own) for feature, own in tally.lengths.items()}
+    return RowFigures(split, name, tally.rows, lengths, tuple(ratios), text)
+
+
+def _text_of(
+    dataset: ReadableDataset, tally: _Tally, texts: Mapping[str, TextTally]
+) -> dict[str, TextFigures]:
+    """The text of all rows of a tally; ids are those that are stored, without templates."""
+    figures = {}
+    for feature, text in texts.items():
+        template = dataset.rows.template(feature)
+        counts, unknown_id = tally.counts[feature], dataset.rows.special_ids(feature).unknown
+        unknown = None
+        if unknown_id is not None:
+            around = (*template.before, *template.after).count(unknown_id)
+            unknown = int(counts[unknown_id]) - around * tally.rows
+        ids = int(counts.sum()) - template.size * tally.rows
+        figures[feature] = text.figures(ids, unknown)
+    return figures
+
+
+def _text_of_first_rows(dataset: ReadableDataset, split: str) -> dict[str, TextFigures]:
+    rows = list(itertools.islice(dataset.rows.examples(split), TEXT_ROWS))
+    figures = {}
+    for feature, vocabulary in dataset.vocabularies.items():
+        template, special = dataset.rows.template(feature), vocabulary.special_ids
+        own = [without_special_ids(row[feature].tolist(), template, special) for row in rows]
+        text = TextTally(vocabulary, dataset.rows.scheme)
+        text.add_texts([vocabulary.decode(ids) for ids in own])
+        unknown = None
+        if special.unknown is not None:
+            unknown = sum(ids.count(special.unknown) for ids in own)
+        figures[feature] = text.figures(sum(map(len, own)), unknown)
+    return figures
 
 
 def _lengths(counter: collections.Counter[int]) -> Lengths:
@@ -642,27 +691,76 @@ def _rejected(folder: str, manifest: Manifest) -> Iterator[RejectedFile]:
         yield RejectedFile(file.name, file.rows, tuple(samples))
 
 
-def _orders(job: BuildJob | EncodeJob, manifest: Manifest, workers: int) -> dict[str, _Order]:
-    """Reads the corpus once; returns where the rows of each split stood."""
+def _orders(
+    job: BuildJob | EncodeJob,
+    manifest: Manifest,
+    dataset: ReadableDataset,
+    rows: Mapping[str, int],
+    workers: int,
+) -> dict[str, _Order]:
+    """Reads the corpus once; returns where the rows of each split stood, and their text.
+
+    Raises:
+        InputError: the job is another, its corpus cannot be read, or has changed.
+    """
     refuse_other_job(job, manifest)
     orders = {}
+    checksums: list[RangeChecksum] = []
     with planned(job) as corpus:
+        corpus.prepare()
         splits = corpus.reading.corpus.splits
         for split in corpus.reading.corpus.split_names:
-            keys = corpus.read(split, _nothing, workers).keys
-            indexes, identities = places_of(keys, corpus.seed)
             names = tuple(dict.fromkeys(each.dataset for each in splits if each.name == split))
-            datasets = np.zeros(len(keys), np.uint16)
+            take = _TakeText.of(corpus, dataset, names)
+            read = corpus.read(split, take, workers)
+            checksums += read.checksums
+            indexes, identities = places_of(read.keys, corpus.seed)
+            datasets = np.zeros(len(indexes), np.uint16)
             for index in np.unique(indexes).tolist():
                 own = split_of(splits, split, index)
                 assert own is not None, 'a key is of a file of the corpus'
                 datasets[indexes == index] = names.index(own.dataset)
-            orders[split] = _Order(shuffle_figures(split, indexes, identities), names, datasets)
+            shuffle = shuffle_figures(split, indexes, identities)
+            orders[split] = _Order(shuffle, datasets, names, take.texts, take.by_dataset)
+        for finding in changed_inputs(corpus, manifest, checksums):
+            raise InputError(f'{finding.problem}; tokbeam verify --rerun tells which rows differ')
+    for split, order in orders.items():
+        if len(order.datasets) != rows[split]:
+            raise InputError(
+                f'the dataset has {rows[split]:,} rows of {split}, and its corpus gives '
+                f'{len(order.datasets):,}; tokbeam verify --rerun tells what differs'
+            )
     return orders
 
 
-def _nothing(block: Block, rows: Rows, keys: np.ndarray) -> None:
-    return None
+@dataclass(frozen=True)
+class _TakeText:
+    """Counts the text of each block: with that of the split, and with that of its dataset."""
+
+    corpus: DatasetCorpus
+    names: Sequence[str]
+    texts: Mapping[str, TextTally]
+    by_dataset: Sequence[Mapping[str, TextTally]]
+
+    @classmethod
+    def of(cls, corpus: DatasetCorpus, dataset: ReadableDataset, names: Sequence[str]) -> _TakeText:
+        def tallies() -> dict[str, TextTally]:
+            scheme = dataset.rows.scheme
+            return {name: TextTally(own, scheme) for name, own in dataset.vocabularies.items()}
+
+        by_dataset = [tallies() for _ in names] if len(names) > 1 else []
+        return cls(corpus, names, tallies(), by_dataset)
+
+    def __call__(self, block: Block, rows: Rows, keys: np.ndarray) -> None:
+        split = split_of(self.corpus.reading.corpus.splits, block.split, block.file_index)
+        assert split is not None, 'a block is of a file of the corpus'
+        counted = [self.texts]
+        if self.by_dataset:
+            counted.append(self.by_dataset[self.names.index(split.dataset)])
+        for name, side in self.corpus.texts(block, rows).items():
+            for texts in counted:
+                if name in texts:
+                    texts[name].add(side)
 
 
 def shuffle_figures(split: str, indexes: np.ndarray, identities: np.ndarray) -> Shuffle:

@@ -9,7 +9,7 @@ import html
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pipelines.trust.charts import bar_chart, dot_chart, line_chart, short
-from pipelines.trust.figures import Figures, RowFigures, Search, VocabularyUse
+from pipelines.trust.figures import TEXT_ROWS, Figures, RowFigures, Search, VocabularyUse
 
 Named = Sequence[tuple[str, Figures]]
 """Figures with what they are called where there are several; a single one is called ''."""
@@ -26,15 +26,15 @@ _STYLE = """\
 body { margin: 0 auto; padding: 1rem; max-width: 76rem; background: var(--back); color: var(--ink);
   font: 1rem/1.45 system-ui, sans-serif; overflow-wrap: anywhere; }
 h1 { font-size: 1.6rem; } h2 { margin-top: 2.2rem; border-bottom: 1px solid var(--grid); }
-p { max-width: 46rem; } .faint, figcaption, caption { color: var(--faint); }
-.wide { overflow-x: auto; margin: 1rem 0; }
+p { max-width: 46rem; } figcaption, .caption { color: var(--faint); }
+.wide { overflow-x: auto; margin: 0 0 1rem; } .caption { margin: 1rem 0 .3rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
-caption { text-align: left; padding-bottom: .3rem; }
 .facts td { overflow-wrap: anywhere; } .facts td:first-child { white-space: nowrap; }
 th, td { padding: .2rem .8rem .2rem 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--grid); }
-td.number, th.number { text-align: right; } thead th { font-weight: 600; }
+td.number, th.number { text-align: right; } td.number { white-space: nowrap; } thead th { font-weight: 600; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1.5rem; }
+.tables { display: flex; flex-wrap: wrap; gap: 0 2.5rem; }
 figure { margin: 0; max-width: 38rem; } figure svg { display: block; width: 100%; height: auto; }
 code, .piece { font-family: ui-monospace, monospace; }
 .piece { display: inline-block; margin: 0 .35rem .35rem 0; padding: 0 .3rem; border: 1px solid var(--grid);
@@ -103,13 +103,14 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -
         f'<tr>{"".join(f"<td{k}>{text}</td>" for k, (text, _) in zip(kind, row, strict=True))}</tr>'
         for row in cells
     ]
-    title = f'<caption>{shown(caption)}</caption>' if caption else ''
+    # Above what scrolls, so that a narrow window shows all of it.
+    title = f'<p class="caption">{shown(caption)}</p>' if caption else ''
     heads = ''.join(
         f'<th scope="col"{k}>{shown(name)}</th>' for k, name in zip(kind, head, strict=True)
     )
     return (
-        f'<div class="wide"><table>{title}<thead><tr>{heads}</tr></thead>'
-        f'<tbody>{"".join(lines)}</tbody></table></div>'
+        f'<div>{title}<div class="wide"><table><thead><tr>{heads}</tr></thead>'
+        f'<tbody>{"".join(lines)}</tbody></table></div></div>'
     )
 
 
@@ -136,10 +137,17 @@ def _cell(value: object) -> tuple[str, bool]:
     if isinstance(value, int):
         return f'{value:,}', True
     if isinstance(value, _Percent):
-        return f'{value:.4g} %', True
+        return _percent_shown(value), True
     if isinstance(value, float):
         return f'{value:,.4g}' if abs(value) < 1000 else f'{value:,.0f}', True
     return shown(value), False
+
+
+def _percent_shown(value: float) -> str:
+    """A share in digits, without an exponent."""
+    if 0 < abs(value) < 0.001:
+        return '< 0.001 %'
+    return f'{value:.3f} %' if abs(value) < 1 else f'{value:.4g} %'
 
 
 def section(title: str, parts: Iterable[str]) -> str:
@@ -170,7 +178,14 @@ def _head(named: Named) -> str:
         ('command', lambda f: f'tokbeam {f.stage}'),
         ('shards', lambda f: f.shards),
         ('bytes of shards', lambda f: f.bytes),
-        ('bytes of text', lambda f: sum(size for *_, size in f.inputs)),
+        (
+            'bytes of text',
+            lambda f: sum({(name, role): size for _, role, name, size in f.inputs}.values()),
+        ),
+        (
+            'corpus',
+            lambda f: f'was not read: {f.without_corpus}' if f.without_corpus else 'was read',
+        ),
         ('Unicode', lambda f: f.unicode),
     ]
     names = dict.fromkeys(name for _, figures in named for name in sorted(figures.options))
@@ -268,7 +283,7 @@ def _rows(named: Named) -> Iterator[str]:
         ),
     )
     yield table(
-        'Text of the first rows of each split, which the shuffle makes a uniform sample; without templates',
+        _whose_text(named),
         _heads(
             named, 'split', 'feature', 'rows', 'bytes an id', 'characters an id', 'words a row',
             'pieces a word', 'unknown',
@@ -324,6 +339,16 @@ def _rows(named: Named) -> Iterator[str]:
     yield charts(drawn)
 
 
+def _whose_text(named: Named) -> str:
+    """The caption of figures of text: of which rows it is."""
+    if all(figures.without_corpus is None for _, figures in named):
+        return 'Text of all rows, without templates'
+    return (
+        f'Text without templates; where the corpus was not read, that of the first {TEXT_ROWS:,} rows of a '
+        'split, which the shuffle makes a uniform sample'
+    )
+
+
 def _share(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
@@ -334,19 +359,20 @@ def _first(figures: Figures) -> Sequence[RowFigures]:
 
 
 def _scripts(named: Named) -> Iterator[str]:
+    shares = {
+        _label(name, each.split, feature): {
+            script: count / text.characters for script, count in text.scripts.items()
+        }
+        for name, figures in named
+        for each in figures.rows
+        if not each.dataset
+        for feature, text in each.text.items()
+    }
+    scripts = dict.fromkeys(script for own in shares.values() for script in own)
     yield table(
-        'Characters of these texts by script; `other` are digits, signs, white space and rarer scripts',
-        _heads(named, 'split', 'feature', 'script', 'characters', 'share'),
-        _each(
-            named,
-            lambda f: (
-                (each.split, feature, script, count, _percent(_share(count, text.characters)))
-                for each in f.rows
-                if not each.dataset
-                for feature, text in each.text.items()
-                for script, count in text.scripts.items()
-            ),
-        ),
+        'Characters of these texts by script; “other” are digits, signs, white space and rarer scripts',
+        ['script', *shares],
+        [(script, *(_percent(own.get(script)) for own in shares.values())) for script in scripts],
     )
 
 
@@ -420,16 +446,22 @@ def _vocabularies(named: Named) -> Iterator[str]:
 
 
 def _worst(named: Named) -> Iterator[str]:
-    for name, figures in named:
-        for each in figures.rows:
-            for feature, text in each.text.items():
-                if not text.worst:
-                    continue
-                yield table(
-                    _label(name, each.split, each.dataset, feature),
-                    ['word', 'occurs', 'pieces'],
-                    text.worst[:10],
-                )
+    tables = [
+        table(
+            _label(name, each.split, each.dataset, feature),
+            ['word', 'occurs', 'pieces'],
+            text.worst[:10],
+        )
+        for name, figures in named
+        for each in figures.rows
+        for feature, text in each.text.items()
+        if text.worst
+    ]
+    if tables:
+        yield _paragraph(
+            'The words that cost the most pieces, beyond one each, in all that they occur.'
+        )
+        yield f'<div class="tables">{"".join(tables)}</div>'
 
 
 def _searches(named: Named) -> Iterator[str]:
@@ -487,7 +519,8 @@ def _shuffles(named: Named) -> Iterator[str]:
     known = [(name, figures) for name, figures in named if figures.shuffles is not None]
     if not known:
         yield _paragraph(
-            'Rows do not hold their places in the corpus; tokbeam report --corpus reads it too.'
+            'Rows do not hold their places in the corpus, which was not read. Where its files have moved, '
+            'tokbeam report --job JOB.toml tells where they are.'
         )
         return
     yield _paragraph(

@@ -88,7 +88,7 @@ def rerun(
                     all_rows += len(read.keys)
                 made += sum(len(rows) for rows in read.taken)
                 findings += work.rows(read)
-        findings = [*_changed_inputs(corpus, manifest, checksums), *findings]
+        findings = [*changed_inputs(corpus, manifest, checksums), *findings]
     return Rerun(made, all_rows, tuple(findings))
 
 
@@ -226,7 +226,7 @@ def _without_ids(tally: LineTally) -> LineTally:
     )
 
 
-def _changed_inputs(
+def changed_inputs(
     corpus: DatasetCorpus, manifest: Manifest, checksums: Sequence[RangeChecksum]
 ) -> Iterator[Finding]:
     """Yields the inputs whose text is not the one that was read."""

@@ -88,7 +88,6 @@ def test_build_gives_the_same_bytes(job_server_jar, corpus, tmp_path):
     assert shards_and_vocabularies(flink) == shards_and_vocabularies(local)
     read_shards(flink)
     assert manifest_of(flink)['root'] == manifest_of(local)['root']
-    assert manifest_of(flink)['root'] == manifest_of(local)['root']
     [vocabulary] = manifest_of(flink)['vocabularies']
     assert 1 <= len(vocabulary['tried']) <= 3
 

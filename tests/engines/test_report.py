@@ -15,6 +15,7 @@ from jobs import refuse, run, succeed, write
 
 import tokcore
 from pipelines.engines.progress import listening
+from pipelines.trust import row_text
 
 
 @pytest.fixture
@@ -74,6 +75,7 @@ LAYOUTS = {
     'one vocabulary': ['--vocab-size', 900, '--shared-vocab', '--dev-share', '10%'],
     'Parquet': ['--scheme', 'wordpiece', '--vocab-size', 600, '--output-format', 'parquet'],
     'bytes': ['--scheme', 'byte'],
+    'prefix': ['--scheme', 'byte', '--target-prefix', '2zh '],
 }
 
 
@@ -89,7 +91,7 @@ def test_the_use_of_each_vocabulary_is_that_of_all_rows(small, layout, report, t
     of_splits = [list(dataset.examples(split)) for split in dataset.splits]
     samples = [rows[: -(-len(rows) // 100)] for rows in of_splits]
     expected_sides = {'inputs': ['inputs'], 'targets': ['targets']}
-    if layout in ('one vocabulary', 'bytes'):
+    if layout in ('one vocabulary', 'bytes', 'prefix'):
         expected_sides = {'both': ['inputs', 'targets']}
     assert [use['side'] for use in told['vocabularies']] == [*expected_sides]
     for use, sample in zip(told['vocabularies'], told['samples'], strict=True):
@@ -136,13 +138,14 @@ def test_the_use_of_each_vocabulary_is_that_of_all_rows(small, layout, report, t
         assert sample['unseen_ids'] == sum(counts[id_] for id_ in unseen)
 
 
-@pytest.mark.parametrize('layout', ['two vocabularies', 'bytes'])
-def test_text_is_that_of_the_rows(small, layout, report, tmp_path):
+@pytest.mark.parametrize('reading', ['--corpus', '--no-corpus'])
+@pytest.mark.parametrize('layout', ['two vocabularies', 'bytes', 'prefix'])
+def test_text_is_that_of_the_rows(small, layout, reading, report, tmp_path):
     out = tmp_path / 'out'
     succeed(
         'build', '--tsv', small.tsv, '--name', 'n', '--output', out, '--shards', 2, *LAYOUTS[layout]
     )
-    [told] = report(out)['rows']
+    [told] = report(out, reading)['rows']
     dataset = tokcore.open_dataset(out)
     for feature in ('inputs', 'targets'):
         texts = [dataset.text(row[feature], feature) for row in rows_of(out)]
@@ -160,9 +163,11 @@ def test_text_is_that_of_the_rows(small, layout, report, tmp_path):
         assert sum(own['scripts'].values()) == own['characters']
         words = collections.Counter(word for text in texts for word in plain_words(text))
         assert own['words'] == words.total()
-        tokenizer = tokcore.ByteTokenizer() if layout == 'bytes' else dataset.vocabulary(feature)
+        tokenizer = tokcore.ByteTokenizer()
+        if layout == 'two vocabularies':
+            tokenizer = dataset.vocabulary(feature)
         # A space parts words: of bytes it is a piece of the word after it.
-        space = 1 if layout == 'bytes' else 0
+        space = 0 if layout == 'two vocabularies' else 1
         pieces = {word: len(tokenizer.encode(word)) + space for word in words}
         assert own['word_pieces'] == sum(pieces[word] * count for word, count in words.items())
         costs = sorted(((pieces[word] - 1) * count for word, count in words.items()), reverse=True)
@@ -170,6 +175,28 @@ def test_text_is_that_of_the_rows(small, layout, report, tmp_path):
             cost for cost in costs[:20] if cost
         ]
         assert all((words[w], pieces[w]) == (count, size) for w, count, size in own['worst'])
+
+
+def test_text_is_counted_alike_however_much_is_held(small, report, monkeypatch, tmp_path):
+    out = tmp_path / 'out'
+    succeed('build', '--tsv', small.tsv, '--name', 'n', '--output', out, *LAYOUTS['bytes'])
+    [expected] = report(out)['rows']
+    monkeypatch.setattr(row_text, '_PART_BYTES', 200)
+    monkeypatch.setattr(row_text, '_ENCODED_WORDS', 3)
+    [told] = report(out)['rows']
+    assert told == expected
+    # Of more distinct words than are held the sums are exact.
+    monkeypatch.setattr(row_text, '_MOST_WORDS', 10)
+    monkeypatch.setattr(row_text, '_CANDIDATES', 4)
+    [told] = report(out)['rows']
+    for feature, text in expected['text'].items():
+        own = told['text'][feature]
+        counts = {word: (count, pieces) for word, count, pieces in own.pop('worst')}
+        known = {word: (count, pieces) for word, count, pieces in text.pop('worst')}
+        assert own == text
+        assert bool(counts.keys() & known.keys()) == (feature == 'inputs')  # Chinese has no words
+        for word in counts.keys() & known.keys():
+            assert counts[word][0] <= known[word][0] and counts[word][1] == known[word][1]
 
 
 def plain_words(text):
@@ -197,7 +224,6 @@ def test_counts_the_search_and_the_lines_are_as_recorded(small_build, report):
         assert counts['running'] == manifest_of(small_build / counts['name'])['tokens']
     assert [each['name'] for each in told['counts']] == ['counts.inputs', 'counts.targets']
     assert told['seconds'].keys() and all(each >= 0 for each in told['seconds'].values())
-    assert told['shuffles'] is None
 
 
 def test_lines_left_out_have_reasons_and_samples(report, tmp_path):
@@ -251,9 +277,33 @@ def test_the_order_is_held_against_the_corpus_and_datasets_are_told_apart(report
         assert by_name[name]['rows'] == len(own)
         assert by_name[name]['text']['targets']['bytes'] == sum(map(len, own))
         assert by_name[name]['lengths']['targets']['ids'] == sum(len(line) + 1 for line in own)
+    assert report(out) == told
+    without = report(out, '--no-corpus')
+    assert (without['shuffles'], without['without_corpus']) == (None, '--no-corpus')
+    assert [each['dataset'] for each in without['rows']] == ['']
     # Another corpus is not the one of these rows.
-    texts['talk'].write_bytes(b'voice\n')
-    assert 'verify --rerun' in refuse('report', out, '--corpus', '--json')
+    for text in (b'voice\n', texts['talk'].read_bytes().replace(b'9', b'8')):
+        texts['talk'].write_bytes(text)
+        assert 'verify --rerun' in refuse('report', out, '--corpus', '--json')
+    changed = report(out)
+    assert 'talk.txt has changed' in changed.pop('without_corpus')
+    without.pop('without_corpus')
+    assert changed == without
+
+
+def test_a_corpus_that_is_not_there_is_told(small, report, tmp_path):
+    text, out, job = tmp_path / 'pairs.tsv', tmp_path / 'out', tmp_path / 'job.toml'
+    text.write_bytes(small.tsv.read_bytes())
+    succeed('build', '--tsv', text, '--name', 'n', '--scheme', 'byte', '--output', out)
+    whole = report(out)
+    moved = text.rename(tmp_path / 'moved.tsv')
+    told = report(out)
+    assert told['shuffles'] is None and str(text) in told['without_corpus']
+    assert str(text) in refuse('report', out, '--corpus', '--json')
+    record = json.loads((out / 'tokbeam.run.json').read_text())['job']
+    job.write_text(record.replace(str(text), str(moved)))
+    [found], [expected] = report(out, '--job', job)['shuffles'], whole['shuffles']
+    assert found == expected
 
 
 def test_ids_of_a_vocabulary_elsewhere_are_counted_and_shown_if_it_is_given(
@@ -318,12 +368,15 @@ def test_the_page_is_whole_and_needs_nothing_else(small, page, tmp_path):
     drawn = ''.join(re.findall('<svg.*?</svg>', text, re.DOTALL))
     # No colour stays that is not the page's.
     assert not re.findall(r'#[0-9a-f]{6}\b', drawn) and 'currentColor' in drawn
-    assert text == page('report', out, '--corpus')
+    assert text == page('report', out)
+    assert 'was not read: --no-corpus' in page('report', out, '--no-corpus')
 
 
 def test_what_cannot_be_reported_is_refused(small, small_build, tmp_path):
     assert 'no tokbeam.json' in refuse('report', tmp_path)
-    assert 'give --corpus' in refuse('report', small_build, '--job', small.tsv)
+    assert 'leave out --no-corpus' in refuse(
+        'report', small_build, '--no-corpus', '--job', small.tsv
+    )
     out = tmp_path / 'out'
     succeed(
         *('build', '--tsv', small.tsv, '--name', 'n', '--scheme', 'byte', '--output', out),

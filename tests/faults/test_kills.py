@@ -79,6 +79,7 @@ def kill_and_rerun(
     assert_all_whole(folder, reference)
     succeed(*arguments)
     assert result_files(folder) == reference
+    succeed('verify', folder)  # its root too is that of a run that nobody killed
     assert_finished(folder)
     shutil.rmtree(folder)
     return was_killed
