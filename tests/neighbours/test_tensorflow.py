@@ -1,6 +1,12 @@
 """`dataset.tensorflow` in the TensorFlow that is installed: tf.data's own steps, and resuming."""
 
-from tokcore import open_dataset
+import json
+import sys
+
+import pytest
+from environments import run_script
+
+from tokcore import mixture, open_dataset
 
 ARGUMENTS = {'tokens_per_batch': 256, 'seed': 3}
 
@@ -22,3 +28,67 @@ def test_it_is_resumed_by_skipping_what_was_given(tensorflow, dataset_folder):
     plain = lists(dataset.batches('train', first_epoch=1, **ARGUMENTS))
     resumed = dataset.tensorflow('train', first_epoch=1, **ARGUMENTS).skip(5)
     assert [batch['targets'].numpy().tolist() for batch in resumed] == plain[5:]
+
+
+def states_of(batches):
+    """The targets of batches, and the states after them."""
+    elements = list(batches.prefetch(3))
+    states = [json.loads(element['state'].numpy()) for element in elements]
+    return [element['targets'].numpy().tolist() for element in elements], states
+
+
+def test_each_batch_has_the_state_after_it(tensorflow, dataset_folder):
+    dataset = open_dataset(dataset_folder)
+    plain = lists(dataset.batches('train', epochs=2, **ARGUMENTS))
+    found, states = states_of(dataset.batches('train', epochs=2, **ARGUMENTS).tensorflow())
+    assert found == plain
+    for given in (1, 5, len(plain) // 2 + 3, len(plain)):
+        rest, _ = states_of(dataset.from_state(states[given - 1]).tensorflow())
+        assert rest == plain[given:]
+
+
+def test_a_state_goes_on_with_another_number_of_readers(tensorflow, dataset_folder):
+    dataset = open_dataset(dataset_folder)
+    plain = lists(dataset.batches('train', **ARGUMENTS))
+    asked = {'num_readers': 4, 'reader_index': 2, **ARGUMENTS}
+    found, states = states_of(dataset.batches('train', **asked).tensorflow())
+    whole = len(plain) // 4
+    assert found[:whole] == plain[2 : 4 * whole : 4]
+    others = [
+        dataset.from_state(states[1], num_readers=2, reader_index=reader) for reader in (0, 1)
+    ]
+    shares = [states_of(other.tensorflow())[0] for other in others]
+    assert [batch for pair in zip(*shares, strict=True) for batch in pair] == plain[8:]
+
+
+def test_mixtures_and_packed_rows_have_states_too(tensorflow, dataset_folder):
+    dataset = open_dataset(dataset_folder)
+    mixed = mixture({'a': dataset, 'b': dataset})
+    for make, resume in (
+        (lambda: mixed.batches('train', **ARGUMENTS), mixed.from_state),
+        (lambda: dataset.packed('train', 128, seed=3), dataset.from_state),
+    ):
+        plain = lists(make())
+        found, states = states_of(make().tensorflow())
+        assert found == plain
+        assert states_of(resume(states[4]).tensorflow())[0] == plain[5:]
+
+
+def test_batches_of_an_iterator_are_iterated_over_once(tensorflow, dataset_folder):
+    batches = open_dataset(dataset_folder).batches('train', **ARGUMENTS).tensorflow()
+    next(iter(batches))
+    with pytest.raises(tensorflow.errors.OpError, match='go on with Dataset.from_state'):
+        next(iter(batches))
+
+
+def test_neither_a_service_nor_a_strategy_gives_a_batch_twice(tensorflow, dataset_folder):
+    told = run_script(sys.executable, 'tensorflow_service.py', dataset_folder)
+    dataset = open_dataset(dataset_folder)
+    epochs = [lists(dataset.batches('train', first_epoch=each, **ARGUMENTS)) for each in (0, 1)]
+    assert told['workers'] == 2
+    assert told['DYNAMIC'] == told['iterator, DYNAMIC'] == epochs[0]
+    # Each worker has an epoch of its own.
+    assert sorted(told['OFF']) == sorted(epochs[0] + epochs[1])
+    assert 'iterated over once' in told['iterator, OFF']
+    assert all(len(step) == 2 for step in told['strategy'][:-1])
+    assert [batch for step in told['strategy'] for batch in step if batch] == epochs[0]

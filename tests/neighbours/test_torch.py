@@ -31,6 +31,22 @@ def test_workers_take_turns_in_the_batches_of_each_epoch(told, dataset_folder, w
         assert batches == targets(dataset_folder, first_epoch=epoch)
 
 
+def test_workers_of_several_readers_double_no_batch(told, dataset_folder):
+    plain, shares = targets(dataset_folder), told['by readers']
+    assert len({*map(len, shares)}) == 1
+    found = [batch for round_ in zip(*shares, strict=True) for batch in round_]
+    whole = len(plain) // 3 * 3
+    assert found[:whole] == plain[:whole]
+    rest = [row for batch in found[whole:] for row in batch]
+    assert [without_padding(row) for row in rest] == [
+        without_padding(row) for batch in plain[whole:] for row in batch
+    ]
+
+
+def without_padding(row):
+    return [id_ for id_ in row if id_]
+
+
 @pytest.mark.parametrize('loader', [0, 1, 2])
 def test_a_state_goes_on_with_the_next_batch_and_the_next_epoch(told, loader):
     (rest, following), resumed = told['resumed'][loader]

@@ -13,6 +13,7 @@ import collections
 import dataclasses
 import heapq
 import itertools
+import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -23,9 +24,13 @@ from tokcore.checked_json import Within, WrongValue, checked
 from tokcore.errors import InputError
 from tokcore.format_numbers import ITERATOR_STATE, check_format
 from tokcore.reading.batching import Batch, BatchedRows, BatchRule, Part, Pieces, Signature
+from tokcore.reading.extra_packages import extra_package
 from tokcore.reading.ordered_rows import OrderedRows
 from tokcore.reading.prefetching import PrefetchedBatches
 from tokcore.reading.shards import EncodedRows
+
+if typing.TYPE_CHECKING:
+    import tensorflow as tf
 
 _MOST_EMPTY_EPOCHS = 100
 """Epochs without a batch until an iterator gives up; it would seem to hang if it went on."""
@@ -252,6 +257,22 @@ class BatchIterator:
         if ahead < 1:
             raise InputError(f'ahead is {ahead}; give a number of batches from 1 on')
         return PrefetchedBatches(self, ahead)
+
+    def tensorflow(self) -> tf.data.Dataset:
+        """Returns the batches after the last one as a `tf.data.Dataset`, each with the state after it.
+
+        Beside the arrays, as int32 tensors, an element has `state`, a string of JSON: what `state()`
+        is after this batch. So whatever is prefetched, `Dataset.from_state` goes on after the batch
+        that a model was trained with last. It is iterated over once, and this iterator is not to be
+        used any more.
+
+        Raises:
+            InputError: TensorFlow is not installed.
+            tf.errors.OpError: when it is iterated over again, as by workers of tf.data's service.
+        """
+        with extra_package('tensorflow'):
+            from tokcore.reading.tensorflow import with_states
+        return with_states(self)
 
     def state(self) -> dict[str, object]:
         """Returns the state of all readers as a value of JSON, from which `Dataset.from_state` goes on.

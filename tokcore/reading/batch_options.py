@@ -43,7 +43,7 @@ class OrderOptions:
 
     drop_remainder: bool = False
     pad: _Id | None = None
-    shuffle: bool | Literal['exact'] = True
+    shuffle: bool | Literal['exact', 'corpus'] = True
     seed: int = 0
     epochs: _Length | None = 1
     first_epoch: Annotated[int, Within(0, _LARGEST)] = 0
@@ -69,9 +69,9 @@ class OrderOptions:
             raise InputError(
                 f'reader_index is {options.reader_index}; give one of 0 to {options.num_readers - 1}'
             )
-        if options.shuffle == 'exact' and options.on_error == 'skip':
+        if isinstance(options.shuffle, str) and options.on_error == 'skip':
             raise InputError(
-                "on_error='skip' cannot be with shuffle='exact'; leave one of them out"
+                f"on_error='skip' cannot be with shuffle={options.shuffle!r}; leave one of them out"
             )
         options._check()
         return options
@@ -80,7 +80,8 @@ class OrderOptions:
     def order(self) -> Shuffle:
         """The order of rows."""
         seed = self.seed if self.shuffle else None
-        return Shuffle(self.window or _WINDOW_ROWS, seed, self.shuffle == 'exact')
+        window_rows = self.window or _WINDOW_ROWS
+        return Shuffle(window_rows, seed, self.shuffle == 'exact', self.shuffle == 'corpus')
 
     def _check(self) -> None:
         """Raises InputError if values do not go together."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import inspect
@@ -27,6 +26,7 @@ from tokcore.reading.batch_options import (
     options_type,
 )
 from tokcore.reading.batching import BatchRule
+from tokcore.reading.extra_packages import extra_package
 from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
 from tokcore.reading.ordered_rows import OrderedRows, SplitInOrder
 from tokcore.reading.packing import Strategy
@@ -98,20 +98,6 @@ def _with_parameters_of(
         return method
 
     return decorate
-
-
-@contextlib.contextmanager
-def _package(name: str) -> Iterator[None]:
-    """Raises InputError with the command that installs a package, if its import fails without it."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
-        raise InputError(
-            f'dataset.{name} needs a package that is not installed; get it by '
-            f"pip install 'tokbeam[{name}]', or '.[{name}]' in a clone"
-        ) from None
 
 
 class Dataset:
@@ -244,7 +230,7 @@ class Dataset:
         pad_to_boundary: bool = False,
         drop_remainder: bool = False,
         pad: int | None = None,
-        shuffle: bool | Literal['exact'] = True,
+        shuffle: bool | Literal['exact', 'corpus'] = True,
         seed: int = 0,
         epochs: int | None = 1,
         first_epoch: int = 0,
@@ -284,7 +270,9 @@ class Dataset:
                 none.
             shuffle: each epoch has another order of the shards, and of rows within windows of them;
                 `exact`: one of all rows, which are read one by one by an index (see `__getitem__`), and
-                takes 8 bytes of memory for each; False: rows are in the order as stored.
+                takes 8 bytes of memory for each; `corpus`: likewise, in the order of the corpus, which
+                `tokbeam index --corpus-order` writes beside the shards; False: rows are in the order as
+                stored.
             seed: of the orders.
             epochs: how many; None: without end.
             first_epoch: the number of the first.
@@ -313,7 +301,7 @@ class Dataset:
         end: int | None = None,
         drop_remainder: bool = False,
         pad: int | None = None,
-        shuffle: bool | Literal['exact'] = True,
+        shuffle: bool | Literal['exact', 'corpus'] = True,
         seed: int = 0,
         epochs: int | None = 1,
         first_epoch: int = 0,
@@ -365,7 +353,8 @@ class Dataset:
     ) -> OrderedRows:
         """Returns the rows of a split in the order that these options ask for."""
         return SplitInOrder(
-            f'{split} in {self.folder}',
+            split,
+            self.folder,
             self._shards(split),
             features,
             self._vocabularies.id_counts,
@@ -411,14 +400,14 @@ class Dataset:
         """Returns the batches as a `tf.data.Dataset`; takes the arguments of `batches`, or of `packed`.
 
         Each iteration over it continues with the next `epochs` epochs. `tf.train.Checkpoint` cannot
-        save its place, because a Python function makes the batches. To resume at an epoch, give
-        `first_epoch`; to resume within one, count the batches since then and `skip` as many, which
-        are read again.
+        save its place, because a Python function makes the batches: to resume at an epoch, give
+        `first_epoch`, and to resume within one, use `batches(…).tensorflow()`, which gives states. A
+        distribution strategy, or tf.data's service, does not shard it; that is what readers do.
 
         Raises:
             InputError: as `batches`; or TensorFlow is not installed.
         """
-        with _package('tensorflow'):
+        with extra_package('tensorflow'):
             from tokcore.reading.tensorflow import as_tensorflow
         options = options_type(arguments).of(arguments)
 
@@ -439,7 +428,7 @@ class Dataset:
         Raises:
             InputError: as `batches`; or grain is not installed.
         """
-        with _package('grain'):
+        with extra_package('grain'):
             from tokcore.reading.grain import GrainBatches
         return GrainBatches(
             functools.partial(self._batches, split), options_type(arguments).of(arguments)
@@ -457,7 +446,7 @@ class Dataset:
         Raises:
             InputError: as `batches`; or PyTorch is not installed.
         """
-        with _package('torch'):
+        with extra_package('torch'):
             from tokcore.reading.torch import TorchBatches
         return TorchBatches(
             functools.partial(self._batches, split), options_type(arguments).of(arguments)

@@ -3,7 +3,7 @@
 An epoch is a permutation of the shards, and of the rows within windows of each shard. `build` has
 shuffled the corpus across the shards, so windows suffice. The order is that of hashes of the row's
 number, the seed and the epoch, so it is the same on every machine, and any row's position in it is
-computed without reading a record. `ExactOrder` has no windows within which rows stay.
+computed without reading a record. `ListedOrder` has the number of each row, in any order.
 """
 
 from __future__ import annotations
@@ -102,34 +102,31 @@ class Window:
     position: int
 
 
-@dataclass(frozen=True)
-class ExactOrder:
-    """One permutation of all rows in an epoch, which takes 8 bytes of memory for each row.
+@dataclass(frozen=True, eq=False)
+class ListedOrder:
+    """Any order of all rows, which takes 8 bytes of memory for each row.
 
     Attributes:
-        rows: their number.
+        numbers: int64[rows], the number of the row at each position.
         window_rows: rows that are read together.
-        seed, epoch: as of `EpochOrder`.
     """
 
-    rows: int
+    numbers: np.ndarray
     window_rows: int
-    seed: int
-    epoch: int
+
+    @classmethod
+    def exact(cls, rows: int, window_rows: int, seed: int, epoch: int) -> ListedOrder:
+        """Returns one permutation of all rows, that of an epoch; no window keeps its rows."""
+        return cls(_permutation(rows, seed, epoch), window_rows)
 
     @property
     def window_count(self) -> int:
         """The number of windows, none of which is empty."""
-        return -(-self.rows // self.window_rows)
+        return -(-len(self.numbers) // self.window_rows)
 
     def window_start(self, number: int) -> int:
         """Returns the position at which a window begins; after the last one, the number of rows."""
-        return min(number * self.window_rows, self.rows)
-
-    @functools.cached_property
-    def numbers(self) -> np.ndarray:
-        """The number of the row at each position, int64[rows]."""
-        return _permutation(self.rows, self.seed, self.epoch)
+        return min(number * self.window_rows, len(self.numbers))
 
 
 def _permutation(count: int, *seeds: int) -> np.ndarray:

@@ -162,6 +162,11 @@ def _check_stage(path: str, fields: object) -> None:
 
 
 def _check_output_format(folder: str, output_format: str) -> None:
+    if output_format == 'packed':
+        raise InputError(
+            f'{folder} holds its rows packed, for trainers that read such TFRecords themselves; open the '
+            'folder of TFRecords, of which `packed` packs rows as they are read'
+        )
     if output_format not in ('tfrecord', 'parquet'):
         raise InputError(
             f'{folder} holds its rows as {output_format:.60}; build it with '

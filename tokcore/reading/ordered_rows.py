@@ -12,7 +12,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from tokcore.reading.epoch_order import EpochOrder, ExactOrder
+from tokcore.reading.corpus_order import read_corpus_order
+from tokcore.reading.epoch_order import EpochOrder, ListedOrder
 from tokcore.reading.shards import EncodedRows, ShardFile, open_shard
 from tokcore.reading.split_rows import SplitRows
 
@@ -50,11 +51,13 @@ class Shuffle(NamedTuple):
         window_rows: rows that are read, and permuted, together.
         seed: of the order; None: rows are in the order in which they are stored.
         is_exact: whether an epoch is one permutation of all rows.
+        is_corpus: whether rows are in the order of the corpus.
     """
 
     window_rows: int
     seed: int | None
     is_exact: bool = False
+    is_corpus: bool = False
 
 
 class SplitInOrder(OrderedRows):
@@ -62,7 +65,8 @@ class SplitInOrder(OrderedRows):
 
     def __init__(
         self,
-        name: str,
+        split: str,
+        folder: str,
         shards: Sequence[ShardFile],
         features: Sequence[str],
         id_counts: Mapping[str, int],
@@ -73,19 +77,23 @@ class SplitInOrder(OrderedRows):
         """Opens the shards.
 
         Args:
-            name: of split and folder, for errors.
+            split: its name.
+            folder: of the dataset.
             shards: the files.
             features: those that are read.
             id_counts: by feature, how many ids its vocabulary has.
             shuffle: the order.
-            skips: whether damaged rows are skipped; rows in an exact order cannot be.
+            skips: whether damaged rows are skipped; those that are read one by one cannot be.
             keeps_window: whether the rows of the last window are kept, for reading it in parts.
         """
         self._shuffle, self._features = shuffle, features
         self._shard_rows = tuple(shard.rows for shard in shards)
         sizes = [(shard.rows, shard.bytes, shard.crc32c) for shard in shards]
         self.identity = hashlib.sha256(repr(sizes).encode()).hexdigest()[:32]
-        self.differs = f'of other shards than those of {name}: their checksums differ'
+        self.differs = f'of other shards than those of {split} in {folder}: their checksums differ'
+        if shuffle.is_corpus:
+            numbers = read_corpus_order(folder, split, shards)
+            self._in_corpus = ListedOrder(numbers, shuffle.window_rows)
         self._by_number = SplitRows(shards, features, id_counts)
         self._shards = [open_shard(shard, features, id_counts, skips) for shard in shards]
         if keeps_window:
@@ -102,7 +110,7 @@ class SplitInOrder(OrderedRows):
 
     def read(self, epoch: int, positions: np.ndarray) -> tuple[np.ndarray, EncodedRows]:
         order = self._order(epoch)
-        if isinstance(order, ExactOrder):
+        if isinstance(order, ListedOrder):
             return positions, self._by_number.encoded(order.numbers[positions])
         parts = [(np.empty(0, np.int64), EncodedRows.empty(self._features))]
         while len(positions):
@@ -124,9 +132,13 @@ class SplitInOrder(OrderedRows):
         return self._shards[shard].read(first, last)
 
     @functools.lru_cache(maxsize=2)  # noqa: B019 - a mixture reads the end of one epoch and the next
-    def _order(self, epoch: int) -> EpochOrder | ExactOrder:
-        window_rows, seed, is_exact = self._shuffle
-        if is_exact:
-            assert seed is not None
-            return ExactOrder(sum(self._shard_rows), window_rows, seed, epoch)
-        return EpochOrder(self._shard_rows, window_rows, seed, epoch)
+    def _order(self, epoch: int) -> EpochOrder | ListedOrder:
+        shuffle = self._shuffle
+        if shuffle.is_corpus:
+            return self._in_corpus
+        if shuffle.is_exact:
+            assert shuffle.seed is not None
+            return ListedOrder.exact(
+                sum(self._shard_rows), shuffle.window_rows, shuffle.seed, epoch
+            )
+        return EpochOrder(self._shard_rows, shuffle.window_rows, shuffle.seed, epoch)

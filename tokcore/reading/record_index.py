@@ -99,15 +99,18 @@ def write_index(shard: ShardFile, starts: Iterable[np.ndarray]) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    path = index_path(shard)
+    end = np.array([shard.bytes], '<u8')
+    offsets = (each.astype('<u8').tobytes() for each in itertools.chain(starts, [end]))
+    write_whole(index_path(shard), itertools.chain([_head(shard)], offsets))
+
+
+def write_whole(path: str, parts: Iterable[bytes]) -> None:
+    """Writes a file beside the shards; it is under its name when it is whole. Raises OSError."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     part = f'{path}.{os.getpid()}.part'
     try:
         with open(part, 'wb') as file:
-            file.write(_head(shard))
-            for each in starts:
-                file.write(each.astype('<u8').tobytes())
-            file.write(np.array([shard.bytes], '<u8').tobytes())
+            file.writelines(parts)
         os.replace(part, path)
     finally:
         if os.path.exists(part):

@@ -8,8 +8,9 @@ files have one word a line, special ones first, as for `check_vocab`.
 from __future__ import annotations
 
 import itertools
+import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import tensorflow as tf
 
@@ -39,13 +40,36 @@ def as_tensorflow(iteration: Callable[[int], BatchIterator]) -> tf.data.Dataset:
     A distribution strategy does not shard them again: that is what readers do.
     """
     numbers = itertools.count()
-    signature = {
+    return _generated(lambda: iteration(next(numbers)), _signature(iteration(0)))
+
+
+def with_states(batches: BatchIterator) -> tf.data.Dataset:
+    """Returns a dataset of the batches of an iterator, each with the state after it as `state`."""
+    iterations = itertools.count()
+
+    def elements() -> Iterator[dict[str, object]]:
+        if next(iterations):
+            raise InputError(
+                'these batches are iterated over once, and were; go on with Dataset.from_state, or use '
+                'Dataset.tensorflow for several epochs'
+            )
+        for batch in batches:
+            yield {**batch, 'state': json.dumps(batches.state())}
+
+    return _generated(elements, {**_signature(batches), 'state': tf.TensorSpec((), tf.string)})
+
+
+def _signature(batches: BatchIterator) -> dict[str, tf.TensorSpec]:
+    return {
         name: tf.TensorSpec(shape, tf.as_dtype(dtype))
-        for name, (shape, dtype) in iteration(0).signature().items()
+        for name, (shape, dtype) in batches.signature().items()
     }
-    dataset = tf.data.Dataset.from_generator(
-        lambda: iteration(next(numbers)), output_signature=signature
-    )
+
+
+def _generated(
+    generator: Callable[[], Iterable[dict]], signature: dict[str, tf.TensorSpec]
+) -> tf.data.Dataset:
+    dataset = tf.data.Dataset.from_generator(generator, output_signature=signature)
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
     return dataset.with_options(options)

@@ -37,6 +37,22 @@ def resumed(dataset, loader_class, **options):
     return [[targets(iterator), targets(loader)], [targets(other), targets(other)]]
 
 
+def by_readers(dataset, readers, **arguments):
+    """What each of several readers gets of a loader with workers."""
+    return [
+        targets(
+            DataLoader(
+                dataset.torch(
+                    'train', num_readers=readers, reader_index=reader, **arguments, **ARGUMENTS
+                ),
+                batch_size=None,
+                num_workers=2,
+            )
+        )
+        for reader in range(readers)
+    ]
+
+
 def main(folder):
     dataset = open_dataset(folder)
     alone = dataset.torch('train', **ARGUMENTS)
@@ -59,6 +75,7 @@ def main(folder):
                 'by workers': [targets(by_workers) for _ in range(3)],
                 'by persistent workers': [targets(by_persistent) for _ in range(3)],
                 'by spawned workers': [targets(by_spawned) for _ in range(2)],
+                'by readers': by_readers(dataset, 3),
                 'resumed': [
                     resumed(dataset, DataLoader),
                     resumed(dataset, StatefulDataLoader, num_workers=2),

@@ -3,6 +3,7 @@
 import json
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +12,8 @@ from written_dataset import write_dataset
 from tokcore import open_dataset
 from tokcore.errors import InputError
 from tokcore.format_numbers import ITERATOR_STATE
+from tokcore.reading.corpus_order import write_corpus_order
+from tokcore.reading.manifest import DatasetManifest
 
 ROWS = 190
 READERS = [1, 2, 3, 7, 16]
@@ -20,6 +23,7 @@ ASKED = {
     'by budget': {'tokens_per_batch': 300, 'window': 50, 'seed': 3},
     'as stored': {'tokens_per_batch': 300, 'shuffle': False, 'epochs': 3},
     'exact': {'tokens_per_batch': 300, 'shuffle': 'exact', 'window': 30, 'epochs': 2},
+    'corpus': {'tokens_per_batch': 300, 'shuffle': 'corpus', 'window': 30, 'epochs': 2},
     'whole': {'tokens_per_batch': 200, 'drop_remainder': True, 'epochs': 2, 'max_length': 30},
 }
 
@@ -36,7 +40,9 @@ def dataset(tmp_path_factory):
     ]
     shards = [rows[:70], [], rows[70:81], rows[81:160], rows[160:]]
     dataset = open_dataset(write_dataset(tmp_path_factory.mktemp('readers') / 'd', shards))
-    dataset.write_index()  # for the exact order
+    dataset.write_index()  # for the exact order, and that of the corpus
+    shards = DatasetManifest.read(dataset.folder).splits['train']
+    write_corpus_order(dataset.folder, 'train', shards, np.arange(ROWS) * 7 % ROWS)
     return dataset
 
 

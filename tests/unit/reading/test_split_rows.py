@@ -72,7 +72,9 @@ def test_a_folder_without_an_index_tells_how_to_get_it(folder, capsys):
     with pytest.raises(InputError, match=rf'has no index, .*; run `tokbeam index {folder}`'):
         open_dataset(folder)['train'][0]
     assert main(['index']) == 2
-    assert 'index takes a folder' in capsys.readouterr().err
+    assert 'the following arguments are required: DIR' in capsys.readouterr().err
+    assert main(['index', str(folder), '--job', 'job.toml']) == 2
+    assert 'give --corpus-order with it' in capsys.readouterr().err
     assert main(['index', str(folder)]) == 0
     assert '2 shards' in capsys.readouterr().out
 
