@@ -112,9 +112,9 @@ def test_killed_at_some_moments(corpus, measured_build, tmp_path):
     measured, reference = measured_build
     killed = [
         kill_and_rerun(corpus, tmp_path / str(number), 1000, moment, reference)
-        for number, moment in enumerate(moments_of(measured, 5, seed=1))
+        for number, moment in enumerate(moments_of(measured, 4, seed=1))
     ]
-    assert sum(killed) >= 3
+    assert sum(killed) >= 2
 
 
 WORDPIECE = ['--scheme', 'wordpiece', '--min-count-range', '2:10000']
@@ -135,7 +135,7 @@ SCHEMES = {
 def test_other_schemes_killed_at_some_moments(corpus, tmp_path, scheme):
     extra = SCHEMES[scheme]
     measured, reference = measure(corpus, tmp_path / 'reference', 700, *extra)
-    for number, moment in enumerate(moments_of(measured, 2, seed=4)):
+    for number, moment in enumerate(moments_of(measured, 1, seed=4)):
         kill_and_rerun(corpus, tmp_path / str(number), 700, moment, reference, *extra)
 
 

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.fuzz, pytest.mark.slow]
 _CUT = ['--item-size', '10KiB', '--buffer', '16KiB', '--shuffle', 'files']
 
 
-@pytest.mark.parametrize('number', cases(usual=6))
+@pytest.mark.parametrize('number', cases(usual=3))
 def test_a_rerun_over_damaged_work(lane, jobs, tmp_path, number):
     dice = random.Random(f'damaged-{SEED}-{number}')
     name = ['encode', 'vocab', 'build'][number % 3]

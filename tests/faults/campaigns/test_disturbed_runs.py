@@ -22,7 +22,7 @@ from stopped_runs import (
 pytestmark = [pytest.mark.fuzz, pytest.mark.slow]
 
 
-@pytest.mark.parametrize('number', cases(usual=6))
+@pytest.mark.parametrize('number', cases(usual=4))
 def test_files_of_the_job_are_disturbed(lane, jobs, tmp_path, number):
     dice = random.Random(f'disturbed-{SEED}-{number}')
     job = jobs[list(jobs)[number % len(jobs)]]

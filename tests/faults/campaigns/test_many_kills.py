@@ -23,7 +23,7 @@ from stopped_runs import (
 pytestmark = [pytest.mark.fuzz, pytest.mark.slow]
 
 
-@pytest.mark.parametrize('number', cases(usual=8))
+@pytest.mark.parametrize('number', cases(usual=4))
 def test_killed_at_a_drawn_moment(lane: Lane, jobs, tmp_path, number):
     dice = random.Random(f'kill-{SEED}-{number}')
     job = jobs[list(jobs)[number % len(jobs)]]
@@ -42,7 +42,7 @@ def test_killed_at_a_drawn_moment(lane: Lane, jobs, tmp_path, number):
     shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize('number', cases(usual=4))
+@pytest.mark.parametrize('number', cases(usual=2))
 def test_killed_while_it_replaces_another_result(lane: Lane, jobs, tmp_path, number):
     dice = random.Random(f'replace-{SEED}-{number}')
     job = jobs[dice.choice(['count', 'encode'])]
