@@ -114,8 +114,11 @@ class BuildKeywords(TypedDict, total=False):
     seed: of the shuffle, from 0 to 2^64 - 1 (default: 0)
     output_format: what shards are: TFRecords of tf.train.Example; aligned text, one file for
         each side, pieces between blanks; Parquet with columns list<int32>; .bin and .idx of
-        Megatron; or flat, ids one after another as .npy without a head, with a .csv.gz of
-        documents (default: tfrecord)
+        Megatron; flat, ids one after another as .npy without a head, with a .csv.gz of
+        documents; or packed, TFRecords with several rows in each, of --pack ids (default:
+        tfrecord)
+    pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
+        texts are cut, longer pairs left out
     output: folder for the result
     scheme: how text becomes ids (default: subword)
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
@@ -311,7 +314,8 @@ class BuildKeywords(TypedDict, total=False):
     source_prefix: str
     target_prefix: str
     seed: int
-    output_format: Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat']
+    output_format: Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed']
+    pack: int | None
     output: Path
     scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte', 'pretrained']
     normalizer: Literal['bert', 'bert-original']
@@ -917,8 +921,11 @@ class EncodeKeywords(TypedDict, total=False):
     seed: of the shuffle, from 0 to 2^64 - 1 (default: 0)
     output_format: what shards are: TFRecords of tf.train.Example; aligned text, one file for
         each side, pieces between blanks; Parquet with columns list<int32>; .bin and .idx of
-        Megatron; or flat, ids one after another as .npy without a head, with a .csv.gz of
-        documents (default: tfrecord)
+        Megatron; flat, ids one after another as .npy without a head, with a .csv.gz of
+        documents; or packed, TFRecords with several rows in each, of --pack ids (default:
+        tfrecord)
+    pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
+        texts are cut, longer pairs left out
     output: folder for the result
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
         process may use, 1 on a cluster)
@@ -1064,7 +1071,8 @@ class EncodeKeywords(TypedDict, total=False):
     source_prefix: str
     target_prefix: str
     seed: int
-    output_format: Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat']
+    output_format: Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed']
+    pack: int | None
     output: Path
     workers: int | None
     deadline: str | None

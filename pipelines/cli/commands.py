@@ -49,6 +49,7 @@ from pipelines.options.job import (
     MemoryOptions,
     RunningOptions,
     ShuffleOptions,
+    check_pack,
     split_flag,
 )
 from pipelines.options.reading import field_values, options_from
@@ -426,6 +427,7 @@ def _dataset(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> Enc
             f'--output-format={options.output_format} holds only what is made of text; --keep and '
             '--label need TFRecords'
         )
+    check_pack(options.output_format, options.pack, '--output-format')
     encoding = encoding_from_options(scheme, vars(options))
     if options.output_format == TEXT and encoding.template is None:
         # Readers of text put marks of their own around lines.

@@ -127,7 +127,6 @@ def _summaries() -> dict[str, str]:
     of_commands = {name: command.summary for name, command in known_commands().items()}
     return of_commands | {
         'help': 'explain a topic',
-        'index': 'let rows of a dataset be read by their numbers',
         'completion': 'print a completion script',
     }
 

@@ -1,7 +1,7 @@
 """The commands of what is there, without a pipeline.
 
-`verify`, `where`, `inspect`, `report`, `compare` and `card` look at it and write nothing; `convert` and
-`export` write.
+`verify`, `where`, `inspect`, `report`, `compare` and `card` look at it and write nothing; `index`,
+`convert` and `export` write.
 """
 
 import argparse
@@ -28,12 +28,13 @@ from pipelines.engines.progress import BYTES
 from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.options.commands import known_commands
-from pipelines.options.job import SPLITS, option_name
-from pipelines.shard_formats.id_streams import empty_rows
+from pipelines.options.job import SPLITS, check_pack, option_name
+from pipelines.shard_formats.id_streams import dropped_rows
 from pipelines.stages.convert import convert_dataset
 from pipelines.trust.card import dataset_card
 from pipelines.trust.charts import require_charts
 from pipelines.trust.compare import compare_vocabularies, comparison_page
+from pipelines.trust.corpus_order import write_corpus_orders
 from pipelines.trust.figures import dataset_figures
 from pipelines.trust.inspect import Entry, content_of, sampled, statistics
 from pipelines.trust.report import report_page
@@ -43,6 +44,7 @@ from pipelines.trust.where import FoundRow, Wanted, find_rows, row_fields
 from tokcore.corpus.filters.registry import filter_names
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
+from tokcore.reading.dataset import open_dataset
 from tokcore.records.manifest import MANIFEST_NAME, Manifest
 from tokcore.records.root import ROOT_STAGES
 
@@ -57,6 +59,7 @@ def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     commands = {
         'verify': _verify,
         'where': _where,
+        'index': _index,
         'inspect': _inspect,
         'report': _report,
         'compare': _compare,
@@ -109,6 +112,25 @@ def _where(options: argparse.Namespace) -> int:
     else:
         print_lines(_described(rows, count, wanted))
     return 0 if all(row.is_stored for row in rows) else FOUND
+
+
+def _index(options: argparse.Namespace) -> int:
+    """Writes the indexes of records, and the order of the corpus."""
+    dataset = open_dataset(options.place)
+    if is_object(options.place):
+        raise InputError(
+            f'{options.place} is in an object store, and readers take a copy of it; give the folder of '
+            f'the copy, {dataset.folder}'
+        )
+    folder = filesystem.absolute(options.place)
+    manifest = manifest_of(folder)
+    job = job_of(folder, manifest, options.job, options.workers)
+    rows = write_corpus_orders(job, manifest, folder, _workers(options))
+    shards = dataset.write_index()
+    told = [f'{shards} shards of {options.place} have an index']
+    told += [f'{split}: the order of {count:,} rows in the corpus' for split, count in rows.items()]
+    print_lines(told)
+    return 0
 
 
 def manifest_of(folder: str) -> Manifest:
@@ -286,15 +308,22 @@ def _card(options: argparse.Namespace) -> int:
 
 def _convert(options: argparse.Namespace) -> int:
     started = time.monotonic()
+    check_pack(options.to, options.pack, '--to')
     output = filesystem.absolute(options.output)
     made = convert_dataset(
-        filesystem.absolute(options.place), options.to, output, _workers(options), options.overwrite
+        filesystem.absolute(options.place),
+        options.to,
+        output,
+        _workers(options),
+        options.overwrite,
+        options.pack,
     )
     if made is None:
         _LOGGER.info('convert: already done in %s', output)
         return 0
-    for split, dropped in empty_rows(made).items():
-        _LOGGER.info('%s: %s empty rows left out', split, f'{dropped:,}')
+    what = 'empty or too long' if options.pack else 'empty'
+    for split, dropped in dropped_rows(made).items():
+        _LOGGER.info('%s: %s %s rows left out', split, f'{dropped:,}', what)
     size = sum(file.bytes for file in made.outputs)
     seconds = format_time(time.monotonic() - started)
     _LOGGER.info('done in %s: %s in %s', seconds, format_amount(size, BYTES), output)

@@ -76,7 +76,11 @@ surrogate pair, which UTF-8 cannot hold, is written as U+FFFD."""
 _CONVERT = """\
 The rows are those of the TFRecords, in their order. megatron: NAME-SPLIT-…_text_document.bin and .idx for
 each shard, of pairs …_inputs_document and …_targets_document. flat: ….npy, ids one after another without a
-head, and ….csv.gz with start,end,row,shard,record of each row. Both leave out rows without text."""
+head, and ….csv.gz with start,end,row,shard,record of each row. Both leave out rows without text. packed:
+….packed, TFRecords of several rows each, the longest of 65,536 rows first, where the least room is left."""
+
+_INDEX = """index/ in the folder has a file for each shard, by which any row is read at once. With --corpus-order it has
+SPLIT.corpus too, for batches with shuffle='corpus': the corpus is read once, and must not have changed."""
 
 _EXPORT = """\
 The folder opens with the tool as it stands. Where the tool is installed, it encodes a sample of text, and
@@ -84,6 +88,7 @@ a difference is an error; where it is not, the folder is told to be UNPROVED."""
 
 _NOTES = {
     'convert': _CONVERT,
+    'index': _INDEX,
     'export': _EXPORT,
     'build': f'{_INPUTS}\n\n{_JOB_FILE}\n\n{_BEAM}',
     'tokenize': '',

@@ -3,6 +3,7 @@
 The traceback of an unexpected failure goes to a file, and the line says where that is.
 """
 
+import argparse
 import atexit
 import contextlib
 import gc
@@ -32,7 +33,9 @@ from pipelines.options.beam import text_without_secrets, without_secrets
 from tokcore.errors import InputError
 
 _FILTERS = ('tokenize', 'detokenize')
-_OF_FOLDERS = ('verify', 'where', 'inspect', 'report', 'compare', 'card', 'convert', 'export')
+_OF_FOLDERS = (
+    'verify', 'where', 'index', 'inspect', 'report', 'compare', 'card', 'convert', 'export',
+)  # fmt: skip
 """The commands of what is there, which run no pipeline."""
 
 # Warnings that Beam logs whenever it starts and ends a job server of its own.
@@ -154,14 +157,6 @@ def _run(arguments: Sequence[str]) -> int:
             raise InputError('completion takes a shell: bash, zsh or fish')
         print_lines(completion_script(arguments[1]).rstrip('\n').split('\n'))
         return 0
-    if arguments[:1] == ['index']:
-        from tokcore.reading.dataset import open_dataset
-
-        if len(arguments) != 2 or arguments[1].startswith('-'):
-            raise InputError('index takes a folder that `build` or `encode` has finished')
-        shards = open_dataset(arguments[1]).write_index()
-        print_lines([f'{shards} shards of {arguments[1]} have an index'])
-        return 0
     options, beam_flags = parse_command(arguments)
     if options.version:
         print('tokbeam', importlib.metadata.version('tokbeam'))
@@ -170,6 +165,8 @@ def _run(arguments: Sequence[str]) -> int:
         from pipelines.cli import line_commands
 
         return getattr(line_commands, options.command)(options)
+    if options.command == 'index' and not options.corpus_order:
+        return _index(options)
     is_of_folder = options.command in _OF_FOLDERS
     if not is_of_folder and options.print_job:
         _import_commands('commands').print_job(options)
@@ -189,6 +186,17 @@ def _run(arguments: Sequence[str]) -> int:
         progress = shown_progress(sys.stderr, options.progress == 'json')
     with _warnings_last(), progress:
         return commands.run_command(options, beam_flags) or 0
+
+
+def _index(options: argparse.Namespace) -> int:
+    """Writes the indexes of records, for which the corpus is not needed, and so no Beam."""
+    from tokcore.reading.dataset import open_dataset
+
+    if options.job is not None:
+        raise InputError('--job names how the corpus is read; give --corpus-order with it')
+    shards = open_dataset(options.place).write_index()
+    print_lines([f'{shards} shards of {options.place} have an index'])
+    return 0
 
 
 @contextlib.contextmanager

@@ -23,7 +23,6 @@ _EPILOG = """\
 tokbeam COMMAND --help      the options that most people need, with examples
 tokbeam COMMAND --help-all  all options
 tokbeam help TOPIC          {topics}
-tokbeam index FOLDER        let rows of a dataset be read by their numbers
 tokbeam completion SHELL    completion for bash, zsh or fish
 """
 

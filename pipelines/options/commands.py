@@ -12,6 +12,7 @@ from pipelines.options.folders import (
     CardOptions,
     CompareOptions,
     ConvertOptions,
+    IndexOptions,
     InspectOptions,
     LookingOptions,
     MakingOptions,
@@ -247,6 +248,13 @@ def _commands_of(
             ('row', 'shard', 'record', 'text', 'input', 'split'),
             'DIR',
         ),
+        'index': Command(
+            'let rows of a dataset be read by their numbers, or as the corpus has them',
+            (Group((IndexOptions, MakingOptions)),),
+            ('tokbeam index out', 'tokbeam index out --corpus-order'),
+            ('corpus-order',),
+            'DIR',
+        ),
         'inspect': Command(
             'show what a dataset, a TFRecord file, a vocabulary or counts hold',
             (Group((InspectOptions, ReportingOptions)),),
@@ -279,9 +287,9 @@ def _commands_of(
             (Group((ConvertOptions,)),),
             (
                 'tokbeam convert out --to megatron --output out.megatron',
-                'tokbeam convert out --to flat --output out.flat --workers 4',
+                'tokbeam convert out --to packed --pack 512 --output out.512',
             ),
-            ('to', 'output', 'overwrite'),
+            ('to', 'pack', 'output', 'overwrite'),
             'DIR',
         ),
         'export': Command(

@@ -1,4 +1,4 @@
-"""The options of the commands of a finished folder: those that look at it, and `convert`."""
+"""The options of the commands of a finished folder: those that look at it, `convert` and `index`."""
 
 import argparse
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from pipelines.options.job import (
     CONVERTED_FORMATS,
     SPLITS,
     overwrite_option,
+    pack_option,
     progress_option,
     share_of_rows,
 )
@@ -78,9 +79,24 @@ class ConvertOptions:
     """What `convert` makes of a dataset, where to, and how."""
 
     to: str = option('the format, as --output-format of build has it', CONVERTED_FORMATS)
+    pack: int | None = pack_option('--to packed')
     output: str = option('folder for the result', output_path, 'DIR')
     workers: int | None = _workers_option()
     overwrite: bool = overwrite_option()
+    quiet: bool = _quiet_option()
+    progress: str = progress_option()
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexOptions:
+    """What `index` writes beside the shards."""
+
+    corpus_order: bool = option(
+        "write the order of the corpus too, for batches with shuffle='corpus'; the corpus is read once",
+        None,
+        default=False,
+    )
+    workers: int | None = _workers_option()
     quiet: bool = _quiet_option()
     progress: str = progress_option()
 

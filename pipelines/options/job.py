@@ -45,16 +45,19 @@ BUFFER_BYTES = 256 << 20
 """Two runs of half of it are in memory at once, one that is filled and one that is written. With
 half there are twice as many range reads; twice as much sorts no faster."""
 
+LARGEST_PACKED = 1 << 22
+"""Ids of a packed row: the arrays of one are written at once."""
+
 _BLOCK_SIZE = ByteSize(LARGEST_BLOCK)
 
 SPLITS = ('train', 'dev', 'test')
 
-OutputFormat = Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat']
+OutputFormat = Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed']
 """What the shards of a dataset are."""
 
-TFRECORD, TEXT, PARQUET, MEGATRON, FLAT = get_args(OutputFormat)
+TFRECORD, TEXT, PARQUET, MEGATRON, FLAT, PACKED = get_args(OutputFormat)
 
-CONVERTED_FORMATS = (PARQUET, MEGATRON, FLAT)
+CONVERTED_FORMATS = (PARQUET, MEGATRON, FLAT, PACKED)
 """What `convert` makes of TFRecords; pieces, which text consists of, take the vocabulary."""
 
 NameStyle = Literal['plain', 't2t']
@@ -132,6 +135,27 @@ def _prefix(help: str) -> Any:
     return option(help, line_of_text, 'P', default='', changes_bytes=True)
 
 
+def pack_option(where: str) -> Any:
+    """Returns the option of the length of packed rows."""
+    return option(
+        f'with {where}: ids of a packed row at most, {{range}}; longer texts are cut, longer pairs left '
+        'out',
+        WholeNumber(1, LARGEST_PACKED),
+        'LENGTH',
+        default=None,
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+
+
+def check_pack(output_format: str, pack: int | None, flag: str) -> None:
+    """Raises InputError if a length of packed rows is missing, or is given for another format."""
+    if (output_format == PACKED) != (pack is not None):
+        raise InputError(
+            f'--pack LENGTH and {flag} {PACKED} go together; give both, or none of them'
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class DatasetOptions:
     """What the shards depend on, besides the corpus and the vocabularies."""
@@ -154,13 +178,15 @@ class DatasetOptions:
 
     output_format: OutputFormat = option(
         'what shards are: TFRecords of tf.train.Example; aligned text, one file for each side, '
-        'pieces between blanks; Parquet with columns list<int32>; .bin and .idx of Megatron; or flat, '
-        'ids one after another as .npy without a head, with a .csv.gz of documents (default: tfrecord)',
+        'pieces between blanks; Parquet with columns list<int32>; .bin and .idx of Megatron; flat, ids '
+        'one after another as .npy without a head, with a .csv.gz of documents; or packed, TFRecords '
+        'with several rows in each, of --pack ids (default: tfrecord)',
         get_args(OutputFormat),
         default='tfrecord',
         changes_bytes=True,
         unrecorded_default=True,
     )
+    pack: int | None = pack_option('--output-format packed')
 
     @property
     def shares(self) -> dict[str, Fraction]:

@@ -9,9 +9,7 @@ import apache_beam as beam
 from apache_beam.utils.shared import Shared
 
 from pipelines.files import filesystem
-from pipelines.options.job import OutputFormat
-from pipelines.shard_formats.formats import CONVERTED
-from pipelines.shard_formats.shard_format import Column, Shard
+from pipelines.shard_formats.shard_format import Column, ConvertedFormat, Shard
 from pipelines.shard_formats.text import line_writer
 from pipelines.transforms.stats import WrittenFile
 from tokcore.encoding.scheme import Scheme
@@ -26,13 +24,13 @@ class ConvertShards(beam.PTransform):
 
     Attributes:
         folder: the folder of the shards and of the files.
-        output_format: any but TFRecords.
+        output_format: of the files.
         columns: the features of the examples.
         scheme: gives the pieces of the ids, which text consists of.
     """
 
     folder: str
-    output_format: OutputFormat
+    output_format: ConvertedFormat
     columns: Sequence[Column]
     scheme: Scheme
 
@@ -55,7 +53,7 @@ class _ConvertFn(beam.DoFn):
         self._handles = {column.vocabulary: Shared() for column in self._columns}
 
     def setup(self) -> None:
-        if CONVERTED[self._format].needs_pieces:
+        if self._format.needs_pieces:
             path_to_writer = {
                 path: handle.acquire(functools.partial(self._line_writer, path), tag=path)
                 for path, handle in self._handles.items()
@@ -69,7 +67,7 @@ class _ConvertFn(beam.DoFn):
         source = filesystem.join(self._folder, element.name)
         with filesystem.open_binary(source) as stream:
             rows = stream_rows(stream, [column.name for column in self._columns], source)
-            yield from CONVERTED[self._format].write(rows, element, self._folder, self._columns)
+            yield from self._format.write(rows, element, self._folder, self._columns)
         filesystem.delete_file(source)
 
     def _line_writer(self, path: str) -> PieceLineWriter:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pipelines.options.job import OutputFormat
 from pipelines.shard_formats.flat import Flat
 from pipelines.shard_formats.megatron import Megatron
+from pipelines.shard_formats.packed import Packed
 from pipelines.shard_formats.parquet import Parquet
 from pipelines.shard_formats.shard_format import ConvertedFormat, ShardFormat
 from pipelines.shard_formats.text import Text
@@ -14,7 +15,7 @@ from pipelines.shard_formats.tfrecord import TfRecord
 from tokcore.records.manifest import Manifest
 
 CONVERTED: Mapping[str, ConvertedFormat] = {
-    each.name: each for each in (Text(), Parquet(), Megatron(), Flat())
+    each.name: each for each in (Text(), Parquet(), Megatron(), Flat(), Packed())
 }
 """The formats that TFRecords are converted to."""
 
@@ -24,6 +25,11 @@ TFRECORD = TfRecord()
 def shard_format(name: OutputFormat) -> ShardFormat:
     """Returns the format that `--output-format` names."""
     return TFRECORD if name == TFRECORD.name else CONVERTED[name]
+
+
+def converted_format(name: OutputFormat, pack: int | None) -> ConvertedFormat:
+    """Returns the format that TFRecords are converted to; `pack` is the length of packed rows."""
+    return CONVERTED[name] if pack is None else Packed(pack)
 
 
 def stored_format(manifest: Manifest) -> ShardFormat:

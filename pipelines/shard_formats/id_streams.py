@@ -216,8 +216,8 @@ class IdStreams(ABC):
         return None
 
 
-def empty_rows(manifest: Manifest) -> dict[str, int]:
-    """Returns how many rows the files of each split leave out because they are empty, if they do."""
+def dropped_rows(manifest: Manifest) -> dict[str, int]:
+    """Returns how many rows the files of each split leave out, if they do."""
     counts: dict[str, int] = {}
     seen = set()
     for file in manifest.files:

@@ -225,10 +225,14 @@ class SummedFile:
         self._sums.add(data)
 
     def written(
-        self, rows: int, dtype: str | None = None, dropped: Sequence[int] = ()
+        self,
+        rows: int,
+        dtype: str | None = None,
+        dropped: Sequence[int] = (),
+        packed: int | None = None,
     ) -> WrittenFile:
         """Returns the record of the file, which has been closed."""
         sums = self._sums
         return WrittenFile(
-            self._name, sums.bytes, sums.crc32c, rows, sums.sha256, dtype, tuple(dropped)
+            self._name, sums.bytes, sums.crc32c, rows, sums.sha256, dtype, tuple(dropped), packed
         )

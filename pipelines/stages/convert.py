@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
 
@@ -28,8 +28,8 @@ from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
 from pipelines.options.job import TFRECORD, OutputFormat
-from pipelines.shard_formats.formats import CONVERTED
-from pipelines.shard_formats.shard_format import Column, Shard, shards_in_order
+from pipelines.shard_formats.formats import converted_format
+from pipelines.shard_formats.shard_format import Column, ConvertedFormat, Shard, shards_in_order
 from tokcore.checked_json import WrongValue, checked
 from tokcore.encoding.vocabulary import SpecialIds
 from tokcore.errors import InputError
@@ -48,7 +48,12 @@ _STAGE, _CONVERTING = 'convert', 'converting'
 
 
 def convert_dataset(
-    source: str, output_format: OutputFormat, output: str, workers: int, overwrite: bool = False
+    source: str,
+    output_format: OutputFormat,
+    output: str,
+    workers: int,
+    overwrite: bool = False,
+    pack: int | None = None,
 ) -> Manifest | None:
     """Converts a dataset of TFRecords; returns the new manifest, None if the result was there.
 
@@ -58,6 +63,7 @@ def convert_dataset(
         output: another folder, an absolute path.
         workers: shards that are converted at once.
         overwrite: whether another result may be replaced.
+        pack: ids of a packed row at most, where rows are packed.
 
     Raises:
         InputError: the folder is no dataset of TFRecords whose features are text, or a file of it is
@@ -68,15 +74,14 @@ def convert_dataset(
     before = _convertible(source, from_)
     run = read_run(from_.run_path) or RunRecord(())
     columns = _columns(from_.manifest_path, before)
+    to_format = converted_format(output_format, pack)
     names = [column.name for column in columns]
-    files = [
-        name
-        for file in before.files
-        for name in CONVERTED[output_format].file_names(file.name, names)
-    ]
+    files = [name for file in before.files for name in to_format.file_names(file.name, names)]
     beside: list[OutputFile | VocabularyRecord] = [*before.vocabularies]
     beside += [file for record in before.vocabularies for file in record.beside]
-    options = {**before.options, 'output_format': output_format}
+    changed: dict[str, object] = {'output_format': output_format}
+    changed |= {} if pack is None else {'pack': pack}
+    options = {**before.options, **changed}
     key = StageKey(before.stage, options, _inputs(before, run), before.rules, before.unicode)
     task = StageTask(key, to, [*(file.name for file in beside), *files])
     read = [from_.manifest_path, from_.run_path]
@@ -91,7 +96,7 @@ def convert_dataset(
         ):
             for file in (*beside, *before.rejected):
                 _copy(source, file, attempt.path)
-            convert = functools.partial(_convert, source, attempt.path, output_format, columns)
+            convert = functools.partial(_convert, source, attempt.path, to_format, columns)
             with ThreadPoolExecutor(workers) as pool:
                 made = list(pool.map(convert, before.files, shards_in_order(before.files)))
             manifest = dataclasses.replace(
@@ -102,7 +107,7 @@ def convert_dataset(
                 run,
                 seconds={_STAGE: round(time.monotonic() - started, 3)},
                 runner=(),
-                job=_job_of(run.job, output_format),
+                job=_job_of(run.job, changed),
                 requests={},
             )
             publish(task, claim, attempt, manifest, again, before.rejected)
@@ -191,7 +196,7 @@ def _copy(source: str, file: OutputFile | VocabularyRecord, folder: str) -> None
 def _convert(
     source: str,
     folder: str,
-    output_format: OutputFormat,
+    to_format: ConvertedFormat,
     columns: Sequence[Column],
     file: OutputFile,
     shard: Shard,
@@ -201,7 +206,7 @@ def _convert(
         counted = _CountedStream(stream)
         parts = stream_rows(counted, [column.name for column in columns], path)
         try:
-            written = list(CONVERTED[output_format].write(parts, shard, folder, columns))
+            written = list(to_format.write(parts, shard, folder, columns))
         except (RuntimeError, ValueError) as error:
             raise InputError(
                 f'{path} cannot be converted: {error}; `tokbeam verify {source}` names what is wrong'
@@ -210,9 +215,9 @@ def _convert(
     if found != (file.bytes, file.crc32c):
         raise _not_as_stated(path, *found, file)
     for each in written:
-        if each.rows + len(each.dropped) != file.rows:
+        if each.examples != file.rows:
             raise InputError(
-                f'{path} has {each.rows + len(each.dropped)} records, and the manifest states '
+                f'{path} has {each.examples} records, and the manifest states '
                 f'{file.rows}; make the dataset again'
             )
     return [OutputFile.of(each) for each in written]
@@ -242,10 +247,10 @@ class _CountedStream:
         return data
 
 
-def _job_of(job: str, output_format: OutputFormat) -> str:
-    """Returns the recorded job of a dataset with another format; '' if there is none."""
+def _job_of(job: str, changed: Mapping[str, object]) -> str:
+    """Returns the recorded job of a dataset with other options of its output; '' if there is none."""
     if not job:
         return ''
     tables = tomllib.loads(job)
-    tables.setdefault('output', {})['output_format'] = output_format
+    tables.setdefault('output', {}).update(changed)
     return tomli_w.dumps(tables)

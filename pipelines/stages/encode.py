@@ -25,7 +25,7 @@ from pipelines.jobs.stats import (
 )
 from pipelines.options.job import TFRECORD
 from pipelines.shard_formats.convert_shards import ConvertShards
-from pipelines.shard_formats.formats import shard_format
+from pipelines.shard_formats.formats import converted_format, shard_format
 from pipelines.shard_formats.shard_format import Column, shards_in_order
 from pipelines.shuffle.disk_room import measure_need
 from pipelines.shuffle.merge_runs import KeptRuns, encode_through_files
@@ -226,7 +226,10 @@ def _converted(
             pipeline
             | CreateReshuffled(shards_in_order(shards))
             | 'ConvertShards' >> ConvertShards(
-                path, options.output_format, columns, plan.reading.scheme
+                path,
+                converted_format(options.output_format, options.pack),
+                columns,
+                plan.reading.scheme,
             )
             | 'WriteFileStats' >> WriteStats(report)
         )  # fmt: skip
@@ -238,8 +241,8 @@ def _converted(
     for shard in shards:
         for name in shard_format(options.output_format).file_names(shard.name, names):
             file = written[name]
-            if file.rows + len(file.dropped) != shard.rows:
-                raise RuntimeError(f'{name} has {file.rows} of {shard.rows} rows')
+            if file.examples != shard.rows:
+                raise RuntimeError(f'{name} has {file.examples} of {shard.rows} rows')
             converted.append(OutputFile.of(file))
     return converted
 

@@ -127,9 +127,13 @@ class WrittenFile:
     rows: int  # examples of a shard, tokens of a count table, or rejected lines
     sha256: str | None = None  # of a shard, in hexadecimal
     dtype: str | None = None  # of ids that are stored one after another
-    dropped: Sequence[
-        int
-    ] = ()  # the rows of a shard that the file leaves out, because they are empty
+    dropped: Sequence[int] = ()  # the rows of a shard that the file leaves out
+    packed: int | None = None  # the rows of a shard that are in `rows` packed ones
+
+    @property
+    def examples(self) -> int:
+        """The rows of the shard, also those that were packed or left out."""
+        return (self.rows if self.packed is None else self.packed) + len(self.dropped)
 
 
 @dataclass(eq=False)

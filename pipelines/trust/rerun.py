@@ -18,6 +18,7 @@ import numpy as np
 from pipelines.artifacts.outputs import differing
 from pipelines.jobs.corpus import input_texts
 from pipelines.jobs.job import BuildJob, EncodeJob
+from pipelines.options.job import PACKED
 from pipelines.stages.encode import vocabulary_records
 from pipelines.trust.corpus_rows import CorpusRows, DatasetCorpus, planned, rows_in_shard
 from pipelines.trust.stored_rows import StoredRows
@@ -93,7 +94,12 @@ def rerun(
 
 
 def refuse_other_job(job: BuildJob | EncodeJob, manifest: Manifest) -> None:
-    """Raises InputError if a job is not one that makes a dataset with this manifest."""
+    """Raises InputError if a job is not one that makes a dataset with this manifest, row by row."""
+    if manifest.options.get('output_format') == PACKED:
+        raise InputError(
+            f'{job.output} has several rows in each record, which are not looked up one by one; ask the '
+            'folder of TFRecords, of which `tokbeam convert --to packed` makes the same shards'
+        )
     if isinstance(job, BuildJob):
         key = job.key()
     else:
@@ -162,10 +168,10 @@ class _SplitRerun:
         counts = rows_in_shard(read.keys, len(self._shards)).tolist()
         for shard, count in zip(self._shards, counts, strict=True):
             for file in self.files:
-                stored = file.rows + len(file.dropped)
-                if file.name.startswith(shard) and stored != count:
+                if file.name.startswith(shard) and file.examples != count:
                     yield Finding(
-                        file.name, f'the corpus gives {count:,} rows of it, and it has {stored:,}'
+                        file.name,
+                        f'the corpus gives {count:,} rows of it, and it has {file.examples:,}',
                     )
 
     def rows(self, read: CorpusRows) -> Iterator[Finding]:

@@ -17,6 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
@@ -31,6 +33,7 @@ from tokcore.reading.checking import (
     Finding,
     check_bytes,
 )
+from tokcore.reading.corpus_order import CORPUS_ENDING, corpus_order_path, read_corpus_order
 from tokcore.reading.manifest import recorded_features, recorded_scheme
 from tokcore.reading.record_index import INDEX_FOLDER, misplaced_record, read_index
 from tokcore.reading.shards import ShardFile
@@ -131,6 +134,7 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
         shards = [by_name.get(file.name) for file in manifest.files]
         for problems in pool.map(contents.check_index, manifest.files, shards):
             findings += problems
+        findings += contents.check_corpus_orders()
     present = [each for each in checked_files if each is not None]
     found_root = _root_of(manifest, by_name)
     findings += _root_findings(manifest, found_root, root)
@@ -159,7 +163,7 @@ def _contradictions(manifest: Manifest) -> Iterator[Finding]:
             continue
         split, ending = name['split'], name['ending']
         of_split = rows.setdefault(split, {})
-        of_split[ending] = of_split.get(ending, 0) + file.rows + len(file.dropped)
+        of_split[ending] = of_split.get(ending, 0) + file.examples
         numbers = shards.setdefault((split, ending), [])
         numbers.append(int(name['number']))
         if numbers != list(range(len(numbers))):
@@ -331,6 +335,28 @@ class _Contents:
             f'it has another place for record {record} than {file.name}; run `tokbeam index` again'
         )
         return [Finding(f'{INDEX_FOLDER}/{file.name}', problem, record)]
+
+    def check_corpus_orders(self) -> Iterator[Finding]:
+        """Yields what is wrong with the orders of the corpus that `tokbeam index` wrote, if it did."""
+        splits: dict[str, list[ShardFile]] = {}
+        for file in self._manifest.files:
+            if match := _SHARD.fullmatch(file.name):
+                path = filesystem.join(self._folder, file.name)
+                shard = ShardFile(path, file.rows, file.bytes, file.crc32c)
+                splits.setdefault(match['split'], []).append(shard)
+        for split, shards in splits.items():
+            path = corpus_order_path(self._folder, split)
+            if filesystem.is_shared(path) or not filesystem.exists(path):
+                continue
+            name = f'{INDEX_FOLDER}/{split}{CORPUS_ENDING}'
+            try:
+                numbers = read_corpus_order(self._folder, split, shards)
+            except InputError as error:
+                yield Finding(name, str(error))
+                continue
+            twice = np.flatnonzero(np.bincount(numbers, minlength=len(numbers)) > 1)
+            if len(twice):
+                yield Finding(name, f'it has the row {twice[0]} more than once')
 
     def _check(self, file: OutputFile | VocabularyRecord, path: str) -> CheckedFile:
         told = functools.partial(advance, _CHECKING)

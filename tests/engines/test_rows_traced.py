@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import random
 import re
 import shutil
@@ -19,14 +20,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from dataset_files import framed, manifest_of, records_of
-from generated_text import pairs_with_gaps
+from generated_text import kept_pairs, pairs_with_gaps
 from jobs import refuse, run, succeed, write
 
 import pipelines
 from pipelines.trust.corpus_rows import planned
 from pipelines.trust.rerun import rerun
 from pipelines.trust.where import row_fields
+from tokcore import open_dataset
 from tokcore.errors import InputError
+from tokcore.reading.corpus_order import read_corpus_order, write_corpus_order
+from tokcore.reading.manifest import DatasetManifest
 from tokcore.records.manifest import Manifest
 from tokcore.records.root import root_hash
 from tokcore.records.tfrecord import parse_example, read_records
@@ -300,6 +304,86 @@ def test_what_where_refuses(corpus, tmp_path):
     assert 'no file nowhere' in refuse('where', out, '--input', 'nowhere:1')
     assert 'FILE:LINE' in refuse('where', out, '--input', 'pairs.en')
     assert 'not a whole dataset' in refuse('where', tmp_path, '--row', 1)
+
+
+def rows_in_corpus_order(folder, split='train'):
+    """The ids of rows, by batches of one row each."""
+    batches = open_dataset(folder).batches(split, tokens_per_batch=1, shuffle='corpus')
+    return [
+        {
+            side: batch[side][0, : batch[f'{side}_length'][0]].tolist()
+            for side in ('inputs', 'targets')
+        }
+        for batch in batches
+    ]
+
+
+def test_rows_of_six_formats_come_in_the_order_of_the_corpus(output, capsys):
+    succeed('index', output, '--corpus-order', '--workers', 2)
+    assert 'train: the order of' in capsys.readouterr().out
+    order = read_corpus_order(str(output), 'train', DatasetManifest.read(output).splits['train'])
+    found = pipelines.source(output, 'train', order, workers=2)
+    assert [row.ids for row in found] == rows_in_corpus_order(output)
+    paths = [row.place.files[0].path for row in found]
+    endings = ['tsv.gz', '1.jsonl', '.parquet', '.en', '.tmx', '.en.sgm']
+    assert [
+        path.endswith(end) for path, end in zip(dict.fromkeys(paths), endings, strict=True)
+    ] == [True] * 6
+    places = [
+        ([*dict.fromkeys(paths)].index(path), row.place.number)
+        for path, row in zip(paths, found, strict=True)
+    ]
+    assert places == sorted(set(places)) and len(places) == len(order) > 150
+    assert run('verify', output).status == 0
+
+
+@pytest.mark.parametrize('kind', ['tfrecord', 'parquet'])
+def test_splits_of_one_corpus_come_in_its_order(kind, small, tmp_path):
+    out = tmp_path / 'out'
+    succeed(
+        *('build', '--tsv', small.tsv, '--scheme', 'byte', '--name', 'd', '--shards', 3),
+        *('--dev-share', '20%', '--item-size', 700, '--output-format', kind, '--output', out),
+    )
+    succeed('index', out, '--corpus-order')
+    kept = [
+        {
+            side: [byte + 2 for byte in text.encode()] + [1]
+            for side, text in zip(('inputs', 'targets'), pair)
+        }
+        for pair in kept_pairs(small.pairs)
+    ]
+    splits = [rows_in_corpus_order(out, split) for split in ('train', 'dev')]
+    assert splits == [[row for row in kept if row in rows] for rows in splits]
+    assert sum(map(len, splits)) == len(kept) and all(splits)
+
+
+def test_no_order_is_written_of_another_corpus(output, printed):
+    path = output.parent / 'pairs.en'
+    text = path.read_bytes()
+    path.write_bytes(text.replace(b'e', b'a', 1))
+    assert f'{path} has changed' in refuse('index', output, '--corpus-order')
+    path.write_bytes(b'more\n' + text)
+    with open(output.parent / 'pairs.zh', 'ab') as file:
+        file.write(b'more\n')
+    assert 'and the manifest states [' in refuse('index', output, '--corpus-order')
+    assert not (output / 'index' / 'train.corpus').exists()
+
+
+def test_verify_names_an_order_of_the_corpus_that_is_none(output, printed):
+    succeed('index', output, '--corpus-order')
+    shards = DatasetManifest.read(output).splits['train']
+    count = sum(shard.rows for shard in shards)
+    write_corpus_order(str(output), 'train', shards, np.arange(count) // 2)
+    status, [report] = printed('verify', output)
+    assert status == 3
+    [found] = report['findings']
+    assert (found['file'], found['problem']) == (
+        'index/train.corpus',
+        'it has the row 0 more than once',
+    )
+    os.truncate(output / 'index' / 'train.corpus', 70)
+    [found] = printed('verify', output)[1][0]['findings']
+    assert 'is damaged' in found['problem']
 
 
 @pytest.mark.parametrize('output_format', ['tfrecord', 'parquet', 'text'])

@@ -174,6 +174,7 @@ COMMANDS = [
     'detokenize',
     'verify',
     'where',
+    'index',
     'inspect',
     'report',
     'compare',

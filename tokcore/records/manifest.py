@@ -29,12 +29,12 @@ SHARD_NAME = r'[^/]+-(?P<split>train|dev|test)-(?P<number>\d{5,9})-of-(?P<count>
 """The names of shards, as a regular expression; one of `SHARD_ENDINGS` may follow."""
 
 SHARD_ENDINGS = (
-    r'\.parquet|\.inputs|\.targets|(?:\.inputs|\.targets)?\.(?:npy|csv\.gz)|'
+    r'\.parquet|\.packed|\.inputs|\.targets|(?:\.inputs|\.targets)?\.(?:npy|csv\.gz)|'
     r'_(?:text|inputs|targets)_document\.(?:bin|idx)'
 )
 """What follows the names of shards that are not TFRecords, as a regular expression."""
 
-_OPTIONAL = ('sha256', 'dtype', 'dropped')
+_OPTIONAL = ('sha256', 'dtype', 'dropped', 'packed')
 """Fields of files that may be left out."""
 
 _RULES = ('normalizer', 'pre_tokenizer')
@@ -87,7 +87,15 @@ class OutputFile:
     rows: _Count
     sha256: _Sha256 | None = None  # of a shard
     dtype: str | None = None  # of ids that are stored one after another, as numpy names it
-    dropped: tuple[_Count, ...] = ()  # rows of the shard that were empty, which the file leaves out
+    dropped: tuple[
+        _Count, ...
+    ] = ()  # rows of the shard that the file leaves out: empty, or too long
+    packed: _Count | None = None  # rows of the shard that are in `rows` packed ones
+
+    @property
+    def examples(self) -> int:
+        """The rows of the shard, also those that were packed or left out."""
+        return (self.rows if self.packed is None else self.packed) + len(self.dropped)
 
     @classmethod
     def of(cls, written: Written) -> OutputFile:
@@ -101,6 +109,7 @@ class OutputFile:
             written.sha256,
             written.dtype,
             tuple(written.dropped),
+            written.packed,
         )
 
 
@@ -235,6 +244,9 @@ class Written(typing.Protocol):
 
     @property
     def dropped(self) -> Sequence[int]: ...
+
+    @property
+    def packed(self) -> int | None: ...
 
 
 # By field the type of its records, and whether the field may be left out.

@@ -1,0 +1,166 @@
+"""`--output-format packed`, of `build` and of `convert`: packed rows as shards, and who reads them."""
+
+import collections
+import json
+import os
+import shutil
+
+import pytest
+from dataset_files import files_of, manifest_of, read_shards
+from jobs import refuse, run, succeed
+
+from tokcore import open_dataset
+from tokcore.errors import InputError
+from tokcore.records.features import parse_features
+from tokcore.records.tfrecord import read_records
+
+LENGTH = 70
+PACK = ['--output-format', 'packed', '--pack', LENGTH]
+
+
+@pytest.fixture(scope='module')
+def building(small):
+    files = ['--source', small.source, '--target', small.target, '--name', 'small', '--shards', 3]
+    return ['build', *files, '--scheme', 'byte', '--dev-share', '9%']
+
+
+@pytest.fixture(scope='module')
+def built(building, tmp_path_factory):
+    folder = tmp_path_factory.mktemp('built') / 'tfrecord'
+    succeed(*building, '--output', folder)
+    return folder
+
+
+@pytest.fixture(scope='module')
+def packed(built, tmp_path_factory):
+    folder = tmp_path_factory.mktemp('packed') / 'out'
+    said = succeed('convert', built, '--to', 'packed', '--pack', LENGTH, '--output', folder)
+    assert 'empty or too long rows left out' in said
+    return folder
+
+
+def pairs_in(folder, name):
+    """The pairs of a packed shard, by the segments of its records."""
+    pairs = []
+    for record in read_records((folder / name).read_bytes(), name):
+        features = parse_features(record)
+        sides = []
+        for side in ('inputs', 'targets'):
+            segments = collections.defaultdict(list)
+            for id_, number in zip(features[side], features[f'{side}_segmentation'], strict=True):
+                segments[number].append(id_)
+            assert len(features[side]) <= LENGTH
+            sides.append(segments)
+        assert sides[0].keys() == sides[1].keys()
+        pairs += [(sides[0][number], sides[1][number]) for number in sides[0]]
+    return pairs
+
+
+def test_every_row_that_fits_is_in_its_shard_once(built, packed):
+    files = {file['name']: file for file in manifest_of(packed)['files']}
+    left_out = 0
+    for split in ('train', 'dev'):
+        for number, rows in enumerate(shards := read_shards(built, split)):
+            name = f'small-{split}-{number:05d}-of-{len(shards):05d}.packed'
+            fitting = {
+                place: (row['inputs'], row['targets'])
+                for place, row in enumerate(rows)
+                if max(map(len, row.values())) <= LENGTH
+            }
+            assert sorted(pairs_in(packed, name)) == sorted(fitting.values())
+            file = files.pop(name)
+            assert file['packed'] == len(fitting) > file['rows'] > 0
+            dropped = [place for place in range(len(rows)) if place not in fitting]
+            assert file.get('dropped', []) == dropped
+            left_out += len(dropped)
+    assert left_out and not files
+
+
+@pytest.mark.parametrize(
+    'cut',
+    [(), ('--item-size', 64, '--workers', 2), ('--shuffle', 'engine', '--workers', 1)],
+    ids=str,
+)
+def test_the_folder_is_the_one_that_a_build_makes(cut, building, packed, tmp_path):
+    succeed(*building, *PACK, *cut, '--output', tmp_path / 'out')
+    assert files_of(tmp_path / 'out') == files_of(packed)
+
+
+def test_the_same_again_is_done_and_another_length_is_refused(built, packed, tmp_path):
+    folder = tmp_path / 'out'
+    shutil.copytree(packed, folder)
+    converting = ['convert', built, '--to', 'packed', '--output', folder]
+    assert 'already done' in succeed(*converting, '--pack', LENGTH)
+    assert 'another --pack: 70 there, 71 now' in refuse(*converting, '--pack', 71)
+    assert files_of(folder) == files_of(packed)
+
+
+def test_length_and_format_go_together(building, built, tmp_path):
+    out = ['--output', tmp_path / 'out']
+    assert '--pack LENGTH and --to packed go together' in refuse(
+        'convert', built, '--to', 'packed', *out
+    )
+    assert 'go together' in refuse('convert', built, '--to', 'flat', '--pack', 9, *out)
+    assert '--output-format packed go together' in refuse(*building, '--pack', 9, *out)
+    assert 'go together' in refuse(*building, '--output-format', 'packed', *out)
+    assert not (tmp_path / 'out').exists()
+
+
+@pytest.fixture
+def findings(capsys):
+    """Verifies a folder; returns what was found of each file, joined."""
+
+    def verify(folder):
+        capsys.readouterr()
+        assert run('verify', folder, '--json', '--quiet').status in (0, 3)
+        [report] = map(json.loads, capsys.readouterr().out.splitlines())
+        problems = collections.defaultdict(str)
+        for each in report['findings']:
+            problems[each['file']] += each['problem']
+        return problems
+
+    return verify
+
+
+def test_verify_finds_nothing_or_the_damage(packed, tmp_path, findings):
+    assert findings(packed) == {}
+    folder = shutil.copytree(packed, tmp_path / 'copy')
+    name = 'small-train-00000-of-00003.packed'
+    os.truncate(folder / name, (folder / name).stat().st_size - 1)
+    assert findings(folder)[name]
+    manifest = folder / 'tokbeam.json'
+    fields = json.loads(manifest.read_text())
+    fields['files'][0]['packed'] += 1
+    manifest.write_text(json.dumps(fields))
+    assert 'its shards .packed have' in findings(folder)['tokbeam.json']
+
+
+def test_what_needs_single_rows_is_refused_by_name(packed, capsys):
+    with pytest.raises(InputError, match='holds its rows packed, for trainers'):
+        open_dataset(packed)
+    for command in (('where', packed, '--row', 1), ('verify', packed, '--rerun', 'all')):
+        assert 'has several rows in each record' in refuse(*command)
+    succeed('card', packed)
+    assert 'targets_segmentation' in capsys.readouterr().out
+
+
+def test_a_text_is_packed_with_a_vocabulary_from_elsewhere(small, tmp_path):
+    text = ['--text', small.source, '--name', 'one', '--shards', 1]
+    succeed(
+        'vocab', '--text', small.source, '--vocab-size', 600, '--output', tmp_path / 'v.subwords'
+    )
+    encoding = ['encode', *text, '--vocab', tmp_path / 'v.subwords']
+    succeed(*encoding, '--output', tmp_path / 'rows')
+    succeed(*encoding, '--output-format', 'packed', '--pack', 16, '--output', tmp_path / 'direct')
+    converting = ['convert', tmp_path / 'rows', '--to', 'packed', '--pack', 16]
+    succeed(*converting, '--output', tmp_path / 'made')
+    assert files_of(tmp_path / 'made') == files_of(tmp_path / 'direct')
+    [rows] = read_shards(tmp_path / 'rows')
+    name = 'one-train-00000-of-00001.packed'
+    records = [
+        parse_features(record)
+        for record in read_records((tmp_path / 'made' / name).read_bytes(), name)
+    ]
+    ids = collections.Counter(id_ for row in rows for id_ in row['targets'])
+    assert collections.Counter(id_ for record in records for id_ in record['targets']) == ids
+    assert any(len(row['targets']) > 16 for row in rows)
