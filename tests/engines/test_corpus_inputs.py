@@ -44,7 +44,7 @@ def test_two_files_hold_the_same_corpus_as_columns(small, small_build, build):
     assert lines_of(folder) == lines_of(small_build)
 
 
-@pytest.mark.parametrize('item_size', ['1KiB', '12MiB'])
+@pytest.mark.parametrize('item_size', ['1KiB', pytest.param('12MiB', marks=pytest.mark.slow)])
 @pytest.mark.parametrize('long_side', ['source', 'target'])
 def test_files_may_differ_fiftyfold_in_size(build, tmp_path, long_side, item_size):
     words = [f'{number:x}' for number in range(400)]

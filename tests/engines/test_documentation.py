@@ -4,6 +4,7 @@ Shell blocks run with the `tokbeam` of this checkout, Python blocks share their 
 is built. A block below a comment `<!-- needs … -->` is not run here; the comment says what does.
 """
 
+import contextlib
 import dataclasses
 import gzip
 import json
@@ -116,17 +117,24 @@ def test_every_block_of_a_page_runs(page, folder, tensorflow):
 def run_shell(code):
     """Runs a block line by line, up to the first command that fails.
 
-    `tokbeam` by itself runs in this process, which has imported Beam; lines with pipes and the like
-    are run by a shell.
+    `tokbeam` by itself, or with its output in a file, runs in this process, which has imported
+    Beam; lines with pipes and the like are run by a shell.
     """
     for line in code.replace('\\\n', ' ').splitlines():
         unquoted = ' '.join(
             word for word in shlex.shlex(line, punctuation_chars=True) if word[0] not in '\'"'
         )
-        if unquoted.startswith('tokbeam ') and _OPERATORS.isdisjoint(unquoted):
-            succeed(*shlex.split(line, comments=True)[1:])
-        else:
+        operators = _OPERATORS.intersection(unquoted)
+        words = shlex.split(line, comments=True)
+        if not unquoted.startswith('tokbeam ') or not operators <= {'>'}:
             run_in_shell(line)
+        elif operators:
+            *words, operator, path = words
+            assert operator == '>'
+            with open(path, 'w', encoding='utf-8') as printed, contextlib.redirect_stdout(printed):
+                succeed(*words[1:])
+        else:
+            succeed(*words[1:])
 
 
 def run_in_shell(code):

@@ -284,7 +284,10 @@ def test_rows_are_examples_and_counted(corpus, vocabularies_of_pairs):
 
 @pytest.mark.parametrize(
     'options',
-    [('--workers', 2, '--item-size', 300), ('--shuffle', 'engine', '--item-size', '1KiB')],
+    [
+        ('--workers', 2, '--item-size', 300),
+        pytest.param(('--shuffle', 'engine', '--item-size', '1KiB'), marks=pytest.mark.slow),
+    ],
     ids=str,
 )
 def test_bytes_do_not_depend_on_how_it_is_run(corpus, tmp_path, options):
