@@ -318,9 +318,13 @@ def _execution(
             '--max-rejected goes with --on-error=skip; without it the first such line ends the job'
         )
     running = field_values(RunningOptions, vars(options))
-    running['work'] = filesystem.absolute(options.work) if options.work else None
+    output = filesystem.absolute(options.output)
+    work = running['work'] = filesystem.absolute(options.work) if options.work else None
+    for option, path in (('--output', output), ('--work', work)):
+        if path is not None:
+            engine.runner.refuse_place(option, path)
     return Execution(
-        dataclasses.replace(engine, scheme=scheme, output=filesystem.absolute(options.output)),
+        dataclasses.replace(engine, scheme=scheme, output=output),
         read_beside=_read_beside(options),
         text=_recorded_job(options),
         **running,

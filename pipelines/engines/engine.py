@@ -40,6 +40,7 @@ from pipelines.engines.runners import (
     LOCAL_RUNNER,
     OTHER_NAMES,
     Runner,
+    dataflow_runner,
     embedded_runner,
     flink_runner,
     in_a_line,
@@ -76,6 +77,7 @@ _PRESETS = {
     'SparkRunner': spark_runner,
     'PrismRunner': prism_runner,
     'PortableRunner': portable_runner,
+    'DataflowRunner': dataflow_runner,
     'SwitchingDirectRunner': prism_runner,  # for runners that extend it; by itself it is local
 }
 """For Beam's name of a runner the function that makes a `Runner` of Beam's options."""

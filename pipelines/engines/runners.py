@@ -19,10 +19,12 @@ import grpc
 from apache_beam.options.pipeline_options import (
     DirectOptions,
     FlinkRunnerOptions,
+    GoogleCloudOptions,
     JobServerOptions,
     PipelineOptions,
     PrismRunnerOptions,
     SparkRunnerOptions,
+    WorkerOptions,
 )
 from apache_beam.runners.portability.flink_runner import (
     MAGIC_HOST_NAMES,
@@ -104,6 +106,8 @@ class Runner:
             the runner's own shuffle cannot take them.
         refuse_unasked: takes the runner's name and options; raises InputError if a job server is
             missing, or would be downloaded although the user did not ask for that.
+        refuse_place: takes an option and a path that workers write below; raises InputError if they
+            cannot reach it.
     """
 
     name: str
@@ -123,6 +127,7 @@ class Runner:
     )
     refuse_shuffle: Callable[[int, int], None] = lambda size, items: None
     refuse_unasked: Callable[[str, PipelineOptions], None] = lambda name, options: None
+    refuse_place: Callable[[str, str], None] = lambda option, path: None
 
     def memory_share(self, limit: int | None) -> int | None:
         """Returns the bytes of memory that each process has for its work; None if unknown.
@@ -220,6 +225,13 @@ def portable_runner(name: str, options: PipelineOptions) -> Runner:
     return Runner(name, has_containers=True, refuse_unasked=_refuse_missing_server)
 
 
+def dataflow_runner(name: str, options: PipelineOptions) -> Runner:
+    """Returns Google's service, whose workers share no disk and have only what their image has."""
+    return Runner(
+        name, refuse_unasked=_refuse_incomplete_dataflow, refuse_place=_refuse_local_place
+    )
+
+
 def in_a_line(error: BaseException) -> str:
     """Returns an error's message on one line, or its class's name if it has no message."""
     return ' '.join(str(error).split()) or type(error).__name__
@@ -289,6 +301,31 @@ def _refuse_missing_server(name: str, options: PipelineOptions) -> None:
     raise InputError(
         f'--runner {name} needs --job_endpoint, the HOST:PORT of a job server that runs'
     )
+
+
+def _refuse_incomplete_dataflow(name: str, options: PipelineOptions) -> None:
+    """Refuses a job that would wait for its workers and fail: Beam's own image lacks tokbeam."""
+    cloud = options.view_as(GoogleCloudOptions)
+    needed = {
+        '--project': cloud.project,
+        '--region': cloud.region,
+        '--temp_location': cloud.temp_location,
+        '--sdk_container_image': options.view_as(WorkerOptions).sdk_container_image,
+    }
+    missing = [option for option, value in needed.items() if not value]
+    if missing:
+        raise InputError(
+            f'--runner {name} needs {", ".join(needed)}; not given: {", ".join(missing)}. '
+            'deploy/dataflow/README.md has such a command, and the image with tokbeam in it'
+        )
+
+
+def _refuse_local_place(option: str, path: str) -> None:
+    if '://' not in path:
+        raise InputError(
+            f'{option} {path} is on the disk of this machine, which no worker of Dataflow sees; give '
+            'gs://BUCKET/FOLDER, and inputs that are there'
+        )
 
 
 def local_runner(name: str, options: PipelineOptions) -> Runner:

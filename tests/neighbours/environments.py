@@ -26,6 +26,9 @@ ROOT = Path(__file__).parents[2]
 READING = ('google-crc32c', 'numba', 'numpy', 'pyarrow', 'regex')
 """What `tokcore` needs to read datasets, with the ranges that pyproject.toml has for them."""
 
+RUNNING = (*READING, 'psutil', 'requests', 'tomli-w', 'tqdm', 'zstandard')
+"""What commands need too, likewise; Beam apart."""
+
 REQUIREMENTS = {
     'transformers 5': ['transformers>=5,<6'],
     'tokenizers 1.0.0rc3': ['tokenizers==1.0.0rc3'],
@@ -33,6 +36,7 @@ REQUIREMENTS = {
     'grain': ['grain==0.2.18', *READING],
     'datatrove': ['datatrove==0.10.1', 'tokenizers', 'numpy'],
     'PyTorch': ['torch>=2.3,<3', 'torchdata', *READING],
+    'Dataflow': ['apache-beam[gcp]>=2.70,<3', *RUNNING],
 }
 
 
@@ -86,7 +90,7 @@ def _install(name: str, requirements: list[str], folder: Path) -> None:
 
 
 def _with_range(requirement: str) -> str:
-    if requirement not in READING:
+    if requirement not in RUNNING:
         return requirement
     project = tomllib.loads((ROOT / 'pyproject.toml').read_text())['project']
     [found] = [each for each in project['dependencies'] if each.startswith(requirement)]

@@ -326,6 +326,32 @@ def test_which_runners_start_containers(flags, expected):
     assert choose_engine(flags, None).runner.has_containers is expected
 
 
+DATAFLOW = [
+    '--project=some-project',
+    '--region=europe-west4',
+    '--temp_location=gs://bucket/temp',
+    '--sdk_container_image=europe-docker.pkg.dev/project/images/tokbeam:0.2.0',
+]
+
+
+@pytest.mark.parametrize('left_out', DATAFLOW)
+def test_dataflow_is_refused_without_what_its_workers_need(left_out):
+    engine = choose_engine(
+        ['--runner=DataflowRunner', *(each for each in DATAFLOW if each != left_out)], None
+    )
+    option = left_out.partition('=')[0]
+    with pytest.raises(InputError, match=rf'not given: {option}\.'):
+        engine.runner.refuse_unasked('DataflowRunner', engine.options())
+
+
+def test_dataflow_takes_options_that_are_whole_and_places_on_a_store_alone():
+    engine = choose_engine(['--runner=DataflowRunner', *DATAFLOW], None)
+    engine.runner.refuse_unasked('DataflowRunner', engine.options())
+    engine.runner.refuse_place('--output', 'gs://bucket/out')
+    with pytest.raises(InputError, match='--work /here is on the disk of this machine'):
+        engine.runner.refuse_place('--work', '/here')
+
+
 @pytest.mark.parametrize('flags', [[], PROCESSES, EMBEDDED, ['--runner=FlinkRunner']])
 def test_a_share_of_the_memory_is_never_below_none_at_all(flags):
     assert choose_engine(flags, None).runner.memory_share(1) == 0
