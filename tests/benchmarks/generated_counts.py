@@ -1,22 +1,30 @@
 """Writes counts of any number of distinct generated tokens: `python -m tests.benchmarks.generated_counts N DIR`.
 
-Tokens have 2 to 12 letters, 8.8 as drawn; some letters are frequent, and the shorter tokens occur more
-often, by Zipf's law. So there are frequent pairs, and a long tail of rare ones. Memory: some 25 bytes
-a token.
+Token `i` is 37 bits of a permutation of all numbers of 37 bits, read as a prefix code of letters: so no
+two tokens are the same, some letters are frequent, and tokens have 9 letters on average. Counts follow
+Zipf's law. So there are frequent pairs, and a long tail of rare ones.
 """
 
+import heapq
 import sys
 from pathlib import Path
 
+import numba
 import numpy as np
 import pyarrow.parquet as parquet
 
 from tokcore.counts.token_table import TokenTable
 
-_LETTERS = np.frombuffer(b'etaoinsrhldcumfpgwybvkxjqz', np.uint8)
-_LONGEST = 12
-_BITS = 5  # of a letter's number + 1
-_AT_ONCE = 1 << 22
+_LETTERS = b'etaoinsrhldcumfpgwybvkxjqz'
+_SHARE = 0.88
+"""How often each letter occurs, compared with the one before it in the list."""
+
+_BITS = 37
+_MULTIPLIER = 0x9E3779B97F4A7C15 % (1 << _BITS) | 1
+"""An odd number, so that multiples of it modulo 2^37 are a permutation."""
+
+_LONGEST_CODE = 8
+_MOST_LETTERS = 20  # the shortest code has two bits
 _FILE_TOKENS = 1 << 22
 _ROW_GROUP = 1 << 20
 
@@ -24,55 +32,51 @@ _ROW_GROUP = 1 << 20
 def write_counts(tokens: int, folder: Path) -> list[Path]:
     """Writes Parquet files of a token and a count in each row; returns their paths."""
     folder.mkdir(parents=True)
-    keys = _distinct(tokens)
-    dice = np.random.default_rng(tokens + 1)
-    # Tokens of equal length have their ranks in any order, the shorter ones have the smaller ranks.
-    order = np.argsort(_lengths(keys) + dice.random(tokens, np.float32), kind='stable')
+    letters, lengths = _decoding_tables()
     paths = []
     for start in range(0, tokens, _FILE_TOKENS):
-        chosen = order[start : start + _FILE_TOKENS]
-        ranks = np.arange(start, start + len(chosen))
-        table = _table(keys[chosen], 1 + 20 * tokens // (3 + ranks)).sorted()
+        ranks = np.arange(start, min(start + _FILE_TOKENS, tokens))
+        data = np.empty(_MOST_LETTERS * len(ranks), np.uint8)
+        offsets = np.zeros(len(ranks) + 1, np.int64)
+        _write_tokens(start, letters, lengths, data, offsets)
+        table = TokenTable(data[: offsets[-1]], offsets, 1 + 20 * tokens // (3 + ranks))
         paths.append(folder / f'counts-{len(paths):05d}.parquet')
         parquet.write_table(table.to_arrow(), paths[-1], row_group_size=_ROW_GROUP)
     return paths
 
 
-def _distinct(tokens: int) -> np.ndarray:
-    """Returns uint64[tokens], a token each: its letters from the lowest bits on, 0 after the end."""
-    dice = np.random.default_rng(tokens)
-    thresholds = np.cumsum(0.12 * 0.88 ** np.arange(len(_LETTERS)))
-    by_byte = np.searchsorted(thresholds / thresholds[-1], np.arange(256) / 256, side='right')
-    number = by_byte.astype(np.uint64) + np.uint64(1)
-    keys = np.empty(0, np.uint64)
-    while len(keys) < tokens:
-        drawn = [keys]
-        for _ in range(0, tokens, _AT_ONCE):
-            lengths = np.clip(np.rint(dice.normal(8.8, 2.2, _AT_ONCE)), 2, _LONGEST)
-            letters = dice.integers(0, 256, (_LONGEST, _AT_ONCE), np.uint8)
-            key = np.zeros(_AT_ONCE, np.uint64)
-            for place in range(_LONGEST):
-                letter = np.where(place < lengths, number[letters[place]], np.uint64(0))
-                key |= letter << np.uint64(_BITS * place)
-            drawn.append(np.unique(key))
-        keys = np.unique(np.concatenate(drawn))
-    dice.shuffle(keys)
-    return keys[:tokens]
+def _decoding_tables() -> tuple[np.ndarray, np.ndarray]:
+    """Returns for each 8 bits the letter whose code they begin with, and the length of that code."""
+    # Huffman's codes: the two rarest groups of letters become one, again and again.
+    groups = [(_SHARE**place, [(letter, '')]) for place, letter in enumerate(_LETTERS)]
+    heapq.heapify(groups)
+    while len(groups) > 1:
+        pair = [heapq.heappop(groups) for _ in '01']
+        joined = [
+            (letter, bit + code) for bit, (_, codes) in zip('01', pair) for letter, code in codes
+        ]
+        heapq.heappush(groups, (pair[0][0] + pair[1][0], joined))
+    letters, lengths = np.zeros(256, np.uint8), np.zeros(256, np.int64)
+    for letter, code in groups[0][1]:
+        first = int(code.ljust(_LONGEST_CODE, '0'), 2)
+        beginning = slice(first, first + (1 << (_LONGEST_CODE - len(code))))
+        letters[beginning], lengths[beginning] = letter, len(code)
+    return letters, lengths
 
 
-def _lengths(keys: np.ndarray) -> np.ndarray:
-    lengths = np.zeros(len(keys), np.float32)
-    for place in range(_LONGEST):
-        lengths += (keys >> np.uint64(_BITS * place)) > 0
-    return lengths
-
-
-def _table(keys: np.ndarray, counts: np.ndarray) -> TokenTable:
-    shifts = np.uint64(_BITS) * np.arange(_LONGEST, dtype=np.uint64)
-    numbers = (keys[:, None] >> shifts).astype(np.uint8) & np.uint8(31)
-    is_letter = numbers > 0
-    offsets = np.concatenate([[0], np.cumsum(is_letter.sum(1))])
-    return TokenTable(_LETTERS[numbers[is_letter] - 1], offsets, counts)
+@numba.njit
+def _write_tokens(start, letters, lengths, data, offsets):
+    used = 0
+    for token in range(len(offsets) - 1):
+        bits = (start + token) * _MULTIPLIER % (1 << _BITS)
+        left = _BITS
+        while left > 0:
+            shift = left - _LONGEST_CODE
+            code = (bits >> shift if shift >= 0 else bits << -shift) & 0xFF
+            data[used] = letters[code]
+            used += 1
+            left -= lengths[code]
+        offsets[token + 1] = used
 
 
 if __name__ == '__main__':

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import apache_beam as beam
 import numpy as np
+import pyarrow.compute as compute
 import pyarrow.parquet as parquet
 
 from pipelines.artifacts.counts import counts_parts, find_counts, read_counts
@@ -76,9 +77,8 @@ def _size(paths: Sequence[str]) -> tuple[int, int]:
     tokens = cells = 0
     for path in paths:
         for batch in parquet.ParquetFile(path).iter_batches(columns=['token']):
-            [lengths] = batch.columns
-            tokens += len(lengths)
-            cells += len(lengths) + sum(map(len, lengths.cast('binary').to_pylist()))
+            tokens += len(batch)
+            cells += len(batch) + compute.sum(compute.binary_length(batch['token'])).as_py()
     return tokens, cells
 
 
