@@ -115,8 +115,8 @@ class BuildKeywords(TypedDict, total=False):
     output_format: what shards are: TFRecords of tf.train.Example; aligned text, one file for
         each side, pieces between blanks; Parquet with columns list<int32>; .bin and .idx of
         Megatron; flat, ids one after another as .npy without a head, with a .csv.gz of
-        documents; or packed, TFRecords with several rows in each, of --pack ids (default:
-        tfrecord)
+        documents; packed, TFRecords with several rows in each, of --pack ids; or ArrayRecord,
+        for grain (default: tfrecord)
     pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
         texts are cut, longer pairs left out
     output: folder for the result
@@ -314,7 +314,9 @@ class BuildKeywords(TypedDict, total=False):
     source_prefix: str
     target_prefix: str
     seed: int
-    output_format: Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed']
+    output_format: Literal[
+        'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'array_record'
+    ]
     pack: int | None
     output: Path
     scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte', 'pretrained']
@@ -922,8 +924,8 @@ class EncodeKeywords(TypedDict, total=False):
     output_format: what shards are: TFRecords of tf.train.Example; aligned text, one file for
         each side, pieces between blanks; Parquet with columns list<int32>; .bin and .idx of
         Megatron; flat, ids one after another as .npy without a head, with a .csv.gz of
-        documents; or packed, TFRecords with several rows in each, of --pack ids (default:
-        tfrecord)
+        documents; packed, TFRecords with several rows in each, of --pack ids; or ArrayRecord,
+        for grain (default: tfrecord)
     pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
         texts are cut, longer pairs left out
     output: folder for the result
@@ -1071,7 +1073,9 @@ class EncodeKeywords(TypedDict, total=False):
     source_prefix: str
     target_prefix: str
     seed: int
-    output_format: Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed']
+    output_format: Literal[
+        'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'array_record'
+    ]
     pack: int | None
     output: Path
     workers: int | None

@@ -41,6 +41,7 @@ from pipelines.jobs.sampling import refuse_unfit
 from pipelines.options.beam import url_without_secrets
 from pipelines.options.commands import known_commands
 from pipelines.options.job import (
+    ARRAY_RECORD,
     SPLITS,
     TEXT,
     TFRECORD,
@@ -61,6 +62,7 @@ from pipelines.options.vocabulary import (
     learning_from_options,
     scheme_from_options,
 )
+from pipelines.shard_formats.array_record import array_record_library
 from pipelines.shard_formats.formats import shard_format
 from pipelines.stages.build import build_stage
 from pipelines.stages.count import count_stage, merge_stage
@@ -432,6 +434,8 @@ def _dataset(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> Enc
             '--label need TFRecords'
         )
     check_pack(options.output_format, options.pack, '--output-format')
+    if options.output_format == ARRAY_RECORD:
+        array_record_library()
     encoding = encoding_from_options(scheme, vars(options))
     if options.output_format == TEXT and encoding.template is None:
         # Readers of text put marks of their own around lines.

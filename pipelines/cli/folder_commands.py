@@ -28,7 +28,8 @@ from pipelines.engines.progress import BYTES
 from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.options.commands import known_commands
-from pipelines.options.job import SPLITS, check_pack, option_name
+from pipelines.options.job import ARRAY_RECORD, SPLITS, check_pack, option_name
+from pipelines.shard_formats.array_record import array_record_library
 from pipelines.shard_formats.id_streams import dropped_rows
 from pipelines.stages.convert import convert_dataset
 from pipelines.trust.card import dataset_card
@@ -309,6 +310,8 @@ def _card(options: argparse.Namespace) -> int:
 def _convert(options: argparse.Namespace) -> int:
     started = time.monotonic()
     check_pack(options.to, options.pack, '--to')
+    if options.to == ARRAY_RECORD:
+        array_record_library()
     output = filesystem.absolute(options.output)
     made = convert_dataset(
         filesystem.absolute(options.place),

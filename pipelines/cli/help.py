@@ -77,7 +77,8 @@ _CONVERT = """\
 The rows are those of the TFRecords, in their order. megatron: NAME-SPLIT-…_text_document.bin and .idx for
 each shard, of pairs …_inputs_document and …_targets_document. flat: ….npy, ids one after another without a
 head, and ….csv.gz with start,end,row,shard,record of each row. Both leave out rows without text. packed:
-….packed, TFRecords of several rows each, the longest of 65,536 rows first, where the least room is left."""
+….packed, TFRecords of several rows each, the longest of 65,536 rows first, where the least room is left.
+array_record: ….array_record, the payloads of the TFRecords, by pip install 'tokbeam[array-record]'."""
 
 _INDEX = """index/ in the folder has a file for each shard, by which any row is read at once. With --corpus-order it has
 SPLIT.corpus too, for batches with shuffle='corpus': the corpus is read once, and must not have changed."""

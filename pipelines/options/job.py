@@ -52,12 +52,12 @@ _BLOCK_SIZE = ByteSize(LARGEST_BLOCK)
 
 SPLITS = ('train', 'dev', 'test')
 
-OutputFormat = Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed']
+OutputFormat = Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'array_record']
 """What the shards of a dataset are."""
 
-TFRECORD, TEXT, PARQUET, MEGATRON, FLAT, PACKED = get_args(OutputFormat)
+TFRECORD, TEXT, PARQUET, MEGATRON, FLAT, PACKED, ARRAY_RECORD = get_args(OutputFormat)
 
-CONVERTED_FORMATS = (PARQUET, MEGATRON, FLAT, PACKED)
+CONVERTED_FORMATS = (PARQUET, MEGATRON, FLAT, PACKED, ARRAY_RECORD)
 """What `convert` makes of TFRecords; pieces, which text consists of, take the vocabulary."""
 
 NameStyle = Literal['plain', 't2t']
@@ -179,8 +179,8 @@ class DatasetOptions:
     output_format: OutputFormat = option(
         'what shards are: TFRecords of tf.train.Example; aligned text, one file for each side, '
         'pieces between blanks; Parquet with columns list<int32>; .bin and .idx of Megatron; flat, ids '
-        'one after another as .npy without a head, with a .csv.gz of documents; or packed, TFRecords '
-        'with several rows in each, of --pack ids (default: tfrecord)',
+        'one after another as .npy without a head, with a .csv.gz of documents; packed, TFRecords '
+        'with several rows in each, of --pack ids; or ArrayRecord, for grain (default: tfrecord)',
         get_args(OutputFormat),
         default='tfrecord',
         changes_bytes=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pipelines.options.job import OutputFormat
+from pipelines.shard_formats.array_record import ArrayRecord
 from pipelines.shard_formats.flat import Flat
 from pipelines.shard_formats.megatron import Megatron
 from pipelines.shard_formats.packed import Packed
@@ -15,7 +16,7 @@ from pipelines.shard_formats.tfrecord import TfRecord
 from tokcore.records.manifest import Manifest
 
 CONVERTED: Mapping[str, ConvertedFormat] = {
-    each.name: each for each in (Text(), Parquet(), Megatron(), Flat(), Packed())
+    each.name: each for each in (Text(), Parquet(), Megatron(), Flat(), Packed(), ArrayRecord())
 }
 """The formats that TFRecords are converted to."""
 

@@ -2,8 +2,11 @@
 
 import pytest
 from environments import run_script
+from jobs import succeed
 
+from pipelines.shard_formats.array_record import OPTIONS
 from tokcore import open_dataset
+from tokcore.records.tfrecord import read_records
 
 
 @pytest.fixture(scope='module')
@@ -35,3 +38,17 @@ def test_batches_are_mapped_and_prefetched(told, plain):
 def test_a_checkpoint_goes_on_with_the_next_batch(told, pipeline):
     rest, resumed = told['resumed'][pipeline]
     assert rest == resumed and len(rest) == 8
+
+
+def test_shards_of_array_record_are_the_rows_in_their_order(environment, dataset_folder, tmp_path):
+    pytest.importorskip('array_record')
+    folder = tmp_path / 'converted'
+    succeed('convert', dataset_folder, '--to', 'array_record', '--output', folder)
+    told = run_script(environment('grain'), 'open_array_record.py', folder)
+    payloads = [
+        payload.hex()
+        for path in sorted(dataset_folder.glob('enzh-train-*'))
+        for payload in read_records(path.read_bytes(), path.name)
+    ]
+    assert told['read'] == told['source'] == payloads
+    assert told['options'] == [OPTIONS] * 8

@@ -29,7 +29,7 @@ SHARD_NAME = r'[^/]+-(?P<split>train|dev|test)-(?P<number>\d{5,9})-of-(?P<count>
 """The names of shards, as a regular expression; one of `SHARD_ENDINGS` may follow."""
 
 SHARD_ENDINGS = (
-    r'\.parquet|\.packed|\.inputs|\.targets|(?:\.inputs|\.targets)?\.(?:npy|csv\.gz)|'
+    r'\.parquet|\.packed|\.array_record|\.inputs|\.targets|(?:\.inputs|\.targets)?\.(?:npy|csv\.gz)|'
     r'_(?:text|inputs|targets)_document\.(?:bin|idx)'
 )
 """What follows the names of shards that are not TFRecords, as a regular expression."""
