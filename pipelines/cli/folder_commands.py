@@ -206,8 +206,10 @@ def _inspect(options: argparse.Namespace) -> int:
         entries = sampled(entries, options.sample, options.seed)
     else:
         entries = itertools.islice(entries, options.head)
+    is_empty = True
     with StandardOutput() as target:
         for entry in entries:
+            is_empty = False
             if options.json:
                 lines = [json.dumps(entry.as_json())]
             else:
@@ -216,6 +218,8 @@ def _inspect(options: argparse.Namespace) -> int:
             target.write(
                 ''.join(f'{line}\n' for line in lines).encode(encoding, 'backslashreplace')
             )
+    if is_empty and not options.json:
+        print_lines(['no entry' if options.find is None else 'no entry has these words'])
     return 0
 
 

@@ -1,6 +1,6 @@
 """Figures of the text of rows: characters, scripts, words, and the pieces that words are cut into.
 
-Rows are counted in blocks, as arrays of code points. Sums are exact for any number of rows. Memory is
+Rows are counted in blocks, as arrays. Sums are exact for any number of rows. Memory is
 bounded: of words so many distinct ones are held, and then they are summed up, but for the worst.
 """
 
@@ -17,16 +17,14 @@ import numpy as np
 import regex
 
 from tokcore.counts.counting import TokenAccumulator
+from tokcore.encoding.encoder import Encoder
 from tokcore.encoding.scheme import Scheme
-from tokcore.encoding.tokenizer import Tokenizer
 from tokcore.encoding.vocabulary import Vocabulary
-from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets, with_margin
 from tokcore.reading.dataset import Dataset
 from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
 from tokcore.text.rows import Side
 from tokcore.text.unicode import CODE_POINTS
-from tokcore.tokenizers import tokenizer_of
 
 _SCRIPTS = (
     'Latin', 'Greek', 'Cyrillic', 'Armenian', 'Hebrew', 'Arabic', 'Devanagari', 'Bengali', 'Gurmukhi',
@@ -46,18 +44,20 @@ _WORD = regex.compile(
 _WORST = 20
 _LONGEST_WORD = 60
 
-_PART_BYTES = 1 << 20
-"""Text that is counted at once: its arrays take some twenty times as much memory."""
+_PART_BYTES = 1 << 17
+"""Text that is counted at once: its arrays fit a core's cache, and much of English is ASCII alone."""
 
 _MOST_WORDS = 1 << 20
-"""Distinct words that are held, in some 80 MB. Texts of a gigabyte have about as many; of longer ones the
+"""Distinct words that are held, in some 40 MB. Texts of a gigabyte have about as many; of longer ones the
 sums stay exact, and a word among the worst may miss occurrences."""
 
-_CANDIDATES = 10_000
+_CANDIDATES = 2_000
 """Words that may still be among the worst, when those that are held are summed up."""
 
-_ENCODED_WORDS = 1 << 14
+_ENCODED_WORDS = 1 << 16
 """Words that are encoded at once."""
+
+_LETTER = Side(with_margin(np.frombuffer(b'a', np.uint8)), np.array([0]), np.array([1]))
 
 
 @dataclass(frozen=True)
@@ -130,25 +130,23 @@ class TextTally:
         self._lock = threading.Lock()
         self._rows = self._bytes = 0
         self._characters: collections.Counter[int] = collections.Counter()
-        self._words = _Words(_tokenizer(vocabulary, scheme))
+        self._words = _Words(scheme.encoder(vocabulary, scheme.encoding()))
 
     def add(self, side: Side) -> None:
         """Adds the text of rows, with its prefix."""
         for rows in _parts(side):
-            joined = rows.joined()  # each row ends with a line feed, which is in no word
-            text = joined.text.tobytes().decode('utf-8', 'surrogatepass')
-            codes = np.frombuffer(text.encode('utf-32-le', 'surrogatepass'), np.uint32)
+            text = rows.joined().text  # each row ends with a line feed, which is in no word
+            codes, is_word = _characters(text)
             counts = np.bincount(codes, minlength=ord('\n') + 1)
             counts[ord('\n')] -= len(rows)
             distinct = np.flatnonzero(counts)
             characters = dict(zip(distinct.tolist(), counts[distinct].tolist(), strict=True))
-            is_word = _is_in_words()[codes]
             begins = is_word & ~np.append(False, is_word[:-1])
-            data = codes[is_word]
+            data = text[is_word]
             offsets = np.append(np.flatnonzero(begins[is_word]), len(data))
             with self._lock:
                 self._rows += len(rows)
-                self._bytes += len(joined.text) - len(rows)
+                self._bytes += len(text) - len(rows)
                 self._characters.update(characters)
                 self._words.add(data, offsets)
 
@@ -184,8 +182,22 @@ class TextTally:
         )
 
 
+def _characters(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the code points of UTF-8, and of each of its bytes whether it is a part of a word."""
+    data, is_in_words = text.tobytes(), _is_in_words()
+    is_word = is_in_words[text]
+    if data.isascii():
+        return text, is_word
+    encoded = data.decode('utf-8', 'surrogatepass').encode('utf-32-le', 'surrogatepass')
+    codes = np.frombuffer(encoded, np.uint32)
+    others = codes[codes >= 0x80]
+    sizes = 2 + (others >= 0x800).astype(np.uint8) + (others >= 0x10000)
+    is_word[text >= 0x80] = np.repeat(is_in_words[others], sizes)
+    return codes, is_word
+
+
 def _parts(side: Side) -> Iterator[Side]:
-    """Yields the rows of a side, a mebibyte of text at once, or one row that is longer."""
+    """Yields the rows of a side, so much text at once, or one row that is longer."""
     numbers = np.cumsum(side.ends - side.starts) // _PART_BYTES
     borders = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(side)]
     for first, end in zip(borders, borders[1:]):
@@ -194,22 +206,23 @@ def _parts(side: Side) -> Iterator[Side]:
 
 
 class _Words:
-    """Counts words, and the pieces that they are cut into."""
+    """Counts words, and the pieces that they are cut into.
 
-    def __init__(self, tokenizer: Tokenizer | None):
-        self._tokenizer = tokenizer
+    Many vocabularies have other pieces for a word after a space, so it is cut as it mostly stands in
+    text: its pieces are what `a word` has more than `a`.
+    """
+
+    def __init__(self, encoder: Encoder):
+        self._encoder = encoder
         self._counts = TokenAccumulator()
         self._worst: dict[str, tuple[int, int]] = {}
         self.words = 0
-        self.pieces: int | None = None if tokenizer is None else 0
+        self.pieces: int | None = 0
 
     def add(self, data: np.ndarray, offsets: np.ndarray) -> None:
-        """Adds words: code points `data[offsets[i]:offsets[i + 1]]`, uint32; they may repeat."""
+        """Adds words: UTF-8 `data[offsets[i]:offsets[i + 1]]`; they may repeat."""
         self.words += len(offsets) - 1
-        if self._tokenizer is None:
-            return
-        ones = np.ones(len(offsets) - 1, np.int64)
-        self._counts.add_tokens(data.view(np.uint8), offsets * data.itemsize, ones)
+        self._counts.add_tokens(data, offsets, np.ones(len(offsets) - 1, np.int64))
         if len(self._counts.index) > _MOST_WORDS:
             self.sum_up()
 
@@ -217,22 +230,33 @@ class _Words:
         """Adds up the pieces of the words that are held, and holds the worst of them alone."""
         data, offsets, counts = self._counts.finish()
         self._counts = TokenAccumulator()
-        text = data.tobytes().decode('utf-32-le')
-        ends = (offsets // np.dtype(np.uint32).itemsize).tolist()
+        text = with_margin(data)
         for first in range(0, len(counts), _ENCODED_WORDS):
-            own = ends[first : first + _ENCODED_WORDS + 1]
-            words = [text[start:end] for start, end in zip(own, own[1:])]
-            self._sum_up(words, counts[first : first + _ENCODED_WORDS])
+            end = min(first + _ENCODED_WORDS, len(counts))
+            words = Side(text, offsets[first:end], offsets[first + 1 : end + 1])
+            self._sum_up(words, counts[first:end])
 
-    def _sum_up(self, words: Sequence[str], counts: np.ndarray) -> None:
-        assert self._tokenizer is not None, 'else no words are held'
-        pieces = _pieces_of_words(self._tokenizer, words)
-        self.pieces = (self.pieces or 0) + int(counts @ pieces)
-        for place in np.flatnonzero(pieces > 1).tolist():
-            before, _ = self._worst.get(words[place], (0, 0))
-            self._worst[words[place]] = before + int(counts[place]), int(pieces[place])
+    def _sum_up(self, words: Side, counts: np.ndarray) -> None:
+        if self.pieces is None:
+            return
+        try:
+            pieces = np.maximum(1, self._sizes(words, 'a ') - self._sizes(_LETTER, ''))
+        except ValueError:  # the vocabulary has no pieces for the letter
+            self.pieces, self._worst = None, {}
+            return
+        self.pieces += int(counts @ pieces)
+        costs = counts * (pieces - 1)
+        least = np.partition(costs, -_CANDIDATES)[-_CANDIDATES] if len(costs) > _CANDIDATES else 1
+        for place in np.flatnonzero(costs >= max(1, least)).tolist():
+            word = words.row(place)
+            before, _ = self._worst.get(word, (0, 0))
+            self._worst[word] = before + int(counts[place]), int(pieces[place])
         if len(self._worst) > 2 * _CANDIDATES:
             self._worst = dict(heapq.nsmallest(_CANDIDATES, self._worst.items(), key=_by_cost))
+
+    def _sizes(self, rows: Side, prefix: str) -> np.ndarray:
+        """The numbers of ids of rows, without a template."""
+        return np.diff(self._encoder.encode_side(rows, prefix).offsets)
 
     def worst(self) -> Iterator[tuple[str, int, int]]:
         """Yields the words that cost most: each with its count and its pieces."""
@@ -270,22 +294,3 @@ def script_of(character: str) -> str:
         if pattern.match(character):
             return name
     return 'other'
-
-
-def _tokenizer(vocabulary: Vocabulary, scheme: Scheme) -> Tokenizer | None:
-    try:
-        return tokenizer_of(vocabulary, scheme)
-    except InputError:  # a scheme of the user's
-        return None
-
-
-def _pieces_of_words(tokenizer: Tokenizer, words: Sequence[str]) -> np.ndarray:
-    """Returns the number of pieces of each word, int64[words].
-
-    Many vocabularies have other pieces for a word after a space, so it is cut as it mostly stands in
-    text: its pieces are what `a word` has more than `a`.
-    """
-    texts = ['a', *(f'a {word}' for word in words)]
-    encoded = tokenizer.encode_batch(texts, add_special_tokens=False)
-    sizes = np.array([len(ids) for ids in encoded], np.int64)
-    return np.maximum(1, sizes[1:] - sizes[0])

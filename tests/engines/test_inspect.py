@@ -59,6 +59,12 @@ def test_a_sample_is_drawn_by_its_seed_and_a_search_finds_words(small_build, ins
     ]
 
 
+def test_a_search_that_finds_nothing_is_told(small_build, capsys):
+    capsys.readouterr()
+    assert run('inspect', small_build, '--find', 'no such words').status == 0
+    assert capsys.readouterr().out == 'no entry has these words\n'
+
+
 def test_a_vocabulary_and_counts(small_build, inspect):
     [first, _] = manifest_of(small_build)['vocabularies']
     entries = inspect(small_build / first['name'], '--head', 10_000)
