@@ -4,7 +4,6 @@ import mmap
 import os
 import re
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,11 +44,7 @@ def arguments(tmp_path_factory):
 def whole(arguments, tmp_path_factory):
     """The result of a run without a limit; it also fills the cache of compiled kernels."""
     folder = tmp_path_factory.mktemp('whole') / 'out'
-    subprocess.run(
-        [sys.executable, '-m', 'pipelines', *map(str, arguments), '--output', str(folder)],
-        check=True,
-        capture_output=True,
-    )
+    succeed(*arguments, '--output', folder)
     return result_files(folder)
 
 
@@ -180,10 +175,6 @@ def test_no_room_for_the_shards(arguments, whole, tmp_path):
     Outcome(ended.returncode, ended.stderr).assert_refused('File too large')
     assert_only_counts_made(folder)
     # With room again, the counts that are whole are kept and the rest is made.
-    subprocess.run(
-        [sys.executable, '-m', 'pipelines', *map(str, arguments), '--output', str(folder)],
-        check=True,
-        capture_output=True,
-    )
+    succeed(*arguments, '--output', folder)
     assert result_files(folder) == whole
     assert_finished(folder)
