@@ -93,7 +93,7 @@ def test_characters_between_letters(original, options, characters):
 
 
 @given(TEXTS, st.sampled_from(OPTIONS))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @example('ΟΔΟΣ e\u0301 \u1100\u1161\u11a8', OPTIONS[0])
 @example('a\U0001d165\U0001d16d\u0301b', OPTIONS[0])
 def test_any_text(original, text, options):
@@ -187,7 +187,7 @@ def test_characters_by_the_rules_of_google_research(lower_case, characters):
 
 
 @given(TEXTS, st.booleans())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @example('ΟΔΟΣ ΣΑΣ', True)
 def test_any_text_by_the_rules_of_google_research(text, lower_case):
     expected = google_tokens(text, lower_case)

@@ -19,7 +19,7 @@ from tokcore.text.patterns import DEFINITIONS, split
 from tokcore.tokenizers import learn_vocabulary
 
 SEED = int(os.environ.get('FUZZ_SEED', '0'))
-CASES = int(os.environ.get('FUZZ_CASES', '400'))
+CASES = int(os.environ.get('FUZZ_CASES', '200'))
 CORPORA = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora'
 
 ALPHABETS = ['ab', 'abcé', 'abcdefgh</w>', 'aあいう中b', 'Ġ!a\U0001f600']

@@ -93,7 +93,7 @@ def test_the_tests_are_in_the_original_order():
 
 
 @pytest.mark.parametrize('name', TESTS)
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(text=english_texts)
 def test_each_test_finds_what_the_original_expression_finds(original, name, text):
     found = getattr(original, EXPRESSIONS[name]).search(text) is not None
@@ -132,14 +132,14 @@ def test_hard_texts_are_cut_where_the_original_cuts_them(original, text):
     assert cut == original._split_sentences(text, text)
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=300)
 @given(texts, texts)
 def test_texts_are_cut_where_the_original_cuts_them(original, english, other):
     expected = original._split_sentences(english, other)
     assert (sentences(english, True), sentences(other, False)) == expected
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=200)
 @given(pairs=st.lists(st.tuples(english_texts, texts), min_size=1, max_size=8))
 def test_any_pairs_give_the_same_pairs(original, pairs):
     expected = cleaned_by(original, pairs)

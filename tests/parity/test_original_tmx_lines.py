@@ -46,7 +46,7 @@ def texts_of(became):
     return [each for each in became.found.values() if not isinstance(each, str)]
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 @given(st.lists(st.one_of(segments, lines), max_size=8).map(''.join), st.integers(1, 80))
 @example(' <seg>a</seg>\n <seg>b</seg>\n <seg>left over</seg>\n', 1)
 @example(' <seg>a</seg>\r\n <seg>b</seg>\n <seg>c</seg>', 20)

@@ -9,7 +9,7 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.wordpiece.learner import learn_wordpieces
 from tokcore.wordpiece.options import WordPieceOptions
 
-CASES = int(os.environ.get('FUZZ_CASES', '1000'))
+CASES = int(os.environ.get('FUZZ_CASES', '400'))
 ALPHABETS = ['ab', 'abc#', 'aé中b_', 'a#b', 'abcdefgh', '#a']
 SPECIAL = [('[PAD]', '[UNK]'), ('a', '##a', 'b', 'a'), (), ('##ab', 'ab', '#')]
 

@@ -181,7 +181,7 @@ def test_ids_are_those_of_bert_tokenizer(transformers, path, options):
     theirs = bert(transformers, path, **options)
     ours = WordPieceTokenizer.load(path, allow_special_tokens=True, **options)
 
-    @settings(deadline=None, max_examples=300)
+    @settings(deadline=None, max_examples=150)
     @given(some_text)
     def check(text):
         assert ours.encode(text) == theirs.encode(text)
@@ -200,7 +200,7 @@ def test_without_special_tokens_in_text_they_are_those_of_its_parts(transformers
     theirs = bert_of_text(transformers, path, **options)
     ours = WordPieceTokenizer.load(path, **options)
 
-    @settings(deadline=None, max_examples=300)
+    @settings(deadline=None, max_examples=150)
     @given(some_text)
     def check(text):
         assert ours.encode(text, add_special_tokens=False) == theirs(text)

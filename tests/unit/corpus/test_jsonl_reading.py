@@ -75,7 +75,7 @@ def found_in(data, offset=0):
 
 
 @given(st.lists(LINES, max_size=12))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_any_lines_in_any_blocks(lines):
     expected, place = {}, 0
     for line in lines:

@@ -80,7 +80,7 @@ label = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(['', ' ', 'a', ' b\r']), label), max_size=12), st.booleans()
 )

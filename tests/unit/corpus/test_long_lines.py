@@ -137,7 +137,7 @@ def corpora(draw):
 bounds = st.one_of(st.integers(1, 70), st.sampled_from([8, 9, 10]))
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 @given(corpora(), st.integers(1, 80), bounds)
 @example(('text', [b'xxxx'], (False,)), 1, 3)
 @example(('text', [b'a\n' + b'x' * 40 + b'\nb'], (True,)), 4, 39)

@@ -182,7 +182,7 @@ def test_indexes_of_other_files_are_refused():
 
 
 @given(st.text('a\n', max_size=20).map(str.encode), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_lines_that_start_in_a_range(text, data):
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))

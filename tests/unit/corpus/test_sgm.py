@@ -50,7 +50,7 @@ piece = st.one_of(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(st.lists(piece, max_size=6).map(''.join), max_size=6))
 def test_references_become_characters_once(texts):
     encoded = [text.encode() for text in texts]

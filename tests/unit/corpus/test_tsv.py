@@ -142,7 +142,7 @@ def plain_row(line, columns):
     return cells if all(cells) else 'empty'
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(line, max_size=8), st.sampled_from(COLUMNS))
 @example(['a\tb\tc\td'], (0, 1))
 @example(['a\tb\tc\td'], (2, 0))

@@ -263,7 +263,7 @@ def test_a_record_is_sound_with_all_that_stands_beside_its_ids(tmp_path, name, v
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_records_of_changed_bytes_are_read_as_protobuf_reads_them_or_not_at_all(folder, dice):
     name, value, _ = dice.draw(st.sampled_from([*BESIDE.values()]))
     payload = bytearray(example_beside(name, value))

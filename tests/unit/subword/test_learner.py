@@ -79,7 +79,7 @@ def problems(draw):
     return counts, limit, reserved
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 @given(problems(), st.lists(st.integers(-1, 40), min_size=1, max_size=4))
 @example(({}, 200, []), [1])
 @example(({'': 3}, None, []), [1])

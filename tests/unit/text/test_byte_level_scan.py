@@ -67,7 +67,7 @@ def scanned(rows, pattern, between=b'\n', room=1_000):
     return found
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 @given(
     rows=st.lists(LINES, min_size=1, max_size=5),
     pattern=st.sampled_from(PATTERNS),
@@ -154,7 +154,7 @@ def tokens_of_parts(row, pattern, longest):
     return found
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(LINES, st.sampled_from(PATTERNS), st.sampled_from([1, 2, 4, 20]))
 @example('a\t\tbbbbb', 'gpt2', 4)
 @example('a\n  \tbbbbb', 'cl100k', 4)

@@ -49,7 +49,7 @@ def laid_out(lines):
 
 
 @given(RAW_LINES_TEXT, st.sampled_from(FORMS))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @example(['한'.encode() * 30, '\u1100\u1161'.encode() * 30, b'x' * 63 + 'é'.encode()], 'NFC')
 def test_any_raw_lines(lines, form):
     rows = laid_out(lines)

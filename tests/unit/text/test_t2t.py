@@ -129,7 +129,7 @@ def scanned(rows: list[str], between: bytes, room: int) -> list[list[str]]:
     return found
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(
     rows=st.lists(texts, min_size=1, max_size=6),
     between=st.sampled_from([b'', b'\n', b' ', b'a', b'\xff\xe5', b'\xa0\xb0' * 40]),

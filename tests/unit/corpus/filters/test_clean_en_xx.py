@@ -105,7 +105,7 @@ def assert_found(text, before, behind):
     assert not expected & IMPLIED or 'one-quote' in expected
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=200)
 @given(english_texts, between, between)
 def test_kernels_find_what_the_rules_over_strings_find(text, before, behind):
     assert_found(text, before, behind)
@@ -117,7 +117,7 @@ def test_kernels_find_what_the_rules_find_in_hard_texts(text):
         assert_found(text, before, behind)
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=200)
 @given(
     st.lists(st.tuples(english_texts, english_texts, between, between), max_size=8),
     st.sampled_from([0, 1]),
