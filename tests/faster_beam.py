@@ -16,6 +16,7 @@ from typing import Any
 @functools.cache
 def install() -> None:
     """Replaces functions of Beam in this process by ones that remember results."""
+    import apache_beam.io.filesystems as filesystems
     import apache_beam.options.pipeline_options as pipeline_options
     import apache_beam.transforms.core as core
     import apache_beam.transforms.userstate as userstate
@@ -24,10 +25,13 @@ def install() -> None:
     userstate.get_dofn_specs = _by_class(userstate.get_dofn_specs)
     core.get_function_args_defaults = _by_function(core.get_function_args_defaults)
     decorators.get_signature = _signatures(decorators.get_signature)
+    decorators.IOTypeHints._make_origin = classmethod(_without_stack)
     pipeline_options.PipelineOptions.view_as = _view_as
     pipeline_options.PipelineOptions._visible_option_list = _visible_option_list
     options = pipeline_options.PipelineOptions
     options.get_all_options = _all_options(options.get_all_options)
+    systems = filesystems.FileSystems
+    systems.get_filesystem = staticmethod(_local_at_once(systems.get_filesystem))
 
 
 def _by_function(inspect_function: Any) -> Any:
@@ -61,6 +65,21 @@ def _signatures(get_signature: Any) -> Any:
         return known[key]
 
     return remembered
+
+
+def _without_stack(cls: type, bases: Any, tb: bool = True, msg: Any = ()) -> list[str]:
+    """Leaves out where hints of types come from: the stack as text, for each transform."""
+    return [*msg]
+
+
+def _local_at_once(get_filesystem: Any) -> Any:
+    """Knows the file system of local paths without a look at all classes of file systems."""
+    local = type(get_filesystem('/'))
+
+    def known(path: str) -> Any:
+        return get_filesystem(path) if '://' in path else local(pipeline_options=None)
+
+    return known
 
 
 def _by_class(get_specs: Any) -> Any:
