@@ -26,10 +26,15 @@ from apache_beam.options.pipeline_options import (
     SparkRunnerOptions,
     WorkerOptions,
 )
+from apache_beam.portability.api import beam_provision_api_pb2
 from apache_beam.runners.portability.flink_runner import (
     MAGIC_HOST_NAMES,
     FlinkJarJobServer,
     FlinkRunner,
+)
+from apache_beam.runners.portability.fn_api_runner.fn_runner import (
+    ExtendedProvisionInfo,
+    FnApiRunner,
 )
 from apache_beam.runners.portability.job_server import JavaJarJobServer, JobServer
 from apache_beam.runners.portability.prism_runner import PrismJobServer
@@ -37,10 +42,12 @@ from apache_beam.runners.portability.spark_runner import LOCAL_MASTER_PATTERN, S
 from apache_beam.runners.runner import PipelineRunner
 from apache_beam.runners.worker import statesampler
 from apache_beam.utils.subprocess_server import JavaJarServer, is_service_endpoint
+from google.protobuf.struct_pb2 import Struct
 
 from pipelines.engines.flink_cluster import ask_cluster, cluster_runner, is_cluster
 from pipelines.engines.machine import available_bytes, resident_bytes, usable_cores
 from pipelines.engines.pool import MOST_BUNDLE_BYTES
+from pipelines.options.beam import beam_options
 from tokcore.errors import InputError
 from tokcore.options import MOST_WORKERS
 
@@ -342,8 +349,24 @@ def local_runner(name: str, options: PipelineOptions) -> Runner:
         workers=cores if in_process else 1,
         submission_errors=(),  # submitting a job runs it to its end
         prepare=_end_bundles_soon if in_process else Runner.prepare,
+        beam_runner=Runner.beam_runner if in_process else _quiet_processes,
     )
     return _on_this_machine(runner, 1 if in_process else processes or cores)
+
+
+def _quiet_processes(flags: tuple[str, ...], output: str | None) -> FnApiRunner:
+    """Returns a runner whose worker processes log what its own options say, warnings by default.
+
+    Beam gives them no options, and they would tell of each connection, in the midst of a bar.
+    """
+    logged = beam_options(flags).view_as(WorkerOptions).default_sdk_harness_log_level
+    options = Struct()
+    options['beam:option:default_sdk_harness_log_level:v1'] = logged or 'WARNING'
+    return FnApiRunner(
+        provision_info=ExtendedProvisionInfo(
+            beam_provision_api_pb2.ProvisionInfo(pipeline_options=options)
+        )
+    )
 
 
 def embedded_runner(runner: Runner, options: PipelineOptions) -> Runner:
