@@ -202,6 +202,12 @@ class BuildKeywords(TypedDict, total=False):
     allow_special_tokens: find [MASK] and other special tokens in text first, as BertTokenizer
         does; without it they are ordinary text; or take special tokens such as <|endoftext|>
         out of text first; without it they are text like other text
+    glossary: of subword-nmt: a regular expression, of which matches stay whole; may be repeated
+    split_unknown: of subword-nmt: pieces that the .vocab file lacks are split into those that
+        they were merged of, as its --vocabulary does
+    dropout: of subword-nmt: the chance, from 0 to 1, that a merge is left out; for training
+        alone
+    dropout_seed: with --dropout: equal rows have equal pieces for one seed (default: 0)
     unknown: token: they get the id of the unknown token; stop: an error names the line and the
         word (default: token)
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
@@ -379,6 +385,10 @@ class BuildKeywords(TypedDict, total=False):
     template: str | None
     max_word_length: int | None
     allow_special_tokens: bool
+    glossary: str | Sequence[str]
+    split_unknown: bool
+    dropout: float | str
+    dropout_seed: int
     unknown: Literal['token', 'stop']
     workers: int | None
     deadline: str | None
@@ -442,6 +452,8 @@ class CountKeywords(TypedDict, total=False):
         their ids beside the codes: X.vocab beside X.codes
     vocab: with --pieces: the codes
     special_tokens: with --pieces: what has the first ids (default: <pad>,</s>,<unk>)
+    vocabulary_threshold: with --pieces: pieces that occur less often get no ids (default: 1;
+        subword-nmt has this where text is encoded)
     side: which side of the pairs is counted (default: both)
     output: folder for the counts
     scheme: whose tokens are counted; repeated, into OUTPUT/SCHEME of each (default: subword)
@@ -514,6 +526,7 @@ class CountKeywords(TypedDict, total=False):
     pieces: bool
     vocab: Path | None
     special_tokens: str | Sequence[object] | None
+    vocabulary_threshold: int
     side: Literal['inputs', 'targets', 'both'] | None
     output: Path
     scheme: str | Sequence[str]
@@ -908,6 +921,12 @@ class EncodeKeywords(TypedDict, total=False):
     allow_special_tokens: find [MASK] and other special tokens in text first, as BertTokenizer
         does; without it they are ordinary text; or take special tokens such as <|endoftext|>
         out of text first; without it they are text like other text
+    glossary: of subword-nmt: a regular expression, of which matches stay whole; may be repeated
+    split_unknown: of subword-nmt: pieces that the .vocab file lacks are split into those that
+        they were merged of, as its --vocabulary does
+    dropout: of subword-nmt: the chance, from 0 to 1, that a merge is left out; for training
+        alone
+    dropout_seed: with --dropout: equal rows have equal pieces for one seed (default: 0)
     unknown: token: they get the id of the unknown token; stop: an error names the line and the
         word (default: token)
     name: name of the dataset, in its file names
@@ -1063,6 +1082,10 @@ class EncodeKeywords(TypedDict, total=False):
     template: str | None
     max_word_length: int | None
     allow_special_tokens: bool
+    glossary: str | Sequence[str]
+    split_unknown: bool
+    dropout: float | str
+    dropout_seed: int
     unknown: Literal['token', 'stop']
     name: str
     shards: int

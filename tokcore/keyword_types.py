@@ -153,6 +153,12 @@ class EncodingKeywords(TypedDict, total=False):
     allow_special_tokens: find [MASK] and other special tokens in text first, as BertTokenizer
         does; without it they are ordinary text; or take special tokens such as <|endoftext|>
         out of text first; without it they are text like other text
+    glossary: of subword-nmt: a regular expression, of which matches stay whole; may be repeated
+    split_unknown: of subword-nmt: pieces that the .vocab file lacks are split into those that
+        they were merged of, as its --vocabulary does
+    dropout: of subword-nmt: the chance, from 0 to 1, that a merge is left out; for training
+        alone
+    dropout_seed: with --dropout: equal rows have equal pieces for one seed (default: 0)
     unknown: token: they get the id of the unknown token; stop: an error names the line and the
         word (default: token)
     """
@@ -160,6 +166,10 @@ class EncodingKeywords(TypedDict, total=False):
     template: str | None
     max_word_length: int | None
     allow_special_tokens: bool
+    glossary: str | Sequence[str]
+    split_unknown: bool
+    dropout: float | str
+    dropout_seed: int
     unknown: Literal['token', 'stop']
 
 

@@ -349,6 +349,32 @@ def duration(text: str) -> float:
     return float(seconds)
 
 
+def chance(text: str) -> float:
+    """A number from 0 to 1, as `0.1`."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f'{shown(text)} is not a number from 0 to 1, as 0.1')
+    return number
+
+
+def expression(value: str) -> str:
+    """A regular expression of Python, not empty."""
+    try:
+        re.compile(text(value))
+    except re.error as error:
+        raise argparse.ArgumentTypeError(
+            f'{shown(value)} is not a regular expression ({error})'
+        ) from None
+    if not value:
+        raise argparse.ArgumentTypeError(
+            "'' is not a regular expression; is a shell variable not set?"
+        )
+    return value
+
+
 def path(text: str) -> str:
     """A path or a pattern; like the names of files, it need not be UTF-8."""
     if not text:

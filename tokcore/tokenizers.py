@@ -17,10 +17,12 @@ from tokcore.bpe.codes import (
     UNKNOWN,
     CodesSegmenter,
     CodesVocabulary,
+    NmtVocabulary,
     TextbookVocabulary,
 )
 from tokcore.bpe.files import AnyVocabulary, entries_path, parse_bpe_file
 from tokcore.bpe.scheme import SCHEME as BPE_SCHEME
+from tokcore.bpe.scheme import BpeEncodingOptions
 from tokcore.bpe.vocabulary import BpeVocabulary
 from tokcore.byte.scheme import SCHEME as BYTE_SCHEME
 from tokcore.byte.scheme import ByteVocabulary
@@ -77,17 +79,36 @@ class BpeTokenizer(Tokenizer):
 
     vocabulary: AnyVocabulary
 
-    def __init__(self, vocabulary: AnyVocabulary, *, allow_special_tokens: bool = False):
+    def __init__(
+        self,
+        vocabulary: AnyVocabulary,
+        *,
+        allow_special_tokens: bool = False,
+        glossary: Sequence[str] = (),
+        split_unknown: bool = False,
+        dropout: float = 0.0,
+        dropout_seed: int = 0,
+    ):
         """Takes a vocabulary.
 
         Args:
             vocabulary: of any kind; codes have ids if there is a list of their pieces.
             allow_special_tokens: whether `<|endoftext|>` in text is that token, as in `tokenizers`.
+            glossary: of codes of subword-nmt, as the next three: expressions whose matches stay whole.
+            split_unknown: whether pieces without an id are split into those that they were merged of.
+            dropout: the chance, from 0 to 1, that a merge is left out.
+            dropout_seed: equal texts have equal pieces for one seed.
 
-        Raises InputError if an added token has options that are not supported.
+        Raises InputError if an added token has options that are not supported, or codes of the textbook
+        or a tokenizer.json have those of subword-nmt.
         """
         self.vocabulary = vocabulary
         self._allow = allow_special_tokens
+        self._options = BpeEncodingOptions(
+            None, allow_special_tokens, tuple(glossary), split_unknown, dropout, dropout_seed
+        )
+        rules = self._options.nmt_rules
+        rules.check(isinstance(vocabulary, NmtVocabulary), 'the vocabulary')
         self._scheme = BPE_SCHEME.configured_for(vocabulary)
         self._template = self._scheme.template(vocabulary)
         self._find = None
@@ -126,6 +147,8 @@ class BpeTokenizer(Tokenizer):
                 self._scheme.pre_tokenizer, self.vocabulary, self._allow, cache_bytes,
                 is_original_text=self._form is None,
             )  # fmt: skip
+        if not self._options.nmt_rules.is_plain:
+            return self._scheme.encoder(self.vocabulary, self._options)
         return RowEncoder(self._scheme.pre_tokenizer, self.vocabulary.model, cache_bytes)
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
@@ -195,6 +218,10 @@ class BpeTokenizer(Tokenizer):
     def _spans_of_codes(self, text: str) -> list[Span]:
         vocabulary = self.vocabulary
         assert not isinstance(vocabulary, BpeVocabulary)
+        if not self._options.nmt_rules.is_plain:
+            raise ValueError(
+                'where pieces are with a glossary, split_unknown or dropout is not known; use encode'
+            )
         is_textbook = isinstance(vocabulary, TextbookVocabulary)
         tokens = list(self._scheme.tokens(text))
         words = [token[:-1] if is_textbook else token for token in tokens]
@@ -211,7 +238,7 @@ class BpeTokenizer(Tokenizer):
         if isinstance(self.vocabulary, BpeVocabulary):
             pieces = self.vocabulary.pieces
             return [pieces[id_] for id_ in self.encode(text, add_special_tokens=False)]
-        return CodesSegmenter(self.vocabulary).pieces(text)
+        return CodesSegmenter(self.vocabulary, self._options.nmt_rules).pieces(text)
 
     def decode(self, ids: Iterable[int]) -> str:
         """Returns the text of ids; bytes that are not UTF-8 become U+FFFD."""

@@ -250,6 +250,7 @@ def _pieces_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Piece
         side=_side(options, corpus),
         codes_path=codes_path,
         special_tokens=SPECIAL_TOKENS if special_tokens is None else special_tokens,
+        threshold=options.vocabulary_threshold,
         output=output,
         execution=execution,
     )

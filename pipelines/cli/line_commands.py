@@ -106,7 +106,7 @@ class _LineJob:
 
     def piece_writer(self) -> PieceWriter | None:
         """Returns what writes lines of pieces, if lines hold these and the scheme has a form for it."""
-        return self.scheme.piece_writer(self.vocabulary) if self.pieces else None
+        return self.scheme.piece_writer(self.vocabulary, self.encoding) if self.pieces else None
 
 
 def _line_job(options: argparse.Namespace) -> _LineJob:

@@ -297,6 +297,7 @@ class PiecesJob:
         side: which side of pairs is counted; 'text' of a text.
         codes_path: an absolute path.
         special_tokens: what has the first ids.
+        threshold: the least count of pieces that have ids.
         output: the file, an absolute path.
         execution: how it is run.
     """
@@ -305,6 +306,7 @@ class PiecesJob:
     side: str
     codes_path: str
     special_tokens: Sequence[str]
+    threshold: int
     output: str
     execution: Execution
     sample: ClassVar[SampleOptions] = SampleOptions()
@@ -318,6 +320,7 @@ class PiecesJob:
             **_reading_options(self.reading),
             'codes': [record.name, record.bytes, record.crc32c],
             'special_tokens': list(self.special_tokens),
+            **({'vocabulary_threshold': self.threshold} if self.threshold > 1 else {}),
         }
         return _text_key('pieces', options, self.reading)
 

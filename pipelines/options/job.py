@@ -32,6 +32,7 @@ from tokcore.options import (
     option,
     output_path,
     path,
+    positive,
     shown,
     special_tokens,
     vocabulary_path,
@@ -488,6 +489,14 @@ class CountOptions:
         special_tokens,
         'A,B,…',
         default=None,
+        goes_with=('pieces',),
+    )
+    vocabulary_threshold: int = option(
+        'with --pieces: pieces that occur less often get no ids (default: 1; subword-nmt has this where '
+        'text is encoded)',
+        positive,
+        'N',
+        default=1,
         goes_with=('pieces',),
     )
     side: PairSide | None = _side_option()

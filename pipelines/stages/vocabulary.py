@@ -246,7 +246,8 @@ def pieces_stage(job: PiecesJob) -> Manifest | None:
         return [StageResult(manifest, counted.rejected)]
 
     [result] = run_stage([StageTask(key, output, [name])], make, execution, read=[job.codes_path])
-    ids = entries_file(_read_table(job.output), job.special_tokens)
+    frequent = [each for each in _read_table(job.output) if each[1] >= job.threshold]
+    ids = entries_file(frequent, job.special_tokens)
     _write_ids(ids_path, ids, execution.overwrite)
     if result is None:
         return None

@@ -129,6 +129,63 @@ def test_lines_of_pieces_are_those_of_apply_bpe(small, codes, subword_nmt, filte
     assert said.decode().split('\n')[:-1] == [encoder.process_line(line) for line in lines]
 
 
+def test_rare_pieces_get_no_ids_and_are_split(
+    small, own_codes, tmp_path, subword_nmt, filter_lines
+):
+    _, apply, _ = subword_nmt
+    table, threshold = tmp_path / 'T', 8
+    counting = [
+        'count',
+        '--text',
+        small.source,
+        '--pieces',
+        '--vocab',
+        own_codes,
+        '--output',
+        table,
+    ]
+    succeed(*counting, '--vocabulary-threshold', threshold)
+    frequent = apply.read_vocabulary(io.StringIO(table.read_text()), threshold)
+    entries = own_codes.with_suffix('.vocab').read_text().splitlines()
+    assert {*entries} - {'<pad>', '</s>', '<unk>'} == frequent
+    assert len(frequent) < len(table.read_text().splitlines())
+    theirs = apply.BPE(io.StringIO(own_codes.read_text()), vocab=frequent, glossaries=['[aeo]+'])
+    lines = small.source.read_text().split('\n')[:-1]
+    said = filter_lines(
+        small.source.read_bytes(), 'tokenize', '--vocab', own_codes, '--pieces', '--split-unknown',
+        '--glossary', '[aeo]+',
+    )  # fmt: skip
+    assert said.decode().split('\n')[:-1] == [theirs.process_line(line) for line in lines]
+
+
+def test_rows_with_dropout_are_the_same_in_every_run(small, own_codes, tmp_path):
+    text = ['--text', small.source]
+    succeed('count', *text, '--pieces', '--vocab', own_codes, '--output', tmp_path / 'T')
+    encoding = ['encode', *text, '--name', 'small', '--shards', 3, '--vocab', own_codes]
+    plain, first, second, other = (
+        tmp_path / name for name in ('plain', 'first', 'second', 'other')
+    )
+    succeed(*encoding, '--output', plain)
+    dropping = [*encoding, '--dropout', 0.3]
+    succeed(*dropping, '--workers', 1, '--output', first)
+    succeed(*dropping, '--workers', 2, '--item-size', '1KiB', '--output', second)
+    succeed(*dropping, '--dropout-seed', 5, '--output', other)
+    made = [shards_and_vocabularies(folder) for folder in (plain, first, second, other)]
+    assert made[1] == made[2] and made[0] != made[1] != made[3]
+    assert manifest_of(first)['options']['dropout'] == 0.3
+
+
+def test_what_is_of_subword_nmt_is_refused_for_bytes(small, tmp_path):
+    path = tmp_path / 'tokenizer.json'
+    succeed('vocab', '--text', small.source, '--scheme', 'bpe', '--merges', 9, '--output', path)
+    encoding = ['encode', '--text', small.source, '--name', 'x', '--output', tmp_path / 'out']
+    said = refuse(*encoding, '--vocab', path, '--dropout', 0.1)
+    assert '--dropout are for codes of subword-nmt; leave them out' in said
+    assert "'2' is not a number from 0 to 1" in refuse(*encoding, '--vocab', path, '--dropout', 2)
+    said = refuse(*encoding, '--vocab', path, '--glossary', '(')
+    assert "'(' is not a regular expression" in said
+
+
 def test_bytes_come_back_exactly_if_asked_for(small, tmp_path, filter_lines):
     path = tmp_path / 'tokenizer.json'
     succeed('vocab', '--text', small.source, '--scheme', 'bpe', '--merges', 100, '--output', path)

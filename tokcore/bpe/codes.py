@@ -15,15 +15,17 @@ from __future__ import annotations
 import abc
 import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from tokcore.bpe.dropout import Draws
 from tokcore.bpe.model import LongestPieceModel, MergeModel
 from tokcore.bpe.model_kernels import NO_ENTRY, NONE, Units
+from tokcore.bpe.nmt_rules import NmtRules, split_up
 from tokcore.counts.token_table import TokenTable
-from tokcore.encoding.encoder import RowEncoder
+from tokcore.encoding.encoder import EncodedSide, RowEncoder
 from tokcore.encoding.vocabulary import SpecialIds, special_ids_by_name
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets, with_margin
@@ -359,18 +361,31 @@ def _pairs(lines: list[str], path: str, first: int) -> Iterable[tuple[str, str]]
 class CodesSegmenter:
     """Segments lines of text into lines of pieces, as subword-nmt's `apply-bpe`; for one thread."""
 
-    def __init__(self, vocabulary: CodesVocabulary):
-        """Takes codes, with or without ids."""
-        self._vocabulary = vocabulary
+    def __init__(self, vocabulary: CodesVocabulary, rules: NmtRules = NmtRules()):
+        """Takes codes, with or without ids, and what is done beside merging.
+
+        Raises:
+            InputError: pieces without ids are to be split, and the codes have no ids; or there are
+                rules, and the codes are the textbook's.
+        """
+        rules.check(isinstance(vocabulary, NmtVocabulary), vocabulary.path)
+        self._vocabulary, self._rules = vocabulary, rules
+        self._known = frozenset(vocabulary._text_ids()) if rules.split_unknown else frozenset()
         self._suffix = '_' if isinstance(vocabulary, TextbookVocabulary) else ''
         self._encoder = RowEncoder(SpacePreTokenizer('space'), vocabulary.piece_model, 0)
         self._cache: dict[str, list[str]] = {}
 
     def lines(self, lines: Sequence[str]) -> list[str]:
         """Returns the pieces of each line, separated by spaces; line breaks are kept."""
-        words_of_lines = [_words(line) for line in lines]
-        self._segment(word for words in words_of_lines for word in words)
-        return [self._line(line, words) for line, words in zip(lines, words_of_lines, strict=True)]
+        pieces_of_lines = self.rows([_words(line) for line in lines])
+        return [_line(line, pieces) for line, pieces in zip(lines, pieces_of_lines, strict=True)]
+
+    def rows(self, rows: Sequence[Sequence[str]]) -> list[list[str]]:
+        """Returns the pieces of each row of words; those inside words end with `@@`."""
+        if self._rules.dropout:
+            return [self._dropped(words) for words in rows]
+        self._segment(word for words in rows for word in words)
+        return [[piece for word in words for piece in self._cache[word]] for words in rows]
 
     def text(self, line: str) -> str:
         """Returns the text of a line of pieces, with or without ids."""
@@ -378,29 +393,128 @@ class CodesSegmenter:
 
     def pieces(self, text: str) -> list[str]:
         """Returns the pieces of a text."""
-        words = _words(text)
-        self._segment(words)
-        return [piece for word in words for piece in self._cache[word]]
-
-    def _line(self, line: str, words: Sequence[str]) -> str:
-        rest = line.lstrip(BLANK)
-        before, after = line[: len(line) - len(rest)], rest[len(rest.rstrip(BLANK)) :]
-        return before + ' '.join(piece for word in words for piece in self._cache[word]) + after
+        [pieces] = self.rows([_words(text)])
+        return pieces
 
     def _segment(self, words: Iterable[str]) -> None:
         """Adds the pieces of words to the cache."""
         if len(self._cache) > _MOST_WORDS:
             self._cache.clear()
         new = [word for word in dict.fromkeys(words) if word not in self._cache]
-        if not new:
-            return
+        if new and not self._rules.is_plain:
+            segments = [self._rules.segments(word) for word in new]
+            parts = self._merged([*dict.fromkeys(part for own in segments for part in own)])
+            for word, own in zip(new, segments, strict=True):
+                self._cache[word] = self._word([piece for part in own for piece in parts[part]])
+        elif new:
+            self._cache |= self._pieces_by_merging(new)
+
+    def _dropped(self, words: Sequence[str]) -> list[str]:
+        """Returns the pieces of a row, some merges left out."""
+        assert isinstance(self._vocabulary, NmtVocabulary)  # the constructor saw to it
+        draws, pairs = Draws(self._rules.seed, words), self._vocabulary.piece_model.state.pairs
+        out: list[str] = []
+        for word in words:
+            pieces: list[str] = []
+            for segment in self._rules.segments(word):
+                if len(segment) == 1 or self._rules.is_kept(segment):
+                    pieces.append(segment)
+                    continue
+                symbols = draws.merged(segment, pairs, self._rules.dropout)
+                pieces += self._split(self._vocabulary.pieces_of_symbols(symbols.tolist()))
+            out += self._word(pieces)
+        return out
+
+    def _merged(self, segments: Sequence[str]) -> dict[str, list[str]]:
+        """Returns the pieces of each segment, without separators."""
+        whole = [each for each in segments if len(each) == 1 or self._rules.is_kept(each)]
+        others = [*dict.fromkeys(segments).keys() - {*whole}]
+        merged = self._pieces_by_merging(others) if others else {}
+        return {each: [each] for each in whole} | {
+            each: self._split(pieces) for each, pieces in merged.items()
+        }
+
+    def _split(self, pieces: Sequence[str]) -> list[str]:
+        """Returns pieces without their separators, split up where that is asked for."""
+        bare = [piece.removesuffix(SEPARATOR) for piece in pieces[:-1]] + [*pieces[-1:]]
+        if not self._known:
+            return bare
+        return split_up(bare, self._halves, self._known, SEPARATOR)
+
+    @functools.cached_property
+    def _halves(self) -> dict[str, tuple[str, str]]:
+        # Of two merges to one string the first is undone.
+        return {left + right: (left, right) for left, right in reversed(self._vocabulary.merges)}
+
+    def _word(self, pieces: Sequence[str]) -> list[str]:
+        return [*(piece + SEPARATOR for piece in pieces[:-1]), *pieces[-1:]]
+
+    def _pieces_by_merging(self, new: Sequence[str]) -> dict[str, list[str]]:
+        """Returns the pieces of words, with separators."""
         utf8 = [(word + self._suffix).encode('utf-8', 'surrogatepass') for word in new]
         offsets = row_offsets([len(word) for word in utf8])
         text = np.frombuffer(b''.join(utf8), np.uint8)
         encoded = self._encoder.encode_side(Side(text, offsets[:-1], offsets[1:]))
         symbols, bounds = encoded.ids.tolist(), encoded.offsets.tolist()
-        for word, start, end in zip(new, bounds, bounds[1:]):
-            self._cache[word] = self._vocabulary.pieces_of_symbols(symbols[start:end])
+        return {
+            word: self._vocabulary.pieces_of_symbols(symbols[start:end])
+            for word, start, end in zip(new, bounds, bounds[1:])
+        }
+
+
+def _line(line: str, pieces: Sequence[str]) -> str:
+    rest = line.lstrip(BLANK)
+    before, after = line[: len(line) - len(rest)], rest[len(rest.rstrip(BLANK)) :]
+    return before + ' '.join(pieces) + after
+
+
+class CodesEncoder:
+    """An `Encoder` with the rules of a `CodesSegmenter`, for one thread: in Python, word by word."""
+
+    def __init__(
+        self,
+        vocabulary: CodesVocabulary,
+        rules: NmtRules,
+        words: Callable[[str], Iterable[str]],
+        pre_tokenizer: PreTokenizer,
+    ):
+        """Takes codes with ids, the rules, and what cuts rows into words, in Python and as a kernel."""
+        self._segmenter = CodesSegmenter(vocabulary, rules)
+        self._vocabulary, self._words, self._pre_tokenizer = vocabulary, words, pre_tokenizer
+        self._ids = vocabulary._text_ids()
+
+    @property
+    def parts(self) -> tuple[PreTokenizer, MergeModel | LongestPieceModel]:
+        return self._pre_tokenizer, self._vocabulary.model
+
+    def encode_side(
+        self,
+        side: Side,
+        prefix: str = '',
+        before: Sequence[int] = (),
+        after: Sequence[int] = (),
+    ) -> EncodedSide:
+        """Returns the ids of each row, as `RowEncoder.encode_side` does."""
+        side = side.with_prefix(prefix)
+        data = side.text.tobytes()
+        words = [
+            [*self._words(data[start:end].decode('utf-8', 'surrogatepass'))]
+            for start, end in zip(side.starts.tolist(), side.ends.tolist(), strict=True)
+        ]
+        ids, bounds = [], [0]
+        for pieces in self._segmenter.rows(words):
+            ids += [*before, *map(self._id, pieces), *after]
+            bounds.append(len(ids))
+        return EncodedSide(np.array(ids, np.int32), np.array(bounds, np.int64))
+
+    def _id(self, piece: str) -> int:
+        id_ = self._ids.get(piece, self._vocabulary.special_ids.unknown)
+        if id_ is None:
+            raise ValueError(
+                f'the piece {piece[:60]!r} is not in the .vocab file beside {self._vocabulary.path}, '
+                'which has no <unk>; count the pieces again, or add <unk>'
+            )
+        return id_
 
 
 def _words(line: str) -> list[str]:

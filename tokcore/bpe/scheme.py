@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from tokcore.bpe.nmt_rules import NmtRules
 from tokcore.bpe.options import MOST_CELLS, BpeOptions, BpeRules
 from tokcore.encoding.scheme import EncodingOptions, Learned, PieceWriter, Scheme
 from tokcore.encoding.tokenizer_folder import CONFIG_NAME, TOKENIZER_NAME, tokenizer_config
@@ -19,7 +20,7 @@ from tokcore.encoding.vocabulary import (
 )
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
-from tokcore.options import declared, option
+from tokcore.options import LARGEST_UINT64, WholeNumber, chance, declared, expression, option
 from tokcore.text.bert_plain import bert_tokens
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
 from tokcore.text.patterns import PATTERNS, Pattern, split
@@ -47,8 +48,8 @@ CODES = ('subword-nmt', 'textbook')
 
 
 @dataclass(frozen=True)
-class BpeEncodingOptions(EncodingOptions):
-    """How text becomes ids."""
+class AddedTokenOptions(EncodingOptions):
+    """Whether special tokens are found in text."""
 
     allow_special_tokens: bool = option(
         'take special tokens such as <|endoftext|> out of text first; without it they are text '
@@ -58,6 +59,50 @@ class BpeEncodingOptions(EncodingOptions):
         changes_bytes=True,
         unrecorded_default=True,
     )
+
+
+@dataclass(frozen=True)
+class BpeEncodingOptions(AddedTokenOptions):
+    """How text becomes ids; what codes of subword-nmt are applied with."""
+
+    glossary: tuple[str, ...] = option(
+        'of subword-nmt: a regular expression, of which matches stay whole; may be repeated',
+        expression,
+        'X',
+        default=(),
+        many='repeated',
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+    split_unknown: bool = option(
+        'of subword-nmt: pieces that the .vocab file lacks are split into those that they were merged '
+        'of, as its --vocabulary does',
+        None,
+        default=False,
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+    dropout: float = option(
+        'of subword-nmt: the chance, from 0 to 1, that a merge is left out; for training alone',
+        chance,
+        'P',
+        default=0.0,
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+    dropout_seed: int = option(
+        'with --dropout: equal rows have equal pieces for one seed (default: 0)',
+        WholeNumber(0, LARGEST_UINT64),
+        'N',
+        default=0,
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+
+    @property
+    def nmt_rules(self) -> NmtRules:
+        """What is done beside merging."""
+        return NmtRules(self.glossary, self.split_unknown, self.dropout, self.dropout_seed)
 
 
 @dataclass(frozen=True)
@@ -318,10 +363,14 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         values = {option.key: getattr(scheme, option.field) for option in declared(BpeScheme)}
         return {key: value for key, value in values.items() if value is not None}
 
-    def piece_writer(self, vocabulary: AnyVocabulary) -> PieceWriter | None:
+    def piece_writer(
+        self, vocabulary: AnyVocabulary, options: BpeEncodingOptions | None = None
+    ) -> PieceWriter | None:
         from tokcore.bpe.codes import CodesSegmenter, CodesVocabulary
 
-        return CodesSegmenter(vocabulary) if isinstance(vocabulary, CodesVocabulary) else None
+        if not isinstance(vocabulary, CodesVocabulary):
+            return None
+        return CodesSegmenter(vocabulary, (options or BpeEncodingOptions()).nmt_rules)
 
     def entries_name(self, name: str) -> str | None:
         from tokcore.bpe.files import entries_path
@@ -383,8 +432,14 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
                 f'the vocabulary is for {expected.rules}, but the options give {self.rules}; leave '
                 'out --preset, --pre-tokenizer and --unicode-form'
             )
+        rules = options.nmt_rules
         if not isinstance(vocabulary, BpeVocabulary):
-            return RowEncoder(self.pre_tokenizer, vocabulary.model)
+            if rules.is_plain:
+                return RowEncoder(self.pre_tokenizer, vocabulary.model)
+            from tokcore.bpe.codes import CodesEncoder
+
+            return CodesEncoder(vocabulary, rules, self.tokens, self.pre_tokenizer)
+        rules.check(False, 'a tokenizer.json')
         from tokcore.bpe.added_tokens import matched_tokens, row_encoder
 
         original, _ = matched_tokens(vocabulary, options.allow_special_tokens)

@@ -308,8 +308,15 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
 
         return RowEncoder(self.pre_tokenizer, vocabulary.model)
 
-    def piece_writer(self, vocabulary: VocabularyT) -> PieceWriter | None:
-        """Returns the writer of lines of pieces, if the scheme has a form of its own for them."""
+    def piece_writer(
+        self, vocabulary: VocabularyT, options: EncodingT | None = None
+    ) -> PieceWriter | None:
+        """Returns the writer of lines of pieces, if the scheme has a form of its own for them.
+
+        Args:
+            vocabulary: the entries.
+            options: of the encoder.
+        """
         return None
 
     def entries_name(self, name: str) -> str | None:

@@ -6,7 +6,7 @@ import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tokcore.bpe.scheme import BpeEncodingOptions
+from tokcore.bpe.scheme import AddedTokenOptions
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.encoding.vocabulary import ReadBeside, Template, read_if_there
 from tokcore.errors import InputError
@@ -26,13 +26,13 @@ def _pattern(value: str) -> str:
 
 
 @dataclass(frozen=True)
-class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, BpeEncodingOptions]):
+class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedTokenOptions]):
     """Encodes as the library of a model's file does: tokenizers, tiktoken, SentencePiece, Mistral's."""
 
     name = 'pretrained'
     file_suffix = 'tokenizer.json'
     options = None
-    encoding = BpeEncodingOptions
+    encoding = AddedTokenOptions
 
     pattern: str | None = option(
         "of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a regular "
@@ -78,11 +78,11 @@ class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, BpeEncodi
         return {}
 
     def encoder(
-        self, vocabulary: PretrainedVocabulary, options: BpeEncodingOptions | None = None
+        self, vocabulary: PretrainedVocabulary, options: AddedTokenOptions | None = None
     ) -> PretrainedEncoder:
         from tokcore.pretrained.encoder import PretrainedEncoder
 
-        options = options or BpeEncodingOptions()
+        options = options or AddedTokenOptions()
         return PretrainedEncoder(vocabulary, options.allow_special_tokens)
 
     def template(self, vocabulary: PretrainedVocabulary, text: str | None = None) -> Template:
