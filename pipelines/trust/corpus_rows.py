@@ -8,10 +8,11 @@ each row.
 from __future__ import annotations
 
 import bisect
+import collections
 import contextlib
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -35,6 +36,9 @@ from tokcore.records.tfrecord import FramedRows
 from tokcore.text.rows import Side
 
 _Taken = TypeVar('_Taken')
+
+_BLOCKS_AHEAD = 2
+"""Blocks of a pass that wait to be looked at, while the next one is read."""
 
 _CHANGED = 'the corpus has changed while it was read; run again'
 
@@ -151,12 +155,20 @@ class DatasetCorpus:
         total = sum(item.stored_bytes for items in passes for item in items)
 
         def read(items: Sequence[WorkItem]) -> list:
-            return [self._look(item, block, take) for item, block in self._blocks(items)]
+            parts = []
+            looks: collections.deque[Future] = collections.deque()
+            for item, block in self._blocks(items):
+                looks.append(lookers.submit(self._look, item, block, take))
+                if len(looks) > _BLOCKS_AHEAD:
+                    parts.append(looks.popleft().result())
+            return parts + [look.result() for look in looks]
 
         parts = []
         with (
             stage_running('read'),
             track_work('read', READING, total),
+            # A file that only one thread can unpack is looked at by others meanwhile.
+            ThreadPoolExecutor(max(1, workers)) as lookers,
             ThreadPoolExecutor(max(1, workers)) as pool,
         ):
             for part in pool.map(read, passes):
