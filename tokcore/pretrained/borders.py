@@ -73,19 +73,20 @@ def borders_of_merges(
     """Returns the borders that no merge of characters reaches across; none where one could.
 
     A merge of what stands for other characters, of `<0x0A>` or the unknown entry, does not tell which;
-    and where characters vanish, their neighbors are merged.
+    where characters vanish, their neighbors are merged; and where some bytes have no entry, `tokenizers`
+    puts an unknown entry behind the bytes of characters that follow.
     """
-    fallback = {f'<0x{byte:02X}>' for byte in range(256)}
-    has_all = rules.byte_fallback and fallback.issubset(entries)
-    symbols = {rules.unk_token, *(fallback if rules.byte_fallback else ())}
+    fallback = {f'<0x{byte:02X}>' for byte in range(256)} if rules.byte_fallback else set()
+    symbols = {rules.unk_token, *fallback}
     if (
         rules.ignore_merges
-        or not (has_all or rules.unk_token in entries)
+        or not fallback.issubset(entries)
+        or not (fallback or rules.unk_token in entries)
         or any(left in symbols or right in symbols for left, right in merges)
     ):
         return NO_BORDERS
     known = {entry for entry in entries if len(entry) == 1}
-    joins_unknown = rules.fuse_unk and not has_all
+    joins_unknown = rules.fuse_unk and not fallback
     pairs = {left[-1] + right[0] for left, right in merges}
     return borders_of_pieces(pairs, known if joins_unknown else ())
 

@@ -114,6 +114,7 @@ RULES = [
 @given(PIECES, TEXTS, st.sampled_from([*RULES, ModelRules(), ModelRules(byte_fallback=True)]),
        st.sampled_from(['all', 'some', 'merged']))  # fmt: skip
 @settings(max_examples=200, deadline=None)
+@example([], ['é😀é😀é😀'], ModelRules('?', byte_fallback=True), 'some')
 def test_merges(pieces, texts, rules, fallback):
     names = [f'<0x{byte:02X}>' for byte in range(256 if fallback != 'some' else 200)]
     known = [character for character in ALPHABET[:5] if character != 'é']
@@ -130,7 +131,7 @@ def test_merges(pieces, texts, rules, fallback):
     entries = {entry: id_ for id_, entry in enumerate(entries)}
     vocabulary = BpeVocabulary(entries, tuple(merges), (), TokenizerParts(byte_level=False), rules)
     borders = borders_of_merges(merges, entries, rules)
-    if fallback == 'merged' and rules.byte_fallback:
+    if fallback != 'all' and rules.byte_fallback:
         assert not len(borders.pairs)
     texts = [*texts, ''.join(texts) * 3]
     whole = ids_of(RowTokens(), vocabulary.model, texts)
