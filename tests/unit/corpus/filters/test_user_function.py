@@ -245,14 +245,14 @@ def test_what_cannot_be_imported_is_told_before_any_row(module, tmp_path):
     (tmp_path / 'breaks_here.py').write_text('import not_installed_either')
     with pytest.raises(InputError, match="No module named 'not_installed_either'; install it"):
         make_filter('breaks_here:function')
-    for text, sentence in [
-        ('import sys; sys.exit(0)', 'fails with SystemExit: 0; let it do so only if __name__ == '),
-        ('raise KeyboardInterrupt', 'fails with KeyboardInterrupt; mend it'),
-        ('raise GeneratorExit', 'fails with GeneratorExit; mend it'),
+    for name, text, sentence in [
+        ('exits', 'import sys; sys.exit(0)', 'SystemExit: 0; let it do so only if __name__ == '),
+        ('stops', 'raise KeyboardInterrupt', 'KeyboardInterrupt; mend it'),
+        ('closes', 'raise GeneratorExit', 'GeneratorExit; mend it'),
     ]:
-        (tmp_path / 'ends_here.py').write_text(text)
-        with pytest.raises(InputError, match=f'ends_here:f: importing ends_here {sentence}'):
-            make_filter('ends_here:f')
+        (tmp_path / f'{name}.py').write_text(text)
+        with pytest.raises(InputError, match=f'{name}:f: importing {name} fails with {sentence}'):
+            make_filter(f'{name}:f')
     (tmp_path / 'breaks_too.py').write_text('1 / 0')
     with pytest.raises(InputError, match='fails with ZeroDivisionError: division by zero; mend it'):
         make_filter('breaks_too:function')
