@@ -6,7 +6,10 @@ import gzip
 import io
 import itertools
 import json
+import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import apache_beam as beam
@@ -22,6 +25,7 @@ from pipelines.files.local_folder import LocalFolder
 from pipelines.learning import search
 from pipelines.learning.bpe_on_beam import BeamMerges, begin_with
 from pipelines.learning.rounds import MergeFiles, is_learner_file
+from tests.benchmarks.generated_counts import write_counts as write_generated_counts
 from tokcore.bpe.options import PRESETS
 from tokcore.bpe.trainer import learn_merges
 from tokcore.bpe.vocabulary import BpeVocabulary
@@ -31,6 +35,7 @@ from tokcore.errors import InputError
 BYTES = dataclasses.replace(PRESETS['gpt2'], merges=40)
 SUFFIX = dataclasses.replace(PRESETS['subword-nmt'], merges=40)
 ANY_SIZE = 1 << 30
+KIB = 1024
 
 
 class Runs:
@@ -410,3 +415,17 @@ def test_the_merges_of_a_corpus_are_those_of_subword_nmt(tmp_path, subword_nmt, 
     theirs = io.StringIO()
     subword_nmt[0].learn_bpe(io.StringIO(text), theirs, merges, is_dict=True)
     assert (tmp_path / 'codes').read_text() == theirs.getvalue()
+
+
+@pytest.mark.corpora
+def test_20_million_tokens_are_learned_from_within_4_gb(tmp_path):
+    write_generated_counts(20_000_000, tmp_path / 'counts')
+    command = ['vocab', '--counts', tmp_path / 'counts' / '*.parquet', '--scheme', 'bpe']
+    command += ['--merges', 32_000, '--quiet']
+    by_rounds = [*command, '--learner', 'beam', '--memory', '3GiB', '--output', tmp_path / 'beam']
+    process = subprocess.Popen([sys.executable, '-m', 'pipelines', *map(str, by_rounds)])
+    _, status, usage = os.wait4(process.pid, 0)
+    assert status == 0
+    assert usage.ru_maxrss * KIB < 4e9
+    succeed(*command, '--learner', 'memory', '--output', tmp_path / 'memory')
+    assert (tmp_path / 'beam').read_bytes() == (tmp_path / 'memory').read_bytes()
