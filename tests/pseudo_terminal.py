@@ -21,7 +21,8 @@ class PseudoTerminal:
         self.stream = open(theirs, 'w')
         self._seen = b''
         self._more = threading.Condition()
-        self._reading = threading.Thread(target=self._read)
+        # A test that fails may leave it open, and pytest would wait for the thread.
+        self._reading = threading.Thread(target=self._read, daemon=True)
         self._reading.start()
 
     def type(self, text: str) -> None:

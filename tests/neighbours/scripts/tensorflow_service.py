@@ -4,6 +4,7 @@ Prints targets, as lists, by what was done; of what failed the message.
 """
 
 import json
+import os
 import sys
 
 import tensorflow as tf
@@ -69,7 +70,9 @@ def main(folder):
             found[f'iterator, {mode.name}'] = through_service(batches, address, mode)
         except tf.errors.OpError as error:
             found[f'iterator, {mode.name}'] = error.message
-    print(json.dumps(found))
+    print(json.dumps(found), flush=True)
+    # A server that has lost an iterator may wait for it for ever when Python deletes the server.
+    os._exit(0)
 
 
 if __name__ == '__main__':
