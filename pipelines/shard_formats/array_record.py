@@ -18,8 +18,8 @@ from tokcore.encoding.encoder import EncodedSide
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import read_only
-from tokcore.reading.checking import Advance, CheckedFile, Findings, Sums
-from tokcore.reading.record_kernels import FOOTER_SIZE, HEADER_SIZE, LARGEST_ID
+from tokcore.reading.checking import Advance, CheckedFile, Findings, Sums, largest_ids
+from tokcore.reading.record_kernels import FOOTER_SIZE, HEADER_SIZE
 from tokcore.reading.shards import EncodedRows, ExampleParser
 from tokcore.records.manifest import Manifest, OutputFile
 from tokcore.records.tfrecord import FramedRows, frame_examples
@@ -72,14 +72,13 @@ class ArrayRecord:
         self, stream: BinaryIO, file: OutputFile, dataset: StoredDataset, advance: Advance
     ) -> CheckedFile:
         sums, findings = Sums(), Findings(file.name)
-        largest = {name: (count or LARGEST_ID + 1) - 1 for name, count in dataset.id_counts.items()}
         with _room(None) as path:
             with open(path, 'wb') as copy:
                 while piece := stream.read(_READ_BYTES):
                     sums.add(piece)
                     copy.write(piece)
                     advance(len(piece))
-            count = _check_records(path, ExampleParser(largest), findings)
+            count = _check_records(path, ExampleParser(largest_ids(dataset.id_counts)), findings)
         return sums.checked(count, findings)
 
     def stored_rows(

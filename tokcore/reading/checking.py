@@ -115,7 +115,7 @@ def check_records(
             None: not known.
         advance: see `Advance`.
     """
-    examples, table = ExampleParser(_largest_ids(id_counts)), crc_table(CRC32C)
+    examples, table = ExampleParser(largest_ids(id_counts)), crc_table(CRC32C)
     records = np.empty((2, _PIECE_RECORDS), np.int64)
     damaged = np.empty(_PIECE_RECORDS, np.uint8)
     sums, findings = Sums(), Findings(name)
@@ -201,7 +201,7 @@ def check_parquet(
     row = 0
     try:
         file = pq.ParquetFile(stream)
-        largest = _largest_ids(id_counts)
+        largest = largest_ids(id_counts)
         for feature in id_counts:
             if problem := column_problem(file.schema_arrow, feature):
                 findings.add(problem)
@@ -267,7 +267,8 @@ def check_bytes(stream: BinaryIO, name: str, advance: Advance = lambda size: Non
     return sums.checked(lines, Findings(name))
 
 
-def _largest_ids(id_counts: Mapping[str, int | None]) -> dict[str, int]:
+def largest_ids(id_counts: Mapping[str, int | None]) -> dict[str, int]:
+    """Returns the largest id that each feature may have, of how many there are; None: any number."""
     return {name: (count or LARGEST_ID + 1) - 1 for name, count in id_counts.items()}
 
 
