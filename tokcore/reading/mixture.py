@@ -2,7 +2,8 @@
 
 The order of a mixture repeats a pattern of 65,536 places. Of these each source has its share, spread
 evenly, so that a source with a quarter of the weight has every fourth place. At its places the rows of
-a source come in the order of its own epochs, one epoch after another.
+a source come in the order of its own epochs, one epoch after another. Where each source ends by itself,
+the places of those that have ended are left out.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import dataclasses
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -25,7 +27,7 @@ from tokcore.reading.shards import EncodedRows
 _PATTERN = 1 << 16
 """Places of a pattern: weights hold to one in as many."""
 
-Stop = Literal['first', 'all'] | int
+Stop = Literal['first', 'all'] | int | Mapping[str, int]
 
 
 class MixedRows(OrderedRows):
@@ -38,6 +40,7 @@ class MixedRows(OrderedRows):
         stop: Stop,
         window_rows: int,
         features: Sequence[str],
+        ends: Mapping[str, int] | None = None,
     ):
         """Takes the sources by name, with their weights.
 
@@ -48,6 +51,7 @@ class MixedRows(OrderedRows):
                 theirs once.
             window_rows: rows that are read together.
             features: those that are read.
+            ends: how many rows each source gives; None: what `stop` says.
 
         Raises:
             InputError: a source has no rows, or so small a share that it has no place.
@@ -68,15 +72,24 @@ class MixedRows(OrderedRows):
             share = shares[number]
             return rank // share * _PATTERN + int(places[number][rank % share])
 
-        if stop == 'first':
-            self._rows = min(place(number, size) for number, size in enumerate(sizes))
+        if ends is not None:
+            self._taken = [ends[name] for name in sources]
+            self._rows = sum(self._taken)
+            lasts = [place(number, rows - 1) for number, rows in enumerate(self._taken)]
+            self._stretches = _stretches(pattern, lasts)
         else:
-            self._rows = max(place(number, size - 1) + 1 for number, size in enumerate(sizes))
-        blocks, rest = divmod(self._rows, _PATTERN)
-        counts = np.bincount(pattern[:rest], minlength=len(sizes)).tolist()
-        self._taken = [blocks * share + count for share, count in zip(shares, counts, strict=True)]
+            if stop == 'first':
+                self._rows = min(place(number, size) for number, size in enumerate(sizes))
+            else:
+                self._rows = max(place(number, size - 1) + 1 for number, size in enumerate(sizes))
+            blocks, rest = divmod(self._rows, _PATTERN)
+            counts = np.bincount(pattern[:rest], minlength=len(sizes)).tolist()
+            self._taken = [
+                blocks * share + count for share, count in zip(shares, counts, strict=True)
+            ]
+            self._stretches = [_Stretch(0, np.arange(_PATTERN), 0)]
         of_sources = [(name, source.identity) for name, source in sources.items()]
-        text = repr((of_sources, shares, self._rows, stop))
+        text = repr((of_sources, shares, self._rows, stop if ends is None else self._taken))
         self.identity = hashlib.sha256(text.encode()).hexdigest()[:32]
         self.differs = 'of another mixture: its sources, weights or stop differ'
 
@@ -90,12 +103,12 @@ class MixedRows(OrderedRows):
         return min(number * self._window_rows, self._rows)
 
     def read(self, epoch: int, positions: np.ndarray) -> tuple[np.ndarray, EncodedRows]:
-        places = positions % _PATTERN
+        turns, places = np.divmod(self._places(positions), _PATTERN)
         numbers = self._pattern[places]
         sound, parts = [np.empty(0, np.int64)], [EncodedRows.empty(self._features)]
         for number, source in enumerate(self._sources):
             own = numbers == number
-            ranks = positions[own] // _PATTERN * self._shares[number] + self._ranks[places[own]]
+            ranks = turns[own] * self._shares[number] + self._ranks[places[own]]
             # A source goes on where it was at the end of the mixture's epoch before.
             first_epoch, first = divmod(epoch * self._taken[number], source.rows(0))
             epochs, own_positions = np.divmod(first + ranks, source.rows(0))
@@ -108,6 +121,83 @@ class MixedRows(OrderedRows):
         joined = np.concatenate(sound)
         order = np.argsort(joined)
         return joined[order], EncodedRows.joined(parts).take(order)
+
+    def _places(self, positions: np.ndarray) -> np.ndarray:
+        """Returns the places of positions, counted through all turns of the pattern."""
+        firsts = [stretch.first for stretch in self._stretches]
+        stretches = np.searchsorted(firsts, positions, side='right') - 1
+        places = np.empty_like(positions)
+        for number in np.unique(stretches).tolist():
+            own = stretches == number
+            places[own] = self._stretches[number].places(positions[own])
+        return places
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """Positions in which the same sources have rows.
+
+    Attributes:
+        first: the first of them.
+        kept: int64[n], ascending: the places of a pattern that these sources have.
+        before: how many such places come before the first one of the stretch.
+    """
+
+    first: int
+    kept: np.ndarray
+    before: int
+
+    def places(self, positions: np.ndarray) -> np.ndarray:
+        """Returns the places of positions of the stretch."""
+        turns, numbers = np.divmod(positions - self.first + self.before, len(self.kept))
+        return turns * _PATTERN + self.kept[numbers]
+
+
+def _stretches(pattern: np.ndarray, lasts: Sequence[int]) -> list[_Stretch]:
+    """Returns the stretches between the ends of sources, of which `lasts` are the last places."""
+    stretches: list[_Stretch] = []
+    first = start = 0
+    for last in sorted(lasts):
+        left = [number for number, own in enumerate(lasts) if own >= start]
+        kept = np.flatnonzero(np.isin(pattern, left))
+        before = _kept_before(start, kept)
+        stretches.append(_Stretch(first, kept, before))
+        start = last + 1
+        first += _kept_before(start, kept) - before
+    return stretches
+
+
+def _kept_before(place: int, kept: np.ndarray) -> int:
+    """Returns how many kept places come before a place, in all turns of the pattern."""
+    turns, rest = divmod(place, _PATTERN)
+    return turns * len(kept) + int(np.searchsorted(kept, rest))
+
+
+def _rows_with(source: OrderedRows, ids: int, name: str) -> int:
+    """Returns how many rows of a source, one epoch after another, have so many ids: the fewest.
+
+    Raises:
+        InputError: it has no ids at all.
+    """
+    count = source.rows(0)
+    given = epochs = 0
+    while True:
+        before = given
+        for number in range(source.window_count(epochs)):
+            first, last = (source.window_start(epochs, each) for each in (number, number + 1))
+            positions, rows = source.read(epochs, np.arange(first, last))
+            sizes = np.sum([np.diff(offsets) for offsets in rows.offsets.values()], axis=0)
+            sums = given + np.cumsum(sizes)
+            reached = int(np.searchsorted(sums, ids))
+            if reached < len(sums):
+                return epochs * count + int(positions[reached]) + 1
+            given = int(sums[-1]) if len(sums) else given
+        if given == before:
+            raise InputError(f'{name} has no ids, so it never has {ids:,}; leave it out')
+        # Each epoch has the same rows, so all but the last need not be read.
+        more = (ids - given - 1) // (given - before)
+        given += more * (given - before)
+        epochs += 1 + more
 
 
 def _shares(weights: Mapping[str, float]) -> list[int]:
@@ -143,7 +233,8 @@ class Mixture:
         self, datasets: Mapping[str, Dataset], weights: Mapping[str, float] | None, stop: Stop
     ):
         """Use `mixture`."""
-        self._datasets, self._weights, self._stop = dict(datasets), weights, stop
+        self._datasets, self._weights = dict(datasets), weights
+        self._stop = dict(stop) if isinstance(stop, Mapping) else stop
 
     def batches(self, split: str, **arguments: Any) -> BatchIterator:
         """Returns batches of the rows of a split of all datasets, as `Dataset.batches`, whose
@@ -173,17 +264,22 @@ class Mixture:
 
     def _batches(self, split: str, options: OrderOptions) -> BatchIterator:
         most_ids = self._stop if isinstance(self._stop, int) else None
-        if most_ids is not None:
-            if options.epochs not in (1, None):
-                raise InputError(f'a mixture with stop={most_ids} has no epochs; leave them out')
-            options = dataclasses.replace(options, epochs=None)
+        budgets = self._stop if isinstance(self._stop, Mapping) else None
+        if most_ids is not None or budgets is not None:
+            if options.epochs not in (1, None) or (budgets and options.first_epoch):
+                raise InputError(f'a mixture with stop={self._stop} has no epochs; leave them out')
+            options = dataclasses.replace(options, epochs=1 if budgets else None)
         [rule, *_] = [options.rule(dataset) for dataset in self._datasets.values()]
         sources = {
             name: dataset.in_order(split, rule.features, options, keeps_window=True)
             for name, dataset in self._datasets.items()
         }
-        weights = self._weights or {name: rows.rows(0) for name, rows in sources.items()}
-        rows = MixedRows(sources, weights, self._stop, options.order.window_rows, rule.features)
+        ends = None
+        if budgets is not None:
+            ends = {name: _rows_with(rows, budgets[name], name) for name, rows in sources.items()}
+        weights = self._weights or ends or {name: rows.rows(0) for name, rows in sources.items()}
+        window_rows = options.order.window_rows
+        rows = MixedRows(sources, weights, self._stop, window_rows, rule.features, ends)
         return batch_iterator(rows, rule, options, split, repr(self), most_ids=most_ids)
 
     def __repr__(self) -> str:
@@ -209,20 +305,33 @@ def mixture(
 
     Args:
         datasets: by names of yours, with the same features, scheme, template and vocabularies.
-        weights: of each, any numbers above 0; None: as many as it has rows.
+        weights: of each, any numbers above 0; None: as many as it has rows, or gives until its `stop`.
         stop: of an epoch: `first`, where a dataset would begin again before the others, so that no
             row comes twice; or `all`, when each has given all of its rows, and some have begun again. A
             number ends everything, whatever `epochs` is: with the round of batches, one for each
-            reader, whose rows are the first to have so many ids together with those before.
+            reader, whose rows are the first to have so many ids together with those before. A number
+            for each dataset ends each by itself: with the row by which its rows, as they are stored, have
+            so many ids. The others go on among themselves by their weights, until all have ended. To
+            know those rows, they are read once when batches are asked for, at most an epoch or two.
 
     Raises:
-        InputError: there is no dataset, one differs from the others, or a weight is wrong.
+        InputError: there is no dataset, one differs from the others, or a weight or `stop` is wrong.
     """
     if not datasets:
         raise InputError('a mixture takes one dataset or more, by name')
-    is_number = isinstance(stop, int) and not isinstance(stop, bool)
-    if stop not in ('first', 'all') and not (is_number and 0 < int(stop) < 1 << 63):
-        raise InputError(f'stop is {stop!r}; give "first", "all" or a number of ids')
+    if isinstance(stop, Mapping):
+        if stop.keys() != datasets.keys():
+            raise InputError(
+                f'stop is of {", ".join(stop)}, and datasets are {", ".join(datasets)}; give a number of '
+                'ids for each'
+            )
+        for name, ids in stop.items():
+            if not _is_number_of_ids(ids):
+                raise InputError(f'stop of {name} is {ids!r}; give a number of ids')
+    elif stop not in ('first', 'all') and not _is_number_of_ids(stop):
+        raise InputError(
+            f'stop is {stop!r}; give "first", "all" or a number of ids, or one for each'
+        )
     if weights is not None:
         if weights.keys() != datasets.keys():
             raise InputError(
@@ -240,3 +349,7 @@ def mixture(
                 'same'
             )
     return Mixture(datasets, weights, stop)
+
+
+def _is_number_of_ids(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 63

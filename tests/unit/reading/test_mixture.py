@@ -19,10 +19,14 @@ from tokcore.reading.epoch_order import EpochOrder
 END = 1
 
 
-def dataset_of(folder, rows, first, shards=2, **options):
-    """Rows that hold the id `first` and their numbers in three more."""
+def dataset_of(folder, rows, first, shards=2, most_more=0, **options):
+    """Rows that hold the id `first`, their numbers in three, and up to so many ids more."""
     examples = [
-        {'targets': [first, 2 + number % 100, 2 + number // 100 % 100, 2 + number // 10_000, END]}
+        {
+            'targets': [first, 2 + number % 100, 2 + number // 100 % 100, 2 + number // 10_000]
+            + [9] * (number % (most_more + 1))
+            + [END]
+        }
         for number in range(rows)
     ]
     bounds = np.linspace(0, rows, shards + 1).astype(int).tolist()
@@ -98,10 +102,12 @@ WEIGHTS = {'long': 0.5, 'short': 0.3, 'parquet': 0.2}
 
 
 @pytest.mark.parametrize('method', ['batches', 'packed'])
-@pytest.mark.parametrize('stop', ['first', 'all'])
+@pytest.mark.parametrize(
+    'stop', ['first', 'all', {'long': 2000, 'short': 999, 'parquet': 1}], ids=str
+)
 def test_a_run_goes_on_with_another_number_of_readers(datasets, method, stop):
     mixed = tokcore.mixture(datasets, weights=WEIGHTS, stop=stop)
-    asked = {'window': 32, 'epochs': 3, 'seed': 5, 'shuffle': True}
+    asked = {'window': 32, 'epochs': 3 if isinstance(stop, str) else None, 'seed': 5}
     asked |= {'length': 31, 'batch_size': 2} if method == 'packed' else {'tokens_per_batch': 20}
 
     def batches(**readers):
@@ -110,7 +116,7 @@ def test_a_run_goes_on_with_another_number_of_readers(datasets, method, stop):
     undisturbed = [rows_of([batch]) if method == 'batches' else batch['targets'].tolist()
                    for batch in batches()]  # fmt: skip
     assert len(undisturbed) > 30
-    dice = random.Random(stop)
+    dice = random.Random(str(stop))
     for _ in range(8):
         before, after = dice.choice([1, 2, 3, 7]), dice.choice([1, 2, 3, 7])
         readers = [batches(num_readers=before, reader_index=k) for k in range(before)]
@@ -162,6 +168,54 @@ def test_a_number_of_ids_ends_the_round_that_reaches_it(datasets, method, stop):
         mixed.batches('train', tokens_per_batch=20, epochs=2)
 
 
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 60), st.integers(1, 900), st.integers(1, 9)),
+        min_size=1,
+        max_size=4,
+    ),
+    st.booleans(),
+    st.integers(1, 30),
+    st.integers(0, 5),
+)
+@settings(max_examples=30, deadline=None)
+def test_each_dataset_ends_at_its_own_number_of_ids(
+    tmp_path_factory, drawn, has_weights, window, most_more
+):
+    folder = tmp_path_factory.mktemp('drawn')
+    datasets = {
+        f'd{k}': dataset_of(folder / str(k), rows, 10 + k, most_more=most_more)
+        for k, (rows, _, _) in enumerate(drawn)
+    }
+    budgets = {f'd{k}': ids for k, (_, ids, _) in enumerate(drawn)}
+    weights = {f'd{k}': weight for k, (_, _, weight) in enumerate(drawn)} if has_weights else None
+    mixed = tokcore.mixture(datasets, weights=weights, stop=budgets)
+    asked = {'tokens_per_batch': 12, 'boundaries': [], 'window': window, 'seed': 3}
+    found = rows_of(mixed.batches('train', **asked))
+    expected = {}
+    for k, dataset in enumerate(datasets.values()):
+        given_ids, rows = 0, []
+        for number in orders(dataset, window, 3):
+            rows.append(number)
+            given_ids += 5 + number % (most_more + 1)
+            if given_ids >= budgets[f'd{k}']:
+                break
+        expected[k] = rows
+        assert [number for first, number in found if first == 10 + k] == rows
+    shares = [len(expected[k]) if weights is None else weights[f'd{k}'] for k in expected]
+    left, taken, until = set(expected), collections.Counter(), 0
+    while left:  # from the end of one dataset to that of the next
+        start, before = until, taken.copy()
+        while all(taken[k] < len(expected[k]) for k in left):
+            taken[found[until][0] - 10] += 1
+            until += 1
+            for k in left:
+                share = (until - start) * shares[k] / sum(shares[each] for each in left)
+                assert abs(taken[k] - before[k] - share) < 2 * len(left) + 2
+        left = {k for k in left if taken[k] < len(expected[k])}
+    assert until == len(found)
+
+
 def test_without_weights_each_has_as_many_rows_as_it_holds(datasets):
     found = rows_of(tokcore.mixture(datasets, stop='all').batches('train', tokens_per_batch=50))
     counts = collections.Counter(first for first, _ in found)
@@ -178,6 +232,7 @@ def test_a_state_of_another_mixture_is_refused(datasets):
         tokcore.mixture(datasets, weights=WEIGHTS | {'short': 0.4}),
         tokcore.mixture(datasets, weights=WEIGHTS, stop='all'),
         tokcore.mixture(dict(reversed(datasets.items())), weights=WEIGHTS),
+        tokcore.mixture(datasets, weights=WEIGHTS, stop=dict.fromkeys(datasets, 200)),
     ]
     for other in others:
         with pytest.raises(
@@ -206,12 +261,28 @@ def test_an_epoch_that_no_number_can_hold_is_read_or_refused(datasets):
         ({'weights': WEIGHTS | {'short': '1'}}, "the weight of short is '1'"),
         ({'stop': 'last'}, 'stop is \'last\'; give "first", "all" or a number of ids'),
         ({'stop': 0}, 'stop is 0'),
+        ({'stop': {'long': 9}}, 'stop is of long, and datasets are long, short, parquet'),
+        (
+            {'stop': {'long': 9, 'short': 0, 'parquet': 9}},
+            'stop of short is 0; give a number of ids',
+        ),
         ({'stop': True}, 'stop is True'),
     ],
 )
 def test_wrong_arguments_are_refused(datasets, asked, said):
     with pytest.raises(InputError, match=said):
         tokcore.mixture(datasets, **asked)
+
+
+def test_numbers_of_ids_have_no_epochs(datasets, tmp_path):
+    mixed = tokcore.mixture(datasets, stop=dict.fromkeys(datasets, 9))
+    for asked in ({'epochs': 2}, {'first_epoch': 1}):
+        with pytest.raises(InputError, match='has no epochs; leave them out'):
+            mixed.batches('train', tokens_per_batch=20, **asked)
+    empty = open_dataset(write_dataset(tmp_path / 'empty', [[{'targets': []}] * 3]))
+    mixed = tokcore.mixture({'empty': empty}, stop={'empty': 9})
+    with pytest.raises(InputError, match='empty has no ids, so it never has 9; leave it out'):
+        mixed.batches('train', tokens_per_batch=20)
 
 
 def test_a_weight_without_a_place_is_refused(datasets):
