@@ -2,8 +2,9 @@
 
 A new process takes seconds for that and a forked child tenths of a second, so thousands of runs are
 possible. Otherwise the child is the real command: it calls `main` without arguments and ends as the
-interpreter does, except that it does not clear its modules, which takes a while. This process never
-runs a pipeline itself, since it must have no thread when it forks.
+interpreter does, except that it does not clear its modules, which takes a while, and that Beam remembers
+what it works out again for each transform. This process never runs a pipeline itself, since it must
+have no thread when it forks.
 
 Started by `forked_commands`: `python warm_process.py FD...` serves one lane at each socket.
 """
@@ -32,14 +33,21 @@ _PAGE = os.sysconf('SC_PAGE_SIZE')
 
 def main(sockets: list[int]) -> int:
     """Warms up, serves its lanes until their sockets are closed; in a child, runs a command."""
+    sys.path.append(str(Path(__file__).parents[1]))
+    import faster_beam
+
     from pipelines.cli import commands  # noqa: F401  (Beam, which takes the longest)
     from pipelines.cli import main as command
+    from pipelines.cli.parser import command_parser
     from tokcore.counts.token_table import TokenTable
     from tokcore.schemes import find_scheme
     from tokcore.subword.learner import MemoryLearner
     from tokcore.warm_up import compile_kernels, compile_learner_kernels
 
-    compile_kernels(find_scheme())
+    faster_beam.install()
+    command_parser()  # imports the declarations of all schemes and formats
+    for scheme in ('subword', 'byte'):
+        compile_kernels(find_scheme(scheme))
     compile_learner_kernels()
     MemoryLearner(TokenTable.from_items([('warm', 2), ('up', 3)])).build(1)
     gc.collect()
