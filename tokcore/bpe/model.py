@@ -23,6 +23,7 @@ from tokcore.bpe.model_kernels import (
     Units,
     segment_by_merges,
 )
+from tokcore.bpe.token_memory import MEMORY_ROWS, token_memory
 from tokcore.encoding.kernels import NO_ROOM, MissedTokens, larger_workspace, segment_tokens
 from tokcore.kernels.bytes import grown
 from tokcore.kernels.hash_tables import NO_PAIR, PairTable, find_pair, pair_table, token_lookup
@@ -91,7 +92,7 @@ class MergeModel:
         )
 
     def workspace(self, tokens: int) -> MergeWork:
-        return merge_work(SYMBOLS_PER_BYTE * SHORT, tokens)
+        return merge_work(SYMBOLS_PER_BYTE * SHORT, tokens, MEMORY_ROWS)
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
         work = merge_work(SYMBOLS_PER_BYTE * (part.end - part.start) + 1, 1)
@@ -103,8 +104,11 @@ class MergeModel:
         return self._describe(token, failure - 1)
 
 
-def merge_work(symbols: int, tokens: int) -> MergeWork:
-    """Returns a workspace for tokens that have so many symbols in all."""
+def merge_work(symbols: int, tokens: int, remembered: int = 0) -> MergeWork:
+    """Returns a workspace for tokens that have so many symbols in all.
+
+    `remembered` is the number of rows of its `TokenMemory`.
+    """
     return MergeWork(
         np.empty(symbols, np.int32),
         np.empty(tokens + 1, np.uint64),
@@ -113,6 +117,7 @@ def merge_work(symbols: int, tokens: int) -> MergeWork:
         np.empty(symbols, np.uint32),
         np.empty(3 * symbols, np.uint64),
         np.empty(symbols, np.uint64),
+        token_memory(remembered),
     )
 
 

@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tokcore.bpe.token_memory import TokenMemory, memory_row, recall_ids, remember_ids
 from tokcore.encoding.kernels import NO_ROOM, larger_workspace, segment_tokens
 from tokcore.kernels.bytes import grown
 from tokcore.kernels.hash_tables import NO_PAIR, PairTable, TokenLookup, find_pair, find_token
-from tokcore.kernels.jit import kernel, kernel_without_allocation
+from tokcore.kernels.jit import inlined_kernel, kernel, kernel_without_allocation
 from tokcore.text.unicode import CODE_POINTS, next_character
 
 SHORT = 96
@@ -71,7 +72,7 @@ class MergeState(NamedTuple):
 
 
 class MergeWork(NamedTuple):
-    """The workspace; all but `id_bounds` have room for the symbols of the missed tokens."""
+    """The workspace; all arrays but `id_bounds` have room for the symbols of the missed tokens."""
 
     ids: np.ndarray  # int32
     id_bounds: np.ndarray  # uint64
@@ -80,6 +81,7 @@ class MergeWork(NamedTuple):
     next: np.ndarray  # uint32
     heap: np.ndarray  # uint64, three a symbol: rank << 32 | position, the lowest first
     batch: np.ndarray  # uint64: positions that are merged together
+    memory: TokenMemory
 
 
 @segment_tokens.register(MergeState)
@@ -91,30 +93,44 @@ def segment_by_merges(tokens, missed, model, work):
     """
     if len(work.ids) < SYMBOLS_PER_BYTE * missed.nbytes + missed.count:
         return 0, NO_ROOM
+    text, memory = tokens.text, work.memory
     used = _0
     work.id_bounds[0] = _0
     for miss in range(np.uint64(missed.count)):
         token = missed.numbers[miss]
         start, end = tokens.starts[token], tokens.ends[token]
-        entry = find_token(tokens.text, start, end, model.ignore_merges)
-        if entry >= 0:
-            work.ids[used] = np.int32(entry)
-            count = _1
-        else:
-            count = _first_symbols(tokens.text, start, end, model.units, work.ids, used)
-            if count > np.uint64(SHORT):
-                count, _ = merge_long(used, count, model, work)
-            elif count > _1:
-                count = merge_short(used, count, model, work)
-        if len(model.outputs):
-            for k in range(count):
-                id_ = model.outputs[np.uint64(work.ids[used + k])]
-                if id_ == NO_ENTRY:
-                    return np.int64(miss), np.int64(k + _1)
-                work.ids[used + k] = id_
+        row = memory_row(text, start, end, memory)
+        count = recall_ids(text, start, end, row, memory, work.ids, used)
+        if count == _0:
+            count, failure = _merged_ids(text, start, end, model, work, used)
+            if failure:
+                return np.int64(miss), failure
+            remember_ids(text, start, end, row, memory, work.ids, used, count)
         used += count
         work.id_bounds[miss + _1] = used
     return 0, 0
+
+
+@inlined_kernel
+def _merged_ids(text, start, end, model, work, used):
+    """Writes the ids of text[start:end] to work.ids[used:]; returns how many, and the failure."""
+    entry = find_token(text, start, end, model.ignore_merges)
+    if entry >= 0:
+        work.ids[used] = np.int32(entry)
+        count = _1
+    else:
+        count = _first_symbols(text, start, end, model.units, work.ids, used)
+        if count > np.uint64(SHORT):
+            count, _ = merge_long(used, count, model, work)
+        elif count > _1:
+            count = merge_short(used, count, model, work)
+    if len(model.outputs):
+        for k in range(count):
+            id_ = model.outputs[np.uint64(work.ids[used + k])]
+            if id_ == NO_ENTRY:
+                return count, np.int64(k + _1)
+            work.ids[used + k] = id_
+    return count, 0
 
 
 @kernel_without_allocation
@@ -344,5 +360,5 @@ def _larger_merge_work(missed, model, work):
     return MergeWork(
         grown(work.ids, 0, most), work.id_bounds, grown(work.merges, 0, most),
         grown(work.previous, 0, most), grown(work.next, 0, most),
-        grown(work.heap, 0, 3 * most), grown(work.batch, 0, most),
+        grown(work.heap, 0, 3 * most), grown(work.batch, 0, most), work.memory,
     )  # fmt: skip

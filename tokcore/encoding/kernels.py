@@ -32,7 +32,7 @@ _LONGEST_REMEMBERED = 15
 """Bytes of a token in the cache."""
 
 _IDS_REMEMBERED = 3
-"""Ids of a token in the cache; a token of more is segmented each time."""
+"""Ids of a token in the cache; the model gets a token of more each time."""
 
 _ROW_WORDS = 8
 _GROUP = 64
@@ -49,7 +49,7 @@ _LEAD_OF_THREE = np.uint64(0xE0)
 _BYTE, _THREE_BYTES, _24 = np.uint64(0xFF), np.uint64(0xFF_FF_FF), np.uint64(24)
 _MARK = np.uint64(int.from_bytes('\u2581'.encode(), 'little'))
 _ALL = ~_0
-_CACHE_LINE = 64  # bytes
+CACHE_LINE = 64  # bytes
 
 
 class Surround(NamedTuple):
@@ -240,31 +240,43 @@ class TokenCache(NamedTuple):
 
 def empty_cache(nbytes: int, tokens: int) -> TokenCache:
     """Returns a cache of about `nbytes`, at least 2 rows, for `tokens` at once."""
-    row_bytes = 8 * _ROW_WORDS
-    bits = max(1, (nbytes // row_bytes).bit_length() - 1)
-    memory = np.zeros((row_bytes << bits) + _CACHE_LINE, np.uint8)
-    begin = -memory.ctypes.data % _CACHE_LINE
-    slots = memory[begin : begin + (row_bytes << bits)].view(np.uint64).reshape(-1, _ROW_WORDS)
+    bits = max(1, (nbytes // CACHE_LINE).bit_length() - 1)
+    slots = cache_lines(1 << bits)
     packed_ids, words = (np.empty(2 * tokens, np.uint64) for _ in range(2))
     missed, rows = np.empty(tokens, np.uint64), np.empty(_GROUP, np.uint64)
     return TokenCache(slots, np.uint64(64 - bits), packed_ids, words, missed, rows)
+
+
+def cache_lines(number: int) -> np.ndarray:
+    """Returns zeros, a cache line of memory in each row: uint64[number, 8]."""
+    memory = np.zeros((number + 1) * CACHE_LINE, np.uint8)
+    begin = -memory.ctypes.data % CACHE_LINE
+    return memory[begin : begin + number * CACHE_LINE].view(np.uint64).reshape(-1, _ROW_WORDS)
+
+
+@kernel_without_allocation
+def begins_wide(word):
+    """Whether the first character of a token takes three bytes or more, by the eight bytes at its start.
+
+    So do scripts without spaces, whose tokens are phrases that hardly occur again. What U+2581 is in
+    front of, which is a space in some vocabularies, is judged by its next character.
+    """
+    lead = word >> _24 if word & _THREE_BYTES == _MARK else word
+    return lead & _BYTE >= _LEAD_OF_THREE
 
 
 @kernel_without_allocation
 def token_words(word, next_word, length):
     """The two words of a token, from the 16 bytes at its start; (1, 0) if it is not cached.
 
-    Longer tokens are not cached, nor are tokens of more than 8 bytes whose characters take three or
-    more: in scripts without spaces such a token is a phrase that hardly occurs again. What U+2581 is in
-    front of, which is a space in some vocabularies, is judged by its next character.
+    Longer tokens are not cached, nor are those of more than 8 bytes that begin wide.
     """
     # No branches: how long a token is cannot be guessed. No shift is by 64, which is undefined.
     low = min(length, _8)
     high = max(min(length, _LONGEST), _8) - _8
     first = word & (_ALL >> (np.uint64(64) - (low << _3)))
     second = next_word & ((_1 << (high << _3)) - _1) | length << _56
-    lead = word >> _24 if word & _THREE_BYTES == _MARK else word
-    if length > _LONGEST or (length > _8 and lead & _BYTE >= _LEAD_OF_THREE):
+    if length > _LONGEST or (length > _8 and begins_wide(word)):
         return _1, _0
     return first, second
 

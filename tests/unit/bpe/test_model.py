@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.bpe.model import MergeModel, premerged_characters
+from tokcore.bpe.model import MergeModel, merge_work, premerged_characters
 from tokcore.bpe.model_kernels import NONE, SHORT, Units, merge_long, merge_short
 from tokcore.kernels.bytes import with_margin
 from tokcore.kernels.jit import read_only
@@ -122,12 +122,10 @@ def test_the_heap_is_popped_three_times_a_symbol_at_most(token):
     merges = [(97, 98, 256), (97, 97, 257), (256, 256, 258), (257, 257, 259), (258, 258, 260)]
     model = MergeModel(merges, units_of(), size=300)
     for count in (1_000, 2_000, 4_000):
-        work = model.workspace(1)
-        work = type(work)(*(np.zeros(3 * count, each.dtype) for each in work))
+        work, again = merge_work(count, 1), merge_work(count, 1)
         work.ids[:count] = np.frombuffer((token * count)[:count], np.uint8)
         left, pops = merge_long(np.uint64(0), np.uint64(count), model.state, work)
         assert pops <= 3 * count
-        again = type(work)(*(np.zeros(3 * count, each.dtype) for each in work))
         again.ids[:count] = np.frombuffer((token * count)[:count], np.uint8)
         short = merge_short(np.uint64(0), np.uint64(count), model.state, again)
         assert work.ids[:left].tolist() == again.ids[:short].tolist()
