@@ -5,6 +5,7 @@ they differ their regular expressions tell, `\p{L}` by itself, and texts without
 have no difference.
 """
 
+import collections
 import gzip
 import itertools
 import pathlib
@@ -20,6 +21,7 @@ from tokcore.counts.counting import TokenAccumulator
 from tokcore.text.byte_level import ALPHABET, spelled
 from tokcore.text.byte_level_scan import PatternPreTokenizer
 from tokcore.text.patterns import DEFINITIONS, WHITE_SPACE, split
+from tokcore.text.split_sequence import pattern_pre_tokenizer
 
 pytestmark = pytest.mark.slow
 
@@ -254,15 +256,13 @@ def lines_of(name, count):
         return [line.rstrip('\n') for line in itertools.islice(lines, count)]
 
 
-def counted(lines, pattern):
+def counted(lines, pre_tokenizer):
     """The distinct tokens that the kernel finds, with their counts."""
     data = [line.encode() for line in lines]
     ends = np.cumsum([len(each) for each in data], dtype=np.int64)
     starts = ends - [len(each) for each in data]
     found = TokenAccumulator()
-    found.add_rows(
-        np.frombuffer(b''.join(data), np.uint8), starts, ends, PatternPreTokenizer(pattern)
-    )
+    found.add_rows(np.frombuffer(b''.join(data), np.uint8), starts, ends, pre_tokenizer)
     text, offsets, counts = found.finish()
     return {
         text[offsets[token] : offsets[token + 1]].tobytes().decode(): count
@@ -279,35 +279,56 @@ def test_lines_of_the_corpora(
     lines = [line for line in lines_of(name, 20_000) if unlike.isdisjoint(line)]
     expected = [hugging_face.tokens(line, pattern) for line in lines]
     assert tik_token.finds(expected, pattern)
-    counts = {}
-    for token in itertools.chain.from_iterable(expected):
-        counts[token] = counts.get(token, 0) + 1
-    assert counted(lines, pattern) == counts
+    counts = collections.Counter(itertools.chain.from_iterable(expected))
+    assert counted(lines, PatternPreTokenizer(pattern)) == counts
 
 
 def test_every_pattern_with_a_kernel_is_compared():
     with_a_kernel = {name for name, pattern in DEFINITIONS.items() if pattern.rules is not None}
-    assert set(PATTERNS) == with_a_kernel
+    assert {*PATTERNS, 'deepseek'} == with_a_kernel
     assert [(EXPRESSIONS[name],) for name in PATTERNS if name != 'cl100k'] == [
         DEFINITIONS[name].expressions for name in PATTERNS if name != 'cl100k'
     ]
 
 
+@pytest.fixture(scope='module')
+def sequence(tokenizers):
+    """What tokenizers finds by DeepSeek's sequence of splits."""
+    made = tokenizers.pre_tokenizers
+    splits = [
+        made.Split(tokenizers.Regex(expression), 'isolated')
+        for expression in DEFINITIONS['deepseek'].expressions
+    ]
+    found = made.Sequence(splits)
+    return lambda text: [text[start:end] for _, (start, end) in found.pre_tokenize_str(text)]
+
+
+@pytest.fixture(scope='module')
+def unlike_in_sequence(hugging_face):
+    different = differing(hugging_face)
+    for category in 'PS':
+        here = {each for each in CHARACTERS if unicodedata.category(each).startswith(category)}
+        different |= hugging_face.matching(rf'\p{{{category}}}', CHARACTERS) ^ here
+    return different
+
+
 @given(TEXTS)
 @settings(deadline=None)
-def test_a_sequence_of_expressions(tokenizers, hugging_face, unlike_hugging_face, text):
-    made = tokenizers.pre_tokenizers
-    splits = made.Sequence(
-        [
-            made.Split(tokenizers.Regex(expression), 'isolated')
-            for expression in DEFINITIONS['deepseek'].expressions
-        ]
-    )
-    if unlike_hugging_face.isdisjoint(text) and not any(
-        unicodedata.category(each) == 'Cn' for each in text
-    ):
-        tokens = [text[start:end] for _, (start, end) in splits.pre_tokenize_str(text)]
-        assert split(text, 'deepseek') == tokens
+def test_a_sequence_of_expressions(sequence, unlike_in_sequence, text):
+    if unlike_in_sequence.isdisjoint(text):
+        assert split(text, 'deepseek') == sequence(text)
+
+
+def test_a_sequence_on_every_assigned_character(sequence, unlike_in_sequence):
+    for text in texts_of(CHARACTERS, unlike_in_sequence):
+        assert split(text, 'deepseek') == sequence(text)
+
+
+@pytest.mark.parametrize('name', ['docs.en.txt.gz', 'enzh.tsv.gz', 'poetry.zh.txt.gz'])
+def test_lines_of_the_corpora_by_a_sequence(sequence, unlike_in_sequence, name):
+    lines = [line for line in lines_of(name, 20_000) if unlike_in_sequence.isdisjoint(line)]
+    counts = collections.Counter(token for line in lines for token in sequence(line))
+    assert counted(lines, pattern_pre_tokenizer('deepseek')) == counts
 
 
 def test_the_alphabet(tokenizers):

@@ -185,7 +185,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
 
     def _words_pre_tokenizer(self) -> PreTokenizer:
         from tokcore.text.bert import BertPreTokenizer
-        from tokcore.text.byte_level_scan import pattern_pre_tokenizer
+        from tokcore.text.split_sequence import pattern_pre_tokenizer
         from tokcore.text.t2t import T2TPreTokenizer
         from tokcore.text.whitespace import SpacePreTokenizer
 

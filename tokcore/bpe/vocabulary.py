@@ -416,11 +416,10 @@ def _expression(part: Mapping[str, Any], path: str, place: str) -> str:
     text = pattern.get('Regex') if isinstance(pattern, dict) else None
     if not isinstance(text, str):
         refuse(path, f'{place}.pattern', f'the pattern {pattern!r:.200}')
-    # The patterns match every character, so both keep the matches and nothing else.
-    if (part.get('behavior'), part.get('invert', False)) not in (
-        ('Isolated', False),
-        ('Removed', True),
-    ):
+    behavior = part.get('behavior'), part.get('invert', False)
+    # Patterns of one expression match every character, so both keep the matches and nothing else.
+    is_removed = behavior == ('Removed', True) and named_pattern([text]) is not None
+    if behavior != ('Isolated', False) and not is_removed:
         refuse(path, f'{place}.behavior', f'the pre-tokenizer Split with {part.get("behavior")}')
     return text
 

@@ -18,9 +18,8 @@ from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import byte_range_mask, popcount, put_places
 from tokcore.pretrained.expressions import checked_expression
 from tokcore.pretrained.normalizers import TextStep, prepended, rewritten, starting_with
-from tokcore.text.byte_level_scan import pattern_pre_tokenizer
 from tokcore.text.listed_tokens import RowTokens
-from tokcore.text.patterns import DEFINITIONS, WHITE_SPACE, named_pattern
+from tokcore.text.patterns import DEFINITIONS, PUNCTUATION, WHITE_SPACE, named_pattern
 from tokcore.text.pre_tokenizer import (
     CHUNK_TOKENS,
     PreTokenizer,
@@ -31,6 +30,7 @@ from tokcore.text.pre_tokenizer import (
 )
 from tokcore.text.regex_splits import BEHAVIORS, Behavior, Split, SplitPreTokenizer
 from tokcore.text.rows import Side
+from tokcore.text.split_sequence import pre_tokenizer_of
 
 MARK = '▁'
 """U+2581, which stands for a space in the pieces of SentencePiece."""
@@ -38,7 +38,6 @@ MARK = '▁'
 Prefixed = Literal['always', 'first', 'never']
 
 _NUMERIC, _SPACE = r'\p{N}', r'\s'
-_PUNCTUATION = r'[!-/:-@\[-`{-~\p{P}]'
 _WORDS = r'[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]+'
 _BEHAVIORS: dict[str, Behavior] = {behavior: behavior for behavior in BEHAVIORS}
 _WHITESPACE_SPLIT = Split(_SPACE, 'Removed')
@@ -129,11 +128,11 @@ def parse_cutting(part: Any, path: str, place: str) -> Cutting:
             split, expression = _split(member, kind, path, where)
             splits += split
             expressions.append(expression)
-    name = named_pattern(expressions)
+    kernel = pre_tokenizer_of(expressions)
     if not splits:
         cutter: PreTokenizer = RowTokens()
-    elif name is not None:
-        cutter = pattern_pre_tokenizer(name)
+    elif kernel is not None:
+        cutter = kernel
     elif splits == [Split(regex.escape(MARK), 'MergedWithNext')]:
         cutter = MarkPreTokenizer()
     else:
@@ -156,7 +155,7 @@ def _prepend_scheme(part: Mapping[str, Any], path: str, where: str) -> Prefixed:
 
 
 def _split(part: Mapping[str, Any], kind: str, path: str, where: str) -> tuple[list[Split], str]:
-    """Returns the splits of one pre-tokenizer, and the expression that a pattern's name may have."""
+    """Returns the splits of one pre-tokenizer, and its expression, if it is one that isolates matches."""
     match kind:
         case 'Split':
             behavior = _BEHAVIORS.get(part.get('behavior', ''))
@@ -168,27 +167,31 @@ def _split(part: Mapping[str, Any], kind: str, path: str, where: str) -> tuple[l
                     expression = regex.escape(text) if text else r'(?!)'
                     return [Split(expression, behavior, inverts)], ''
                 case {'Regex': str(expression)}:
-                    # The patterns that have names match every character, so both mean the same.
-                    is_plain = (behavior, inverts) in (('Isolated', False), ('Removed', True))
-                    if is_plain and named_pattern([expression]) is not None:
+                    is_isolated = (behavior, inverts) == ('Isolated', False)
+                    is_removed = (behavior, inverts) == ('Removed', True)
+                    # Patterns of one expression match every character, so both mean the same.
+                    if named_pattern([expression]) is not None and (is_isolated or is_removed):
                         return [Split(expression)], expression
                     checked = checked_expression(expression, path, f'{where}.pattern')
-                    own = expression if is_plain else ''
-                    return [Split(checked, behavior, inverts)], own
+                    return [Split(checked, behavior, inverts)], expression if is_isolated else ''
             refuse(path, f'{where}.pattern', f'the pattern {part.get("pattern")!r:.80}')
         case 'Digits':
-            individual = part.get('individual_digits', False)
-            return [Split(_NUMERIC, 'Isolated' if individual else 'Contiguous')], ''
+            expression = _NUMERIC if part.get('individual_digits', False) else f'{_NUMERIC}+'
+            return [Split(expression)], expression
         case 'Punctuation':
-            behavior = _BEHAVIORS.get(part.get('behavior', 'Isolated'))
-            if behavior is not None:
-                return [Split(_PUNCTUATION, behavior)], ''
+            match _BEHAVIORS.get(part.get('behavior', 'Isolated')):
+                case 'Isolated':
+                    return [Split(PUNCTUATION)], PUNCTUATION
+                case 'Contiguous':
+                    return [Split(f'{PUNCTUATION}+')], f'{PUNCTUATION}+'
+                case str(behavior):
+                    return [Split(PUNCTUATION, behavior)], ''
         case 'Whitespace':
             return [Split(rf'{_WORDS}|[^\s{_WORDS[1:-2]}]+', 'Removed', True)], ''
         case 'WhitespaceSplit':
             return [_WHITESPACE_SPLIT], ''
         case 'BertPreTokenizer':
-            return [Split(_SPACE, 'Removed'), Split(_PUNCTUATION)], ''
+            return [Split(_SPACE, 'Removed'), Split(PUNCTUATION)], ''
         case 'CharDelimiterSplit' if isinstance(part.get('delimiter'), str):
             return [Split(regex.escape(part['delimiter']), 'Removed')], ''
     refuse(path, where, f'the pre-tokenizer {kind}')

@@ -20,10 +20,10 @@ from tokcore.errors import InputError
 from tokcore.pretrained.pre_tokenizers import Cutting
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
 from tokcore.text.byte_level import spelled
-from tokcore.text.byte_level_scan import pattern_pre_tokenizer
 from tokcore.text.patterns import DEFINITIONS, TIKTOKEN_SPELLINGS, named_pattern
 from tokcore.text.pre_tokenizer import PreTokenizer
 from tokcore.text.regex_splits import Split, SplitPreTokenizer
+from tokcore.text.split_sequence import pattern_pre_tokenizer
 
 _BASE64 = rb'(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)'
 _LINES = re.compile(rb'(?:%s \d+\r?\n){4}' % _BASE64)

@@ -12,8 +12,8 @@ back. For runs of characters of one class, the alternatives of the patterns amou
               after its letters even if more letters follow
 
 Where `any` has special rules (white space with a line break, thirds of numbers of several bytes), and
-throughout where words are `cased`, the alternatives of the pattern are tried one after another at
-each token.
+throughout where words are `cased` or `punctuated`, the alternatives of the pattern are tried one after
+another at each token.
 """
 
 import functools
@@ -28,13 +28,11 @@ from tokcore.kernels.simd import byte_range_mask, load_word, popcount, trailing_
 from tokcore.text.patterns import DEFINITIONS, WHITE_SPACE, Pattern, PatternRules, split
 from tokcore.text.pre_tokenizer import (
     CHUNK_TOKENS,
-    PreTokenizer,
     RowPart,
     TextRows,
     scan_tokens,
     slice_parts,
 )
-from tokcore.text.regex_splits import Split, SplitPreTokenizer
 from tokcore.text.unicode import category_table, decode_word, ideograph_mask
 
 _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
@@ -53,8 +51,12 @@ UPPER, LOWER = 16, 32
 """Bits for where words are cased: what may stand before the small letters of a word, and in place of
 them. Letters without case, and combining marks, are both; marks are no `LETTER`."""
 
+PUNCTUATION = 64
+"""The bit of punctuation and symbols, where words are punctuated."""
+
 _LETTER, _NUMBER, _SPACE = np.uint64(LETTER), np.uint64(NUMBER), np.uint64(SPACE)
 _UPPER, _LOWER = np.uint64(UPPER), np.uint64(LOWER)
+_PUNCTUATION = np.uint64(PUNCTUATION)
 _OTHER = _0
 _LETTER_NUMBER_SPACE = np.uint64(LETTER | NUMBER | SPACE)
 _END = np.uint64(8)
@@ -78,38 +80,35 @@ _LAST, _LAST_THREE = np.uint64(STRIDE - 1), np.uint64(STRIDE - 3)
 _THREE_BITS = np.uint64(7)
 
 
-class _CharacterClasses(NamedTuple):
+class CharacterClasses(NamedTuple):
     """The class of c is blocks[block_numbers[c // 256] * 256 + c % 256]; equal blocks are stored once."""
 
     block_numbers: np.ndarray  # uint8[0x110000 / 256]
     blocks: np.ndarray  # uint8[blocks * 256]
 
 
-class _PatternText(NamedTuple):
+class PatternText(NamedTuple):
     """The state: the classes of characters, and which pattern it is."""
 
-    classes: _CharacterClasses
-    words: int  # _BLANK_WORDS, _ANY_WORDS or _CASED_WORDS
+    classes: CharacterClasses
+    words: int  # _BLANK_WORDS, _ANY_WORDS, _CASED_WORDS, _PUNCTUATED_WORDS or _WHOLE
     most_digits: np.uint64  # in a token; 0 for any number of them
     ends_at_break: bool  # white space at a row's end is cut after its last line break
     ends_in_contraction: bool  # cased words may end in one, as one token
 
 
-_BLANK_WORDS, _ANY_WORDS, _CASED_WORDS = 0, 1, 2
-_WORDS = {'blank': _BLANK_WORDS, 'any': _ANY_WORDS, 'cased': _CASED_WORDS}
-
-
-def pattern_pre_tokenizer(pattern: Pattern) -> PreTokenizer:
-    """Returns the pre-tokenizer of a pattern: its kernel, or regular expressions."""
-    definition = DEFINITIONS[pattern]
-    if definition.rules is None:
-        return SplitPreTokenizer(tuple(map(Split, definition.expressions)), pattern)
-    return PatternPreTokenizer(pattern)
+_BLANK_WORDS, _ANY_WORDS, _CASED_WORDS, _PUNCTUATED_WORDS, _WHOLE = range(5)
+_WORDS = {
+    'blank': _BLANK_WORDS,
+    'any': _ANY_WORDS,
+    'cased': _CASED_WORDS,
+    'punctuated': _PUNCTUATED_WORDS,
+}
 
 
 @dataclass(frozen=True)
 class PatternPreTokenizer:
-    """A `PreTokenizer` whose tokens are those of `patterns.split`, for patterns that have rules.
+    """A `PreTokenizer` whose tokens are those of `patterns.split`, for one expression with rules.
 
     Letters and numbers are those of this Python's `unicodedata` (L* and N*), white space is
     `WHITE_SPACE`.
@@ -125,8 +124,9 @@ class PatternPreTokenizer:
             raise ValueError(
                 f'{self.pattern!r} is not a pattern; there are {", ".join(DEFINITIONS)}'
             )
-        if DEFINITIONS[self.pattern].rules is None:
-            raise ValueError(f'{self.pattern} has no kernel; use pattern_pre_tokenizer')
+        expressions, rules = DEFINITIONS[self.pattern]
+        if rules is None or len(expressions) > 1:
+            raise ValueError(f'{self.pattern} has no kernel of its own; use pattern_pre_tokenizer')
 
     @property
     def name(self) -> str:
@@ -140,19 +140,24 @@ class PatternPreTokenizer:
         """Returns the tokens of a text, in plain Python."""
         return split(text, self.pattern)
 
-    def prepare(self, rows: TextRows) -> tuple[_PatternText, np.ndarray]:
+    def prepare(self, rows: TextRows) -> tuple[PatternText, np.ndarray]:
         rules = DEFINITIONS[self.pattern].rules
         assert rules is not None  # __post_init__ saw to it
-        return _pattern_text(rules), rows.text
+        return pattern_text(rules), rows.text
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
-        return slice_parts(self, rows, row, longest, _last_tokens)
+        return slice_parts(self, rows, row, longest, last_tokens)
 
 
 @functools.cache
-def _pattern_text(rules: PatternRules) -> _PatternText:
-    return _PatternText(
-        character_classes(rules.words == 'cased', rules.marks_are_letters),
+def pattern_text(rules: PatternRules | None) -> PatternText:
+    """Returns the state of a pattern; None: a text is one token."""
+    if rules is None:
+        return PatternText(character_classes(), _WHOLE, _0, True, False)
+    return PatternText(
+        character_classes(
+            rules.words == 'cased', rules.marks_are_letters, rules.words == 'punctuated'
+        ),
         _WORDS[rules.words],
         np.uint64(rules.most_digits),
         rules.ends_at_break,
@@ -160,7 +165,7 @@ def _pattern_text(rules: PatternRules) -> _PatternText:
     )
 
 
-def _last_tokens(
+def last_tokens(
     text: np.ndarray, starts: np.ndarray, ends: np.ndarray, first: int, end: int
 ) -> list[int]:
     """Returns the last token of each part of the tokens from `first` up to `end`.
@@ -168,11 +173,11 @@ def _last_tokens(
     White space at the end of a text is a single token, so a part must not end with two tokens of it.
     """
     last = end - 1
-    last_tokens = [last] if first < end else []
+    of_parts = [last] if first < end else []
     while last > first and _is_space(text[starts[last] : ends[last]]):
         last -= 1
-        last_tokens.insert(0, last)
-    return last_tokens
+        of_parts.insert(0, last)
+    return of_parts
 
 
 def _is_space(token: np.ndarray) -> bool:
@@ -214,10 +219,7 @@ def _scan_one_by_one(text, stop, row_end, pre_tokenizer, tokens, ended):
     """
     place = tokens.starts[ended]
     while place < stop:
-        if pre_tokenizer.words == _CASED_WORDS:
-            place = _cased_token_end(text, place, row_end, pre_tokenizer)
-        else:
-            place = _token_end(text, place, row_end, pre_tokenizer)
+        place = token_end(text, place, row_end, pre_tokenizer)
         if place == row_end:
             break
         tokens.ends[ended] = place
@@ -226,7 +228,7 @@ def _scan_one_by_one(text, stop, row_end, pre_tokenizer, tokens, ended):
     return place, ended
 
 
-@scan_tokens.register(_PatternText)
+@scan_tokens.register(PatternText)
 @kernel_without_allocation
 def _scan_pattern(rows, row, position, pre_tokenizer, tokens):
     """Finds tokens as `scan_tokens` says; they are slices of the rows."""
@@ -351,8 +353,8 @@ def _class_masks(text, place, inside, before, classes):
 
 
 @kernel_without_allocation
-def _character(text, place, end, classes):
-    """Returns the class of the character at a place, `_END` at the end, and where it ends."""
+def next_class(text, place, end, classes):
+    """Returns the class of the character at a place, and where it ends; 8 at the end of the text."""
     if place >= end:
         return _END, place
     word = load_word(text, place)
@@ -369,7 +371,7 @@ def _character(text, place, end, classes):
 def _run_end(text, place, end, kind, most, classes):
     """Returns where a run of characters of one class ends, at most `most` characters long."""
     while most > _0:
-        next_kind, after = _character(text, place, end, classes)
+        next_kind, after = next_class(text, place, end, classes)
         if next_kind != kind:
             break
         place = after
@@ -383,11 +385,25 @@ def _is_break(byte):
 
 
 @kernel_without_allocation
+def token_end(text, place, end, pre_tokenizer):
+    """Returns where the token that begins at a place of a text ends; the text ends at `end`."""
+    if pre_tokenizer.words == _CASED_WORDS:
+        return _cased_token_end(text, place, end, pre_tokenizer)
+    if pre_tokenizer.words == _PUNCTUATED_WORDS:
+        return _punctuated_token_end(text, place, end, pre_tokenizer)
+    if pre_tokenizer.words == _BLANK_WORDS:
+        return _blank_token_end(text, place, end, pre_tokenizer)
+    if pre_tokenizer.words == _ANY_WORDS:
+        return _any_token_end(text, place, end, pre_tokenizer)
+    return end
+
+
+@kernel_without_allocation
 def _space_end(text, place, end, classes, ends_at_break):
-    """Returns where a token ends that is white space alone."""
+    """Returns where a token ends that is white space alone, and that line breaks end."""
     last, after_break, at = place, place, place
     while True:
-        kind, after = _character(text, at, end, classes)
+        kind, after = next_class(text, at, end, classes)
         if kind != _SPACE:
             break
         last = at
@@ -404,18 +420,41 @@ def _space_end(text, place, end, classes, ends_at_break):
 
 
 @kernel_without_allocation
-def _token_end(text, place, end, pre_tokenizer):
-    """Returns where the token that begins at a place of a row ends; the row ends at `end`."""
+def _blank_token_end(text, place, end, pre_tokenizer):
+    """As `token_end`, where words begin after a blank; white space is cut before its last character."""
+    classes = pre_tokenizer.classes
+    byte = np.uint64(text[place])
+    if byte == _APOSTROPHE:
+        size = _contraction_size(load_word(text, place), end - place, False)
+        if size != _0:
+            return place + size
+    kind, after = next_class(text, place, end, classes)
+    if byte == _BLANK:
+        following, _ = next_class(text, after, end, classes)
+        if following & (_SPACE | _END) == _0:
+            return _run_end(text, after, end, following, _ALL_ONES, classes)
+    run_end = _run_end(text, after, end, kind, _ALL_ONES, classes)
+    if kind != _SPACE or run_end == end or run_end == after:
+        return run_end
+    last = run_end - _1
+    while text[last] & np.uint8(0xC0) == np.uint8(0x80):
+        last -= _1
+    return last
+
+
+@kernel_without_allocation
+def _any_token_end(text, place, end, pre_tokenizer):
+    """As `token_end`, where words begin after any character."""
     classes = pre_tokenizer.classes
     byte = np.uint64(text[place])
     if byte == _APOSTROPHE:
         size = _contraction_size(load_word(text, place), end - place, True)
         if size != _0:
             return place + size
-    kind, after = _character(text, place, end, classes)
+    kind, after = next_class(text, place, end, classes)
     if kind == _NUMBER:
         return _run_end(text, place, end, _NUMBER, pre_tokenizer.most_digits, classes)
-    following, _ = _character(text, after, end, classes)
+    following, _ = next_class(text, after, end, classes)
     if kind == _LETTER or (following == _LETTER and not _is_break(text[place])):
         return _run_end(text, after, end, _LETTER, _ALL_ONES, classes)
     if kind == _OTHER or (byte == _BLANK and following == _OTHER):
@@ -424,6 +463,43 @@ def _token_end(text, place, end, pre_tokenizer):
             place += _1
         return place
     return _space_end(text, place, end, classes, pre_tokenizer.ends_at_break)
+
+
+@kernel_without_allocation
+def _punctuated_token_end(text, place, end, pre_tokenizer):
+    """As `token_end`, where words are punctuated; marks are letters."""
+    classes = pre_tokenizer.classes
+    byte = np.uint64(text[place])
+    kind, after = next_class(text, place, end, classes)
+    following, _ = next_class(text, after, end, classes)
+    if kind == _PUNCTUATION and byte < np.uint64(0x80) and following == _LETTER:
+        while after < end and _is_ascii_letter(text[after]):
+            after += _1
+        return after
+    if kind == _LETTER or (
+        following == _LETTER and kind != _PUNCTUATION and not _is_break(text[place])
+    ):
+        return _run_end(text, after, end, _LETTER, _ALL_ONES, classes)
+    if kind == _PUNCTUATION or (byte == _BLANK and following == _PUNCTUATION):
+        place = _run_end(text, after, end, _PUNCTUATION, _ALL_ONES, classes)
+        while place < end and _is_break(text[place]):
+            place += _1
+        return place
+    if kind == _SPACE:
+        return _space_end(text, place, end, classes, pre_tokenizer.ends_at_break)
+    # No alternative begins here, and so with what follows, but for one character before letters.
+    while following & (_LETTER | _PUNCTUATION | _SPACE | _END) == _0:
+        place = after
+        _, after = next_class(text, place, end, classes)
+        following, _ = next_class(text, after, end, classes)
+        if following == _LETTER:
+            return place
+    return after
+
+
+@kernel_without_allocation
+def _is_ascii_letter(byte):
+    return np.uint8(0x61) <= byte | np.uint8(0x20) <= np.uint8(0x7A)
 
 
 @kernel_without_allocation
@@ -436,7 +512,7 @@ def _cased_ends(text, place, end, classes):
     """
     small_end = place
     while True:
-        kind, after = _character(text, place, end, classes)
+        kind, after = next_class(text, place, end, classes)
         if kind & _UPPER == _0:
             break
         place = after
@@ -445,7 +521,7 @@ def _cased_ends(text, place, end, classes):
     upper_end = place
     while kind & _LOWER != _0:
         place = small_end = after
-        kind, after = _character(text, place, end, classes)
+        kind, after = next_class(text, place, end, classes)
     return small_end, upper_end
 
 
@@ -466,9 +542,9 @@ def _cased_word_end(text, place, after, kind, end, classes):
 
 @kernel_without_allocation
 def _cased_token_end(text, place, end, pre_tokenizer):
-    """As `_token_end`, where words are cased."""
+    """As `token_end`, where words are cased."""
     classes = pre_tokenizer.classes
-    kind, after = _character(text, place, end, classes)
+    kind, after = next_class(text, place, end, classes)
     if kind == _NUMBER:
         return _run_end(text, place, end, _NUMBER, pre_tokenizer.most_digits, classes)
     if not _is_break(text[place]):
@@ -483,11 +559,11 @@ def _cased_token_end(text, place, end, pre_tokenizer):
             return word_end
     others = after
     if kind == _SPACE and np.uint64(text[place]) == _BLANK:
-        kind, others = _character(text, after, end, classes)
+        kind, others = next_class(text, after, end, classes)
     if kind & (_LETTER_NUMBER_SPACE | _END) == _0:
         while kind & (_LETTER_NUMBER_SPACE | _END) == _0:
             place = others
-            kind, others = _character(text, place, end, classes)
+            kind, others = next_class(text, place, end, classes)
         while place < end and (_is_break(text[place]) or np.uint64(text[place]) == _SLASH):
             place += _1
         return place
@@ -495,12 +571,15 @@ def _cased_token_end(text, place, end, pre_tokenizer):
 
 
 @functools.cache
-def character_classes(is_cased: bool = False, marks_are_letters: bool = False) -> _CharacterClasses:
+def character_classes(
+    is_cased: bool = False, marks_are_letters: bool = False, is_punctuated: bool = False
+) -> CharacterClasses:
     """Returns the classes by this Python's tables: categories L* and N*, and `WHITE_SPACE`.
 
     Args:
         is_cased: whether letters and marks have the bits `UPPER` and `LOWER`.
         marks_are_letters: whether M* are letters.
+        is_punctuated: whether P* and S* are `PUNCTUATION`.
     """
     majors, minors = category_table().T
     letters, marks = majors == ord('L'), majors == ord('M')
@@ -511,9 +590,16 @@ def character_classes(is_cased: bool = False, marks_are_letters: bool = False) -
         is_small = letters & (minors == ord('l'))
         is_capital = letters & ((minors == ord('u')) | (minors == ord('t')))
         table += UPPER * (letters & ~is_small | marks) + LOWER * (letters & ~is_capital | marks)
+    if is_punctuated:
+        table += PUNCTUATION * ((majors == ord('P')) | (majors == ord('S')))
     table[[ord(character) for character in WHITE_SPACE]] = SPACE
+    return stored_classes(table)
+
+
+def stored_classes(table: np.ndarray) -> CharacterClasses:
+    """Returns the classes of all code points, below 256 each."""
     blocks, index = np.unique(table.reshape(-1, _BLOCK), axis=0, return_inverse=True)
-    return _CharacterClasses(
+    return CharacterClasses(
         read_only(index.ravel().astype(np.uint8)), read_only(blocks.astype(np.uint8).ravel())
     )
 
@@ -553,7 +639,7 @@ def _contraction_size(word, left, any_case):
     """
     one, two = word >> _8 & _BYTE, word >> _8 & _TWO_BYTES
     if any_case:
-        if two == _LONG_S:
+        if two == _LONG_S and left >= _3:
             return _3
         one |= _LOWERED
         two |= _LOWERED_TWO

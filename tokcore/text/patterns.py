@@ -4,6 +4,7 @@ A pattern is one expression, or several of which each cuts the tokens of the one
 so that a text is one token. A line of
 `DEFINITIONS` is all that a new one needs, with its name in `Pattern`: the package `regex` then cuts
 rows (`text.regex_splits`). Where the line has `PatternRules`, a kernel does (`text.byte_level_scan`),
+also after expressions of `RUNS` (`text.split_sequence`),
 and characters are of the classes of this Python's `unicodedata`, since that is what the kernel reads;
 otherwise they are of those of `regex`, which may know more letters.
 
@@ -42,7 +43,9 @@ class PatternRules(NamedTuple):
     Attributes:
         words: how tokens of letters begin: 'blank', after one U+0020; 'any', after one character that
             is no letter, number or line break; 'cased', likewise, and a token ends before the capital
-            letters of the next word.
+            letters of the next word; 'punctuated', after one character that is no letter, punctuation,
+            symbol or line break, and A to Z also after one punctuation mark of ASCII. Numbers and
+            control characters that no letter follows are then what lies between tokens.
         most_digits: numbers in a token; 0 for any number of them.
         ends_at_break: whether white space at a text's end is cut after its last line break.
         marks_are_letters: whether combining marks (M*) are of the class of letters.
@@ -50,7 +53,7 @@ class PatternRules(NamedTuple):
             'word', as the end of a word; 'none', nowhere.
     """
 
-    words: Literal['blank', 'any', 'cased']
+    words: Literal['blank', 'any', 'cased', 'punctuated']
     most_digits: int
     ends_at_break: bool = True
     marks_are_letters: bool = False
@@ -58,10 +61,38 @@ class PatternRules(NamedTuple):
 
 
 class PatternDefinition(NamedTuple):
-    """The expressions of a pattern, as a tokenizer.json has them; and its kernel, if there is one."""
+    """The expressions of a pattern, as a tokenizer.json has them; and its kernel, if there is one.
+
+    The rules are of the last expression; those before it are of `RUNS`.
+    """
 
     expressions: tuple[str, ...]
     rules: PatternRules | None = None
+
+
+class RunRules(NamedTuple):
+    """What the kernel needs to know of an expression that finds runs of characters.
+
+    Attributes:
+        characters: which: categories N*; U+3040 to U+30FF and U+4E00 to U+9FA5; categories P* and the
+            punctuation of ASCII, `$` and `+` as well.
+        most: how many of them are a token at most; 0 for any number.
+    """
+
+    characters: Literal['numbers', 'kana and ideographs', 'punctuation']
+    most: int
+
+
+class SequenceRules(NamedTuple):
+    """What the kernel needs to know of several expressions.
+
+    Attributes:
+        runs: of the first ones, no two of which find the same character.
+        pattern: of the last one, which cuts runs too; None: there is no such expression.
+    """
+
+    runs: tuple[RunRules, ...]
+    pattern: PatternRules | None
 
 
 _CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -76,6 +107,19 @@ def _cased(ending: str, digits: str) -> str:
         rf'| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*{_BREAKS_AND_BLANKS}'
     )
 
+
+KANA_AND_IDEOGRAPHS = '[一-龥\u3040-ゟ゠-ヿ]'
+PUNCTUATION = r'[!-/:-@\[-`{-~\p{P}]'
+
+RUNS: dict[str, RunRules] = {
+    r'\p{N}': RunRules('numbers', 1),
+    r'\p{N}{1,3}': RunRules('numbers', 3),
+    r'\p{N}+': RunRules('numbers', 0),
+    f'{KANA_AND_IDEOGRAPHS}+': RunRules('kana and ideographs', 0),
+    PUNCTUATION: RunRules('punctuation', 1),
+    f'{PUNCTUATION}+': RunRules('punctuation', 0),
+}
+"""The expressions that kernels cut text by before a pattern."""
 
 DEFINITIONS: dict[Pattern, PatternDefinition] = {
     'gpt2': PatternDefinition(
@@ -111,9 +155,10 @@ DEFINITIONS: dict[Pattern, PatternDefinition] = {
     ),
     'deepseek': PatternDefinition(
         (r'\p{N}{1,3}',
-         '[一-龥\u3040-ゟ゠-ヿ]+',
+         f'{KANA_AND_IDEOGRAPHS}+',
          r'[!"#$%&' r"'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
          r'| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+'),
+        PatternRules('punctuated', 0, marks_are_letters=True, contractions='none'),
     ),
     'none': PatternDefinition(()),
 }  # fmt: skip
@@ -137,18 +182,47 @@ TIKTOKEN_SPELLINGS: dict[str, Pattern] = {
 }
 """Expressions that only tiktoken reads so."""
 
-# The characters that the expressions name. ſ (U+017F) is an s where case is ignored.
-_NAMED_CHARACTERS = "'\r\n /stremldvSTREMLDVſ"
+_RULES: dict[str, PatternRules] = {
+    **{each.expressions[-1]: each.rules for each in DEFINITIONS.values() if each.rules is not None},
+    **{
+        spelling: rules
+        for (spelling,), name in _OTHER_SPELLINGS.items()
+        if (rules := DEFINITIONS[name].rules) is not None
+    },
+}
+"""By expression: what a kernel needs to know of it."""
 
 _REPRESENTATIVES = {
-    'Lu': 'X', 'Lt': 'ǅ', 'Ll': 'x', 'Lm': 'ʰ', 'Lo': '字', 'M': '\u0301', 'N': '0',
+    'Lu': 'É', 'Lt': 'ǅ', 'Ll': 'é', 'Lm': 'ʰ', 'Lo': 'ª', 'M': '\u0301', 'N': '²', 'P': '—', 'S': '€',
 }  # fmt: skip
 
 
 def named_pattern(expressions: Sequence[str]) -> Pattern | None:
     """Returns the name of the pattern that a tokenizer.json spells so, or None."""
+    return NAMES.get(tuple(map(_with_escapes, expressions)))
+
+
+def sequence_rules(expressions: Sequence[str]) -> SequenceRules | None:
+    """Returns what a kernel needs to know of a sequence of expressions that begins with runs.
+
+    None if there is no such kernel: an expression has no rules, or two of them are of the same
+    characters, or it does not begin with runs.
+    """
+    spelled = [*map(_with_escapes, expressions)]
+    count = next((n for n, text in enumerate(spelled) if text not in RUNS), len(spelled))
+    runs, rest = tuple(RUNS[text] for text in spelled[:count]), spelled[count:]
+    if not runs or len(rest) > 1 or not all(text in _RULES for text in rest):
+        return None
+    characters = {rules.characters for rules in runs}
+    # A few kana are punctuation.
+    if len(characters) < len(runs) or {'kana and ideographs', 'punctuation'} <= characters:
+        return None
+    return SequenceRules(runs, _RULES[rest[0]] if rest else None)
+
+
+def _with_escapes(expression: str) -> str:
     # Some files have line breaks themselves where others have their escapes.
-    return NAMES.get(tuple(text.replace('\r', r'\r').replace('\n', r'\n') for text in expressions))
+    return expression.replace('\r', r'\r').replace('\n', r'\n')
 
 
 def split(text: str, pattern: Pattern = 'gpt2') -> list[str]:
@@ -163,26 +237,39 @@ def split(text: str, pattern: Pattern = 'gpt2') -> list[str]:
     >>> split("HelloWorld it's", 'o200k')
     ['Hello', 'World', " it's"]
     """
+    definition = DEFINITIONS[pattern]
+    return split_by(text, definition.expressions, has_kernel=definition.rules is not None)
+
+
+def split_by(text: str, expressions: Sequence[str], has_kernel: bool = True) -> list[str]:
+    """Returns the tokens of a text by expressions, of which each cuts the tokens of the one before.
+
+    Args:
+        text: the text.
+        expressions: as `regex` takes them.
+        has_kernel: whether characters are of this Python's classes, as for kernels.
+    """
     from tokcore.text.regex_splits import Split, cut
 
-    definition = DEFINITIONS[pattern]
-    splits = tuple(map(Split, definition.expressions))
     shown = text
-    if definition.rules is not None:
+    if has_kernel:
         # `regex` has Unicode tables of its own, so each character becomes one of its class here.
         shown = text.translate(typing.cast(Any, _Representatives()))
-    return [text[start:end] for start, end in cut(shown, splits)]
+    return [text[start:end] for start, end in cut(shown, [*map(Split, expressions)])]
 
 
 @functools.lru_cache(1 << 14)
 def _representative(code: int) -> str:
     character = chr(code)
-    if character in _NAMED_CHARACTERS:
+    # Expressions name these by themselves. ſ is an s where case is ignored.
+    if code < 0x80 or character == 'ſ' or '\u3040' <= character <= '\u30ff':
         return character
+    if '一' <= character <= '龥':
+        return '一'
     if character in WHITE_SPACE:
         return '\t'
     category = unicodedata.category(character)
-    return _REPRESENTATIVES.get(category) or _REPRESENTATIVES.get(category[0], '.')
+    return _REPRESENTATIVES.get(category) or _REPRESENTATIVES.get(category[0], '\0')
 
 
 class _Representatives:

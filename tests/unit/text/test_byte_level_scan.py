@@ -20,10 +20,11 @@ from tokcore.text.byte_level_scan import (
 )
 from tokcore.text.patterns import DEFINITIONS, WHITE_SPACE, split
 from tokcore.text.pre_tokenizer import CHUNK_TOKENS, ScannedTokens, TextRows, one_row, scan_tokens
+from tokcore.text.split_sequence import pattern_pre_tokenizer
 
 NAMED = "'stremdvlSTREMDVLſ"
 PIECES = [
-    *'aé字Ω𝔞1½٣𝟙〇.(\0—，。𝄞\u0301 \t\r\n\x0b\x1c\x85\xa0\u2003\u3000',
+    *'aé字Ω𝔞1½٣𝟙〇.(\0—，。𝄞\u0301 \t\r\n\x0b\x1c\x85\xa0\u2003\u3000€+カ・゙\ufeff',
     *("'s", "'Ll", '\r\n', '  ', 'ab'),
 ]
 LINES = st.one_of(
@@ -49,7 +50,7 @@ def laid_out(rows, between=b'\n'):
 def scanned(rows, pattern, between=b'\n', room=1_000):
     """The tokens of each row, found by as many calls as a room for this many tokens needs."""
     text_rows = laid_out(rows, between)
-    state, text = PatternPreTokenizer(pattern).prepare(text_rows)
+    state, text = pattern_pre_tokenizer(pattern).prepare(text_rows)
     places = [np.empty(CHUNK_TOKENS + room, np.uint64) for _ in range(2)]
     found = [[] for _ in rows]
     row, position = 0, -1
@@ -71,12 +72,13 @@ def scanned(rows, pattern, between=b'\n', room=1_000):
 @given(
     rows=st.lists(LINES, min_size=1, max_size=5),
     pattern=st.sampled_from(PATTERNS),
-    between=st.sampled_from([b'', b'\n', b' ', b'a', b"'s", b'1', b'\r']),
+    between=st.sampled_from([b'', b'\n', b' ', b'a', b"'s", b'1', b'\r', 'ſ'.encode()]),
     room=st.sampled_from([0, 1, 2, 5, 64, 1_000]),
 )
 @example([' ' * 64, 'a' * 60, '1' * 61, ' a' * 32, '字' * 64, '!' * 200], 'cl100k', b'', 1)
 @example([' \n' * 40 + '  ', 'a\n \n ', '\n \n', ' ' * 70 + '\n '], 'llama3', b'', 1)
 @example(['\n' * 64, ' \n' * 40 + 'a', '!' + '\r\n' * 40, '½' * 70], 'cl100k', b'', 1)
+@example(["a'", "'"], 'cl100k', 'ſ'.encode(), 1)
 def test_tokens_are_those_of_the_plain_patterns(rows, pattern, between, room):
     assert scanned(rows, pattern, between, room) == [split(row, pattern) for row in rows]
 
@@ -124,7 +126,7 @@ def test_rows_up_to_the_end_of_the_text_are_counted(pattern):
         np.frombuffer(data, np.uint8),
         ends - [len(row) for row in rows],
         ends,
-        PatternPreTokenizer(pattern),
+        pattern_pre_tokenizer(pattern),
     )
     text, offsets, counts = counted.finish()
     tokens = [
@@ -141,7 +143,7 @@ def tokens_of_parts(row, pattern, longest):
     """A row's tokens, those of its parts as texts by themselves."""
     rows = laid_out([row])
     found = []
-    for part in PatternPreTokenizer(pattern).row_parts(rows, 0, longest):
+    for part in pattern_pre_tokenizer(pattern).row_parts(rows, 0, longest):
         text = part.text[part.start : part.end].tobytes().decode()
         if part.is_long_token:
             assert part.end - part.start > longest
@@ -188,6 +190,8 @@ def test_it_is_known_by_its_pattern():
         ValueError, match=r"'p50k' is not a pattern; there are gpt2, cl100k, llama3"
     ):
         PatternPreTokenizer('p50k')
+    with pytest.raises(ValueError, match='deepseek has no kernel of its own'):
+        PatternPreTokenizer('deepseek')
 
 
 def test_white_space_is_that_of_unicode():

@@ -1,0 +1,197 @@
+"""Sequences of splits by a kernel: the tokens that `regex` finds, one expression after another."""
+
+import itertools
+import pickle
+import unicodedata
+
+import numpy as np
+import pytest
+import regex
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tokcore.kernels.bytes import READABLE
+from tokcore.kernels.jit import read_only
+from tokcore.text.byte_level_scan import PatternPreTokenizer
+from tokcore.text.patterns import DEFINITIONS, PUNCTUATION, RUNS, sequence_rules, split, split_by
+from tokcore.text.pre_tokenizer import CHUNK_TOKENS, ScannedTokens, TextRows, scan_tokens
+from tokcore.text.regex_splits import Split, SplitPreTokenizer, cut
+from tokcore.text.split_sequence import (
+    SequencePreTokenizer,
+    pattern_pre_tokenizer,
+    pre_tokenizer_of,
+)
+
+NUMBERS, KANA = r'\p{N}{1,3}', DEFINITIONS['deepseek'].expressions[1]
+DEEPSEEK = DEFINITIONS['deepseek'].expressions
+GPT2 = DEFINITIONS['gpt2'].expressions
+SEQUENCES = [
+    DEEPSEEK,
+    (r'\p{N}', *GPT2),  # Digits and ByteLevel: StarCoder, SmolLM
+    (r'\p{N}+', f'{PUNCTUATION}+', *GPT2),
+    (PUNCTUATION, r'\p{N}{1,3}', *DEFINITIONS['cl100k'].expressions),
+    (KANA, r'\p{N}', *DEFINITIONS['qwen2'].expressions),
+    (r'\p{N}+', *DEFINITIONS['o200k'].expressions),
+    (PUNCTUATION, *DEFINITIONS['tekken'].expressions),
+    (KANA,),
+    (r'\p{N}{1,3}', PUNCTUATION),
+]
+
+# One or two of each class, by all that the expressions tell apart.
+CLASSES = "aZé字ｱª\u0301\u3099カー・゠\u30401٣½\r\n \t\x0b\u3000\xa0!'+_—，€\0\x1c\ufeff\U000f0000ſ"
+PIECES = [*CLASSES, "'s", "'Ll", '\r\n', '  ', '1234', 'カ・タ', '!ab', '\0\0a', 'HeLLo']
+LINES = st.one_of(
+    st.text(st.characters(exclude_categories=['Cs']), max_size=60),
+    st.lists(st.sampled_from(PIECES), max_size=120).map(''.join),
+    st.lists(st.sampled_from(PIECES), min_size=2, max_size=4).flatmap(
+        lambda few: st.lists(st.sampled_from(few), max_size=200).map(''.join)
+    ),
+)
+
+
+def scanned(rows, pre_tokenizer, room=1_000):
+    """The tokens of each row, found by as many calls as a room for this many tokens needs."""
+    encoded = [row.encode() for row in rows]
+    ends = np.cumsum([len(row) for row in encoded], dtype=np.int64)
+    starts = ends - [len(row) for row in encoded]
+    text = read_only(np.frombuffer(b''.join(encoded) + b'1' * READABLE, np.uint8))
+    text_rows = TextRows(text, read_only(starts), read_only(ends))
+    state, text = pre_tokenizer.prepare(text_rows)
+    places = [np.empty(CHUNK_TOKENS + room, np.uint64) for _ in range(2)]
+    found = [[] for _ in rows]
+    row, position = 0, -1
+    while row < len(rows):
+        first = row
+        row_tokens = np.zeros(len(rows) + 1, np.int64)
+        row, position, tokens = scan_tokens(
+            text_rows, row, position, state, ScannedTokens(text, *places, row_tokens)
+        )
+        bounds = [0, *row_tokens[first + 1 : row + 1].tolist(), tokens]
+        for done, start, end in zip(range(first, len(rows)), bounds, bounds[1:], strict=False):
+            for begin, stop in zip(*(each[start:end] for each in places), strict=True):
+                found[done].append(text[begin:stop].tobytes().decode())
+    return found
+
+
+def by_regex(text, expressions):
+    """The tokens by `regex` and its own tables."""
+    return [text[start:end] for start, end in cut(text, [*map(Split, expressions)])]
+
+
+def unlike():
+    """The characters that are of one class by `regex` and of another one here."""
+    characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    text = ''.join(characters)
+    different = set()
+    for category in ('Lu', 'Lt', 'Ll', 'Lm', 'Lo', 'M', 'N', 'P', 'S'):
+        there = {*''.join(regex.findall(rf'\p{{{category}}}+', text))}
+        here = {each for each in characters if unicodedata.category(each).startswith(category)}
+        different |= there ^ here
+    return different
+
+
+UNLIKE = unlike()
+
+
+def test_tables_differ_only_where_unicode_has_grown():
+    # Or has changed its mind: U+0295 is no small letter any more.
+    assert {unicodedata.category(each) for each in UNLIKE - {'ʕ'}} <= {'Cn'}
+    assert UNLIKE.isdisjoint(CLASSES)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    rows=st.lists(LINES, min_size=1, max_size=5),
+    expressions=st.sampled_from(SEQUENCES),
+    room=st.sampled_from([0, 1, 2, 5, 64, 1_000]),
+)
+@example(['1' * 70, '12345٣٤٥ 6789', 'カ・タ' * 30, '\0\0\0a', '  1', ' \n 1 \n'], DEEPSEEK, 1)
+@example(["x'1s", "!1'll", ' 1', "a's'"], SEQUENCES[1], 0)
+def test_tokens_are_those_of_regex(rows, expressions, room):
+    found = scanned(rows, SequencePreTokenizer(expressions), room)
+    assert found == [split_by(row, expressions) for row in rows]
+    for row, tokens in zip(rows, found, strict=True):
+        if UNLIKE.isdisjoint(row):
+            assert tokens == by_regex(row, expressions)
+
+
+@pytest.mark.parametrize('expressions', SEQUENCES, ids=str)
+def test_every_class_beside_every_class(expressions):
+    rows = [''.join(each) for each in itertools.product(CLASSES, repeat=2)]
+    rows += [
+        f'a{first}{second}b1{second}' for first, second in itertools.product(CLASSES, repeat=2)
+    ]
+    expected = [by_regex(row, expressions) for row in rows]
+    assert scanned(rows, SequencePreTokenizer(expressions)) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('expressions', SEQUENCES, ids=str)
+def test_every_code_point_beside_every_class(expressions):
+    characters = [
+        character
+        for character in map(chr, range(0x110000))
+        if unicodedata.category(character) not in ('Cn', 'Co', 'Cs') and character not in UNLIKE
+    ]
+    beside = 'aA字カ\u03011\r \t!€\0'
+    rows = [''.join(f'{each}{other}' for other in beside) for each in characters]
+    pre_tokenizer = SequencePreTokenizer(expressions)
+    for first in range(0, len(rows), 10_000):
+        some = rows[first : first + 10_000]
+        assert scanned(some, pre_tokenizer) == [by_regex(row, expressions) for row in some]
+
+
+@settings(deadline=None, max_examples=150)
+@given(LINES, st.sampled_from(SEQUENCES), st.sampled_from([1, 2, 4, 20]))
+@example('a!\n \n\t 1bbbbbb', DEEPSEEK, 4)
+@example('12345\0\0\0aaaaa  ', DEEPSEEK, 4)
+def test_the_parts_of_a_row_have_its_tokens(row, expressions, longest):
+    data = row.encode()
+    text = read_only(np.frombuffer(data + b'a1 ' * READABLE, np.uint8))
+    bounds = (read_only(np.array([place], np.int64)) for place in (0, len(data)))
+    found = []
+    for part in SequencePreTokenizer(expressions).row_parts(TextRows(text, *bounds), 0, longest):
+        own = part.text[part.start : part.end].tobytes().decode()
+        found += [own] if part.is_long_token else split_by(own, expressions)
+    assert found == split_by(row, expressions)
+
+
+@pytest.mark.parametrize(
+    ('expressions', 'has_kernel'),
+    [
+        *((expressions, True) for expressions in SEQUENCES),
+        ((*GPT2, r'\p{N}'), False),  # after a pattern
+        ((r'\p{N}', r'\p{N}{1,3}', *GPT2), False),  # both of numbers
+        ((KANA, PUNCTUATION, *GPT2), False),  # a few kana are punctuation
+        ((r'\d', *GPT2), False),
+        ((r'\p{N}', '[a-z]+'), False),
+        ((), False),
+    ],
+    ids=str,
+)
+def test_which_sequences_have_a_kernel(expressions, has_kernel):
+    assert (sequence_rules(expressions) is not None) == has_kernel
+    assert isinstance(pre_tokenizer_of(expressions), SequencePreTokenizer) == has_kernel
+
+
+def test_pre_tokenizers_of_patterns():
+    assert pattern_pre_tokenizer('deepseek') == SequencePreTokenizer(DEEPSEEK)
+    assert pattern_pre_tokenizer('o200k') == PatternPreTokenizer('o200k')
+    assert pattern_pre_tokenizer('none') == SplitPreTokenizer((), 'none')
+    # Files have line breaks themselves where others have their escapes.
+    spelled = tuple(text.replace(r'\r', '\r').replace(r'\n', '\n') for text in DEEPSEEK)
+    assert spelled != DEEPSEEK
+    assert dict(pre_tokenizer_of(spelled).options) == {'pattern': 'deepseek'}
+
+
+def test_it_is_known_by_its_expressions():
+    made = SequencePreTokenizer(SEQUENCES[1])
+    assert (made.name, dict(made.options)) == ('pattern', {'pattern': [*SEQUENCES[1]]})
+    assert pickle.loads(pickle.dumps(made)) == made
+    assert made.tokens('a12 b') == ['a', '1', '2', ' b']
+    with pytest.raises(ValueError, match='have no kernel'):
+        SequencePreTokenizer(GPT2)
+    assert {rules.characters for rules in RUNS.values()} == {
+        'numbers', 'punctuation', 'kana and ideographs',
+    }  # fmt: skip
+    assert split('12345', 'deepseek') == ['123', '45']

@@ -1,0 +1,210 @@
+r"""Sequences of splits as a kernel: runs of characters first, then a pattern within what they leave.
+
+DeepSeek's is one: `\p{N}{1,3}`, then kana and ideographs, then a pattern of its own. The runs cut a
+row into pieces, which are found when it is prepared; each piece is then a text for the pattern, which
+sees nothing beyond it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.text.byte_level_scan import (
+    CharacterClasses,
+    PatternPreTokenizer,
+    PatternText,
+    last_tokens,
+    next_class,
+    pattern_text,
+    stored_classes,
+    token_end,
+)
+from tokcore.text.patterns import (
+    DEFINITIONS,
+    Pattern,
+    RunRules,
+    named_pattern,
+    sequence_rules,
+    split_by,
+)
+from tokcore.text.pre_tokenizer import (
+    CHUNK_TOKENS,
+    PreTokenizer,
+    RowPart,
+    TextRows,
+    scan_tokens,
+    slice_parts,
+)
+from tokcore.text.regex_splits import Split, SplitPreTokenizer
+from tokcore.text.unicode import CODE_POINTS, category_table
+
+_0, _1 = np.uint64(0), np.uint64(1)
+
+
+def pattern_pre_tokenizer(pattern: Pattern) -> PreTokenizer:
+    """Returns the pre-tokenizer of a pattern: its kernel, or regular expressions."""
+    expressions, rules = DEFINITIONS[pattern]
+    if rules is None:
+        return SplitPreTokenizer(tuple(map(Split, expressions)), pattern)
+    return pre_tokenizer_of(expressions) or PatternPreTokenizer(pattern)
+
+
+def pre_tokenizer_of(expressions: Sequence[str]) -> PreTokenizer | None:
+    """Returns the kernel for expressions of which each cuts the tokens of the one before, or None."""
+    name = named_pattern(expressions)
+    if sequence_rules(expressions) is not None:
+        return SequencePreTokenizer(tuple(expressions))
+    if name is not None and DEFINITIONS[name].rules is not None:
+        return PatternPreTokenizer(name)
+    return None
+
+
+class RunClasses(NamedTuple):
+    """Which runs cut rows; arrays are read-only."""
+
+    classes: CharacterClasses  # 1 + the number of the split that finds the character, 0 for none
+    most: np.ndarray  # uint64[classes]: characters of a piece, 0 for any number
+
+
+class PieceText(NamedTuple):
+    """The state: the pieces of all rows, and the pattern; arrays are read-only."""
+
+    piece_ends: np.ndarray  # uint64[pieces]; a piece begins where the one before ends
+    row_pieces: np.ndarray  # int64[rows + 1]
+    pattern: PatternText
+
+
+@dataclass(frozen=True)
+class SequencePreTokenizer:
+    """A `PreTokenizer` whose tokens are those of `patterns.split_by`, where `sequence_rules` has rules.
+
+    Attributes:
+        expressions: each cuts the tokens of the one before.
+    """
+
+    expressions: tuple[str, ...]
+
+    def __post_init__(self):
+        if sequence_rules(self.expressions) is None:
+            raise ValueError(f'{self.expressions} have no kernel; use SplitPreTokenizer')
+
+    @property
+    def name(self) -> str:
+        return 'pattern'
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        return {'pattern': named_pattern(self.expressions) or [*self.expressions]}
+
+    def tokens(self, text: str) -> list[str]:
+        """Returns the tokens of a text, in plain Python."""
+        return split_by(text, self.expressions)
+
+    def prepare(self, rows: TextRows) -> tuple[PieceText, np.ndarray]:
+        rules = sequence_rules(self.expressions)
+        assert rules is not None  # __post_init__ saw to it
+        runs = _run_classes(rules.runs)
+        row_pieces = np.zeros(len(rows.starts) + 1, np.int64)
+        room = len(rows.starts) + int((rows.ends - rows.starts).sum()) // 8
+        while True:
+            piece_ends = np.empty(room, np.uint64)
+            count = int(_find_pieces(*rows, runs, piece_ends, row_pieces))
+            if count <= room:
+                break
+            room = count
+        pieces = read_only(piece_ends[:count]), read_only(row_pieces)
+        return PieceText(*pieces, pattern_text(rules.pattern)), rows.text
+
+    def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
+        # A part begins and ends with tokens, so its pieces are these, or what is left of them.
+        return slice_parts(self, rows.part(row, row + 1), 0, longest, last_tokens)
+
+
+@functools.cache
+def _run_classes(runs: tuple[RunRules, ...]) -> RunClasses:
+    table = np.zeros(CODE_POINTS, np.uint8)
+    for number, rules in enumerate(runs, 1):
+        table[_characters(rules)] = number
+    most = np.array([0, *(rules.most for rules in runs)], np.uint64)
+    return RunClasses(stored_classes(table), read_only(most))
+
+
+def _characters(rules: RunRules) -> np.ndarray:
+    """Returns bool[0x110000]: the characters that a run is of."""
+    codes, majors = np.arange(CODE_POINTS), category_table()[:, 0]
+    match rules.characters:
+        case 'numbers':
+            return majors == ord('N')
+        case 'punctuation':
+            is_symbol = (codes < 0x80) & (majors == ord('S'))
+            return (majors == ord('P')) | is_symbol
+        case 'kana and ideographs':
+            is_kana = (codes >= 0x3040) & (codes <= 0x30FF)
+            return is_kana | (codes >= 0x4E00) & (codes <= 0x9FA5)
+
+
+@kernel_without_allocation
+def _find_pieces(text, starts, ends, runs, piece_ends, row_pieces):
+    """Fills in the ends of pieces; returns how many there are, also beyond the room for them."""
+    count = 0
+    for row in range(len(starts)):
+        place, end = np.uint64(starts[row]), np.uint64(ends[row])
+        while place < end:
+            kind, after = next_class(text, place, end, runs.classes)
+            size = _0
+            following = kind
+            while following == kind:
+                size += _1
+                place = after
+                if size == runs.most[kind]:
+                    break
+                following, after = next_class(text, place, end, runs.classes)
+            if count < len(piece_ends):
+                piece_ends[count] = place
+            count += 1
+        row_pieces[row + 1] = count
+    return count
+
+
+@scan_tokens.register(PieceText)
+@kernel_without_allocation
+def _scan_pieces(rows, row, position, pre_tokenizer, tokens):
+    """As `scan_tokens` says; every byte of a row is in a token."""
+    room = np.uint64(len(tokens.starts) - CHUNK_TOKENS)
+    text, piece_ends, row_pieces = rows.text, pre_tokenizer.piece_ends, pre_tokenizer.row_pieces
+    count = _0
+    while row < len(rows.starts):
+        place = np.uint64(rows.starts[row] if position < 0 else position)
+        piece = _first_after(place, piece_ends, row_pieces[row], row_pieces[row + 1])
+        while piece < row_pieces[row + 1]:
+            end = piece_ends[np.uint64(piece)]
+            while place < end:
+                if count > room:
+                    return row, np.int64(place), np.int64(count)
+                tokens.starts[count] = place
+                place = token_end(text, place, end, pre_tokenizer.pattern)
+                tokens.ends[count] = place
+                count += _1
+            piece += 1
+        row += 1
+        position = -1
+        tokens.row_tokens[row] = np.int64(count)
+    return row, np.int64(position), np.int64(count)
+
+
+@kernel_without_allocation
+def _first_after(place, ends, first, last):
+    """Returns the first of ends[first:last], which ascend, that is after a place."""
+    while first < last:
+        middle = (first + last) >> 1
+        if ends[np.uint64(middle)] > place:
+            last = middle
+        else:
+            first = middle + 1
+    return first
