@@ -19,6 +19,7 @@ from pipelines.trust.stored_rows import StoredRows
 from tokcore.corpus.corpus import Block, Rows
 from tokcore.corpus.order_keys import shard_of
 from tokcore.errors import InputError
+from tokcore.options import shown
 from tokcore.records.manifest import Manifest, shard_name
 from tokcore.text.rows import Side
 
@@ -81,7 +82,9 @@ def find_rows(
     refuse_other_job(job, manifest)
     shards = {split: job.dataset.shards_of(split) for split in job.reading.corpus.split_names}
     if wanted.split not in shards:
-        raise InputError(f'{job.output} has no split {wanted.split}; there are {", ".join(shards)}')
+        raise InputError(
+            f'{job.output} has no split {shown(wanted.split)}; there are {", ".join(shards)}'
+        )
     with planned(job) as corpus:
         corpus.prepare()
         take = _Having(wanted.text) if wanted.text is not None else _nothing

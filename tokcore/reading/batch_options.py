@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Protocol, TypeVar
 from tokcore.checked_json import Within, WrongValue, fields_of
 from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template
 from tokcore.errors import InputError
+from tokcore.options import shown
 from tokcore.reading.batching import BatchRule, BudgetBatches, NmtBatches, growing_boundaries
 from tokcore.reading.ordered_rows import Shuffle
 from tokcore.reading.packing import PackedBatches, Strategy
@@ -59,7 +60,7 @@ class OrderOptions:
         for name in arguments:
             if name not in names:
                 raise InputError(
-                    f'batches takes no argument {name!r}; there are {", ".join(names)}'
+                    f'batches takes no argument {shown(name)}; there are {", ".join(names)}'
                 )
         try:
             options = cls(**fields_of(arguments, cls))

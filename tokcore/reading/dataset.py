@@ -17,6 +17,7 @@ from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import SpecialIds, Template, Vocabulary, without_special_ids
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
+from tokcore.options import shown
 from tokcore.reading.batch_iterator import BatchIterator, IteratorState, ReaderOptions
 from tokcore.reading.batch_options import (
     READER_OPTIONS,
@@ -464,7 +465,9 @@ class Dataset:
     def _shards(self, split: str) -> tuple[ShardFile, ...]:
         splits = self._manifest.splits
         if split not in splits:
-            raise InputError(f'{self.folder} has no split {split!r}; there are {", ".join(splits)}')
+            raise InputError(
+                f'{self.folder} has no split {shown(split)}; there are {", ".join(splits)}'
+            )
         return splits[split]
 
 

@@ -76,6 +76,7 @@ WRONG = [
         ('epochs', 'x'), ('epochs', 0), ('first_epoch', -1), ('first_epoch', 1 << 64), ('seed', 's'),
         ('seed', 1.5), ('shuffle', 'no'), ('shuffle', None), ('num_readers', 0), ('num_readers', 'n'),
         ('num_readers', 2), ('reader_index', 0), ('reader_index', -1), ('on_error', 3), ('on_error', []),
+        ('split', 'x' * 5000), ('shuffle', 'x' * 5000), ('on_error', 'x' * 5000), ('x' * 5000, 1),
         ('boundaries', ['a']), ('boundaries', 5), ('drop_remainder', {}), ('source_max_length', 1 << 64),
     )],
 ]  # fmt: skip
@@ -90,8 +91,9 @@ def test_each_field_of_a_state_is_checked(dataset, path, wrong):
     for each in above:
         within = within[each]
     within[name] = wrong
-    with pytest.raises(InputError):
+    with pytest.raises(InputError) as refused:
         dataset.from_state(state)
+    assert len(str(refused.value)) < 500
 
 
 @pytest.mark.parametrize('path', [('format',), ('arguments',), ('dataset',), ('place',), ('left_out',),
