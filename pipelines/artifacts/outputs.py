@@ -31,6 +31,7 @@ from tokcore.encoding.scheme import Component, TokenRules
 from tokcore.encoding.tokenizer_folder import TOKENIZER_NAME
 from tokcore.errors import InputError
 from tokcore.options import flag
+from tokcore.reading.record_index import INDEX_FOLDER
 from tokcore.records.manifest import (
     MANIFEST_NAME,
     SHARD_ENDINGS,
@@ -47,7 +48,9 @@ _LOGGER = logging.getLogger(__name__)
 # In an attempt: the run record as it is before the first final name, the manifest, the run record.
 _BEGUN, _WHOLE, _ENDED = '.tokbeam-begun', '.tokbeam-whole', '.tokbeam-ended'
 
-_DATASET_FILE = re.compile(rf'{SHARD_NAME}({SHARD_ENDINGS})?|{VOCABULARY_FILE}|{TOKENIZER_FILE}')
+_DATASET_FILE = re.compile(
+    rf'({INDEX_FOLDER}/)?{SHARD_NAME}({SHARD_ENDINGS})?|{VOCABULARY_FILE}|{TOKENIZER_FILE}'
+)
 _FILTERS = '|'.join([*filter_names(), r'[\w.]+:\w+'])
 """What filters are called, users' own too."""
 
@@ -457,8 +460,11 @@ def publish(
     # From here on the folder is not a result until the next manifest.
     attempt.delete_final(output.folder, output.manifest_name)
     attempt.publish_as(_BEGUN, output.folder, output.run_name)
-    for name in sorted(before - set(names)):
+    gone = before - set(names)
+    for name in sorted(gone):
         attempt.delete_final(output.folder, name)
+    for folder in {name.rpartition('/')[0] for name in gone} - {''}:
+        delete_if_empty(filesystem.join(output.folder, folder))
     attempt.publish(names)
     _publish_rejected(output, attempt, [file.name for file in rejected])
     claim.check()

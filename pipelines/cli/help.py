@@ -80,8 +80,10 @@ head, and ….csv.gz with start,end,row,shard,record of each row. Both leave out
 ….packed, TFRecords of several rows each, the longest of 65,536 rows first, where the least room is left.
 array_record: ….array_record, the payloads of the TFRecords, by pip install 'tokbeam[array-record]'."""
 
-_INDEX = """index/ in the folder has a file for each shard, by which any row is read at once. With --corpus-order it has
-SPLIT.corpus too, for batches with shuffle='corpus': the corpus is read once, and must not have changed."""
+_INDEX = """\
+index/ in the folder has a file for each shard, by which any row is read at once: build and encode write it,
+and this writes it again. With --corpus-order it has SPLIT.corpus too, for batches with shuffle='corpus':
+the corpus is read once, and must not have changed."""
 
 _EXPORT = """\
 The folder opens with the tool as it stands. Where the tool is installed, it encodes a sample of text, and

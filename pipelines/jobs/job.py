@@ -22,6 +22,7 @@ from pipelines.files import filesystem
 from pipelines.jobs.corpus import Corpus
 from pipelines.options.job import (
     SPLITS,
+    TFRECORD,
     DatasetOptions,
     LineOptions,
     PairSide,
@@ -35,6 +36,7 @@ from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
 from tokcore.corpus.corpus import Split
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, Scheme, TokenRules
 from tokcore.options import recorded
+from tokcore.reading.record_index import index_name
 from tokcore.records.examples import Feature
 from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord, shard_name
 from tokcore.schemes import find_scheme
@@ -88,14 +90,21 @@ class EncodeOptions(DatasetOptions):
 
     encoding: EncodingOptions = EncodingOptions()
 
+    @property
+    def has_index(self) -> bool:
+        """Whether an index of its records is made beside each shard."""
+        return self.output_format == TFRECORD
+
     def file_names(self, corpus: Corpus) -> list[str]:
-        """Returns the names of all files of all shards."""
+        """Returns the names of all files of all shards, and of their indexes."""
         features = ('inputs', 'targets') if corpus.is_paired else ('targets',)
-        return [
+        shards = self.shard_names(corpus)
+        names = [
             name
-            for shard in self.shard_names(corpus)
+            for shard in shards
             for name in shard_format(self.output_format).file_names(shard, features)
         ]
+        return [*names, *map(index_name, shards)] if self.has_index else names
 
     def shard_names(self, corpus: Corpus) -> list[str]:
         """Returns the names of all shards of all splits, as TFRecords."""

@@ -23,6 +23,7 @@ from tokcore.corpus.archive_reading import reading_on
 from tokcore.corpus.corpus import Block, MemberFile, Split, WorkItem
 from tokcore.corpus.formats import read_blocks
 from tokcore.errors import FullDiskError
+from tokcore.reading.record_index import OFFSET_BYTES
 from tokcore.records.examples import EncodedBlock
 from tokcore.records.sorted_runs import ROW_BYTES
 
@@ -46,10 +47,15 @@ class DiskNeed:
 
     runs: int
     shards: int
+    index: int = 0
+
+    @property
+    def result(self) -> int:
+        return self.shards + self.index
 
     @property
     def bytes(self) -> int:
-        return self.runs + self.shards
+        return self.runs + self.result
 
 
 def find_room(
@@ -100,7 +106,7 @@ def _uses(need: DiskNeed, runs_folder: str, output: str) -> list[_Use]:
     if not filesystem.is_shared(runs_folder) and os.path.isdir(runs_folder):
         there = sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(runs_folder))
     runs = _Use(runs_folder, 'the shuffle', '--work', max(0, need.runs - there))
-    shards = _Use(output, 'the result', '--output', need.shards)
+    shards = _Use(output, 'the result', '--output', need.result)
     local = [use for use in (runs, shards) if not filesystem.is_shared(use.folder)]
     if len({os.stat(_existing(use.folder)).st_dev for use in local}) == 2 or len(local) < 2:
         return local
@@ -142,7 +148,8 @@ def measure_need(read_plan: ReadPlan, encoder: BlockEncoder) -> DiskNeed:
             sampled = sampled.times(split.max_examples / sampled.rows)
         total += sampled
     files = total.records + total.rejected
-    return DiskNeed(round(files + ROW_BYTES * total.rows), round(files))
+    runs, index = files + ROW_BYTES * total.rows, OFFSET_BYTES * total.rows
+    return DiskNeed(round(runs), round(files), round(index))
 
 
 @dataclass(frozen=True)

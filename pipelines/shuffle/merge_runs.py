@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 
 import apache_beam as beam
 import google_crc32c
+import numpy as np
 
 from pipelines.engines.pool import OrderedPool, in_global_window
 from pipelines.engines.progress import advance, set_total, track_work
@@ -39,6 +40,7 @@ from pipelines.shuffle.plan import (
 from pipelines.shuffle.write_runs import RunWriter, WrittenPart, full_disk_as_error
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature
 from pipelines.transforms.read import CreateReshuffled
+from pipelines.transforms.shard_index import write_shard_index
 from pipelines.transforms.stats import (
     REJECTED,
     STATS,
@@ -88,7 +90,7 @@ def encode_through_files(
         options: the dataset's name, its shards and the seed of the order keys.
         path: an attempt's folder, for shards and reports.
         output: the folder that the shards are for at last.
-        report: the file that tells (file name, bytes, crc32c, examples) of each shard.
+        report: the file that tells (file name, bytes, crc32c, examples) of each shard and its index.
 
     Raises:
         InputError: a line that cannot be used, or too little memory or room on the disk.
@@ -116,7 +118,7 @@ def encode_through_files(
             )
             write_read_stats(written[STATS], path)
             merged = written[RUNS] | 'MergeRuns' >> MergeRuns(
-                plan, options.name, path, memory.group_bytes, memory.workers
+                plan, options.name, path, memory.group_bytes, memory.workers, options.has_index
             )
             write_rejected_stats(merged[REJECTED], path)
             merged[SHARDS] | 'WriteShardStats' >> WriteStats(report)
@@ -226,7 +228,8 @@ class _WriteRunsFn(beam.DoFn):
 class MergeRuns(beam.PTransform):
     """Merges runs to shards; takes what `WriteRuns` gives as `runs`.
 
-    Gives as `WrittenFile`s the `shards` that have examples, and the `rejected` lines' files.
+    Gives as `WrittenFile`s the `shards` that have examples, perhaps with their indexes, and the
+    `rejected` lines' files.
 
     Attributes:
         plan: that of the runs.
@@ -234,6 +237,7 @@ class MergeRuns(beam.PTransform):
         folder: where the shards go.
         group_bytes: buckets read at once by each of the workers.
         workers: groups in flight in a worker.
+        has_index: whether each shard gets an index of its records.
     """
 
     plan: ShufflePlan
@@ -241,6 +245,7 @@ class MergeRuns(beam.PTransform):
     folder: str
     group_bytes: int
     workers: int = 1
+    has_index: bool = False
 
     def expand(self, parts: beam.PCollection):
         listing = filesystem.join(self.folder, 'runs')
@@ -324,16 +329,18 @@ class OrderedShardWriter:
         folder: where the shard goes.
         name: of its file.
         parts: how many there are.
+        has_index: whether an index of its records is written when it is whole.
     """
 
-    def __init__(self, folder: str, name: str, parts: int):
+    def __init__(self, folder: str, name: str, parts: int, has_index: bool = False):
         self._folder, self._name = folder, name
-        self._parts = parts
+        self._parts, self._has_index = parts, has_index
         self._turn, self._failed = 0, math.inf
         self._changed = threading.Condition()
         self._stack = contextlib.ExitStack()
         self._bytes = self._crc32c = self._examples = 0
         self._sha256 = hashlib.sha256()
+        self._lengths: list[np.ndarray] = []
 
     @contextlib.contextmanager
     def part(self, place: int) -> Iterator[None]:
@@ -347,10 +354,10 @@ class OrderedShardWriter:
                 self._drop_if_over()
             raise
 
-    def write(self, place: int, merged: MergedRows) -> WrittenFile | None:
+    def write(self, place: int, merged: MergedRows) -> list[WrittenFile]:
         """Writes a part after those before it.
 
-        Returns the shard if that was its last, else None.
+        Returns the shard and its index if that was its last, else nothing.
 
         Raises:
             FullDiskError: there is no room for it.
@@ -370,16 +377,21 @@ class OrderedShardWriter:
         self._sha256.update(merged.records.data)
         self._bytes += len(merged.records)
         self._examples += merged.rows
+        if self._has_index:
+            self._lengths.append(merged.lengths)
         if place + 1 == self._parts:
             self._stack.close()
-            return WrittenFile(
+            shard = WrittenFile(
                 self._name, self._bytes, self._crc32c, self._examples, self._sha256.hexdigest()
             )
+            if not self._has_index:
+                return [shard]
+            return [shard, write_shard_index(shard, self._lengths, self._folder)]
         with self._changed:
             self._turn += 1
             self._changed.notify_all()
             self._drop_if_over()
-        return None
+        return []
 
     def _drop_if_over(self) -> None:
         """Deletes the half file if the part that is next has failed: on a full disk it takes room."""
@@ -397,6 +409,7 @@ class _MergeShardFn(beam.DoFn):
         self._folder = transform.folder
         self._group_bytes = transform.group_bytes
         self._workers = transform.workers
+        self._has_index = transform.has_index
         self._listing = listing
         self._reports = work_reports()
 
@@ -413,22 +426,20 @@ class _MergeShardFn(beam.DoFn):
             yield from self._merge_waiting()
 
     def finish_bundle(self) -> Iterator:
-        for written in (*self._merge_waiting(), *self._calls.drain()):
-            if written is not None:
-                yield in_global_window(written)
+        for written in (*self._merge_waiting(), *itertools.chain(*self._calls.drain())):
+            yield in_global_window(written)
         self._reports.tell()
 
     def teardown(self) -> None:
         self._calls.close()
 
     def _merge_waiting(self) -> Iterator[WrittenFile]:
-        """Starts the groups of all waiting shards in turns; yields the shards that are whole."""
+        """Starts the groups of all waiting shards in turns; yields the files that are whole."""
         shards, self._waiting = [self._groups(*each) for each in self._waiting], []
         for calls in itertools.zip_longest(*shards):
             for arguments in filter(None, calls):
                 for written in self._calls.submit(self._merge, *arguments):
-                    if written is not None:
-                        yield written
+                    yield from written
 
     def _groups(
         self, number: int, shard: int
@@ -447,7 +458,7 @@ class _MergeShardFn(beam.DoFn):
         )
         groups = bucket_groups(slices, first, end, self._group_bytes)
         name = shard_name(self._name, layout.split, shard, layout.shards)
-        out = OrderedShardWriter(self._folder, name, len(groups))
+        out = OrderedShardWriter(self._folder, name, len(groups), self._has_index)
         return [
             (out, place, [each.part(*group) for each in slices])
             for place, group in enumerate(groups)
@@ -455,7 +466,7 @@ class _MergeShardFn(beam.DoFn):
 
     def _merge(
         self, out: OrderedShardWriter, place: int, slices: Sequence[RunSlice]
-    ) -> WrittenFile | None:
+    ) -> list[WrittenFile]:
         with out.part(place), full_disk_as_error(self._plan):
             merged = merge_buckets(slices, filesystem.open_binary)
             written = out.write(place, merged)

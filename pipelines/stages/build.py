@@ -59,6 +59,7 @@ def build_stage(job: BuildJob) -> Manifest | None:
             encoded.stats.lines,
             vocabularies=vocabularies,
             files=encoded.shards,
+            index=encoded.index,
             datasets=encoded.stats.datasets,
             sample=tuple(sample for manifest in counts for sample in manifest.sample),
         )

@@ -100,7 +100,10 @@ def convert_dataset(
             with ThreadPoolExecutor(workers) as pool:
                 made = list(pool.map(convert, before.files, shards_in_order(before.files)))
             manifest = dataclasses.replace(
-                before, options=options, files=tuple(file for part in made for file in part)
+                before,
+                options=options,
+                files=tuple(file for part in made for file in part),
+                index=(),
             )
             manifest = with_root(manifest)
             again = dataclasses.replace(

@@ -37,10 +37,12 @@ from pipelines.transforms.encode_blocks import (
     EncodedFeature,
 )
 from pipelines.transforms.read import READING, CreateReshuffled
+from pipelines.transforms.shard_index import write_shard_index
 from pipelines.transforms.stats import WriteStats, WrittenFile, read_stats
 from pipelines.transforms.write_shards import WriteShards
 from tokcore.encoding.scheme import Scheme
 from tokcore.options import recorded
+from tokcore.reading.record_index import index_name
 from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord
 
 _LOGGER = logging.getLogger(__name__)
@@ -71,6 +73,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
             encoded.stats.lines,
             vocabularies_used=records,
             files=encoded.shards,
+            index=encoded.index,
             datasets=encoded.stats.datasets,
         )
         return [StageResult(manifest, encoded.stats.rejected)]
@@ -142,6 +145,7 @@ class Encoded:
 
     stats: ReadStats
     shards: tuple[OutputFile, ...]
+    index: tuple[OutputFile, ...]
 
 
 def encode_into(
@@ -168,11 +172,16 @@ def encode_into(
             _encode_through_runner(plan, execution, features, options, path, shards_path)
     stats = read_job_stats(corpus, path, execution.max_rejected)
     written = {each.name: each for each in read_stats(shards_path, WrittenFile)}
-    shards = []
+    shards, index = [], []
     for name in options.shard_names(corpus):
         if name not in written:
             filesystem.write_bytes(filesystem.join(path, name), b'')
-        shards.append(OutputFile.of(written.get(name, _empty_shard(name))))
+            written[name] = WrittenFile(name, 0, 0, 0, hashlib.sha256().hexdigest())
+            if options.has_index:
+                written[index_name(name)] = write_shard_index(written[name], (), path)
+        shards.append(OutputFile.of(written[name]))
+        if options.has_index:
+            index.append(OutputFile.of(written[index_name(name)]))
     for lines in stats.lines:
         prefix = f'{options.name}-{lines.split}-'
         examples = sum(shard.rows for shard in shards if shard.name.startswith(prefix))
@@ -185,11 +194,7 @@ def encode_into(
     for lines, words in zip(stats.lines, stats.unknown_words, strict=True):
         if lines.unknown and lines.ids:
             _log_unknown(lines.split, lines.unknown, lines.ids, words)
-    return Encoded(stats, tuple(shards))
-
-
-def _empty_shard(name: str) -> WrittenFile:
-    return WrittenFile(name, 0, 0, 0, hashlib.sha256().hexdigest())
+    return Encoded(stats, tuple(shards), tuple(index))
 
 
 def _log_unknown(split: str, unknown: int, ids: int, words: Mapping[str, int]) -> None:
@@ -293,7 +298,7 @@ def _encode_through_runner(
         write_stats(encoded, path)
         (
             encoded[RECORDS]
-            | 'WriteShards' >> WriteShards(options.name, path, layout)
+            | 'WriteShards' >> WriteShards(options.name, path, layout, index=options.has_index)
             | 'WriteShardStats' >> WriteStats(report)
         )
 

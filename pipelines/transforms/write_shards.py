@@ -2,15 +2,17 @@
 
 import argparse
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
 import google_crc32c
+import numpy as np
 
 from pipelines.files import filesystem
 from pipelines.transforms.encode_blocks import RECORDS, SplitShards
 from pipelines.transforms.read import Path, checked_output
+from pipelines.transforms.shard_index import write_shard_index
 from pipelines.transforms.stats import WrittenFile
 from tokcore.corpus.stats import combine_crc32c
 from tokcore.errors import InputError
@@ -25,16 +27,24 @@ class WriteShards(beam.PTransform):
     """Groups framed examples by bucket, sorts each bucket by order key, and writes the shards.
 
     Takes the dictionary of `EncodeBlocks`, or its `records`: ((split number, bucket), bytes of
-    `FramedRows`). Returns a `WrittenFile` for each shard that has examples.
+    `FramedRows`). Returns a `WrittenFile` for each shard that has examples, or with `index` two.
     """
 
-    def __init__(self, name: str, folder: Path, layout: Sequence[SplitShards] | None = None):
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        layout: Sequence[SplitShards] | None = None,
+        *,
+        index: bool = False,
+    ):
         """Takes names.
 
         Args:
             name: of the dataset; it begins the files' names.
             folder: the folder of the shards.
             layout: for each split number its shards and buckets; None: that of `EncodeBlocks`.
+            index: whether the index of each shard's records is written too, into the folder `index`.
 
         Raises:
             InputError: no file can have such a name, or no folder.
@@ -46,6 +56,7 @@ class WriteShards(beam.PTransform):
             raise InputError(f'WriteShards: {error}') from None
         self.folder = checked_output(folder, str, 'WriteShards')
         self.layout = layout
+        self.index = index
 
     def expand(self, encoded):  # Beam warns of a hint that has a dictionary
         records = encoded[RECORDS] if isinstance(encoded, Mapping) else encoded
@@ -55,13 +66,13 @@ class WriteShards(beam.PTransform):
                 'WriteShards is not applied to the output of EncodeBlocks itself, which says how '
                 'many shards there are; give layout='
             )
-        shards = _Shards(self.name, self.folder, tuple(layout))
+        shards = _Shards(self.name, self.folder, tuple(layout), self.index)
         return (
             records
             | 'GroupByBucket' >> beam.GroupByKey()  # ((split number, bucket), [bytes])
             | 'WriteBuckets' >> beam.Map(_write_bucket, shards)
             | 'GroupByShard' >> beam.GroupByKey()  # ((split number, shard), [_BucketFile])
-            | 'JoinBuckets' >> beam.Map(_join_buckets, shards)  # WrittenFile
+            | 'JoinBuckets' >> beam.FlatMap(_join_buckets, shards)  # WrittenFile
         )
 
 
@@ -72,6 +83,7 @@ class _Shards:
     name: str
     folder: str
     layout: Sequence[SplitShards]
+    has_index: bool
 
     def path(self, number: int, shard: int) -> str:
         """Returns the path of a shard of the split with a number."""
@@ -90,6 +102,7 @@ class _BucketFile:
     crc32c: int
     examples: int
     sha256: str
+    lengths: np.ndarray | None  # uint32, of the records, if the shard gets an index
 
 
 def _write_bucket(
@@ -106,13 +119,14 @@ def _write_bucket(
     filesystem.write_bytes(path, data)
     sha256 = hashlib.sha256(data).hexdigest()
     crc32c = google_crc32c.value(data)
-    written = _BucketFile(bucket, path, len(data), crc32c, len(rows.keys), sha256)
+    lengths = rows.lengths.astype(np.uint32) if shards.has_index else None
+    written = _BucketFile(bucket, path, len(data), crc32c, len(rows.keys), sha256, lengths)
     return (number, shard), written
 
 
 def _join_buckets(
     shard_to_buckets: tuple[tuple[int, int], Iterable[_BucketFile]], shards: _Shards
-) -> WrittenFile:
+) -> Iterator[WrittenFile]:
     (number, shard), buckets = shard_to_buckets
     path = shards.path(number, shard)
     ordered = sorted(buckets, key=lambda bucket: bucket.bucket)
@@ -122,13 +136,17 @@ def _join_buckets(
     crc32c = 0
     for bucket in ordered:
         crc32c = combine_crc32c(crc32c, bucket.crc32c, bucket.bytes)
-    return WrittenFile(
+    written = WrittenFile(
         filesystem.split_path(path)[1],
         sum(bucket.bytes for bucket in ordered),
         crc32c,
         sum(bucket.examples for bucket in ordered),
         sha256,
     )
+    yield written
+    lengths = [bucket.lengths for bucket in ordered if bucket.lengths is not None]
+    if lengths:
+        yield write_shard_index(written, lengths, shards.folder)
 
 
 def _concatenate(buckets: Sequence[_BucketFile], path: str) -> str:

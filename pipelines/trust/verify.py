@@ -35,7 +35,12 @@ from tokcore.reading.checking import (
 )
 from tokcore.reading.corpus_order import CORPUS_ENDING, corpus_order_path, read_corpus_order
 from tokcore.reading.manifest import recorded_features, recorded_scheme
-from tokcore.reading.record_index import INDEX_FOLDER, misplaced_record, read_index
+from tokcore.reading.record_index import (
+    INDEX_FOLDER,
+    index_name,
+    misplaced_record,
+    read_index,
+)
 from tokcore.reading.shards import ShardFile
 from tokcore.records.manifest import (
     MANIFEST_NAME,
@@ -115,25 +120,30 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
     contents = _Contents(folder, manifest)
     findings = [*_contradictions(manifest), *_strangers(folder, manifest)]
     total = sum(file.bytes for file in manifest.outputs)
-    checked_files: list[CheckedFile | None] = []
     with (
         stage_running('verify'),
         track_work('verify', _CHECKING, total),
         ThreadPoolExecutor(max(1, workers)) as pool,
     ):
-        for file, result in zip(
-            manifest.outputs, pool.map(contents.check, manifest.outputs), strict=True
-        ):
-            checked_files.append(result)
-            findings += _differences(file, result, manifest)
+        checked_files = list(pool.map(contents.check, manifest.outputs))
         by_name = {
             file.name: result
             for file, result in zip(manifest.outputs, checked_files, strict=True)
             if result is not None
         }
+        indexes = {file.name: file for file in manifest.index}
+        for file in manifest.outputs:
+            if file.name not in indexes:
+                findings += _differences(file, by_name.get(file.name), manifest)
         shards = [by_name.get(file.name) for file in manifest.files]
-        for problems in pool.map(contents.check_index, manifest.files, shards):
-            findings += problems
+        problems = pool.map(contents.check_index, manifest.files, shards)
+        for shard, found in zip(manifest.files, problems, strict=True):
+            index = indexes.pop(index_name(shard.name), None)
+            if index is not None and not found:
+                found = list(_differences(index, by_name.get(index.name), manifest))
+            findings += found
+        for name in indexes:
+            findings.append(Finding(MANIFEST_NAME, f'it lists {name}, an index of no shard'))
         findings += contents.check_corpus_orders()
     present = [each for each in checked_files if each is not None]
     found_root = _root_of(manifest, by_name)
@@ -297,6 +307,7 @@ class _Contents:
     def __init__(self, folder: str, manifest: Manifest):
         self._folder, self._manifest = folder, manifest
         self._shards = _names(manifest)
+        self._indexes = {file.name for file in manifest.index}
 
     def check(self, file: OutputFile | VocabularyRecord) -> CheckedFile | None:
         """Returns what a file holds; None if it is missing."""
@@ -310,9 +321,10 @@ class _Contents:
             return CheckedFile(0, 0, '00000000', '', (finding,))
 
     def check_index(self, file: OutputFile, shard: CheckedFile | None) -> list[Finding]:
-        """Returns what is wrong with the index that `tokbeam index` wrote of a shard, if it did.
+        """Returns what is wrong with the index of a shard, if there is one.
 
-        It is held against the manifest; and against the records too, unless these are damaged.
+        It is held against the shard's entry in the manifest; and against the records too, unless these
+        are damaged.
         """
         path = filesystem.join(self._folder, INDEX_FOLDER, file.name)
         if filesystem.is_shared(path) or not filesystem.exists(path):
@@ -363,7 +375,10 @@ class _Contents:
         with filesystem.open_binary(path) as stream:
             if file.name in self._shards and isinstance(file, OutputFile):
                 return stored_format(self._manifest).check(stream, file, self, told)
-            return check_bytes(stream, file.name, told)
+            found = check_bytes(stream, file.name, told)
+            if file.name in self._indexes and isinstance(file, OutputFile):
+                return dataclasses.replace(found, rows=file.rows)  # those of its shard
+            return found
 
     def content(self, name: str) -> bytes | None:
         path = filesystem.join(self._folder, name)

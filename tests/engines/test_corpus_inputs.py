@@ -188,7 +188,7 @@ def test_prefixes_stand_before_each_text_and_are_not_counted(small, small_build,
 
 def test_a_shared_vocabulary_is_learned_from_both_sides(small, build, tmp_path):
     folder = build('--tsv', small.tsv, '--shared-vocab')
-    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ['counts']
+    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ['counts', 'index']
     assert sorted(vocabularies(folder)) == ['vocab.small.900.subwords']
     assert sorted(texts_of(folder)) == sorted(kept_pairs(small.pairs))
     # The same as of a text in which all sides stand one after another.

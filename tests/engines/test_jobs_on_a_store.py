@@ -107,8 +107,9 @@ def test_a_second_run_does_nothing_and_another_replaces_nothing_unasked(store, i
 def test_a_dataset_on_a_store_is_read_for_training(store, inputs, built, tmp_path):
     succeed('build', *inputs[1], *OPTIONS, '--output', 's3://corpora/read')
     dataset = open_dataset('s3://corpora/read', cache=tmp_path)
-    rows = sum(1 for _ in dataset.examples('train'))
-    assert rows == dataset.splits['train'].examples > 0
+    rows = [row['targets'].tolist() for row in dataset.examples('train')]
+    assert len(rows) == dataset.splits['train'].examples > 0
+    assert dataset['train'][-1]['targets'].tolist() == rows[-1]
 
 
 def test_a_count_takes_few_requests(store, inputs):

@@ -16,7 +16,9 @@ PARTS = [bytes([place]) * (1 + place) for place in range(12)]
 
 
 def merged(place: int) -> MergedRows:
-    return MergedRows(np.frombuffer(PARTS[place], np.uint8), rows=place)
+    """Part i has i + 1 records of a byte each."""
+    data = np.frombuffer(PARTS[place], np.uint8)
+    return MergedRows(data, np.ones(len(data), np.uint32))
 
 
 def test_parts_stand_in_their_order_whichever_thread_is_first(tmp_path):
@@ -38,15 +40,16 @@ def test_parts_stand_in_their_order_whichever_thread_is_first(tmp_path):
         'shard',
         len(whole),
         google_crc32c.value(whole),
-        sum(range(len(PARTS))),
+        len(whole),
         hashlib.sha256(whole).hexdigest(),
     )
-    assert results == [None] * (len(PARTS) - 1) + [written]
+    assert results == [[]] * (len(PARTS) - 1) + [[written]]
     assert (tmp_path / 'shard').read_bytes() == whole
+    assert [path.name for path in tmp_path.iterdir()] == ['shard']
 
 
 def test_a_part_that_fails_stops_those_after_it_and_no_other(tmp_path):
-    shard = OrderedShardWriter(str(tmp_path), 'shard', 4)
+    shard = OrderedShardWriter(str(tmp_path), 'shard', 4, has_index=True)
     third_failed = threading.Event()
 
     def write(place: int):
@@ -59,8 +62,7 @@ def test_a_part_that_fails_stops_those_after_it_and_no_other(tmp_path):
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         calls = [pool.submit(write, place) for place in range(4)]
-    assert calls[0].result() is None
-    assert calls[1].result() is None
+    assert calls[0].result() == calls[1].result() == []
     with pytest.raises(OSError, match='no such run'):
         calls[2].result()
     with pytest.raises(RuntimeError, match='part 2 of shard was not written'):

@@ -456,6 +456,14 @@ def forge(output, change):
     manifest = Manifest.from_json(json.dumps(fields).encode(), 'm')
     fields['root'] = root_hash(manifest)
     (output / 'tokbeam.json').write_text(json.dumps(fields))
+    open_dataset(output).write_index()
+    data = (output / 'index' / path.name).read_bytes()
+    fields['index'][0] |= {
+        'bytes': len(data),
+        'crc32c': f'{google_crc32c.value(data):08x}',
+        'rows': len(records),
+    }
+    (output / 'tokbeam.json').write_text(json.dumps(fields))
     return fields['root']
 
 

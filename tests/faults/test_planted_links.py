@@ -68,7 +68,7 @@ def assert_whole(folder, planted):
     if planted == str(folder / 'tokbeam.json'):
         return
     manifest = json.loads((folder / 'tokbeam.json').read_bytes())
-    for each in manifest['files'] + manifest['rejected']:
+    for each in manifest['files'] + manifest.get('index', []) + manifest['rejected']:
         path = folder / each['name']
         if not str(path).startswith(planted):
             assert f'{google_crc32c.value(path.read_bytes()):08x}' == each['crc32c']

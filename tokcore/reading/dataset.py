@@ -167,8 +167,8 @@ class Dataset:
     def __getitem__(self, split: str) -> SplitRows:
         """Returns the rows of a split by their numbers: `dataset['train'][5]`, slices, `rows`, `len`.
 
-        Rows are as stored. Those of TFRecords take an index, which `tokbeam index` and `write_index`
-        write beside the shards.
+        Rows are as stored. Those of TFRecords take an index, which is written with the shards; where it is
+        missing, `tokbeam index` and `write_index` write it.
 
         Raises:
             InputError: there is no such split.

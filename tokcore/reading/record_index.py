@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import os
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import google_crc32c
 import numpy as np
@@ -25,10 +25,19 @@ from tokcore.reading.shards import ShardFile, record_starts
 from tokcore.regular_files import open_regular
 
 INDEX_FOLDER = 'index'
+
+OFFSET_BYTES = 8
+"""Of a record in an index."""
+
 _MAGIC = b'tbindex\x01'
 _FIELDS = struct.Struct('<8sQQI')
 _CHECK = struct.Struct('<I')
 _HEAD_BYTES = _FIELDS.size + _CHECK.size
+
+
+def index_name(shard: str) -> str:
+    """Returns the name that the index of a shard has in the folder of the shards."""
+    return f'{INDEX_FOLDER}/{shard}'
 
 
 def index_path(shard: ShardFile) -> str:
@@ -44,7 +53,7 @@ def read_index(shard: ShardFile) -> np.ndarray:
         InputError: there is no index, it is damaged, or it is of another shard.
     """
     path, again = index_path(shard), f'run `tokbeam index {os.path.dirname(shard.path)}`'
-    size = 8 * (shard.rows + 1)
+    size = OFFSET_BYTES * (shard.rows + 1)
     try:
         with open_regular(path) as file:
             head = file.read(_HEAD_BYTES)
@@ -99,9 +108,14 @@ def write_index(shard: ShardFile, starts: Iterable[np.ndarray]) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    end = np.array([shard.bytes], '<u8')
-    offsets = (each.astype('<u8').tobytes() for each in itertools.chain(starts, [end]))
-    write_whole(index_path(shard), itertools.chain([_head(shard)], offsets))
+    write_whole(index_path(shard), index_bytes(shard, starts))
+
+
+def index_bytes(shard: ShardFile, starts: Iterable[np.ndarray]) -> Iterator[bytes]:
+    """Yields the bytes of a shard's index, in parts; the arguments are those of `write_index`."""
+    yield _head(shard)
+    for each in itertools.chain(starts, [np.array([shard.bytes])]):
+        yield each.astype('<u8').tobytes()
 
 
 def write_whole(path: str, parts: Iterable[bytes]) -> None:

@@ -18,7 +18,7 @@ Row = dict[str, np.ndarray]
 class SplitRows:
     """The rows of a split, a sequence of dictionaries by feature of int32[length], as stored.
 
-    For one thread. A row of TFRecords takes its shard's index, which `tokbeam index` writes.
+    For one thread. A row of TFRecords takes its shard's index.
     """
 
     def __init__(

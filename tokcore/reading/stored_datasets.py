@@ -71,10 +71,13 @@ def copied_dataset(folder: str, cache: str | None = None) -> str:
 
 
 def _files(data: bytes) -> list[OutputFile | VocabularyRecord]:
-    fields = fields_of(json.loads(data), Manifest, only=['files', 'vocabularies'])
+    content = json.loads(data)
+    fields = fields_of(content, Manifest, only=['files', 'vocabularies'])
+    if 'index' in content:
+        fields |= fields_of(content, Manifest, only=['index'])
     vocabularies = fields.get('vocabularies', ())
     beside = [file for vocabulary in vocabularies for file in vocabulary.beside]
-    return [*fields.get('files', ()), *vocabularies, *beside]
+    return [*fields.get('files', ()), *fields.get('index', ()), *vocabularies, *beside]
 
 
 def _cache_folder() -> str:

@@ -167,6 +167,7 @@ class Manifest:
     vocabularies: tuple[VocabularyRecord, ...] = ()
     vocabularies_used: tuple[VocabularyRecord, ...] = ()  # given, so in another folder
     files: tuple[OutputFile, ...] = ()
+    index: tuple[OutputFile, ...] = ()  # of records: a file for each shard of TFRecords
     rejected: tuple[OutputFile, ...] = ()  # rows are lines
     datasets: tuple[LineTally, ...] = ()  # the lines of each dataset that has a name
     sample: tuple[SampleRecord, ...] = ()  # what vocabularies were counted from, if not from all
@@ -176,14 +177,14 @@ class Manifest:
     def outputs(self) -> tuple[OutputFile | VocabularyRecord, ...]:
         """All files in the folder that the stage wrote."""
         beside = tuple(file for vocabulary in self.vocabularies for file in vocabulary.beside)
-        return self.vocabularies + beside + self.files + self.rejected
+        return self.vocabularies + beside + self.files + self.index + self.rejected
 
     def to_json(self) -> bytes:
         """Returns the bytes of the file."""
         fields = {**dataclasses.asdict(self), 'format': MANIFESTS[self.stage]}
         for name in ('lines', 'datasets'):
             fields[name] = [tally.record() for tally in getattr(self, name)]
-        _omit_unset(fields, 'datasets', 'sample', 'root')
+        _omit_unset(fields, 'datasets', 'sample', 'root', 'index')
         _rules_to_json(fields)
         for record in fields['inputs']:
             _rules_to_json(record)
@@ -193,7 +194,7 @@ class Manifest:
             for file in record['beside']:
                 _omit_unset(file, *_OPTIONAL)
             _omit_unset(record, 'scheme_options', 'beside', 'sha256')
-        for record in (*fields['files'], *fields['rejected']):
+        for record in (*fields['files'], *fields.get('index', ()), *fields['rejected']):
             _omit_unset(record, *_OPTIONAL)
         return json_bytes(fields)
 
@@ -254,6 +255,7 @@ _RECORDS: dict[str, tuple[type, bool]] = {
     'inputs': (InputText, False),
     'lines': (LineTally, False),
     'files': (OutputFile, False),
+    'index': (OutputFile, True),
     'rejected': (OutputFile, False),
     'vocabularies': (VocabularyRecord, False),
     'vocabularies_used': (VocabularyRecord, False),

@@ -362,7 +362,12 @@ class MergedRows:
     records: np.ndarray
     """uint8: TFRecords in the order of their keys."""
 
-    rows: int
+    lengths: np.ndarray
+    """uint32[rows], the size of each whole record."""
+
+    @property
+    def rows(self) -> int:
+        return len(self.lengths)
 
 
 def merge_buckets(slices: Sequence[RunSlice], open_binary: OpenBinary) -> MergedRows:
@@ -393,7 +398,7 @@ def merge_buckets(slices: Sequence[RunSlice], open_binary: OpenBinary) -> Merged
         np.concatenate([np.empty(0, np.int64), *starts]),
         np.concatenate([np.empty(0, np.uint32), *lengths]),
     )
-    return MergedRows(ordered.records(), len(ordered))
+    return MergedRows(ordered.records(), ordered.lengths)
 
 
 def _read_range(slice_: RunSlice, out: np.ndarray, open_binary: OpenBinary) -> None:

@@ -224,7 +224,8 @@ def assert_whole(folder: Path, *references: Files) -> None:
 def assert_manifest_holds(path: Path) -> None:
     """All that a manifest lists is there, with its checksum."""
     manifest = json.loads(path.read_bytes())
-    for file in manifest['files'] + manifest['vocabularies'] + manifest['rejected']:
+    listed = manifest['files'] + manifest.get('index', [])
+    for file in listed + manifest['vocabularies'] + manifest['rejected']:
         data = (path.parent / file['name']).read_bytes()
         assert f'{google_crc32c.value(data):08x}' == file['crc32c'], file['name']
 

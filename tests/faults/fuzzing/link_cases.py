@@ -126,7 +126,7 @@ def _check_published(out: Path, planted: str | None) -> None:
 
 def _check_listed(manifest: str, planted: str | None) -> None:
     content = json.loads(Path(manifest).read_bytes())
-    for file in [*content['files'], *content.get('rejected', ())]:
+    for file in [*content['files'], *content.get('index', ()), *content.get('rejected', ())]:
         path = os.path.join(os.path.dirname(manifest), file['name'])
         if planted is not None and path.startswith(planted):
             continue

@@ -45,6 +45,7 @@ MANIFEST = Manifest(
         ),
     ),
     files=(OutputFile('x-train-00000-of-00001', 900, '12345678', 9),),
+    index=(OutputFile('index/x-train-00000-of-00001', 112, '12345679', 9),),
 )
 RUN = RunRecord((('/data/a.tsv', 50, 1.5),), ('b', 'a'), {'count': 1.25}, ('--runner=local',))
 
@@ -94,6 +95,7 @@ manifests = st.builds(
         )
     ),
     files=tuples(st.builds(OutputFile, names, sizes, texts, sizes)),
+    index=tuples(st.builds(OutputFile, names, sizes, texts, sizes)),
 )
 
 

@@ -1,7 +1,9 @@
 """A dataset of a store is read as the same one in a folder, from copies that are checked."""
 
+import json
+
 import pytest
-from written_dataset import write_dataset
+from written_dataset import file_entry, write_dataset
 
 from tokcore import object_stores
 from tokcore.errors import InputError
@@ -45,6 +47,23 @@ def test_it_is_copied_once_and_read_as_a_folder(stored, tmp_path):
     assert sorted(path.name for path in (tmp_path / 'cache').glob('*/*')) == sorted(
         path.name for path in folder.iterdir()
     )
+
+
+def test_indexes_that_are_listed_are_copied(stored, tmp_path):
+    folder, store = stored
+    open_dataset(folder).write_index()
+    path = folder / 'tokbeam.json'
+    fields = json.loads(path.read_text())
+    names = [f'index/{file["name"]}' for file in fields['files']]
+    fields['index'] = [file_entry(name, 0, (folder / name).read_bytes()) for name in names]
+    for name in names:
+        store.put(f'd/{name}', (folder / name).read_bytes())
+    store.put('d/tokbeam.json', json.dumps(fields).encode())
+    rows = open_dataset('s3://bucket/d', cache=tmp_path / 'cache')['train']
+    assert rows[7]['targets'].tolist() == ROWS[7]['targets']
+    store.put(f'd/{names[1]}', b'x' * fields['index'][1]['bytes'])
+    with pytest.raises(InputError, match=f's3://bucket/d/{names[1]} has .* make the dataset again'):
+        open_dataset('s3://bucket/d', cache=tmp_path / 'other')
 
 
 def test_a_changed_or_missing_shard_is_refused_and_not_kept(stored, tmp_path):
