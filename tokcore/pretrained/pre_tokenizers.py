@@ -114,7 +114,7 @@ def parse_cutting(part: Any, path: str, place: str) -> Cutting:
             if number and not (words and number == 1):
                 refuse(path, where, 'Metaspace after another pre-tokenizer')
             spaces = prefix = member.get('replacement', MARK)
-            if not isinstance(prefix, str) or len(prefix) != 1:
+            if not isinstance(prefix, str) or len(prefix) != 1 or '\ud800' <= prefix <= '\udfff':
                 refuse(path, f'{where}.replacement', f'{prefix!r:.80} for a character')
             prefixed = _prepend_scheme(member, path, where)
             if words and (prefixed != 'always' or not member.get('split', True)):
@@ -158,7 +158,7 @@ def _split(part: Mapping[str, Any], kind: str, path: str, where: str) -> tuple[l
     """Returns the splits of one pre-tokenizer, and its expression, if it is one that isolates matches."""
     match kind:
         case 'Split':
-            behavior = _BEHAVIORS.get(part.get('behavior', ''))
+            behavior = _behavior(part, '')
             inverts = bool(part.get('invert', False))
             if behavior is None:
                 refuse(path, f'{where}.behavior', f'the behavior {part.get("behavior")!r:.40}')
@@ -179,7 +179,7 @@ def _split(part: Mapping[str, Any], kind: str, path: str, where: str) -> tuple[l
             expression = _NUMERIC if part.get('individual_digits', False) else f'{_NUMERIC}+'
             return [Split(expression)], expression
         case 'Punctuation':
-            match _BEHAVIORS.get(part.get('behavior', 'Isolated')):
+            match _behavior(part, 'Isolated'):
                 case 'Isolated':
                     return [Split(PUNCTUATION)], PUNCTUATION
                 case 'Contiguous':
@@ -195,6 +195,12 @@ def _split(part: Mapping[str, Any], kind: str, path: str, where: str) -> tuple[l
         case 'CharDelimiterSplit' if isinstance(part.get('delimiter'), str):
             return [Split(regex.escape(part['delimiter']), 'Removed')], ''
     refuse(path, where, f'the pre-tokenizer {kind}')
+
+
+def _behavior(part: Mapping[str, Any], default: str) -> Behavior | None:
+    """Returns the behavior of a pre-tokenizer; None if it is not a known one."""
+    name = part.get('behavior', default)
+    return _BEHAVIORS.get(name) if isinstance(name, str) else None
 
 
 class _Marks(NamedTuple):

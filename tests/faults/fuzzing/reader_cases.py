@@ -219,8 +219,9 @@ def attack_text_batches(room: Room, dice: random.Random) -> None:
     if data is None:
         return
     ids_of = {word.encode(): id_ for id_, word in enumerate(words)}
-    lines = data.split(b'\n')[: -1 if data.endswith(b'\n') or not data else None]
-    lines = [line.replace(b'\r', b'') for line in lines]  # as TensorFlow takes them all out
+    # As TensorFlow, which takes out every carriage return, and then ends at an empty last line.
+    lines = data.replace(b'\r', b'').split(b'\n')
+    lines = lines if lines[-1] else lines[:-1]
     _same('the lines', found, [[ids_of.get(w, 0) for w in line.split(b' ') if w] for line in lines])
 
 

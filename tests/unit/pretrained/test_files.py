@@ -93,6 +93,16 @@ def test_every_file_is_of_one_scheme():
             {'type': 'Split', 'pattern': {'Regex': 'a'}, 'behavior': 'Odd'},
             r"the behavior 'Odd' at \$\.pre_tokenizer\.behavior",
         ),
+        (
+            'pre_tokenizer',
+            {'type': 'Split', 'pattern': {'Regex': 'a'}, 'behavior': {}},
+            r'the behavior \{\} at \$\.pre_tokenizer\.behavior',
+        ),
+        (
+            'pre_tokenizer',
+            {'type': 'Punctuation', 'behavior': []},
+            r'the pre-tokenizer Punctuation at \$\.pre_tokenizer',
+        ),
         ('decoder', {'type': 'CTC'}, r'the decoder CTC at \$\.decoder'),
         ('post_processor', {'type': 'Odd'}, r'the post-processor Odd'),
         ('model.type', 'Unigram', r'\$\.model\.vocab is not a list'),
@@ -111,6 +121,11 @@ def test_every_file_is_of_one_scheme():
             'pre_tokenizer',
             {'type': 'Metaspace', 'replacement': ['a']},
             r"\['a'\] for a character at \$\.pre_tokenizer\.replacement",
+        ),
+        (
+            'pre_tokenizer',
+            {'type': 'Metaspace', 'replacement': '\ud800'},
+            r"'\\ud800' for a character at \$\.pre_tokenizer\.replacement",
         ),
         (
             'post_processor',
