@@ -35,6 +35,7 @@ REQUIREMENTS = {
     'datasets 5': ['datasets>=5,<6'],
     'grain': ['grain==0.2.18', *READING],
     'datatrove': ['datatrove==0.10.1', 'tokenizers', 'numpy'],
+    'Megatron': ['megatron-core>=0.12,<0.20'],
     'PyTorch': ['torch>=2.3,<3', 'torchdata', *READING],
     'Dataflow': ['apache-beam[gcp]>=2.70,<3', *RUNNING],
 }

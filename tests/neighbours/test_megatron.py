@@ -1,4 +1,4 @@
-"""datatrove 0.10.1 writes the same `.bin` and `.idx` of our rows."""
+"""datatrove 0.10.1 writes the same `.bin` and `.idx` of our rows, and Megatron reads them."""
 
 import json
 
@@ -36,3 +36,23 @@ def test_the_files_are_the_same(kind, token_size, environment, request, tmp_path
             for ending in ('.bin', '.idx'):
                 name = path.with_suffix(ending).name
                 assert (theirs / name).read_bytes() == (ours / name).read_bytes()
+
+
+# It brings PyTorch, which for Linux brings CUDA, three gigabytes.
+@pytest.mark.large
+@pytest.mark.parametrize(('kind', 'dtype'), [('dataset_folder', 'uint16'), ('wide', 'int32')])
+def test_megatron_reads_the_rows(kind, dtype, environment, request, tmp_path):
+    python, folder = environment('Megatron'), request.getfixturevalue(kind)
+    succeed('convert', folder, '--to', 'megatron', '--output', tmp_path / 'ours')
+    expected = {}
+    for number, shard in enumerate(read_shards(folder)):
+        for side in ('inputs', 'targets'):
+            rows = [row[side] for row in shard]
+            [path] = (tmp_path / 'ours').glob(f'enzh-train-{number:05d}-of-*_{side}_document.bin')
+            expected[str(path.with_suffix(''))] = {
+                'rows': rows,
+                'dtypes': [dtype],
+                'lengths': [*map(len, rows)],
+                'documents': [*range(len(rows) + 1)],
+            }
+    assert run_script(python, 'read_megatron.py', *expected) == expected
