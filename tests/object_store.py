@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import http.client
 import http.server
 import logging
@@ -12,6 +13,7 @@ import urllib.parse
 from pathlib import Path
 
 import pytest
+from jobs import write
 
 from tokcore import object_stores
 
@@ -65,6 +67,12 @@ class Store:
             for key in keys
         }
 
+    def download(self, prefix: str, folder: Path) -> Path:
+        """Writes the objects below a prefix into a folder; returns it."""
+        for name, data in self.files(prefix).items():
+            write(folder / name, data)
+        return folder
+
     def use(self, patch: pytest.MonkeyPatch):
         """Has this process, and those that it starts, use this store."""
         object_stores._bucket.cache_clear()
@@ -78,6 +86,20 @@ class Store:
             'AWS_REGION': 'us-east-1',
             'AWS_ENDPOINT_URL': self.url,
         }
+
+
+def keep_stores_in_memory(patch: pytest.MonkeyPatch):
+    """Has each bucket be one of obstore's in memory, whatever its scheme."""
+    import obstore.store
+
+    kept: dict[str, object] = {}
+    patch.setattr(
+        object_stores,
+        'open_store',
+        lambda url, options: kept.setdefault(url, obstore.store.MemoryStore()),
+    )
+    # Buckets of other tests, and those in memory after the test, are opened anew.
+    patch.setattr(object_stores, '_bucket', functools.cache(object_stores._bucket.__wrapped__))
 
 
 class Proxy(http.server.ThreadingHTTPServer):

@@ -22,6 +22,7 @@ import re
 import threading
 import time
 import typing
+import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -46,6 +47,10 @@ _MOST_DELETED = 1000
 """By one request of S3."""
 
 _SCHEMES = ('s3://', 'gs://')
+_BUCKET_NAME = re.compile(r'[\w.-]+')
+_SIGNED = re.compile(
+    r'[?&](X-(Amz|Goog)-[A-Za-z-]+|Signature|AWSAccessKeyId|GoogleAccessId)=', re.IGNORECASE
+)
 _CODE = re.compile(r'<Code>(\w{1,60})</Code>')
 _STATUS = re.compile(r'status code: (\d{3})')
 
@@ -76,13 +81,21 @@ class StoreOptions:
 
 
 @dataclass(frozen=True)
+class Version:
+    """What tells a state of an object from its others; Google compares generations, and S3 etags."""
+
+    etag: str | None
+    generation: str | None = None
+
+
+@dataclass(frozen=True)
 class StoredObject:
     """An object as its store lists it: its key, bytes, seconds since 1970, and version."""
 
     key: str
     size: int
     modified: float
-    etag: str | None
+    version: Version
 
 
 def is_object(path: str) -> bool:
@@ -94,13 +107,19 @@ def bucket_of(path: str, options: StoreOptions = StoreOptions()) -> tuple[Bucket
     """Returns the bucket of a path, and the key in it; opens no connection yet.
 
     Raises:
-        InputError: the path has no bucket, obstore is not installed or does not take the options,
-            or this process was forked from one that has used a store.
+        InputError: the path has no bucket, or a key or password in it, which is not shown; obstore is
+            not installed or does not take the options; or this process was forked from one that has
+            used a store.
     """
     scheme, _, rest = path.partition('://')
     name, _, key = rest.partition('/')
     if not name:
         raise InputError(f'{path} names no bucket; give {scheme}://BUCKET/NAME')
+    if not _BUCKET_NAME.fullmatch(name) or _SIGNED.search(path):
+        raise InputError(
+            f'a path of {scheme}:// is {scheme}://BUCKET/NAME, and one that is given has something else '
+            'in it; credentials are taken from the environment'
+        )
     return _bucket(os.getpid(), f'{scheme}://{name}', options), key.rstrip('/')
 
 
@@ -176,23 +195,26 @@ class Bucket:
         _count('put')
         self._asked(key, lambda: self._obstore.put(self._store, key, data, use_multipart=False))
 
-    def create(self, key: str, data: bytes, expected: str | None = None) -> str | None:
-        """Writes an object if there is none, or if it still has the etag `expected`.
+    def create(self, key: str, data: bytes, expected: Version | None = None) -> Version | None:
+        """Writes an object if there is none, or if it still has the version `expected`.
 
-        Returns its etag; None if it was not written, or if only the answer got lost that it was.
+        Returns its version; None if it was not written, or if only the answer got lost that it was.
 
         Raises:
             OSError: with `errno.ENOTSUP`, the store has no such request.
         """
         _count('put')
-        mode: object = 'create' if expected is None else {'e_tag': expected}
+        mode: object = 'create'
+        if expected is not None:
+            told = {'e_tag': expected.etag, 'version': expected.generation}
+            mode = {name: value for name, value in told.items() if value is not None}
         exceptions = self._exceptions
 
-        def put() -> str | None:
+        def put() -> Version | None:
             try:
-                return self._obstore.put(self._store, key, data, mode=mode, use_multipart=False)[
-                    'e_tag'
-                ]
+                return _version(
+                    self._obstore.put(self._store, key, data, mode=mode, use_multipart=False)
+                )
             except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
                 return None
 
@@ -264,15 +286,19 @@ class Bucket:
                 raise
         with self.writer(new_key) as stream:
             for start in range(0, stored.size, PART_BYTES):
-                stream.write(self.read(key, start, start + PART_BYTES, stored.etag))
+                stream.write(self.read(key, start, start + PART_BYTES, stored.version.etag))
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Deletes objects; those that are not there are fine. A request for each 1,000."""
+        """Deletes objects; those that are not there are fine. On S3 a request for each 1,000."""
         if not keys:
             return
-        _count('delete', -(-len(keys) // _MOST_DELETED))
-        with contextlib.suppress(FileNotFoundError):
+        _count('delete', -(-len(keys) // (1 if self.url.startswith('gs:') else _MOST_DELETED)))
+        try:
             self._asked(keys[0], lambda: self._obstore.delete(self._store, list(keys)))
+        except FileNotFoundError:
+            # Google's store says so, and obstore then leaves out those that would have followed.
+            for key in keys if len(keys) > 1 else ():
+                self.delete([key])
 
     @property
     def _obstore(self):
@@ -377,7 +403,7 @@ class ObjectReader(io.RawIOBase):
         self._bucket, self._key = bucket, key
         self._held, state = bucket.read_with_state(key, 0, self._HEAD_BYTES)
         self._start = self._place = 0  # of what is held; of the next byte to read
-        self._size, self._etag = state.size, state.etag
+        self._size, self._etag = state.size, state.version.etag
         self._ahead = self._HEAD_BYTES
 
     def readable(self) -> bool:
@@ -477,8 +503,12 @@ def _count(kind: str, requests: int = 1) -> None:
 
 def _stored(meta: Mapping[str, typing.Any]) -> StoredObject:
     return StoredObject(
-        meta['path'], meta['size'], meta['last_modified'].timestamp(), meta['e_tag']
+        meta['path'], meta['size'], meta['last_modified'].timestamp(), _version(meta)
     )
+
+
+def _version(meta: Mapping[str, typing.Any]) -> Version:
+    return Version(meta['e_tag'], meta['version'])
 
 
 def _code_of(error: Exception) -> str:
@@ -510,6 +540,14 @@ def _bucket(process: int, url: str, options: StoreOptions) -> Bucket:
             f"{url} needs a package that is not installed; get it by pip install 'tokbeam[s3]', or "
             "'.[s3]' in a clone"
         ) from None
+    except Exception as error:
+        # Obstore's errors repeat what they do not take, which may be a key.
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f'{url} cannot be opened: an address or a key for it, from the environment (AWS_… or '
+            'GOOGLE_…) or from --s3_…, is not what it should be; mend it'
+        ) from None
     _users.append(process)
     return Bucket(url, store)
 
@@ -529,6 +567,7 @@ def open_store(url: str, options: StoreOptions) -> ObjectStore:
         'timeout': RETRY_SECONDS * seconds,
     }
     if url.startswith('gs://'):
+        client['allow_http'] = True  # of an emulator: Google's own address has https
         return obstore.store.GCSStore(url[5:], client_options=client, retry_config=retries)
     config: typing.Any = {'checksum_algorithm': 'SHA256'}
     environment = os.environ
@@ -538,6 +577,7 @@ def open_store(url: str, options: StoreOptions) -> ObjectStore:
         or environment.get('AWS_ENDPOINT_URL')
     )
     if endpoint:
+        _check_address(endpoint)
         config['endpoint'] = endpoint
         client['allow_http'] = True
     region = (
@@ -561,6 +601,20 @@ def open_store(url: str, options: StoreOptions) -> ObjectStore:
         client_options=client,
         retry_config=retries,
         credential_provider=provider,
+    )
+
+
+def _check_address(endpoint: str) -> None:
+    """Refuses an address that would end obstore, and the process with it; it may hold a password."""
+    try:
+        parts = urllib.parse.urlsplit(endpoint)
+        if parts.scheme in ('http', 'https') and parts.hostname and parts.port != 0:
+            return
+    except ValueError:  # of the port
+        pass
+    raise InputError(
+        'the address of the store (AWS_ENDPOINT_URL, or --s3_endpoint_url) is none; give '
+        'https://HOST or http://HOST:PORT'
     )
 
 

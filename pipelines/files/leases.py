@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from pipelines.files.objects import create_if, delete_object, read_version, store_time
 from tokcore.errors import InputError
+from tokcore.object_stores import Version
 
 LEASE_SECONDS = 300
 
@@ -57,7 +58,7 @@ class Lease:
             data, state = there
             if not (self._is_gone(data) or store_time(self._path) - state.modified > LEASE_SECONDS):
                 return data
-            version = self._write(state.etag)
+            version = self._write(state.version)
             if version is not None:
                 break
         self._version = version
@@ -90,12 +91,12 @@ class Lease:
                     return
                 self._version = version
 
-    def _own_version(self) -> str | None:
+    def _own_version(self) -> Version | None:
         """Returns the version that is there, if it is this holder's: an answer may have got lost."""
         there = read_version(self._path)
-        return there[1].etag if there and _id_of(there[0]) == self._holder['id'] else None
+        return there[1].version if there and _id_of(there[0]) == self._holder['id'] else None
 
-    def _write(self, expected: str | None) -> str | None:
+    def _write(self, expected: Version | None) -> Version | None:
         # Each renewal has other bytes, since of equal ones a store's etags are equal.
         self._renewals += 1
         data = json.dumps({**self._holder, 'renewals': self._renewals}).encode()

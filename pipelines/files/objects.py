@@ -20,6 +20,7 @@ from tokcore.object_stores import (
     ObjectReader,
     StoredObject,
     StoreOptions,
+    Version,
     bucket_of,
 )
 
@@ -110,7 +111,7 @@ class ObjectFiles(StoreFiles):
         bucket.delete([key])
 
 
-def create_if(path: str, data: bytes, expected: str | None = None) -> str | None:
+def create_if(path: str, data: bytes, expected: Version | None = None) -> Version | None:
     """Writes an object if there is none, or if it still has the version `expected`.
 
     Returns its version; None if it was not written. Raises OSError with `errno.ENOTSUP` if the store

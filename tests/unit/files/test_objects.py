@@ -1,12 +1,17 @@
-"""Objects of a store are files that are whole or not there, by obstore's store in memory."""
+"""Objects of a store are files that are whole or not there.
+
+By obstore's store in memory, and by its client of Google's store.
+"""
 
 import errno
 import io
 import random
 
 import pytest
+from google_store import served_google_store
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from object_store import keep_stores_in_memory
 
 from pipelines.files import filesystem, leases
 from pipelines.files.attempts import Attempt
@@ -14,23 +19,28 @@ from pipelines.files.claims import Claim, HeldError, stores_without_leases
 from pipelines.files.objects import create_if
 from tokcore import object_stores
 from tokcore.errors import InputError
-from tokcore.object_stores import ObjectReader, StoreOptions, counted_requests
+from tokcore.object_stores import ObjectReader, StoreOptions, counted_requests, open_store
 
-obstore = pytest.importorskip('obstore')
+pytest.importorskip('obstore')
 
 
-@pytest.fixture(autouse=True)
-def stores(monkeypatch):
-    """Stores in memory, one for each bucket."""
-    kept = {}
+@pytest.fixture(scope='module')
+def google():
+    with served_google_store() as store:
+        yield store
 
-    def open_store(url, options):
-        return kept.setdefault(url, obstore.store.MemoryStore())
 
-    monkeypatch.setattr(object_stores, 'open_store', open_store)
-    object_stores._bucket.cache_clear()
-    yield kept
-    object_stores._bucket.cache_clear()
+@pytest.fixture(autouse=True, params=['memory', 'google'])
+def stores(request, monkeypatch):
+    keep_stores_in_memory(monkeypatch)
+    if request.param == 'google':
+        pytest.importorskip('obstore', minversion='0.12')  # earlier ones know one address alone
+        google = request.getfixturevalue('google')
+        google.objects.clear()
+        google.use(monkeypatch)
+        monkeypatch.setattr(
+            object_stores, 'open_store', lambda url, options: open_store('gs://corpora', options)
+        )
 
 
 @pytest.fixture
@@ -163,18 +173,26 @@ def test_a_name_that_no_store_has_is_refused(path):
 
 
 def test_many_files_are_looked_at_moved_and_deleted_at_once(requests):
-    paths = [f'gs://bucket/a/{number}' for number in range(40)]
+    paths = [f's3://bucket/a/{number}' for number in range(40)]
     for path in paths:
         filesystem.write_bytes(path, path.encode())
     assert requests() == {'put': 40}
-    sizes = filesystem.stored_sizes([*paths, 'gs://bucket/a/none'])
+    sizes = filesystem.stored_sizes([*paths, 's3://bucket/a/none'])
     assert sizes == [*(len(path) for path in paths), None]
     filesystem.rename_all([(path, path.replace('/a/', '/b/')) for path in paths])
-    assert filesystem.entries('gs://bucket') == ['b']
-    assert filesystem.read_bytes('gs://bucket/b/7') == b'gs://bucket/a/7'
-    filesystem.delete_known('gs://bucket/b', lambda name: name != '3')
-    assert names() == ['b/3']
+    assert filesystem.entries('s3://bucket') == ['b']
+    assert filesystem.read_bytes('s3://bucket/b/7') == b's3://bucket/a/7'
+    filesystem.delete_known('s3://bucket/b', lambda name: name != '3')
+    assert names('s3://bucket') == ['b/3']
     assert requests() == {'put': 40, 'list': 4, 'copy': 40, 'delete': 2, 'read': 1}
+
+
+def test_what_is_deleted_may_be_gone():
+    paths = [f'gs://bucket/a/{number:02}' for number in range(40)]
+    for path in paths[1::2]:
+        filesystem.write_bytes(path, b'')
+    filesystem.delete_files(paths)
+    assert names() == []
 
 
 def test_an_attempt_publishes_and_leaves_nothing():
@@ -288,6 +306,30 @@ def test_a_write_on_condition():
 def test_keys_are_not_in_what_options_show():
     options = StoreOptions(access_key_id='HUSH', secret_access_key='HUSH', session_token='HUSH')
     assert 'HUSH' not in repr(options)
+
+
+@pytest.mark.parametrize(
+    'endpoint', ['h', 'http//h', 'ftp://h', 'http://', 'http://h:0', 'http://AKIA:HUSH/is@h']
+)
+def test_an_address_that_would_end_the_process_is_refused(endpoint):
+    with pytest.raises(InputError, match='the address of the store .* is none') as refused:
+        open_store('s3://bucket', StoreOptions(endpoint=endpoint))
+    assert 'HUSH' not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    'path',
+    [
+        's3://AKIA:HUSH@b/x',
+        'gs://HUSH@b',
+        's3://b/x?X-Amz-Signature=HUSH',
+        's3://b/x?a&Signature=HUSH',
+    ],
+)
+def test_a_path_with_a_secret_is_refused_without_it(path):
+    with pytest.raises(InputError, match='credentials are taken from the environment') as refused:
+        filesystem.find(path)
+    assert 'HUSH' not in str(refused.value)
 
 
 def test_a_reader_needs_no_listing(requests):

@@ -1,0 +1,104 @@
+"""Whole jobs whose inputs and outputs are objects of `gs://`: the bytes are those of files."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from generated_text import english_lines
+from google_store import TOKEN, served_google_store
+from jobs import succeed, write
+from object_store import Proxy
+
+pytest.importorskip('obstore', minversion='0.12')  # earlier ones know one address alone
+pytestmark = pytest.mark.slow
+
+RECORDS = 'tokbeam.run.json'
+
+
+@pytest.fixture(scope='module')
+def google():
+    with served_google_store() as store:
+        yield store
+
+
+@pytest.fixture(scope='module')
+def inputs(google, tmp_path_factory):
+    """Options that name a corpus as a file, and the same one as objects."""
+    text = ''.join(f'{line}\n' for line in english_lines(1000, 1)).encode()
+    google.put('in/t.txt', text)
+    path = write(tmp_path_factory.mktemp('inputs') / 't.txt', text)
+    return ['--text', path], ['--text', 'gs://corpora/in/*.txt']
+
+
+def build_line(scheme):
+    return ['build', '--name', 'd', '--shards', 3, '--item-size', '20KiB', '--scheme', scheme] + (
+        [] if scheme == 'byte' else ['--vocab-size', 400]
+    )
+
+
+@pytest.fixture(scope='module')
+def built(inputs, tmp_path_factory):
+    """The files of `build` by scheme, made once each."""
+    made = {}
+
+    def build(scheme):
+        if scheme not in made:
+            folder = tmp_path_factory.mktemp(scheme) / 'out'
+            succeed(*build_line(scheme), *inputs[0], '--output', folder)
+            paths = [path for path in folder.rglob('*') if path.is_file()]
+            made[scheme] = without_records(
+                {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+            )
+        return made[scheme]
+
+    return build
+
+
+def without_records(found):
+    return {name: data for name, data in found.items() if not name.endswith(RECORDS)}
+
+
+def process(line, google, url):
+    command = [sys.executable, '-m', 'pipelines', *map(str, line)]
+    environment = {**os.environ, **google.environment(url)}
+    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_build_gives_the_bytes_of_files(google, inputs, built, monkeypatch):
+    google.use(monkeypatch)
+    options = ['--shuffle=files', '--workers=2', '--work=gs://corpora/work']
+    line = build_line('subword')
+    said = succeed(*line, *inputs[1], *options, '--output', 'gs://corpora/subword')
+    found = google.files('subword')
+    assert without_records(found) == built('subword')
+    assert google.files('work') == {} == google.uploads
+    assert TOKEN not in said and not any(TOKEN.encode() in data for data in found.values())
+
+
+def test_a_killed_run_is_taken_up_and_leaves_nothing(google, inputs, built):
+    line = [*build_line('byte'), *inputs[1], '--output', 'gs://corpora/killed']
+    with Proxy(google.url).serving() as proxy:
+        proxy.stops_at = 30
+        running = process(line, google, proxy.url)
+        while running.poll() is None and not proxy.reached.wait(0.1):
+            pass
+        running.kill()
+        running.communicate()
+    assert proxy.reached.is_set()
+    ended = process(line, google, google.url)
+    said = ended.communicate()[1]
+    assert ended.returncode == 0, said
+    assert without_records(google.files('killed')) == built('byte')
+
+
+def test_of_two_runs_at_once_each_ends_well_or_is_refused(google, inputs, built):
+    line = [*build_line('byte'), *inputs[1], '--output', 'gs://corpora/pair']
+    running = [process(line, google, google.url) for _ in range(2)]
+    said = [each.communicate()[1] for each in running]
+    statuses = [each.returncode for each in running]
+    assert 0 in statuses and set(statuses) <= {0, 2}, said
+    for status, text in zip(statuses, said, strict=True):
+        assert status == 0 or re.search('is being written by process|was taken over', text)
+    assert without_records(google.files('pair')) == built('byte')
