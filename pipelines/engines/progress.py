@@ -146,6 +146,9 @@ class _Work:
                 self._done = done
                 self._notify()
 
+    def set_all_done(self) -> None:
+        self.set_done(self._total)
+
     def _notify(self) -> None:
         notify(WorkDone(self._stage, self._work, self._done, self._total, self._unit))
 
@@ -198,6 +201,12 @@ def set_done(work: str, done: int) -> None:
     """Counts work as done up to an amount, and up to its total; never back."""
     if work in _tracked:
         _tracked[work].set_done(done)
+
+
+def set_all_done(work: str) -> None:
+    """Counts all of some work as done."""
+    if work in _tracked:
+        _tracked[work].set_all_done()
 
 
 def advance(work: str, amount: int) -> None:

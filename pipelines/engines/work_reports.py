@@ -1,9 +1,9 @@
 """Progress of worker processes: each leaves what it has done in a small file, and the driver adds it up.
 
-A DoFn that counts work takes `work_reports()` where the driver makes it, calls `begin` when it is set
-up, and `tell` at the end of a bundle. `advance` then writes what it counts to the process's file, at most
-once a second; the driver looks as often. A bundle that is run twice counts twice, so that more than
-all is told as all.
+A DoFn that counts work takes `work_reports()` where the driver makes it, and calls `begin` when it is
+set up. `advance` then writes what it counts to the process's file, now and then; the driver looks as
+often. A bundle that is run twice counts twice, so that more than all is told as all. What was counted
+after the last report is told when the pipeline has ended well: then all is done.
 """
 
 from __future__ import annotations
@@ -17,12 +17,20 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pipelines.engines.progress import count_elsewhere, set_done, set_total
+from pipelines.engines.progress import count_elsewhere, set_all_done, set_done, set_total
+from pipelines.files import filesystem
+from pipelines.files.local_folder import ATTEMPT_PREFIX
 from tokcore.errors import InputError
-from tokcore.regular_files import read_regular
+from tokcore.object_stores import is_object
 
 _SECONDS = 1.0
-"""Between two looks, and between two reports: a report takes a few tenths of a millisecond."""
+"""Between two looks, and between two reports, on this machine."""
+
+_STORE_SECONDS = 5.0
+"""The same on an object store, where each report is a request, and each look one and one for each report."""
+
+_PAUSE = 200
+"""Times as long as a report took a process waits for the next: reports take half a percent of its time."""
 
 _FOLDER = 'progress'
 
@@ -43,12 +51,6 @@ class WorkReports:
                     _writers.clear()
                     _writers[self.folder] = _Writer(self.folder)
                 count_elsewhere(_writers[self.folder])
-
-    def tell(self) -> None:
-        """Reports what has been counted since the last time."""
-        writer = _writers.get(self.folder or '')
-        if writer is not None:
-            writer.tell()
 
 
 _writers: dict[str, _Writer] = {}
@@ -74,18 +76,19 @@ def reports_read(folder: str | None) -> Iterator[None]:
 
     Args:
         folder: that driver and workers both reach, of an attempt, with which the reports are deleted;
-            None: no reports. A store has none, since each would be a request.
+            None: no reports. One that only Beam reaches has none: there a file takes several requests.
     """
     global _reports
-    if folder is None or '://' in folder:
+    if folder is None or ('://' in folder and not is_object(folder)):
         yield
         return
-    _reports = WorkReports(os.path.join(folder, _FOLDER))
-    reader = _Reader(_reports.folder or '')
+    below = filesystem.join(folder, _FOLDER)
+    _reports = WorkReports(below)
+    reader = _Reader(below)
     ended = threading.Event()
 
     def look() -> None:
-        while not ended.wait(_SECONDS):
+        while not ended.wait(_seconds(below)):
             reader.look()
 
     looking = threading.Thread(target=look, daemon=True)
@@ -94,7 +97,7 @@ def reports_read(folder: str | None) -> Iterator[None]:
         yield
         ended.set()
         looking.join()
-        reader.look()  # at what the last bundles have told
+        reader.end()
     finally:
         ended.set()
         looking.join()
@@ -102,54 +105,40 @@ def reports_read(folder: str | None) -> Iterator[None]:
         _has_read.clear()
 
 
+def _seconds(folder: str) -> float:
+    return _STORE_SECONDS if is_object(folder) else _SECONDS
+
+
 class _Writer:
     """The report of this process; several threads may add to it."""
 
     def __init__(self, folder: str):
-        self._folder, self._name = folder, f'{os.getpid()}-{uuid.uuid4().hex}'
+        self._path = filesystem.join(folder, f'{os.getpid()}-{uuid.uuid4().hex}')
+        self._seconds = _seconds(folder)
         self._done: dict[str, int] = {}
         self._totals: dict[str, int] = {}
-        self._told = 0.0
-        self._is_told = True
+        self._due = 0.0
         self._lock = threading.Lock()
 
     def advance(self, work: str, amount: int) -> None:
         with self._lock:
             self._done[work] = self._done.get(work, 0) + amount
-            self._is_told = False
-            if time.monotonic() - self._told >= _SECONDS:
+            if time.monotonic() >= self._due:
                 self._write()
 
     def set_total(self, work: str, total: int) -> None:
         with self._lock:
             self._totals[work] = total
-            self._is_told = False
-
-    def tell(self) -> None:
-        with self._lock:
-            if not self._is_told:
-                self._write()
+            self._write()  # this process may have nothing else to tell
 
     def _write(self) -> None:
-        self._told, self._is_told = time.monotonic(), True
         report = json.dumps({'done': self._done, 'totals': self._totals}).encode()
-        with contextlib.suppress(OSError):  # for a bar that stands still no job ends
-            _replace_file(self._folder, self._name, report)
-
-
-def _replace_file(folder: str, name: str, data: bytes) -> None:
-    """Writes a file of a folder, which must not be a link; it has its name only when it is whole."""
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(folder)
-    above = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        new = f'{name}.new'
-        file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, dir_fd=above)
-        with open(file, 'wb') as stream:
-            stream.write(data)
-        os.replace(new, name, src_dir_fd=above, dst_dir_fd=above)
-    finally:
-        os.close(above)
+        began = time.monotonic()
+        # For a bar that stands still no job ends.
+        with contextlib.suppress(OSError, InputError):
+            filesystem.write_bytes(self._path, report)
+        ended = time.monotonic()
+        self._due = ended + max(self._seconds, _PAUSE * (ended - began))
 
 
 class _Reader:
@@ -158,13 +147,13 @@ class _Reader:
     def __init__(self, folder: str):
         self._folder = folder
         self._totals: dict[str, int] = {}
+        self._works: set[str] = set()
 
     def look(self) -> None:
         """Tells listeners what has been done in all."""
         sums: dict[str, int] = {}
         totals: dict[str, int] = {}
-        for path in _whole_files(self._folder):
-            report = _read_report(path)
+        for report in _read_reports(self._folder):
             for work, done in report.get('done', {}).items():
                 sums[work] = sums.get(work, 0) + done
             totals |= report.get('totals', {})
@@ -175,20 +164,27 @@ class _Reader:
         for work, done in sums.items():
             set_done(work, done)
             _has_read.set()
+        self._works |= sums.keys()
+
+    def end(self) -> None:
+        """Tells that all work is done of which there are reports: the pipeline has ended well."""
+        self.look()
+        for work in self._works:
+            set_all_done(work)
 
 
-def _whole_files(folder: str) -> list[str]:
-    try:
-        names = os.listdir(folder)
-    except OSError:  # no worker has reported
-        return []
-    return [os.path.join(folder, name) for name in names if not name.endswith('.new')]
+def _read_reports(folder: str) -> Iterator[dict[str, dict[str, int]]]:
+    with contextlib.suppress(OSError, InputError):  # the next look may tell more
+        for name in filesystem.entries(folder):
+            if not name.startswith(ATTEMPT_PREFIX):  # of a file that is not whole yet
+                yield _read_report(filesystem.join(folder, name))
 
 
 def _read_report(path: str) -> dict[str, dict[str, int]]:
     """Returns what a file has; empty if it is none: others may write to an output folder."""
     try:
-        report = json.loads(read_regular(path, _MOST_BYTES))
+        with filesystem.open_binary(path) as stream:
+            report = json.loads(stream.read(_MOST_BYTES))
     except (ValueError, RecursionError, OSError, InputError):
         return {}
     parts = [report.get('done'), report.get('totals')] if isinstance(report, dict) else [None]

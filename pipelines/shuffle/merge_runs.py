@@ -213,7 +213,6 @@ class _WriteRunsFn(beam.DoFn):
         for part in self._writer.finish():
             for output in self._outputs(part):
                 yield in_global_window(output)
-        self._reports.tell()
 
     def teardown(self) -> None:
         self._writer.close()
@@ -304,7 +303,6 @@ class _ListRunsFn(beam.DoFn):
         lines = ''.join(run.to_json() + '\n' for run in runs)
         filesystem.write_bytes(self._listing, lines.encode())
         set_total(MERGING, sum(each.stats.tally.examples for each in parts))
-        self._reports.tell()
         for number in sorted({run.split for run in runs}):
             for shard in range(self._plan.layout[number].shards):
                 yield number, shard
@@ -428,7 +426,6 @@ class _MergeShardFn(beam.DoFn):
     def finish_bundle(self) -> Iterator:
         for written in (*self._merge_waiting(), *itertools.chain(*self._calls.drain())):
             yield in_global_window(written)
-        self._reports.tell()
 
     def teardown(self) -> None:
         self._calls.close()

@@ -279,7 +279,6 @@ class _ReadFn(beam.DoFn):
     def finish_bundle(self) -> Iterator:
         for blocks in self._pool.drain():
             yield from map(in_global_window, blocks)
-        self._reports.tell()
 
     def teardown(self) -> None:
         self._pool.close()
@@ -402,9 +401,6 @@ class _CallFn(beam.DoFn):
 
     def process(self, element: Any) -> Iterable[object]:
         return self._function(element)
-
-    def finish_bundle(self) -> None:
-        self._reports.tell()
 
 
 @dataclass(frozen=True)

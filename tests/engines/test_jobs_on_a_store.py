@@ -1,12 +1,15 @@
 """Whole jobs whose inputs and outputs are objects of S3, as moto serves it: the bytes are those of files."""
 
+import collections
 import json
+import time
 
 import pytest
 from generated_text import english_lines
 from jobs import refuse, succeed, write
-from object_store import KEYS
+from object_store import KEYS, Proxy, Store
 
+from pipelines.engines.progress import WorkDone, listening
 from tokcore.reading.dataset import open_dataset
 
 pytest.importorskip('obstore')
@@ -110,6 +113,27 @@ def test_a_dataset_on_a_store_is_read_for_training(store, inputs, built, tmp_pat
     rows = [row['targets'].tolist() for row in dataset.examples('train')]
     assert len(rows) == dataset.splits['train'].examples > 0
     assert dataset['train'][-1]['targets'].tolist() == rows[-1]
+
+
+def test_worker_processes_tell_how_far_they_are(store, inputs, tmp_path, monkeypatch):
+    job = ['--name', 'd', '--scheme', 'byte', '--shards', 3]
+    flags = ['--direct_running_mode=multi_processing', '--direct_num_workers=2']
+    events = []
+    with Proxy(store.url).serving() as proxy, listening(events.append):
+        Store(proxy.url).use(monkeypatch)
+        began = time.monotonic()
+        succeed('build', *inputs[1], *job, '--output', 's3://corpora/told', *flags)
+        seconds = time.monotonic() - began
+    last = {(each.stage, each.work): each for each in events if isinstance(each, WorkDone)}
+    assert {('encode', 'reading'), ('write shards', 'merging')} <= last.keys()
+    assert all(each.done == each.total > 0 for each in last.values())
+    puts = collections.Counter(
+        path for method, path in proxy.log if method == 'PUT' and '/progress/' in path
+    )
+    # The first one, one with what there is in all, and one every five seconds.
+    assert 0 < max(puts.values()) <= 2 + seconds / 5
+    succeed('build', *inputs[0], *job, '--output', tmp_path / 'out')
+    assert without_records(store.files('told')) == without_records(files(tmp_path / 'out'))
 
 
 def test_a_count_takes_few_requests(store, inputs):
