@@ -14,9 +14,12 @@ from .revisions import SpeedRatio
 _PACKAGES = (
     'tokbeam', 'apache-beam', 'numba', 'numpy', 'tensor2tensor', 'tensorflow', 'tensorflow-text',
     'tokenizers', 'sentencepiece', 'gigabpe', 'rustbpe', 'gigatoken', 'nanotoken',
+    'grain', 'array-record',
 )  # fmt: skip
 
-_NOT_BY_BYTES = ('start-up', 'search', 'wordpiece', 'shuffled', 'sizes')
+_NOT_BY_BYTES = (
+    'start-up', 'search', 'wordpiece', 'shuffled', 'sizes', 'open', 'row', 'rows',
+)  # fmt: skip
 """Groups whose time is not that of the whole text."""
 
 _HEAD = (

@@ -22,7 +22,7 @@ class Scale:
     """Tables for the learner on Beam, each with the entries wanted."""
     wordpiece_bytes: int = 1_000_000
     """TensorFlow Text learns from so much in ten seconds or more."""
-    opened_rows: int = 1_000_000
+    opened_rows: int = 10_000_000
     codes_bytes: int = 2_000_000
     codes_merges: int = 4000
     """subword-nmt learns so many from so much, some 20,000 lines, in a minute."""

@@ -7,9 +7,12 @@ from ..corpora import MIXED
 from ..inputs import Inputs
 from ..scale import Scale
 
+_LOADERS = {'grain': 'array_records', 'tf.data': 'tensorflow_data'}
+"""By label the modules of loaders."""
+
 
 def reading_rows(scale: Scale) -> Iterator[Row]:
-    """Yields the rows of batches, by both rules, and of a dataset opened."""
+    """Yields the rows of batches, by both rules, of rows by their numbers, and of a dataset opened."""
 
     def options(inputs: Inputs) -> dict:
         return inputs.word_dataset(scale.large_vocabulary)
@@ -30,7 +33,26 @@ def reading_rows(scale: Scale) -> Iterator[Row]:
         'an epoch of batches of 4,096 tokens',
         MIXED,
         Contender(OURS, 'stages.reading:budget', options, cores=1),
+        tuple(
+            Contender(label, f'peers.{module}:budget', options, cores=1)
+            for label, module in _LOADERS.items()
+        ),
+        dict.fromkeys(_LOADERS, 3),
+        patience='wait',
     )
+    for name, task, what in (
+        ('row', 'one_by_one', 'each by itself'),
+        ('rows', 'many_at_once', '1,024 in a call'),
+    ):
+        yield Row(
+            f'{name}/{MIXED}',
+            f'100,000 random pairs by their numbers, {what}',
+            MIXED,
+            Contender(OURS, f'stages.reading:{task}', options, cores=1),
+            (Contender('ArrayRecord', f'peers.array_records:{task}', options, cores=1),),
+            {'ArrayRecord': 2},
+            patience='wait',
+        )
 
     def many_options(inputs: Inputs) -> dict:
         return {'folder': inputs.many_shards(scale.opened_rows)}

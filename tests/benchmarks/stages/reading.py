@@ -1,14 +1,27 @@
-"""Batches of what was written, and a dataset opened."""
+"""Batches and rows of what was written, and a dataset opened."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..outcome import Outcome
 
+if TYPE_CHECKING:
+    from tokcore.reading.split_rows import SplitRows
+
 BATCH_SIZE = 64
 LONGEST = 100
+TOKENS = 4096
+WINDOW = 1 << 16
+"""Rows that are shuffled together; `Dataset.batches` has the same by itself."""
+
+AT_ONCE = 1024
+"""Rows that are asked for in one call."""
+
+_RANDOM_ROWS = 100_000
 
 
 def batches(ready: Callable[[], None], *, folder: str, shared: str) -> Outcome:
@@ -42,13 +55,75 @@ def budget(ready: Callable[[], None], *, folder: str, shared: str) -> Outcome:
     from tokcore import open_dataset
 
     dataset = open_dataset(folder)
-    next(dataset.batches('train', tokens_per_batch=4096, pad=0))
+    next(dataset.batches('train', tokens_per_batch=TOKENS, pad=0, window=WINDOW))
     ready()
     started = time.perf_counter()
-    iterator = dataset.batches('train', tokens_per_batch=4096, pad=0)
-    rows = sum(len(batch['targets']) for batch in iterator)
+    iterator = dataset.batches('train', tokens_per_batch=TOKENS, pad=0, window=WINDOW)
+    facts = budget_facts(iterator)
     seconds = time.perf_counter() - started
-    return Outcome(seconds, {'rows': rows, 'padding': round(iterator.padding_share, 4)})
+    return Outcome(seconds, {**facts, 'padding': round(iterator.padding_share, 4)})
+
+
+def one_by_one(ready: Callable[[], None], *, folder: str, shared: str) -> Outcome:
+    """Random rows, each by itself."""
+    rows = _indexed_rows(folder)
+    numbers = random_numbers(len(rows))
+    ready()
+    started = time.perf_counter()
+    facts = row_facts(rows[number] for number in numbers.tolist())
+    return Outcome(time.perf_counter() - started, facts)
+
+
+def many_at_once(ready: Callable[[], None], *, folder: str, shared: str) -> Outcome:
+    """Random rows, many in one call."""
+    rows = _indexed_rows(folder)
+    numbers = random_numbers(len(rows))
+    ready()
+    started = time.perf_counter()
+    facts = row_facts(
+        row
+        for first in range(0, len(numbers), AT_ONCE)
+        for row in rows.rows(numbers[first : first + AT_ONCE])
+    )
+    return Outcome(time.perf_counter() - started, facts)
+
+
+def random_numbers(rows: int) -> np.ndarray:
+    """Returns numbers of rows, some more than once, the same for all contenders."""
+    return np.random.default_rng(1).integers(rows, size=_RANDOM_ROWS)
+
+
+def row_facts(rows: Iterable[Mapping[str, np.ndarray]]) -> dict[str, object]:
+    """Returns what rows hold: how many they are, and their ids."""
+    count = inputs = targets = 0
+    for row in rows:
+        count += 1
+        inputs += len(row['inputs'])
+        targets += len(row['targets'])
+    return {'rows': count, 'digest': f'{count}-{inputs}-{targets}'}
+
+
+def budget_facts(found: Iterable[Mapping[str, np.ndarray]]) -> dict[str, object]:
+    """Returns what batches hold, whatever their order: how many they are, their rows and ids."""
+    batches = rows = ids = 0
+    for batch in found:
+        batches += 1
+        rows += len(batch['targets'])
+        ids += int(batch['targets'].sum()) + int(batch['inputs'].sum())
+    return {'rows': rows, 'digest': f'{batches}-{rows}-{ids}'}
+
+
+def _indexed_rows(folder: str) -> 'SplitRows':
+    """Returns the rows of a dataset; its kernels are compiled, and its index is there."""
+    from tokcore import open_dataset
+
+    dataset = open_dataset(folder)
+    if not Path(folder, 'index').exists():
+        dataset.write_index()
+    rows = dataset['train']
+    rows[0]
+    rows.rows([0, 1])
+    return rows
 
 
 def tally(found: Iterable[Mapping[str, np.ndarray]]) -> dict[str, object]:
@@ -77,6 +152,8 @@ def opened(ready: Callable[[], None], *, folder: str) -> Outcome:
     started = time.perf_counter()
     from tokcore import open_dataset
 
+    imported = time.perf_counter()
     dataset = open_dataset(folder)
-    seconds = time.perf_counter() - started
-    return Outcome(seconds, {'rows': dataset.splits['train'].examples})
+    ended = time.perf_counter()
+    facts = {'rows': dataset.splits['train'].examples, 'open_seconds': ended - imported}
+    return Outcome(ended - started, facts)
