@@ -111,7 +111,7 @@ def _fail(error: Exception, arguments: list[str]) -> int:
         text = ''.join(traceback.format_exception(error))
         print(printable_lines(text.rstrip('\n'), sys.stderr), file=sys.stderr)
         where = 'no file could be written for its traceback'
-    message = f'tokbeam: failed: {in_a_line(error)}; {where}'
+    message = f'tokbeam: failed: {text_without_secrets(in_a_line(error), arguments)}; {where}'
     print(printable(message, sys.stderr), file=sys.stderr)
     return 1
 
