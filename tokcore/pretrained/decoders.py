@@ -53,11 +53,11 @@ def _step(part: Mapping[str, Any], path: str, where: str) -> JoinTokens:
                     compiled = regex.compile(checked_expression(expression, path, where))
                     return lambda tokens: [compiled.sub(lambda _: content, t) for t in tokens]
         case 'Strip':
-            values = (
-                str(part.get('content', ' ')),
-                int(part.get('start', 0)),
-                int(part.get('stop', 0)),
-            )
+            start, stop = part.get('start', 0), part.get('stop', 0)
+            for name, number in (('start', start), ('stop', stop)):
+                if type(number) is not int or number < 0:
+                    refuse(path, f'{where}.{name}', f'{number!r:.80} for a number')
+            values = str(part.get('content', ' ')), start, stop
             return functools.partial(_stripped, values=values)
         case 'Metaspace':
             mark = str(part.get('replacement', '▁'))

@@ -103,6 +103,16 @@ def test_every_file_is_of_one_scheme():
             {'type': 'Punctuation', 'behavior': []},
             r'the pre-tokenizer Punctuation at \$\.pre_tokenizer',
         ),
+        (
+            'decoder',
+            {'type': 'Strip', 'content': ' ', 'start': None, 'stop': 0},
+            r'None for a number at \$\.decoder\.start',
+        ),
+        (
+            'decoder',
+            {'type': 'Strip', 'content': ' ', 'start': 0, 'stop': -1},
+            r'-1 for a number at \$\.decoder\.stop',
+        ),
         ('decoder', {'type': 'CTC'}, r'the decoder CTC at \$\.decoder'),
         ('post_processor', {'type': 'Odd'}, r'the post-processor Odd'),
         ('model.type', 'Unigram', r'\$\.model\.vocab is not a list'),
