@@ -115,10 +115,12 @@ class BuildKeywords(TypedDict, total=False):
     output_format: what shards are: TFRecords of tf.train.Example; aligned text, one file for
         each side, pieces between blanks; Parquet with columns list<int32>; .bin and .idx of
         Megatron; flat, ids one after another as .npy without a head, with a .csv.gz of
-        documents; packed, TFRecords with several rows in each, of --pack ids; or ArrayRecord,
-        for grain (default: tfrecord)
+        documents; packed, TFRecords with several rows in each, of --pack ids; joined, TFRecords
+        of --pack ids with BERT's input_ids, input_mask and segment_ids; or ArrayRecord, for
+        grain (default: tfrecord)
     pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
-        texts are cut, longer pairs left out
+        texts are cut, longer pairs left out; with --output-format joined: ids of a row, at
+        least 3; longer pairs are cut
     output: folder for the result
     scheme: how text becomes ids (default: subword)
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
@@ -321,7 +323,7 @@ class BuildKeywords(TypedDict, total=False):
     target_prefix: str
     seed: int
     output_format: Literal[
-        'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'array_record'
+        'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record'
     ]
     pack: int | None
     output: Path
@@ -943,10 +945,12 @@ class EncodeKeywords(TypedDict, total=False):
     output_format: what shards are: TFRecords of tf.train.Example; aligned text, one file for
         each side, pieces between blanks; Parquet with columns list<int32>; .bin and .idx of
         Megatron; flat, ids one after another as .npy without a head, with a .csv.gz of
-        documents; packed, TFRecords with several rows in each, of --pack ids; or ArrayRecord,
-        for grain (default: tfrecord)
+        documents; packed, TFRecords with several rows in each, of --pack ids; joined, TFRecords
+        of --pack ids with BERT's input_ids, input_mask and segment_ids; or ArrayRecord, for
+        grain (default: tfrecord)
     pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
-        texts are cut, longer pairs left out
+        texts are cut, longer pairs left out; with --output-format joined: ids of a row, at
+        least 3; longer pairs are cut
     output: folder for the result
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
         process may use, 1 on a cluster)
@@ -1097,7 +1101,7 @@ class EncodeKeywords(TypedDict, total=False):
     target_prefix: str
     seed: int
     output_format: Literal[
-        'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'array_record'
+        'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record'
     ]
     pack: int | None
     output: Path

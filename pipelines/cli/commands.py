@@ -42,6 +42,7 @@ from pipelines.options.beam import url_without_secrets
 from pipelines.options.commands import known_commands
 from pipelines.options.job import (
     ARRAY_RECORD,
+    JOINED,
     SPLITS,
     TEXT,
     TFRECORD,
@@ -438,7 +439,9 @@ def _dataset(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> Enc
     if options.output_format == ARRAY_RECORD:
         array_record_library()
     encoding = encoding_from_options(scheme, vars(options))
-    if options.output_format == TEXT and encoding.template is None:
+    if options.output_format == JOINED and encoding.template not in (None, ROW):
+        raise InputError('--output-format joined puts ids around rows itself; leave --template out')
+    if options.output_format in (TEXT, JOINED) and encoding.template is None:
         # Readers of text put marks of their own around lines.
         encoding = dataclasses.replace(encoding, template=ROW)
     return EncodeOptions(**field_values(DatasetOptions, vars(options)), encoding=encoding)

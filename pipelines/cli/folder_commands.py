@@ -31,6 +31,7 @@ from pipelines.options.commands import known_commands
 from pipelines.options.job import ARRAY_RECORD, SPLITS, check_pack, option_name
 from pipelines.shard_formats.array_record import array_record_library
 from pipelines.shard_formats.id_streams import dropped_rows
+from pipelines.shard_formats.joined import cut_rows
 from pipelines.stages.convert import convert_dataset
 from pipelines.trust.card import dataset_card
 from pipelines.trust.charts import require_charts
@@ -331,6 +332,8 @@ def _convert(options: argparse.Namespace) -> int:
     what = 'empty or too long' if options.pack else 'empty'
     for split, dropped in dropped_rows(made).items():
         _LOGGER.info('%s: %s %s rows left out', split, f'{dropped:,}', what)
+    for split, cut in cut_rows(made.files).items():
+        _LOGGER.info('%s: %s rows cut to %d ids', split, f'{cut:,}', options.pack)
     size = sum(file.bytes for file in made.outputs)
     seconds = format_time(time.monotonic() - started)
     _LOGGER.info('done in %s: %s in %s', seconds, format_amount(size, BYTES), output)

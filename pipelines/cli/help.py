@@ -78,6 +78,7 @@ The rows are those of the TFRecords, in their order. megatron: NAME-SPLIT-…_te
 each shard, of pairs …_inputs_document and …_targets_document. flat: ….npy, ids one after another without a
 head, and ….csv.gz with start,end,row,shard,record of each row. Both leave out rows without text. packed:
 ….packed, TFRecords of several rows each, the longest of 65,536 rows first, where the least room is left.
+joined: ….joined, TFRecords of input_ids, input_mask and segment_ids for each row, as BERT's run_classifier.
 array_record: ….array_record, the payloads of the TFRecords, by pip install 'tokbeam[array-record]'."""
 
 _INDEX = """\

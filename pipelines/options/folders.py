@@ -79,7 +79,7 @@ class ConvertOptions:
     """What `convert` makes of a dataset, where to, and how."""
 
     to: str = option('the format, as --output-format of build has it', CONVERTED_FORMATS)
-    pack: int | None = pack_option('--to packed')
+    pack: int | None = pack_option('--to')
     output: str = option('folder for the result', output_path, 'DIR')
     workers: int | None = _workers_option()
     overwrite: bool = overwrite_option()

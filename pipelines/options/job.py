@@ -46,6 +46,9 @@ BUFFER_BYTES = 256 << 20
 """Two runs of half of it are in memory at once, one that is filled and one that is written. With
 half there are twice as many range reads; twice as much sorts no faster."""
 
+LEAST_JOINED = 3
+"""Ids of a joined row: those around a pair."""
+
 LARGEST_PACKED = 1 << 22
 """Ids of a packed row: the arrays of one are written at once."""
 
@@ -53,12 +56,14 @@ _BLOCK_SIZE = ByteSize(LARGEST_BLOCK)
 
 SPLITS = ('train', 'dev', 'test')
 
-OutputFormat = Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'array_record']
+OutputFormat = Literal[
+    'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record'
+]
 """What the shards of a dataset are."""
 
-TFRECORD, TEXT, PARQUET, MEGATRON, FLAT, PACKED, ARRAY_RECORD = get_args(OutputFormat)
+TFRECORD, TEXT, PARQUET, MEGATRON, FLAT, PACKED, JOINED, ARRAY_RECORD = get_args(OutputFormat)
 
-CONVERTED_FORMATS = (PARQUET, MEGATRON, FLAT, PACKED, ARRAY_RECORD)
+CONVERTED_FORMATS = (PARQUET, MEGATRON, FLAT, PACKED, JOINED, ARRAY_RECORD)
 """What `convert` makes of TFRecords; pieces, which text consists of, take the vocabulary."""
 
 NameStyle = Literal['plain', 't2t']
@@ -137,10 +142,10 @@ def _prefix(help: str) -> Any:
 
 
 def pack_option(where: str) -> Any:
-    """Returns the option of the length of packed rows."""
+    """Returns the option of the length of packed and joined rows."""
     return option(
-        f'with {where}: ids of a packed row at most, {{range}}; longer texts are cut, longer pairs left '
-        'out',
+        f'with {where} packed: ids of a packed row at most, {{range}}; longer texts are cut, longer '
+        f'pairs left out; with {where} joined: ids of a row, at least 3; longer pairs are cut',
         WholeNumber(1, LARGEST_PACKED),
         'LENGTH',
         default=None,
@@ -150,10 +155,14 @@ def pack_option(where: str) -> Any:
 
 
 def check_pack(output_format: str, pack: int | None, flag: str) -> None:
-    """Raises InputError if a length of packed rows is missing, or is given for another format."""
-    if (output_format == PACKED) != (pack is not None):
+    """Raises InputError if a length of rows is missing or too small, or is given for another format."""
+    if (output_format in (PACKED, JOINED)) != (pack is not None):
         raise InputError(
-            f'--pack LENGTH and {flag} {PACKED} go together; give both, or none of them'
+            f'--pack LENGTH and {flag} {PACKED} or {JOINED} go together; give both, or none of them'
+        )
+    if output_format == JOINED and pack is not None and pack < LEAST_JOINED:
+        raise InputError(
+            f'--pack {pack} leaves no room for the {LEAST_JOINED} ids around a pair; give more'
         )
 
 
@@ -181,13 +190,14 @@ class DatasetOptions:
         'what shards are: TFRecords of tf.train.Example; aligned text, one file for each side, '
         'pieces between blanks; Parquet with columns list<int32>; .bin and .idx of Megatron; flat, ids '
         'one after another as .npy without a head, with a .csv.gz of documents; packed, TFRecords '
-        'with several rows in each, of --pack ids; or ArrayRecord, for grain (default: tfrecord)',
+        "with several rows in each, of --pack ids; joined, TFRecords of --pack ids with BERT's "
+        'input_ids, input_mask and segment_ids; or ArrayRecord, for grain (default: tfrecord)',
         get_args(OutputFormat),
         default='tfrecord',
         changes_bytes=True,
         unrecorded_default=True,
     )
-    pack: int | None = pack_option('--output-format packed')
+    pack: int | None = pack_option('--output-format')
 
     @property
     def shares(self) -> dict[str, Fraction]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pipelines.options.job import OutputFormat
 from pipelines.shard_formats.array_record import ArrayRecord
 from pipelines.shard_formats.flat import Flat
+from pipelines.shard_formats.joined import Joined
 from pipelines.shard_formats.megatron import Megatron
 from pipelines.shard_formats.packed import Packed
 from pipelines.shard_formats.parquet import Parquet
@@ -16,21 +17,24 @@ from pipelines.shard_formats.tfrecord import TfRecord
 from tokcore.records.manifest import Manifest
 
 CONVERTED: Mapping[str, ConvertedFormat] = {
-    each.name: each for each in (Text(), Parquet(), Megatron(), Flat(), Packed(), ArrayRecord())
+    each.name: each
+    for each in (Text(), Parquet(), Megatron(), Flat(), Packed(), Joined(), ArrayRecord())
 }
 """The formats that TFRecords are converted to."""
 
 TFRECORD = TfRecord()
 
 
-def shard_format(name: OutputFormat) -> ShardFormat:
-    """Returns the format that `--output-format` names."""
-    return TFRECORD if name == TFRECORD.name else CONVERTED[name]
+def shard_format(name: OutputFormat, pack: int | None = None) -> ShardFormat:
+    """Returns the format that `--output-format` names; `pack` is the length of its rows, if it has one."""
+    return TFRECORD if name == TFRECORD.name else converted_format(name, pack)
 
 
 def converted_format(name: OutputFormat, pack: int | None) -> ConvertedFormat:
-    """Returns the format that TFRecords are converted to; `pack` is the length of packed rows."""
-    return CONVERTED[name] if pack is None else Packed(pack)
+    """Returns the format that TFRecords are converted to; `pack` is as of `shard_format`."""
+    if pack is None:
+        return CONVERTED[name]
+    return Joined(pack) if name == Joined.name else Packed(pack)
 
 
 def stored_format(manifest: Manifest) -> ShardFormat:

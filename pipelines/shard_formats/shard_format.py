@@ -135,6 +135,7 @@ class Column:
         special_ids: those that stand for no text: of begin, end and padding, as far as there are such.
         vocabulary: the path of its file.
         lines: writes ids as lines of pieces, where a format needs them.
+        roles: the special ids by their role.
     """
 
     name: str
@@ -142,6 +143,7 @@ class Column:
     special_ids: tuple[int, ...]
     vocabulary: str = ''
     lines: PieceLineWriter | None = None
+    roles: SpecialIds = SpecialIds()
 
     @classmethod
     def of(
@@ -155,7 +157,7 @@ class Column:
         """Returns the column of a feature, from the special ids of its vocabulary."""
         roles = (special_ids.pad, special_ids.begin, special_ids.end)
         own = tuple(sorted({id_ for id_ in roles if id_ is not None}))
-        return cls(name, vocab_size, own, vocabulary, lines)
+        return cls(name, vocab_size, own, vocabulary, lines, special_ids)
 
 
 @dataclass(frozen=True)
@@ -230,9 +232,9 @@ class SummedFile:
         dtype: str | None = None,
         dropped: Sequence[int] = (),
         packed: int | None = None,
+        cut: int | None = None,
     ) -> WrittenFile:
         """Returns the record of the file, which has been closed."""
         sums = self._sums
-        return WrittenFile(
-            self._name, sums.bytes, sums.crc32c, rows, sums.sha256, dtype, tuple(dropped), packed
-        )
+        own = self._name, sums.bytes, sums.crc32c, rows, sums.sha256
+        return WrittenFile(*own, dtype, tuple(dropped), packed, cut)

@@ -27,11 +27,12 @@ from pipelines.artifacts.outputs import (
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
-from pipelines.options.job import TFRECORD, OutputFormat
+from pipelines.options.job import JOINED, TFRECORD, OutputFormat
 from pipelines.shard_formats.formats import converted_format
+from pipelines.shard_formats.joined import ids_around
 from pipelines.shard_formats.shard_format import Column, ConvertedFormat, Shard, shards_in_order
 from tokcore.checked_json import WrongValue, checked
-from tokcore.encoding.vocabulary import SpecialIds
+from tokcore.encoding.vocabulary import ROW, SpecialIds
 from tokcore.errors import InputError
 from tokcore.reading.manifest import recorded_format, recorded_scheme
 from tokcore.reading.shards import stream_rows
@@ -74,6 +75,9 @@ def convert_dataset(
     before = _convertible(source, from_)
     run = read_run(from_.run_path) or RunRecord(())
     columns = _columns(from_.manifest_path, before)
+    if output_format == JOINED:
+        ids_around(columns)
+        _refuse_template(source, before)
     to_format = converted_format(output_format, pack)
     names = [column.name for column in columns]
     files = [name for file in before.files for name in to_format.file_names(file.name, names)]
@@ -138,6 +142,15 @@ def _convertible(folder: str, output: StageOutput) -> Manifest:
     return manifest
 
 
+def _refuse_template(folder: str, manifest: Manifest) -> None:
+    """Raises InputError if rows may have ids around their text."""
+    if manifest.options.get('template') != ROW:
+        raise InputError(
+            f'{folder} may have ids around the text of its rows, and joined rows have their own; make '
+            f"the dataset with --template '{ROW}', or with --output-format joined"
+        )
+
+
 def _columns(path: str, manifest: Manifest) -> list[Column]:
     """Returns the features of the rows with what the manifest records of their vocabularies."""
     records = manifest.vocabularies or manifest.vocabularies_used
@@ -163,7 +176,7 @@ def _columns(path: str, manifest: Manifest) -> list[Column]:
             special = SpecialIds(
                 **{role: record.special_ids.get(role) for role in SpecialIds._fields}
             )
-            columns.append(Column.of(feature, record.size, special))
+            columns.append(Column.of(feature, record.size, special, record.name))
         elif scheme.fixed is not None:
             columns.append(Column.of(feature, scheme.fixed.vocab_size, scheme.fixed.special_ids))
         else:

@@ -23,9 +23,10 @@ from pipelines.jobs.stats import (
     rejection_budget,
     write_stats,
 )
-from pipelines.options.job import TFRECORD
+from pipelines.options.job import JOINED, TFRECORD
 from pipelines.shard_formats.convert_shards import ConvertShards
 from pipelines.shard_formats.formats import converted_format, shard_format
+from pipelines.shard_formats.joined import cut_rows, ids_around
 from pipelines.shard_formats.shard_format import Column, shards_in_order
 from pipelines.shuffle.disk_room import measure_need
 from pipelines.shuffle.merge_runs import KeptRuns, encode_through_files
@@ -164,6 +165,8 @@ def encode_into(
     """
     corpus = plan.reading.corpus
     features = options.features(vocabularies, plan.reading.corpus.format.sides)
+    if options.output_format == JOINED:
+        ids_around(_columns(features, plan.reading.scheme))
     shards_path = filesystem.join(path, 'shards')
     with track_work('encode', READING, plan.stored_bytes):
         if execution.through_files:
@@ -249,6 +252,8 @@ def _converted(
             if file.examples != shard.rows:
                 raise RuntimeError(f'{name} has {file.examples} of {shard.rows} rows')
             converted.append(OutputFile.of(file))
+    for split, cut in cut_rows(converted).items():
+        _LOGGER.info('encode: %s: %s rows cut to %d ids', split, f'{cut:,}', options.pack)
     return converted
 
 

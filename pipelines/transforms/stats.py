@@ -129,6 +129,7 @@ class WrittenFile:
     dtype: str | None = None  # of ids that are stored one after another
     dropped: Sequence[int] = ()  # the rows of a shard that the file leaves out
     packed: int | None = None  # the rows of a shard that are in `rows` packed ones
+    cut: int | None = None  # the rows of a shard that were cut to the length of joined ones
 
     @property
     def examples(self) -> int:

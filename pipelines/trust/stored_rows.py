@@ -43,7 +43,8 @@ class StoredRows:
     @classmethod
     def of(cls, job: BuildJob | EncodeJob, corpus: DatasetCorpus, manifest: Manifest) -> StoredRows:
         """Returns the rows of a job's dataset."""
-        own, scheme = shard_format(job.dataset.output_format), job.reading.scheme
+        own = shard_format(job.dataset.output_format, job.dataset.pack)
+        scheme = job.reading.scheme
         columns, vocabularies = [], []
         for each in corpus.features:
             vocabulary = corpus.vocabulary(each.vocabulary)

@@ -97,11 +97,11 @@ def test_the_same_again_is_done_and_another_length_is_refused(built, packed, tmp
 
 def test_length_and_format_go_together(building, built, tmp_path):
     out = ['--output', tmp_path / 'out']
-    assert '--pack LENGTH and --to packed go together' in refuse(
+    assert '--pack LENGTH and --to packed or joined go together' in refuse(
         'convert', built, '--to', 'packed', *out
     )
     assert 'go together' in refuse('convert', built, '--to', 'flat', '--pack', 9, *out)
-    assert '--output-format packed go together' in refuse(*building, '--pack', 9, *out)
+    assert '--output-format packed or joined go together' in refuse(*building, '--pack', 9, *out)
     assert 'go together' in refuse(*building, '--output-format', 'packed', *out)
     assert not (tmp_path / 'out').exists()
 

@@ -29,12 +29,12 @@ SHARD_NAME = r'[^/]+-(?P<split>train|dev|test)-(?P<number>\d{5,9})-of-(?P<count>
 """The names of shards, as a regular expression; one of `SHARD_ENDINGS` may follow."""
 
 SHARD_ENDINGS = (
-    r'\.parquet|\.packed|\.array_record|\.inputs|\.targets|(?:\.inputs|\.targets)?\.(?:npy|csv\.gz)|'
+    r'\.parquet|\.packed|\.joined|\.array_record|\.inputs|\.targets|(?:\.inputs|\.targets)?\.(?:npy|csv\.gz)|'
     r'_(?:text|inputs|targets)_document\.(?:bin|idx)'
 )
 """What follows the names of shards that are not TFRecords, as a regular expression."""
 
-_OPTIONAL = ('sha256', 'dtype', 'dropped', 'packed')
+_OPTIONAL = ('sha256', 'dtype', 'dropped', 'packed', 'cut')
 """Fields of files that may be left out."""
 
 _RULES = ('normalizer', 'pre_tokenizer')
@@ -91,6 +91,7 @@ class OutputFile:
         _Count, ...
     ] = ()  # rows of the shard that the file leaves out: empty, or too long
     packed: _Count | None = None  # rows of the shard that are in `rows` packed ones
+    cut: _Count | None = None  # rows of the shard that were cut to the length of joined ones
 
     @property
     def examples(self) -> int:
@@ -110,6 +111,7 @@ class OutputFile:
             written.dtype,
             tuple(written.dropped),
             written.packed,
+            written.cut,
         )
 
 
@@ -248,6 +250,9 @@ class Written(typing.Protocol):
 
     @property
     def packed(self) -> int | None: ...
+
+    @property
+    def cut(self) -> int | None: ...
 
 
 # By field the type of its records, and whether the field may be left out.
