@@ -12,6 +12,7 @@ from .learning import learning_rows
 from .reading import reading_rows
 from .shuffled import shuffled_rows
 from .sizes import size_rows
+from .stores import store_rows
 from .wordpieces import wordpiece_rows
 
 
@@ -27,6 +28,7 @@ def all_rows(scale: Scale) -> tuple[Row, ...]:
         *command_rows(scale),
         *shuffled_rows(scale),
         *size_rows(scale),
+        *store_rows(scale),
     )
     # No verdict on a megabyte: what is paid once outweighs it.
     return rows if scale.has_targets else tuple(replace(row, targets={}) for row in rows)
