@@ -20,6 +20,7 @@ import zstandard
 from dataset_files import manifest_of
 from jobs import succeed
 
+from pipelines.options.commands import known_commands
 from tokcore import open_dataset
 from tokcore.corpus.formats import all_formats
 
@@ -179,6 +180,12 @@ def test_the_readmes_first_command_builds_the_sample_without_a_warning(folder):
 
 def test_the_readme_is_one_page():
     assert len(README) <= 9000
+
+
+def test_the_readmes_table_has_every_command():
+    table = README[README.index('## Commands') :]
+    for command in (*known_commands(), 'tokenize', 'detokenize', 'help', 'completion'):
+        assert re.search(rf'`(tokbeam )?{command}\b', table), command
 
 
 def test_the_table_of_corpora_has_every_format():
