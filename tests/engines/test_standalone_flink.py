@@ -1,11 +1,10 @@
 """A Flink cluster on this machine, as `deploy/flink/cluster` starts it: every byte as from the local run.
 
 With kills of whatever can be killed, at a random moment of a random stage; CLUSTER_KILLS has how many
-of each kind (1), CLUSTER_SEED the seed. `-k in_short` is the same in two commands. Needs Java and Maven,
+of each kind (1), CLUSTER_SEED the seed of the moments. `-k in_short` is the same in two commands. Needs Java and Maven,
 and on a machine's first run some minutes to fetch Flink.
 """
 
-import collections
 import dataclasses
 import functools
 import json
@@ -39,6 +38,10 @@ LINES = 4000
 KILLS = int(os.environ.get('CLUSTER_KILLS', '1'))
 SEED = int(os.environ.get('CLUSTER_SEED', '1'))
 STAGES = ('count', 'vocab', 'encode')
+KINDS = ('worker', 'pool', 'TaskManager', 'JobManager', 'driver')
+ENDS_THE_COMMAND = ('JobManager', 'driver')
+MOST_SECONDS = 1.5
+MOST_COMMANDS = 6
 
 
 def environment() -> dict[str, str]:
@@ -236,6 +239,12 @@ def job_of(cluster, stage: str, process, known=frozenset()) -> dict | None:
     return named[0] if named else None
 
 
+def has_reached(cluster, stage: int, process) -> bool:
+    """Whether a job of a stage or of a later one runs, or the command has ended."""
+    later = STAGES[stage:]
+    return any(job_of(cluster, each, process) is not None for each in later)
+
+
 def wait_for_victims(cluster, kind: str, process) -> list[psutil.Process]:
     """Returns processes of a kind; none if the command has ended before there were any."""
     while process.poll() is None:
@@ -288,39 +297,39 @@ def test_build_gives_the_same_bytes(cluster, corpus, local, tmp_path, scheme, le
     assert cluster.running() == []
 
 
-@pytest.mark.parametrize('kind', ['worker', 'pool', 'TaskManager', 'JobManager', 'driver'])
-def test_a_kill_changes_no_byte(cluster, corpus, local, tmp_path, kind):
-    chance = random.Random(f'{SEED} {kind}')
-    outcomes = collections.Counter()
-    for number in range(KILLS):
-        stage, delay = chance.choice(STAGES), chance.random() * 1.5
-        output, log = tmp_path / f'out-{number}', tmp_path / f'log-{number}'
-        arguments = [*build_arguments(corpus, 'subword'), '--output', output, '--learner', 'beam']
-        arguments += cluster.flags
-        wait_for(cluster.is_whole)
-        process = start(arguments, log)
-        wait_for(functools.partial(job_of, cluster, stage, process))
-        threading.Event().wait(delay)
-        if victims := wait_for_victims(cluster, kind, process):
-            chance.choice(victims).kill()
-        began = time.monotonic()
-        status = process.wait(BUILD_SECONDS)
-        again = 0
-        while status != 0 and again < 3:
-            assert status in (1, 2, -signal.SIGKILL), log.read_text()
+@pytest.mark.parametrize('number', range(KILLS))
+def test_kills_at_random_moments_change_no_byte(cluster, corpus, local, tmp_path, number):
+    """One of each kind, each in a random stage; the same command again where it ended."""
+    chance = random.Random(f'{SEED} {number}')
+    kills = sorted(
+        (chance.randrange(len(STAGES)), chance.random() * MOST_SECONDS, kind) for kind in KINDS
+    )
+    output, log = tmp_path / 'out', tmp_path / 'log'
+    arguments = [*build_arguments(corpus, 'subword'), '--output', output, *cluster.flags]
+    arguments += ['--learner', 'beam']
+    commands, process = 0, None
+    for stage, delay, kind in kills:
+        if process is None or process.poll() is not None:
             wait_for(cluster.is_whole)
-            status, again = run(arguments, log), again + 1
-        assert status == 0, log.read_text()
-        assert shards_and_vocabularies(output) == local('subword')
-        assert cluster.running() == []
-        outcomes[stage, again] += 1
-        print(
-            f'{kind} killed {delay:.1f} s after {stage} began: commands {1 + again}, '
-            f'{time.monotonic() - began:.0f} s to the end'
-        )
-        left = {path.name for path in output.iterdir() if path.name.startswith('.tokbeam')}
-        assert left == set()
-    assert sum(outcomes.values()) == KILLS
+            process, commands = start(arguments, log), commands + 1
+        wait_for(functools.partial(has_reached, cluster, stage, process))
+        threading.Event().wait(delay)
+        victims = wait_for_victims(cluster, kind, process)
+        if victims:
+            chance.choice(victims).kill()
+        if kind in ENDS_THE_COMMAND:
+            process.wait(BUILD_SECONDS)
+        print(f'{kind}: {STAGES[stage]} +{delay:.1f} s: {"killed" if victims else "too late"}')
+    status = process.wait(BUILD_SECONDS)
+    while status != 0 and commands < MOST_COMMANDS:
+        assert status in (1, 2, -signal.SIGKILL), log.read_text()
+        wait_for(cluster.is_whole)
+        status, commands = run(arguments, log), commands + 1
+    print(f'{commands} commands')
+    assert status == 0, log.read_text()
+    assert shards_and_vocabularies(output) == local('subword')
+    assert cluster.running() == []
+    assert not [path for path in output.iterdir() if path.name.startswith('.tokbeam')]
     wait_for(cluster.is_whole)
 
 
