@@ -46,10 +46,10 @@ def told():
 
 
 def works(events):
-    """By stage and work the events of it."""
+    """By stage and work the events of it; kernels are compiled only where no test has used them."""
     found = {}
     for each in events:
-        if isinstance(each, WorkDone):
+        if isinstance(each, WorkDone) and each.stage != 'compile kernels':
             found.setdefault((each.stage, each.work), []).append(each)
     return found
 
