@@ -1,9 +1,9 @@
 """Progress of worker processes: each leaves what it has done in a small file, and the driver adds it up.
 
 A DoFn that counts work takes `work_reports()` where the driver makes it, and calls `begin` when it is
-set up. `advance` then writes what it counts to the process's file, now and then; the driver looks as
-often. A bundle that is run twice counts twice, so that more than all is told as all. What was counted
-after the last report is told when the pipeline has ended well: then all is done.
+set up. `advance` then writes what it counts to the process's file, when a work begins and now and then;
+the driver looks as often. A bundle that is run twice counts twice, so that more than all is told as
+all. What was counted after the last report is told when the pipeline has ended well: then all is done.
 """
 
 from __future__ import annotations
@@ -122,8 +122,9 @@ class _Writer:
 
     def advance(self, work: str, amount: int) -> None:
         with self._lock:
+            begins = work not in self._done
             self._done[work] = self._done.get(work, 0) + amount
-            if time.monotonic() >= self._due:
+            if begins or time.monotonic() >= self._due:
                 self._write()
 
     def set_total(self, work: str, total: int) -> None:

@@ -300,7 +300,7 @@ def test_what_where_refuses(corpus, tmp_path):
     assert '--shard goes with --record' in refuse('where', out, '--shard', 1)
     assert 'there is no 9999' in refuse('where', out, '--row', 9999)
     assert 'there is no 3' in refuse('where', out, '--shard', 3, '--record', 0)
-    assert 'no split dev' in refuse('where', out, '--row', 1, '--split', 'dev')
+    assert "no split 'dev'" in refuse('where', out, '--row', 1, '--split', 'dev')
     assert 'no file nowhere' in refuse('where', out, '--input', 'nowhere:1')
     assert 'FILE:LINE' in refuse('where', out, '--input', 'pairs.en')
     assert 'not a whole dataset' in refuse('where', tmp_path, '--row', 1)

@@ -76,9 +76,9 @@ def test_on_a_store_a_report_is_an_object(told, monkeypatch):
             folder = work_reports().folder
             report(folder, 3, 4)
             report(folder, 5)
-            assert requests_since(before) == {'put': 4}
+            assert requests_since(before) == {'put': 6}
             module._Reader(folder).look()
-            assert requests_since(before) == {'list': 1, 'put': 4, 'read': 2}
+            assert requests_since(before) == {'list': 1, 'put': 6, 'read': 2}
             assert amounts(told, 'reading')[-1] == (12, 20)
             assert amounts(told, 'merging')[-1] == (8, 40)
 
