@@ -30,6 +30,9 @@ MANIFESTS = {
 }
 """The number of the manifest that each command writes."""
 
+RECORDS = 1
+"""`index/records.json` beside TFRecords of other programs."""
+
 ITERATOR_STATE = 3
 """What `state()` of an iterator over batches returns."""
 

@@ -73,3 +73,8 @@ def find_scheme(scheme: str | Scheme = DEFAULT_SCHEME, **options: Unpack[SchemeK
         return resolved
     fields = keyword_fields(type(resolved), options, f'the scheme {resolved.name}')
     return dataclasses.replace(resolved, **fields)
+
+
+def schemes_of_file(data: bytes) -> list[str]:
+    """Returns the names of the schemes of which a file without a record is a vocabulary, by its form."""
+    return [name for name in scheme_names() if find_scheme(name).recognizes(data)]

@@ -44,7 +44,7 @@ from tokcore.learn import count_tokens, learn_from_table, learning_of, vocabular
 from tokcore.pretrained.encoder import PretrainedEncoder
 from tokcore.pretrained.files import parse_pretrained
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
-from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
+from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names, schemes_of_file
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.bert_plain import Kind
 from tokcore.text.bert_spans import bert_words
@@ -610,7 +610,7 @@ def load_tokenizer(
         path = _file_of_folder(os.fspath(path))
     data = b'' if path is None else read_vocabulary_file(path)
     if scheme is None:
-        fitting = [name for name in scheme_names() if path and find_scheme(name).recognizes(data)]
+        fitting = schemes_of_file(data) if path else []
         if len(fitting) != 1:
             raise InputError(
                 f'{path} does not tell the scheme of its vocabulary; give scheme=, one of '

@@ -18,7 +18,7 @@ from tokcore.encoding.scheme import Scheme, check_rules
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.records.manifest import MANIFEST_NAME, OutputFile, VocabularyRecord
-from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
+from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names, schemes_of_file
 from tokcore.text.unicode import check_unicode
 
 _LOGGER = logging.getLogger(__name__)
@@ -99,8 +99,7 @@ def needs_no_vocabulary(scheme: str | None) -> bool:
 
 
 def _scheme_by_form(path: str) -> str:
-    data = filesystem.read_bytes(path)
-    fitting = [name for name in scheme_names() if find_scheme(name).recognizes(data)]
+    fitting = schemes_of_file(filesystem.read_bytes(path))
     if len(fitting) != 1:
         raise InputError(
             f'{path} has no record beside it, and its form does not tell what kind of vocabulary '

@@ -83,7 +83,8 @@ array_record: ….array_record, the payloads of the TFRecords, by pip install 't
 
 _INDEX = """\
 index/ in the folder has a file for each shard, by which any row is read at once: build and encode write it,
-and this writes it again. With --corpus-order it has SPLIT.corpus too, for batches with shuffle='corpus':
+and this writes it again. DIR may be a folder of TFRecords of another program, or one such file, too: splits
+are told by the names of files, and tokcore.open_dataset opens the folder. With --corpus-order it has SPLIT.corpus too, for batches with shuffle='corpus':
 the corpus is read once, and must not have changed."""
 
 _EXPORT = """\

@@ -190,12 +190,26 @@ def _run(arguments: Sequence[str]) -> int:
 
 def _index(options: argparse.Namespace) -> int:
     """Writes the indexes of records, for which the corpus is not needed, and so no Beam."""
+    from tokcore.object_stores import is_object
     from tokcore.reading.dataset import open_dataset
+    from tokcore.reading.other_records import index_of_others
+    from tokcore.records.manifest import MANIFEST_NAME
 
+    place = options.place
     if options.job is not None:
         raise InputError('--job names how the corpus is read; give --corpus-order with it')
-    shards = open_dataset(options.place).write_index()
-    print_lines([f'{shards} shards of {options.place} have an index'])
+    if is_object(place) or os.path.exists(os.path.join(place, MANIFEST_NAME)):
+        print_lines([f'{open_dataset(place).write_index()} shards of {place} have an index'])
+        return 0
+    others = index_of_others(place)
+    dataset = open_dataset(place if os.path.isdir(place) else os.path.dirname(place) or os.curdir)
+    told = [
+        f'{split}: {sizes.examples:,} rows, whose shards have an index'
+        for split, sizes in dataset.splits.items()
+    ]
+    told += [f'features: {", ".join(dataset.features)}'] if dataset.features else []
+    told += [f'left out, since they are no TFRecords: {", ".join(others)}'] if others else []
+    print_lines(told)
     return 0
 
 

@@ -251,7 +251,7 @@ def _commands_of(
         'index': Command(
             'let rows of a dataset be read by their numbers, or as the corpus has them',
             (Group((IndexOptions, MakingOptions)),),
-            ('tokbeam index out', 'tokbeam index out --corpus-order'),
+            ('tokbeam index out --corpus-order', 'tokbeam index tfrecords-of-others'),
             ('corpus-order',),
             'DIR',
         ),

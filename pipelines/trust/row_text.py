@@ -81,7 +81,7 @@ class ReadableDataset:
         """Raises InputError if a vocabulary is not the one that the rows were made with."""
         files = DatasetVocabularies.of(contents, vocabulary, target_vocabulary)
         rows = Dataset(contents, files)
-        has_fixed = contents.scheme.fixed is not None
+        has_fixed = files.scheme.fixed is not None
         at_hand = [
             feature
             for feature in contents.features

@@ -14,6 +14,7 @@ from tokcore.options import shown
 from tokcore.reading.batching import BatchRule, BudgetBatches, NmtBatches, growing_boundaries
 from tokcore.reading.ordered_rows import Shuffle
 from tokcore.reading.packing import PackedBatches, Strategy
+from tokcore.reading.shards import check_features
 
 _LARGEST = (1 << 63) - 1
 _WIDEST = 1 << 26
@@ -89,6 +90,10 @@ class OrderOptions:
 
     def rule(self, dataset: _RowFormat) -> BatchRule:
         """Returns the rule for a dataset; raises InputError if an id that it needs is not known."""
+        check_features(dataset.features, dataset.folder)
+        return self._rule(dataset)
+
+    def _rule(self, dataset: _RowFormat) -> BatchRule:
         raise NotImplementedError
 
     def non_defaults(self) -> dict[str, object]:
@@ -145,7 +150,7 @@ class BatchOptions(OrderOptions):
                 f'pad_to_boundary makes rows of {widest} ids; give bounds of {_WIDEST} or less'
             )
 
-    def rule(self, dataset: _RowFormat) -> BatchRule:
+    def _rule(self, dataset: _RowFormat) -> BatchRule:
         if self.batch_size is not None:
             has_inputs = 'inputs' in dataset.features
             start = _id(self.start, 'start', 'begin', dataset)
@@ -199,7 +204,7 @@ class PackOptions(OrderOptions):
         if self.end is not None and self.strategy != 'concat':
             raise InputError("end goes with strategy='concat'; leave it out")
 
-    def rule(self, dataset: _RowFormat) -> BatchRule:
+    def _rule(self, dataset: _RowFormat) -> BatchRule:
         end = None
         if self.strategy == 'concat':
             if len(dataset.features) > 1:
@@ -229,6 +234,9 @@ def options_type(arguments: Mapping[str, object]) -> type[OrderOptions]:
 
 class _RowFormat(Protocol):
     """What a rule needs of a dataset."""
+
+    @property
+    def folder(self) -> str: ...
 
     @property
     def features(self) -> tuple[str, ...]: ...

@@ -30,6 +30,7 @@ from tokcore.reading.batching import BatchRule
 from tokcore.reading.extra_packages import extra_package
 from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
 from tokcore.reading.ordered_rows import OrderedRows, SplitInOrder
+from tokcore.reading.other_records import is_of_others, other_manifest
 from tokcore.reading.packing import Strategy
 from tokcore.reading.record_index import index_path, write_index
 from tokcore.reading.shards import ShardFile, open_shard, record_starts
@@ -63,13 +64,17 @@ def open_dataset(
 ) -> Dataset:
     """Opens a folder that `tokbeam build` or `tokbeam encode` wrote; reads its manifest, no record.
 
+    A folder with TFRecords of another program is opened too, after `tokbeam index`. Its splits are those
+    that names of files tell, its features the lists of int64 in its first records. Without a vocabulary
+    batches need ids as arguments: `pad`, and what the rule takes.
+
     A folder of `s3://` or `gs://` is copied to this machine first, as far as that was not done before;
     its files are compared with their checksums.
 
     Args:
-        folder: holds `tokbeam.json`.
+        folder: holds `tokbeam.json`, or TFRecords and what `tokbeam index` wrote.
         vocabulary: the file that the rows were made with, or that of the inputs if each side has
-            one; None: the one in the folder.
+            one; None: the one that the manifest names, in the folder.
         target_vocabulary: likewise for the targets.
         cache: the folder for copies; None: `tokbeam/datasets` in the user's cache folder.
 
@@ -79,7 +84,10 @@ def open_dataset(
     """
     if is_object(os.fspath(folder)):
         folder = copied_dataset(os.fspath(folder), None if cache is None else os.fspath(cache))
-    manifest = DatasetManifest.read(folder)
+    if is_of_others(os.fspath(folder)):
+        manifest = other_manifest(os.fspath(folder), vocabulary, target_vocabulary)
+    else:
+        manifest = DatasetManifest.read(folder)
     return Dataset(manifest, DatasetVocabularies.of(manifest, vocabulary, target_vocabulary))
 
 
@@ -115,12 +123,19 @@ class Dataset:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """`inputs` and `targets` of pairs, `inputs` of texts with a label, else `targets`."""
+        """`inputs` and `targets` of pairs, `inputs` of texts with a label, else `targets`.
+
+        Of TFRecords of other programs they are what these have.
+        """
         return self._manifest.features
 
     @property
     def scheme(self) -> Scheme:
-        """The scheme that made ids of text."""
+        """The scheme that made ids of text.
+
+        Raises:
+            InputError: the rows are of another program, and no vocabulary was given.
+        """
         return self._vocabularies.scheme
 
     @property
@@ -133,7 +148,7 @@ class Dataset:
         return sizes
 
     def vocab_size(self, feature: str = 'targets') -> int:
-        """Returns the number of ids of a feature's vocabulary."""
+        """Returns the number of ids of a feature's vocabulary; raises as `vocabulary`."""
         return self._vocabularies.size(feature)
 
     def special_ids(self, feature: str = 'targets') -> SpecialIds:
@@ -368,7 +383,7 @@ class Dataset:
         """Returns in what rows of another dataset differ in kind; None if they are of one kind."""
         if self.features != other.features:
             return 'features'
-        if self.scheme != other.scheme:
+        if self._manifest.scheme != other._manifest.scheme:
             return 'schemes'
         if self._manifest.template != other._manifest.template:
             return 'templates'
@@ -456,11 +471,13 @@ class Dataset:
     def __repr__(self) -> str:
         """Tells where it is, its scheme, and the sizes of splits and vocabularies."""
         splits = ', '.join(f'{name} {sizes.examples:,}' for name, sizes in self.splits.items())
-        ids = ', '.join(f'{name} {self.vocab_size(name):,}' for name in self.features)
-        return (
-            f'<Dataset {self.folder}: examples of {splits}; ids of {ids}; '
-            f'scheme {self.scheme.name}>'
+        counts = self._vocabularies.id_counts
+        ids = ', '.join(
+            f'{name} {counts[name]:,}' if name in counts else name for name in self.features
         )
+        scheme = self._manifest.scheme
+        own = '' if scheme is None else f'; scheme {scheme.name}'
+        return f'<Dataset {self.folder}: examples of {splits}; ids of {ids}{own}>'
 
     def _shards(self, split: str) -> tuple[ShardFile, ...]:
         splits = self._manifest.splits

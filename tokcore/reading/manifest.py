@@ -22,6 +22,7 @@ from tokcore.checked_json import WrongValue, checked, fields_of, shown
 from tokcore.corpus.formats import CorpusFormat, all_formats, corpus_format
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import (
+    NO_TEMPLATE,
     SpecialIds,
     Template,
     Vocabulary,
@@ -60,7 +61,7 @@ class DatasetManifest:
 
     Attributes:
         folder: its path.
-        scheme: the scheme of its rows, with the options that are recorded.
+        scheme: the scheme of its rows, with the options that are recorded; None: it is not known.
         template: what was asked to surround rows; None: the scheme's own.
         splits: the shards of each split, in order.
         vocabularies: one of both sides, or one of each; none of a scheme without vocabularies.
@@ -69,7 +70,7 @@ class DatasetManifest:
     """
 
     folder: str
-    scheme: Scheme
+    scheme: Scheme | None
     template: str | None
     splits: dict[str, tuple[ShardFile, ...]]
     vocabularies: tuple[VocabularyRecord, ...]
@@ -106,7 +107,8 @@ class DatasetManifest:
         except FileNotFoundError as error:
             raise InputError(
                 f'{folder} has no {MANIFEST_NAME}, so it is not a whole dataset; give a folder that '
-                '`tokbeam build` or `tokbeam encode` has finished'
+                '`tokbeam build` or `tokbeam encode` has finished; if its TFRecords are of another '
+                f'program, run `tokbeam index {folder}` first'
             ) from error
         except OSError as error:
             raise InputError(
@@ -234,7 +236,7 @@ def _splits(folder: str, files: Sequence[OutputFile]) -> dict[str, tuple[ShardFi
         if (int(name['number']), int(name['count'])) != (len(shards), count):
             raise ValueError(f'{shown(file.name)} is where shard {len(shards)} of {count} must be')
         if not name['parquet']:
-            _check_rows(file)
+            check_rows(file.name, file.rows, file.bytes)
         path = os.path.join(folder, file.name)
         shards.append(ShardFile(path, file.rows, file.bytes, file.crc32c))
     for split, shards in splits.items():
@@ -243,11 +245,15 @@ def _splits(folder: str, files: Sequence[OutputFile]) -> dict[str, tuple[ShardFi
     return {name: tuple(shards) for name, shards in splits.items()}
 
 
-def _check_rows(file: OutputFile) -> None:
-    """Refuses a number of TFRecords for which the file has no room, before anything counts to it."""
-    if file.rows * SMALLEST_RECORD > file.bytes or (file.bytes and not file.rows):
+def check_rows(name: str, rows: int, nbytes: int) -> None:
+    """Refuses a number of TFRecords for which the file has no room, before anything counts to it.
+
+    Raises:
+        ValueError: it has none.
+    """
+    if rows * SMALLEST_RECORD > nbytes or (nbytes and not rows):
         raise ValueError(
-            f'{shown(file.name)} has {file.bytes} bytes, which cannot be {file.rows} records of '
+            f'{shown(name)} has {nbytes} bytes, which cannot be {rows} records of '
             f'{SMALLEST_RECORD} bytes or more'
         )
 
@@ -339,6 +345,11 @@ class DatasetVocabularies:
 
     @property
     def scheme(self) -> Scheme:
+        if self.manifest.scheme is None:
+            raise InputError(
+                f'{self.manifest.folder} does not tell the vocabulary of its rows; give it to '
+                'open_dataset as vocabulary'
+            )
         return self.manifest.scheme
 
     def size(self, feature: str) -> int:
@@ -348,13 +359,16 @@ class DatasetVocabularies:
     @property
     def id_counts(self) -> dict[str, int]:
         """By feature, how many ids its vocabulary has, where that is known."""
+        scheme = self.manifest.scheme
         return {
             feature: self.size(feature)
             for feature in self.manifest.features
-            if self._record(feature) is not None or self.scheme.fixed is not None
+            if self._record(feature) is not None or (scheme and scheme.fixed is not None)
         }
 
     def special_ids(self, feature: str) -> SpecialIds:
+        if self.manifest.scheme is None:
+            return SpecialIds()
         record = self._record(feature)
         return self.vocabulary(feature).special_ids if record is None else _special_ids(record)
 
@@ -367,6 +381,8 @@ class DatasetVocabularies:
         return self._read(record.side)
 
     def template(self, feature: str) -> Template:
+        if self.manifest.scheme is None:
+            return NO_TEMPLATE
         return self.scheme.template(self.vocabulary(feature), self.manifest.template)
 
     def _record(self, feature: str) -> VocabularyRecord | None:

@@ -61,6 +61,7 @@ _RECORD_ERRORS = {
     HEAD_DAMAGED: "the checksum of a TFRecord's length does not match",
     CUT_OFF: 'the file ends within a TFRecord',
 }
+_BAD_CONTENT = "the checksum of a TFRecord's content does not match"
 _REMEDY = 'write the shards again'
 
 
@@ -184,8 +185,9 @@ def open_shard(
         skips: whether damaged rows are skipped; otherwise they are errors.
 
     Raises:
-        InputError: the manifest says that it has no rows, and it has some.
+        InputError: the manifest says that it has no rows, and it has some; or no feature is read.
     """
+    check_features(features, shard.path)
     largest = {name: id_counts.get(name, LARGEST_ID + 1) - 1 for name in features}
     reader: ShardReader
     if shard.is_parquet:
@@ -197,6 +199,15 @@ def open_shard(
     return reader
 
 
+def check_features(features: Sequence[str], path: str) -> None:
+    """Raises InputError if rows have no lists of ids, as those of other programs may have none."""
+    if not features:
+        raise InputError(
+            f'{path}: its records are not tf.train.Examples with lists of int64 that all of them have, '
+            'which are what rows are; take their bytes, dataset[split].record(i)'
+        )
+
+
 def record_starts(shard: ShardFile) -> Iterator[np.ndarray]:
     """Yields the offsets of all TFRecords of a shard, int64, in parts.
 
@@ -204,6 +215,42 @@ def record_starts(shard: ShardFile) -> Iterator[np.ndarray]:
         InputError: it is damaged, or has not the number of records that the manifest states.
     """
     return _TFRecordReader(shard, {}, skips=False).starts()
+
+
+def all_record_starts(path: str) -> Iterator[np.ndarray]:
+    """Yields the offsets of the TFRecords of a file, int64, in parts, however many there are.
+
+    Raises:
+        InputError: it cannot be read, or a record is damaged.
+    """
+    data = _mapped(path)
+    records, damaged = np.empty((2, _STREAM_RECORDS), np.int64), np.empty(_STREAM_RECORDS, np.uint8)
+    row = place = 0
+    while place < len(data):
+        place, count, status = index_records(
+            data, place, _crc32c_table(), True, records[0], records[1], damaged
+        )
+        problem, bad = _RECORD_ERRORS.get(status), count
+        if damaged[:count].any():
+            bad = int(np.flatnonzero(damaged[:count])[0])
+            problem, place = _BAD_CONTENT, int(records[0, bad]) - HEADER_SIZE
+        if problem is not None:
+            raise InputError(f'{path}, record {row + bad}, byte {place}: {problem}; {_REMEDY}')
+        yield records[0, :count] - HEADER_SIZE
+        row += count
+
+
+def _mapped(path: str) -> np.ndarray:
+    """Returns a file's bytes, uint8, mapped into memory."""
+    try:
+        with open_regular(path) as file:
+            return read_only(np.asarray(np.memmap(file, np.uint8, 'r')))
+    except ValueError:
+        return read_only(np.empty(0, np.uint8))  # an empty file cannot be mapped
+    except OSError as error:
+        raise InputError(
+            f'{path} cannot be read ({error.strerror}); give a folder with all its shards'
+        ) from error
 
 
 class _TFRecordReader:
@@ -218,15 +265,7 @@ class _TFRecordReader:
 
     @functools.cached_property
     def _data(self) -> np.ndarray:
-        try:
-            with open_regular(self._path) as file:
-                return read_only(np.asarray(np.memmap(file, np.uint8, 'r')))
-        except ValueError:
-            return read_only(np.empty(0, np.uint8))  # an empty file cannot be mapped
-        except OSError as error:
-            raise InputError(
-                f'{self._path} cannot be read ({error.strerror}); give a folder with all its shards'
-            ) from error
+        return _mapped(self._path)
 
     def read(self, first: int, last: int) -> tuple[np.ndarray, EncodedRows]:
         known = bisect.bisect(self._known_starts, (first, 1 << 62)) - 1
@@ -246,9 +285,7 @@ class _TFRecordReader:
         sound = np.flatnonzero(damaged == 0)
         if len(sound) < len(damaged) and not self._skips:
             bad = int(np.flatnonzero(damaged)[0])
-            raise self._error(
-                first + bad, records[0, bad], "the checksum of a TFRecord's content does not match"
-            )
+            raise self._error(first + bad, records[0, bad], _BAD_CONTENT)
         return self._parse(np.ascontiguousarray(records[:, sound]), first + sound)
 
     def pick(self, numbers: np.ndarray, offsets: np.ndarray | None) -> EncodedRows:

@@ -9,8 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from tokcore.errors import InputError
 from tokcore.reading.record_index import read_index
 from tokcore.reading.shards import EncodedRows, ShardFile, ShardReader, open_shard
+from tokcore.records.tfrecord import stream_records
+from tokcore.regular_files import open_regular
 
 Row = dict[str, np.ndarray]
 
@@ -27,6 +30,7 @@ class SplitRows:
         """Use `Dataset.__getitem__`."""
         self._shards, self._features, self._id_counts = tuple(shards), features, id_counts
         self._firsts = [*itertools.accumulate((shard.rows for shard in shards), initial=0)]
+        self._indexes: dict[int, np.ndarray] = {}
         self._readers: dict[int, tuple[ShardReader, np.ndarray | None]] = {}
 
     def __len__(self) -> int:
@@ -41,13 +45,36 @@ class SplitRows:
         """
         if isinstance(index, slice):
             return self.rows(range(*index.indices(len(self))))
+        shard, number = self._place(index)
+        reader, offsets = self._readers.get(shard) or self._reader(shard)
+        return reader.row(number, offsets)
+
+    def record(self, index: int) -> bytes:
+        """Returns the bytes of a row's TFRecord, a serialized tf.train.Example: with all that it holds.
+
+        Raises:
+            IndexError: there is no such row.
+            InputError: as `rows`; or its shard is Parquet, which has no records.
+        """
+        shard, number = self._place(index)
+        file = self._shards[shard]
+        if file.is_parquet:
+            raise InputError(f'{file.path} is Parquet, which has no records; take its rows')
+        start = int(self._offsets(shard)[number])
+        with open_regular(file.path) as stream:
+            stream.seek(start)
+            for record in stream_records(stream, file.path, start):
+                return record
+        raise InputError(f'{file.path} has no record {number}; run `tokbeam index` again')
+
+    def _place(self, index: int) -> tuple[int, int]:
+        """Returns the shard of a row, and its number there."""
         number = operator.index(index)
         if not -len(self) <= number < len(self):
             raise IndexError(f'row {number} of {len(self)} rows')
         number %= len(self)
         shard = bisect.bisect(self._firsts, number) - 1
-        reader, offsets = self._readers.get(shard) or self._reader(shard)
-        return reader.row(number - self._firsts[shard], offsets)
+        return shard, number - self._firsts[shard]
 
     def rows(self, indices: Iterable[int]) -> list[Row]:
         """Returns the rows of these numbers, in their order; a number may come more than once.
@@ -88,6 +115,11 @@ class SplitRows:
         """Returns the reader of a shard, and the offsets of its records if it has records."""
         if shard not in self._readers:
             file = self._shards[shard]
-            offsets = None if file.is_parquet else np.asarray(read_index(file))
+            offsets = None if file.is_parquet else self._offsets(shard)
             self._readers[shard] = open_shard(file, self._features, self._id_counts), offsets
         return self._readers[shard]
+
+    def _offsets(self, shard: int) -> np.ndarray:
+        if shard not in self._indexes:
+            self._indexes[shard] = np.asarray(read_index(self._shards[shard]))
+        return self._indexes[shard]

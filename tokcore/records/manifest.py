@@ -44,12 +44,12 @@ _OTHER_FORMAT = (
 )
 
 # Sizes are bounded so that their sums are numbers of 64 bits.
-_Count = Annotated[int, Within(0, 1 << 40)]
+Count = Annotated[int, Within(0, 1 << 40)]
 _Id = Annotated[int, Within(0, (1 << 31) - 1)]
-_Checksum = Annotated[str, Matches('[0-9a-f]{8}', 'a CRC-32C of eight hexadecimal digits')]
+Checksum = Annotated[str, Matches('[0-9a-f]{8}', 'a CRC-32C of eight hexadecimal digits')]
 _Sha256 = Annotated[str, Matches('[0-9a-f]{64}', 'a SHA-256 of 64 hexadecimal digits')]
 _PLAIN = '(?!\\.{1,2}(?:/|$))[^/\0\ud800-\udc7f\udd00-\udfff]+'
-_FileName = Annotated[str, Matches(_PLAIN, 'the name of a file in the folder')]
+FileName = Annotated[str, Matches(_PLAIN, 'the name of a file in the folder')]
 _FilePath = Annotated[
     str,
     Matches(f'{_PLAIN}(?:/{_PLAIN})?', 'the name of a file in the folder, or in a folder in it'),
@@ -82,16 +82,16 @@ class OutputFile:
     """A file in the folder; `rows` are the examples of a shard or the tokens of a count table."""
 
     name: _FilePath
-    bytes: _Count
-    crc32c: _Checksum
-    rows: _Count
+    bytes: Count
+    crc32c: Checksum
+    rows: Count
     sha256: _Sha256 | None = None  # of a shard
     dtype: str | None = None  # of ids that are stored one after another, as numpy names it
     dropped: tuple[
-        _Count, ...
+        Count, ...
     ] = ()  # rows of the shard that the file leaves out: empty, or too long
-    packed: _Count | None = None  # rows of the shard that are in `rows` packed ones
-    cut: _Count | None = None  # rows of the shard that were cut to the length of joined ones
+    packed: Count | None = None  # rows of the shard that are in `rows` packed ones
+    cut: Count | None = None  # rows of the shard that were cut to the length of joined ones
 
     @property
     def examples(self) -> int:
@@ -124,10 +124,10 @@ class VocabularyRecord:
     """
 
     side: _Side
-    name: _FileName
+    name: FileName
     size: Annotated[int, Within(1, 1 << 31)]
-    bytes: _Count
-    crc32c: _Checksum
+    bytes: Count
+    crc32c: Checksum
     scheme: str
     special_ids: dict[str, _Id | None]
     unicode: str | None = None  # of the Python whose tables cut its tokens, None if not recorded

@@ -554,9 +554,11 @@ def read_records(data: bytes, name: str) -> Iterator[bytes]:
     return stream_records(io.BytesIO(data), name)
 
 
-def stream_records(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    """Yields the payload of each TFRecord of a stream; raises InputError as `read_records`."""
-    at = 0
+def stream_records(stream: BinaryIO, name: str, at: int = 0) -> Iterator[bytes]:
+    """Yields the payload of each TFRecord of a stream; raises InputError as `read_records`.
+
+    `at` is the byte of the file at which the stream is.
+    """
     while head := stream.read(_HEADER_SIZE):
         where = f'{name}, byte {at}'
         if len(head) < _HEADER_SIZE:

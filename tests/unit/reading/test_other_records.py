@@ -1,0 +1,239 @@
+"""TFRecords of other programs: `tokbeam index` makes them a dataset, whatever they hold, or says why not."""
+
+import json
+import os
+import shutil
+
+import pytest
+from protobuf_example import features_by_protobuf
+from written_dataset import framed, write_dataset
+
+from pipelines.cli.main import main
+from tokcore import load_tokenizer, mixture, open_dataset
+from tokcore.errors import InputError
+from tokcore.records.tfrecord import masked_crc32c
+
+ROWS = [{'inputs': [number, 1], 'targets': [*range(2, 4 + number), 1]} for number in range(40)]
+NAMES = ['enzh-train-00000-of-00002', 'enzh-train-00001-of-00002', 'enzh-dev-00000-of-00001']
+SHARDS = [ROWS[:20], ROWS[20:33], ROWS[33:]]
+
+
+def listed(row):
+    return {name: ids.tolist() for name, ids in row.items()}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / 'theirs'
+    folder.mkdir()
+    for name, rows in zip(NAMES, SHARDS, strict=True):
+        (folder / name).write_bytes(framed(rows)[0])
+    return folder
+
+
+def index(place):
+    assert main(['index', str(place), '--quiet']) == 0
+
+
+def refused(capsys, *arguments):
+    assert main(['index', *map(str, arguments), '--quiet']) == 2
+    return capsys.readouterr().err
+
+
+def test_rows_are_read_by_number_and_the_index_is_that_of_a_build(folder, tmp_path, capsys):
+    (folder / 'vocab.txt').write_text('no records\n')
+    index(folder)
+    told = capsys.readouterr().out
+    assert 'dev: 7 rows, whose' in told and 'train: 33 rows, whose' in told
+    assert 'features: inputs, targets' in told and 'no TFRecords: vocab.txt' in told
+    dataset = open_dataset(folder)
+    rows = dataset['train']
+    assert len(rows) == 33 and [listed(row) for row in rows[5:25:3]] == ROWS[5:25:3]
+    assert [listed(row) for row in rows.rows([32, 0, 0])] == [ROWS[32], ROWS[0], ROWS[0]]
+    assert listed(dataset['dev'][-1]) == ROWS[-1]
+    assert [listed(row) for row in dataset.examples('train')] == ROWS[:33]
+    assert (
+        repr(dataset) == f'<Dataset {folder}: examples of dev 7, train 33; ids of inputs, targets>'
+    )
+    own = write_dataset(tmp_path / 'own', [SHARDS[0]])
+    open_dataset(own).write_index()
+    [written] = (own / 'index').iterdir()
+    assert written.read_bytes() == (folder / 'index' / NAMES[0]).read_bytes()
+
+
+def test_they_have_the_order_the_batches_and_the_states_of_our_own(folder, tmp_path):
+    index(folder)
+    own = open_dataset(write_dataset(tmp_path / 'own', SHARDS[:2]))
+    own.write_index()
+    theirs = open_dataset(folder)
+    for asked in ({'seed': 3}, {'seed': 3, 'shuffle': 'exact'}):
+        batches = [
+            [*each.batches('train', tokens_per_batch=40, pad=0, **asked)] for each in (own, theirs)
+        ]
+        packed = [[*each.packed('train', 50, pad=0, **asked)] for each in (own, theirs)]
+        for ours, others in zip([*batches[0], *packed[0]], [*batches[1], *packed[1]], strict=True):
+            assert listed(ours) == listed(others)
+    batches = theirs.batches('train', tokens_per_batch=40, pad=0)
+    next(batches)
+    rest = own.from_state(json.loads(json.dumps(batches.state())))
+    assert [*map(listed, rest)] == [*map(listed, batches)]
+    mixed = mixture({'a': theirs, 'b': open_dataset(folder)}, stop='all')
+    buckets = mixed.batches('dev', batch_size=3, start=0, end=1)
+    assert sum(len(batch['target_input']) for batch in buckets) == 14
+    with pytest.raises(InputError, match="has the role 'pad'; give pad="):
+        theirs.batches('train', tokens_per_batch=40)
+    with pytest.raises(InputError, match='does not tell the vocabulary of its rows; give it'):
+        print(theirs.scheme)
+    with pytest.raises(InputError, match='give it to open_dataset as vocabulary'):
+        theirs.text([3])
+
+
+def test_a_vocabulary_gives_text_and_special_ids(folder, tmp_path):
+    words = ''.join(
+        f"'{word}'\n" for word in ['<pad>', '<EOS>', 'some_', *'abcdefghijklmnop_\\u;0123456789']
+    )
+    (tmp_path / 'vocab.subwords').write_text(words)
+    tokenizer = load_tokenizer(tmp_path / 'vocab.subwords', scheme='subword')
+    index(folder)
+    dataset = open_dataset(folder, vocabulary=tmp_path / 'vocab.subwords')
+    assert dataset.scheme.name == 'subword'
+    assert dataset.text([2, 3, 19, 1]) == tokenizer.decode([2, 3, 19])
+    assert (dataset.special_ids().pad, dataset.special_ids().end) == (0, 1)
+    size = dataset.vocab_size('inputs')
+    assert f'ids of inputs {size}, targets {size}; scheme subword>' in repr(dataset)
+    with pytest.raises(InputError, match=f'which is not an id from 0 to {size - 1}'):
+        [*dataset.batches('train', tokens_per_batch=99)]
+    both = {
+        'vocabulary': tmp_path / 'vocab.subwords',
+        'target_vocabulary': tmp_path / 'vocab.subwords',
+    }
+    assert open_dataset(folder, **both).vocab_size('targets') == size
+    with pytest.raises(InputError, match='give both'):
+        open_dataset(folder, target_vocabulary=tmp_path / 'vocab.subwords')
+    (tmp_path / 'any').write_bytes(b'\0\1')
+    with pytest.raises(InputError, match='the form of .*any does not tell of which scheme'):
+        open_dataset(folder, vocabulary=tmp_path / 'any')
+
+
+@pytest.mark.parametrize(
+    ('names', 'splits'),
+    [
+        (['translate-train-00000-of-00001'], ['train']),
+        (
+            ['lm1b-test.tfrecord-00000-of-00001', 'lm1b-train.tfrecord-00000-of-00001'],
+            ['test', 'train'],
+        ),
+        (['train.tfrecord', 'valid.tfrecords'], ['train', 'valid']),
+        (['wiki_000.tfrec', 'wiki_001.tfrec'], ['wiki', 'wiki']),
+        (['0001.tfrecord', '0002.tfrecord'], ['train', 'train']),
+        (['a-train-0-of-1', 'b-train-0-of-1'], ['a-train', 'b-train']),
+        (['records'], ['records']),
+    ],
+    ids=str,
+)
+def test_splits_are_told_by_names(names, splits, tmp_path):
+    for number, name in enumerate(names):
+        (tmp_path / name).write_bytes(framed(ROWS[: number + 1])[0])
+    index(tmp_path)
+    dataset = open_dataset(tmp_path)
+    found = [(name, rows) for name, own in dataset.splits.items() for rows in own.shard_examples]
+    assert found == [(split, number + 1) for number, split in enumerate(splits)]
+
+
+def test_files_are_indexed_one_by_one_too(tmp_path):
+    for name in ('train.tfrecord', 'valid.tfrecord', 'other.tfrecord'):
+        (tmp_path / name).write_bytes(framed(ROWS[:3])[0])
+    for name in ('train.tfrecord', 'valid.tfrecord'):
+        index(tmp_path / name)
+    assert list(open_dataset(tmp_path).splits) == ['train', 'valid']
+
+
+def test_records_of_any_content_are_given_as_bytes(tmp_path):
+    texts = [b'not an Example', b'', b'\xff' * 300]
+    data = b''
+    for text in texts:
+        head = len(text).to_bytes(8, 'little')
+        data += head + masked_crc32c(head).to_bytes(4, 'little')
+        data += text + masked_crc32c(text).to_bytes(4, 'little')
+    (tmp_path / 'any.tfrecord').write_bytes(data)
+    index(tmp_path)
+    dataset = open_dataset(tmp_path)
+    rows = dataset['any']
+    assert [rows.record(number) for number in range(-3, 0)] == texts
+    for read in (lambda: rows[0], lambda: rows.rows([0]), lambda: next(dataset.examples('any'))):
+        with pytest.raises(InputError, match=r'take their bytes, dataset\[split\]\.record\(i\)'):
+            read()
+    for arguments in ({'tokens_per_batch': 9}, {'batch_size': 2, 'start': 0, 'end': 1}):
+        with pytest.raises(InputError, match='not tf.train.Examples with lists of int64'):
+            dataset.batches('any', **arguments)
+    with pytest.raises(InputError, match='not tf.train.Examples with lists of int64'):
+        dataset.packed('any', 9)
+
+
+def test_a_record_is_the_whole_example(folder):
+    index(folder)
+    rows = open_dataset(folder)['train']
+    assert features_by_protobuf(rows.record(21)) == ROWS[21]
+    with pytest.raises(IndexError, match='row 33 of 33 rows'):
+        rows.record(33)
+
+
+def test_what_cannot_be_indexed_is_refused(folder, tmp_path, capsys):
+    (tmp_path / 'empty').mkdir()
+    assert 'no uncompressed TFRecords' in refused(capsys, tmp_path / 'empty')
+    assert 'No such file' in refused(capsys, tmp_path / 'nowhere')
+    assert 'is not a whole dataset' in refused(capsys, folder, '--corpus-order')
+    with pytest.raises(InputError, match=f'run `tokbeam index {folder}` first'):
+        open_dataset(folder)
+    os.remove(folder / NAMES[1])
+    assert 'has not all shards of enzh-train' in refused(capsys, folder)
+    data = framed(SHARDS[1])[0]
+    (folder / NAMES[1]).write_bytes(data[:-1])
+    assert 'record 12, byte' in refused(capsys, folder)
+    (folder / NAMES[1]).write_bytes(data[:-5] + b'x' + data[-4:])
+    said = refused(capsys, folder)
+    assert 'record 12, byte' in said and 'content does not match' in said
+    (folder / NAMES[1]).write_bytes(b'\x1f\x8b' + data)
+    assert 'is compressed' in refused(capsys, folder)
+    assert not (folder / 'index' / 'records.json').exists()
+
+
+def changed(change):
+    def spoil(folder):
+        path = folder / 'index' / 'records.json'
+        fields = json.loads(path.read_text())
+        change(fields)
+        path.write_text(json.dumps(fields))
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    ('spoil', 'said'),
+    [
+        (lambda folder: (folder / NAMES[0]).unlink(), 'No such file'),
+        (lambda folder: (folder / NAMES[0]).write_bytes(b''), 'has 0 bytes, and had'),
+        (lambda folder: (folder / 'index' / 'records.json').write_text('{'), 'does not say what'),
+        (lambda folder: (folder / 'index' / NAMES[1]).unlink(), 'has no index'),
+        (changed(lambda fields: fields.update(format=9)), 'format 9'),
+        (changed(lambda fields: fields.pop('files')), 'does not say what'),
+        (changed(lambda fields: fields['files'][0].update(name='../x')), 'does not say what'),
+        (changed(lambda fields: fields['files'][0].update(rows=1 << 39)), 'cannot be 5497558138'),
+        (changed(lambda fields: fields['files'][1].update(crc32c='00000000')), 'of another shard'),
+    ],
+    ids=['gone', 'cut off', 'damaged', 'no index', 'format', 'no files', 'outside', 'rows', 'other'],
+)  # fmt: skip
+def test_what_has_changed_since_is_refused(spoil, said, folder):
+    index(folder)
+    spoil(folder)
+    with pytest.raises(InputError, match=said) as error:
+        rows = open_dataset(folder)['train']
+        rows.rows(range(len(rows)))
+    assert f'run `tokbeam index {folder}`' in str(error.value)
+
+
+def test_a_whole_dataset_of_ours_is_not_one_of_others(folder, tmp_path):
+    index(folder)
+    own = write_dataset(tmp_path / 'own', SHARDS[:1])
+    shutil.copytree(folder / 'index', own / 'index')
+    assert list(open_dataset(own).splits) == ['train'] and len(open_dataset(own)['train']) == 20

@@ -1,0 +1,347 @@
+"""TFRecords of other programs: a folder without `tokbeam.json`, which indexes of records make a dataset.
+
+`tokbeam index` reads the files of a folder once. It writes the index of each beside it, and
+`index/records.json`, which says what a manifest would say: the files, their splits, and their features.
+The split of a file is in its name, as Tensor2Tensor, TensorFlow Datasets and others have it:
+
+    translate_enzh-train-00000-of-00100    train
+    lm1b-test.tfrecord-00003-of-00010      test
+    valid.tfrecord                         valid
+    wiki_017.tfrecords                     wiki
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import google_crc32c
+
+from tokcore.checked_json import WrongValue, checked
+from tokcore.encoding.vocabulary import read_vocabulary_file
+from tokcore.errors import InputError
+from tokcore.format_numbers import RECORDS, check_format
+from tokcore.options import shown
+from tokcore.reading.manifest import DatasetManifest, check_rows
+from tokcore.reading.record_index import INDEX_FOLDER, write_index, write_whole
+from tokcore.reading.shards import ShardFile, all_record_starts
+from tokcore.records.features import parse_features
+from tokcore.records.manifest import (
+    MANIFEST_NAME,
+    Checksum,
+    Count,
+    FileName,
+    VocabularyRecord,
+)
+from tokcore.records.tfrecord import masked_crc32c, stream_records
+from tokcore.regular_files import open_regular, read_regular
+from tokcore.schemes import find_scheme, scheme_names, schemes_of_file
+
+_RECORDS_NAME = 'records.json'
+_MOST_BYTES = 64 << 20
+"""Of `records.json`: with 100,000 files it has 15 MB."""
+
+_LOOKED_AT = 100
+"""Records that tell the features: a list of no numbers may be of any kind."""
+
+_READ_BYTES = 1 << 20
+_GZIP = b'\x1f\x8b'
+
+_ENDING = re.compile(r'\.tfrec(?:ords?)?$')
+_SHARD_NUMBER = re.compile(r'-(\d+)-of-(\d+)$')
+_NUMBER = re.compile(r'[-_.]?\d+$')
+
+
+@dataclass(frozen=True)
+class IndexedFile:
+    """A file of TFRecords, as it was when it was indexed."""
+
+    name: FileName
+    split: str
+    rows: Count
+    bytes: Count
+    crc32c: Checksum
+
+
+@dataclass(frozen=True)
+class OtherRecords:
+    """What `records.json` holds.
+
+    Attributes:
+        format: `RECORDS` of `format_numbers`.
+        features: the lists of int64 that all of the first records have, inputs before targets.
+        files: in the order of splits, and in theirs.
+    """
+
+    format: int
+    features: tuple[str, ...]
+    files: tuple[IndexedFile, ...]
+
+
+def is_of_others(folder: str) -> bool:
+    """Whether a folder has no manifest, but TFRecords that are indexed."""
+    return os.path.exists(_records_path(folder)) and not os.path.exists(
+        os.path.join(folder, MANIFEST_NAME)
+    )
+
+
+def other_manifest(
+    folder: str, vocabulary: str | os.PathLike | None, target_vocabulary: str | os.PathLike | None
+) -> DatasetManifest:
+    """Returns what a manifest would say of a folder for which `is_of_others` holds.
+
+    Args:
+        folder: its path.
+        vocabulary: the file that its rows were made with, or that of the inputs; None: it is not known.
+        target_vocabulary: likewise of the targets, where they have one of their own.
+
+    Raises:
+        InputError: `records.json` is damaged, a file has changed, or a vocabulary is none.
+    """
+    path = _records_path(folder)
+    records = _read(folder)
+    splits: dict[str, list[ShardFile]] = collections.defaultdict(list)
+    for file in records.files:
+        shard = ShardFile(os.path.join(folder, file.name), file.rows, file.bytes, file.crc32c)
+        try:
+            check_rows(file.name, file.rows, file.bytes)
+            size = os.stat(shard.path).st_size
+        except (OSError, ValueError) as error:
+            problem = error.strerror if isinstance(error, OSError) else error
+            raise InputError(f'{path}: {shown(file.name)}: {problem}; {_again(folder)}') from error
+        if size != file.bytes:
+            raise InputError(
+                f'{shard.path} has {size} bytes, and had {file.bytes} when it was indexed; '
+                f'{_again(folder)}'
+            )
+        splits[file.split].append(shard)
+    vocabularies = _vocabularies(vocabulary, target_vocabulary)
+    return DatasetManifest(
+        folder,
+        find_scheme(vocabularies[0].scheme) if vocabularies else None,
+        None,
+        {name: tuple(shards) for name, shards in splits.items()},
+        vocabularies,
+        False,
+        records.features,
+    )
+
+
+def index_of_others(place: str) -> list[str]:
+    """Writes the index of each file of TFRecords of other programs, and what they are.
+
+    Args:
+        place: a folder; or one file, beside which others may have been indexed.
+
+    Returns the names of the files of the folder that are no TFRecords.
+
+    Raises:
+        InputError: there are no TFRecords, a file is damaged, files of a split are missing, or the folder
+            cannot be written to.
+    """
+    folder, names, known = place, [], {}
+    try:
+        if os.path.isdir(place):
+            names = sorted(name for name in os.listdir(place) if not name.startswith('.'))
+        else:
+            folder, name = os.path.split(place)
+            names = [name]
+            known = (
+                {file.name: file for file in _read(folder).files} if is_of_others(folder) else {}
+            )
+        indexed, others = [], []
+        for name in names:
+            path = os.path.join(folder, name)
+            if os.path.isdir(path):
+                continue
+            if not _has_records(path):
+                others.append(name)
+                continue
+            shard = _indexed(path)
+            known[name] = IndexedFile(name, '', shard.rows, shard.bytes, shard.crc32c)
+            indexed.append(name)
+        if not indexed:
+            raise InputError(
+                f'{place} has no {MANIFEST_NAME}, and no uncompressed TFRecords, of which an index could be '
+                'made; give a folder that `tokbeam build` or `tokbeam encode` has finished, or one of '
+                'TFRecords of another program'
+            )
+        files = _by_split(folder, known.values())
+        records = OtherRecords(RECORDS, _features(folder, files), files)
+        text = json.dumps(dataclasses.asdict(records), indent=1)
+        write_whole(_records_path(folder), [text.encode()])
+    except OSError as error:
+        raise InputError(
+            f'{place} cannot be indexed ({error.strerror}: {error.filename}); give a folder of this machine '
+            'that can be written to'
+        ) from error
+    return others
+
+
+def _read(folder: str) -> OtherRecords:
+    path = _records_path(folder)
+    try:
+        content = json.loads(read_regular(path, _MOST_BYTES))
+        check_format(path, checked(content, _Format).format, RECORDS, _again(folder))
+        records = checked(content, OtherRecords)
+    except OSError as error:
+        raise InputError(f'{path} cannot be read ({error.strerror}); {_again(folder)}') from error
+    except (WrongValue, ValueError, RecursionError) as error:
+        raise InputError(
+            f'{path} does not say what TFRecords there are ({error!s:.200}); {_again(folder)}'
+        ) from error
+    return records
+
+
+@dataclass(frozen=True)
+class _Format:
+    format: int
+
+
+def _records_path(folder: str) -> str:
+    return os.path.join(folder, INDEX_FOLDER, _RECORDS_NAME)
+
+
+def _again(folder: str) -> str:
+    return f'run `tokbeam index {folder}` again'
+
+
+def _has_records(path: str) -> bool:
+    """Whether a file is one of TFRecords, by its first bytes, or by its name if it has none."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        return False
+    name = os.path.basename(path)
+    is_named = bool(_ENDING.search(name) or _SHARD_NUMBER.search(_ENDING.sub('', name)))
+    with open_regular(path) as file:
+        head = file.read(12)
+    if head[:2] == _GZIP and is_named:
+        raise InputError(f'{path} is compressed, so its records cannot be found at once; unpack it')
+    if len(head) < 12:
+        return is_named and not head
+    return head[8:] == masked_crc32c(head[:8]).to_bytes(4, 'little')
+
+
+def _indexed(path: str) -> ShardFile:
+    """Writes the index of a file; returns the file."""
+    starts = [*all_record_starts(path)]
+    size = crc32c = 0
+    with open_regular(path) as file:
+        while data := file.read(_READ_BYTES):
+            size += len(data)
+            crc32c = google_crc32c.extend(crc32c, data)
+    shard = ShardFile(path, sum(map(len, starts)), size, f'{crc32c:08x}')
+    write_index(shard, starts)
+    return shard
+
+
+def _by_split(folder: str, files: Iterable[IndexedFile]) -> tuple[IndexedFile, ...]:
+    """Returns files with their splits, in order, after checking that all shards of each are there."""
+    groups: dict[str, list[IndexedFile]] = collections.defaultdict(list)
+    for file in sorted(files, key=lambda file: file.name):
+        groups[_group(file.name)].append(file)
+    splits = collections.Counter(_split(group) for group in groups)
+    found: list[IndexedFile] = []
+    for group, own in groups.items():
+        numbers = [_SHARD_NUMBER.search(_ENDING.sub('', file.name)) for file in own]
+        counts = {int(number[2]) if number else None for number in numbers}
+        if counts != {None} and [int(number[1]) if number else -1 for number in numbers] != [
+            *range(max(count or 0 for count in counts))
+        ]:
+            raise InputError(
+                f'{folder} has not all shards of {group}, but {", ".join(file.name for file in own):.200}; '
+                'bring the others, and run `tokbeam index` again'
+            )
+        split = _split(group)
+        # Two datasets in a folder have splits of the same name.
+        name = split if splits[split] == 1 else group
+        found += [dataclasses.replace(file, split=name) for file in own]
+    return tuple(sorted(found, key=lambda file: file.split))
+
+
+def _group(name: str) -> str:
+    """Returns what the names of all files of a split have in common."""
+    plain = _SHARD_NUMBER.sub('', _ENDING.sub('', name))
+    if plain == _ENDING.sub('', name):
+        plain = _NUMBER.sub('', plain)
+    return _ENDING.sub('', plain) or 'train'
+
+
+def _split(group: str) -> str:
+    return group.rpartition('-')[2] or group
+
+
+def _features(folder: str, files: Sequence[IndexedFile]) -> tuple[str, ...]:
+    """Returns the features that the first records all have as numbers."""
+    file = next((file for file in files if file.rows), None)
+    if file is None:
+        return ()
+    kinds: collections.Counter[str] = collections.Counter()
+    count = 0
+    for values in _first_examples(os.path.join(folder, file.name)):
+        count += 1
+        kinds.update(
+            name for name, own in values.items() if all(isinstance(value, int) for value in own)
+        )
+    names = [name for name in kinds if kinds[name] == count]
+    return tuple(sorted(names, key=lambda name: (name not in ('inputs', 'targets'), name)))
+
+
+def _first_examples(path: str) -> Iterator[Mapping[str, Sequence[Any]]]:
+    with open_regular(path) as file:
+        for number, record in enumerate(stream_records(file, path)):
+            if number == _LOOKED_AT:
+                return
+            try:
+                yield parse_features(record)
+            except (ValueError, UnicodeDecodeError):
+                yield {}
+
+
+def _vocabularies(
+    vocabulary: str | os.PathLike | None, target_vocabulary: str | os.PathLike | None
+) -> tuple[VocabularyRecord, ...]:
+    if vocabulary is None:
+        if target_vocabulary is not None:
+            raise InputError(
+                'target_vocabulary goes with vocabulary, that of the inputs; give both'
+            )
+        return ()
+    if target_vocabulary is None:
+        return (_vocabulary_record(os.fspath(vocabulary), 'both'),)
+    records = (
+        _vocabulary_record(os.fspath(vocabulary), 'inputs'),
+        _vocabulary_record(os.fspath(target_vocabulary), 'targets'),
+    )
+    if records[0].scheme != records[1].scheme:
+        raise InputError(
+            f'{os.fspath(vocabulary)} is of --scheme {records[0].scheme}, and '
+            f'{os.fspath(target_vocabulary)} of {records[1].scheme}; give vocabularies of one scheme'
+        )
+    return records
+
+
+def _vocabulary_record(path: str, side: str) -> VocabularyRecord:
+    data = read_vocabulary_file(path)
+    fitting = schemes_of_file(data)
+    if len(fitting) != 1:
+        raise InputError(
+            f'the form of {path} does not tell of which scheme its vocabulary is, one of '
+            f'{", ".join(scheme_names())}; leave it out, and give batches pad='
+        )
+    [scheme] = fitting
+    entries = find_scheme(scheme).parse(data, path)
+    return VocabularyRecord(
+        side=side,
+        name=os.path.basename(path),
+        size=entries.vocab_size,
+        bytes=len(data),
+        crc32c=f'{google_crc32c.value(data):08x}',
+        scheme=scheme,
+        special_ids=entries.special_ids._asdict(),
+    )
