@@ -171,7 +171,7 @@ def _wanted(options: argparse.Namespace) -> Wanted:
 
 def _described(rows: Sequence[FoundRow], count: int, wanted: Wanted) -> Iterator[str]:
     for row in rows:
-        yield f'{row.split} row {row.row}: {row.shard}, record {row.record}'
+        yield f'{row.split} row {row.row}: {row.shard}, {_record(row)}'
         piece = f', part {row.place.piece} of it' if row.place.piece else ''
         yield f'  from {row.place}{piece}'
         yield from (f'  text: {text}' for text in row.texts)
@@ -185,6 +185,18 @@ def _described(rows: Sequence[FoundRow], count: int, wanted: Wanted) -> Iterator
         yield f'no row: {wanted.input[0]}:{wanted.input[1]} is empty, was left out, or is not there'
     elif not rows:
         yield 'no row has these words'
+
+
+def _record(row: FoundRow) -> str:
+    """Tells where a row is in its shard."""
+    if row.segments is None:
+        return f'record {row.record}'
+    parts = [
+        f'record {each.record}, segment {each.number}'
+        + (f' from id {each.start}' if len(row.segments) > 1 else '')
+        for each in row.segments
+    ]
+    return '; '.join(parts) or 'left out, since it is empty or too long'
 
 
 def _inspect(options: argparse.Namespace) -> int:

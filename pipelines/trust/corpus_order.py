@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from pipelines.jobs.job import BuildJob, EncodeJob
-from pipelines.trust.corpus_rows import planned, rows_in_shard
+from pipelines.trust.corpus_rows import nothing, planned, rows_in_shard
 from pipelines.trust.rerun import changed_inputs, refuse_other_job
-from tokcore.corpus.corpus import Block, Rows
 from tokcore.corpus.order_keys import places_of
 from tokcore.corpus.stats import RangeChecksum
 from tokcore.errors import InputError
@@ -41,7 +40,7 @@ def write_corpus_orders(
     splits = DatasetManifest.read(folder).splits
     with planned(job) as corpus:
         for split, shards in splits.items():
-            read = corpus.read(split, _nothing, workers)
+            read = corpus.read(split, nothing, workers)
             checksums += read.checksums
             stated = [shard.rows for shard in shards]
             found = rows_in_shard(read.keys, len(shards)).tolist()
@@ -63,7 +62,3 @@ def write_corpus_orders(
                 'that can'
             ) from error
     return {split: len(numbers) for split, numbers in orders.items()}
-
-
-def _nothing(block: Block, rows: Rows, keys: np.ndarray) -> None:
-    return None

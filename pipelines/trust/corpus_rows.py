@@ -40,7 +40,7 @@ _Taken = TypeVar('_Taken')
 _BLOCKS_AHEAD = 2
 """Blocks of a pass that wait to be looked at, while the next one is read."""
 
-_CHANGED = 'the corpus has changed while it was read; run again'
+CHANGED = 'the corpus has changed while it was read; run again'
 
 
 @contextlib.contextmanager
@@ -112,6 +112,10 @@ class CorpusRows(Generic[_Taken]):
 
 Take = Callable[[Block, Rows, np.ndarray], _Taken | None]
 """Takes what is wanted of a block: its rows, and their order keys."""
+
+
+def nothing(block: Block, rows: Rows, keys: np.ndarray) -> None:
+    """Takes nothing: a pass gives keys and tallies."""
 
 
 class DatasetCorpus:
@@ -217,7 +221,7 @@ class DatasetCorpus:
         if block.read_ranges is not None:
             line = line_at(files[0], offset, filesystem.open_binary)
             if line is None:
-                raise InputError(_CHANGED)
+                raise InputError(CHANGED)
             return RowPlace(files, line, None, offset, piece)
         before = sum(
             each.newlines or 0
@@ -324,14 +328,14 @@ class DatasetCorpus:
             at = int(np.searchsorted(rows.identities, identity))
             if at < len(rows) and rows.identities[at] == identity:
                 return block, rows, at
-        raise InputError(_CHANGED)
+        raise InputError(CHANGED)
 
     def _block(self, place: _BlockPlace) -> Block:
         """Reads a block again."""
         for block in self._blocks_of([place]):
             if block.offset == place.offset:
                 return block
-        raise InputError(_CHANGED)
+        raise InputError(CHANGED)
 
     def _blocks_of(self, places: Iterable[_BlockPlace]) -> Iterator[Block]:
         """Reads the items of some blocks of one file again."""

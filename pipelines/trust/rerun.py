@@ -18,9 +18,16 @@ import numpy as np
 from pipelines.artifacts.outputs import differing
 from pipelines.jobs.corpus import input_texts
 from pipelines.jobs.job import BuildJob, EncodeJob
-from pipelines.options.job import PACKED
+from pipelines.shard_formats.packed import Packed
 from pipelines.stages.encode import vocabulary_records
-from pipelines.trust.corpus_rows import CorpusRows, DatasetCorpus, planned, rows_in_shard
+from pipelines.trust.corpus_rows import (
+    CorpusRows,
+    DatasetCorpus,
+    nothing,
+    planned,
+    rows_in_shard,
+)
+from pipelines.trust.packed_rows import packed_again
 from pipelines.trust.stored_rows import StoredRows
 from tokcore.corpus.corpus import Block, Rows
 from tokcore.corpus.order_keys import mix64, shard_of
@@ -62,7 +69,7 @@ def rerun(
     Args:
         job: that made the dataset, whose folder is its output.
         manifest: of the dataset.
-        share: of the rows, above 0 and up to 1.
+        share: of the rows, above 0 and up to 1; where they are packed, of shards, one or more.
         seed: of the sample; the rows are those whose order keys have a hash below the share.
         workers: work items that are read at once.
         memory_bytes: of rows that are held at once; more take another pass.
@@ -79,6 +86,17 @@ def rerun(
         stored = StoredRows.of(job, corpus, manifest)
         for split in corpus.reading.corpus.split_names:
             work = _SplitRerun(corpus, stored, job, manifest, split)
+            if isinstance(stored.format, Packed):
+                read = corpus.read(split, nothing, workers)
+                checksums += read.checksums
+                findings += work.totals(read)
+                all_rows += len(read.keys)
+                rows, differing_records = packed_again(
+                    corpus, stored, read, work.shards, share, seed, workers, memory_bytes
+                )
+                made += rows
+                findings += differing_records
+                continue
             size = sum(file.bytes for file in work.files)
             passes = max(1, math.ceil(size * share / memory_bytes))
             for number in range(passes):
@@ -95,11 +113,6 @@ def rerun(
 
 def refuse_other_job(job: BuildJob | EncodeJob, manifest: Manifest) -> None:
     """Raises InputError if a job is not one that makes a dataset with this manifest, row by row."""
-    if manifest.options.get('output_format') == PACKED:
-        raise InputError(
-            f'{job.output} has several rows in each record, which are not looked up one by one; ask the '
-            'folder of TFRecords, of which `tokbeam convert --to packed` makes the same shards'
-        )
     if isinstance(job, BuildJob):
         key = job.key()
     else:
@@ -152,8 +165,8 @@ class _SplitRerun:
     ):
         self._corpus, self._stored, self._manifest, self._split = corpus, stored, manifest, split
         shards = corpus.shards_of(split)
-        self._shards = [shard_name(job.dataset.name, split, n, shards) for n in range(shards)]
-        self.files = [file for file in manifest.files if file.name.startswith(tuple(self._shards))]
+        self.shards = [shard_name(job.dataset.name, split, n, shards) for n in range(shards)]
+        self.files = [file for file in manifest.files if file.name.startswith(tuple(self.shards))]
         self._named = 0
 
     def totals(self, read: CorpusRows) -> Iterator[Finding]:
@@ -165,8 +178,8 @@ class _SplitRerun:
                 MANIFEST_NAME,
                 f'the corpus gives other numbers of lines of {self._split}: {found.record()}',
             )
-        counts = rows_in_shard(read.keys, len(self._shards)).tolist()
-        for shard, count in zip(self._shards, counts, strict=True):
+        counts = rows_in_shard(read.keys, len(self.shards)).tolist()
+        for shard, count in zip(self.shards, counts, strict=True):
             for file in self.files:
                 if file.name.startswith(shard) and file.examples != count:
                     yield Finding(
@@ -180,9 +193,9 @@ class _SplitRerun:
             return
         made = sort_rows(read.taken)
         places = np.searchsorted(read.keys, made.keys)
-        shards = shard_of(made.keys, len(self._shards))
-        firsts = np.searchsorted(shard_of(read.keys, len(self._shards)), range(len(self._shards)))
-        for number, name in enumerate(self._shards):
+        shards = shard_of(made.keys, len(self.shards))
+        firsts = np.searchsorted(shard_of(read.keys, len(self.shards)), range(len(self.shards)))
+        for number, name in enumerate(self.shards):
             own = slice(*np.searchsorted(shards, [number, number + 1]))
             rows = places[own] - firsts[number]
             again = _part(made, own)

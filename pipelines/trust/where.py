@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipelines.jobs.job import BuildJob, EncodeJob
-from pipelines.trust.corpus_rows import CorpusRows, DatasetCorpus, RowPlace, planned
+from pipelines.shard_formats.packed import Packed
+from pipelines.trust.corpus_rows import CorpusRows, DatasetCorpus, RowPlace, nothing, planned
+from pipelines.trust.packed_rows import PackedPlaces, Segment
 from pipelines.trust.rerun import refuse_other_job
 from pipelines.trust.stored_rows import StoredRows
 from tokcore.corpus.corpus import Block, Rows
@@ -51,23 +53,25 @@ class FoundRow:
         split: its name.
         row: its number in all shards of the split.
         shard: the name of its shard.
-        record: its number in the shard.
+        record: its number in the shard; of packed rows that of the first with it, None if it is left out.
         place: where it comes from.
         texts: of each side, as the encoder got it, without the prefix.
         ids: of each feature, with the template.
         pieces: of these ids.
-        is_stored: whether the shard has this row, byte for byte.
+        is_stored: whether the shard has this row, byte for byte; of packed rows, all of its ids.
+        segments: of packed rows, where the row is, in parts if it was cut; None of others.
     """
 
     split: str
     row: int
     shard: str
-    record: int
+    record: int | None
     place: RowPlace
     texts: tuple[str, ...]
     ids: dict[str, list[int]]
     pieces: dict[str, list[str]]
     is_stored: bool
+    segments: tuple[Segment, ...] | None = None
 
 
 def find_rows(
@@ -87,11 +91,27 @@ def find_rows(
         )
     with planned(job) as corpus:
         corpus.prepare()
-        take = _Having(wanted.text) if wanted.text is not None else _nothing
+        take = _Having(wanted.text) if wanted.text is not None else nothing
         read = corpus.read(wanted.split, take, workers)
-        keys = _keys(corpus, read, wanted, shards[wanted.split])
-        finder = _Finder(corpus, read, job, manifest, shards[wanted.split])
-        return len(keys), [finder.found(int(key)) for key in keys[:most]]
+        stored = StoredRows.of(job, corpus, manifest)
+        count = shards[wanted.split]
+        if not isinstance(stored.format, Packed):
+            keys = _keys(corpus, read, wanted, count)
+            finder = _Finder(corpus, read, job.dataset.name, count, stored)
+            return len(keys), [finder.found(int(key)) for key in keys[:most]]
+        if wanted.record is None:
+            all_keys = _keys(corpus, read, wanted, count)
+            total, keys = len(all_keys), all_keys[:most]
+            own = set(shard_of(np.array(keys, np.uint64), count).tolist())
+            places = PackedPlaces(corpus, stored, read, own, workers)
+        else:
+            shard, record = wanted.record
+            _check_shard(read, shard, count)
+            places = PackedPlaces(corpus, stored, read, [shard], workers)
+            keys = places.keys_in(shard, record)
+            total = len(keys)
+        finder = _Finder(corpus, read, job.dataset.name, count, stored, places)
+        return total, [finder.found(int(key)) for key in keys]
 
 
 def _keys(
@@ -108,10 +128,7 @@ def _keys(
         return [int(read.keys[row]) for row in wanted.rows]
     if wanted.record is not None:
         shard, record = wanted.record
-        if shard >= shards:
-            raise InputError(
-                f'{read.split} has {shards:,} shards, numbered from 0; there is no {shard}'
-            )
+        _check_shard(read, shard, shards)
         own = read.keys[shard_of(read.keys, shards) == shard]
         if record >= len(own):
             raise InputError(
@@ -125,8 +142,11 @@ def _keys(
     return corpus.keys_at(read, *wanted.input)
 
 
-def _nothing(block: Block, rows: Rows, keys: np.ndarray) -> None:
-    return None
+def _check_shard(read: CorpusRows, shard: int, shards: int) -> None:
+    if shard >= shards:
+        raise InputError(
+            f'{read.split} has {shards:,} shards, numbered from 0; there is no {shard}'
+        )
 
 
 @dataclass(frozen=True)
@@ -161,13 +181,13 @@ class _Finder:
         self,
         corpus: DatasetCorpus,
         read: CorpusRows,
-        job: BuildJob | EncodeJob,
-        manifest: Manifest,
+        name: str,
         shards: int,
+        stored: StoredRows,
+        places: PackedPlaces | None = None,
     ):
         self._corpus, self._read, self._shards = corpus, read, shards
-        self._name = job.dataset.name
-        self._stored = StoredRows.of(job, corpus, manifest)
+        self._name, self._stored, self._places = name, stored, places
 
     def found(self, key: int) -> FoundRow:
         read, corpus = self._read, self._corpus
@@ -177,9 +197,17 @@ class _Finder:
         name = shard_name(self._name, read.split, shard, self._shards)
         block, rows = corpus.row(read, key)
         framed = corpus.encode(block, rows)
-        [again] = self._stored.made_again(framed)
-        [stored] = self._stored.stored(name, np.array([row - before]))
         ids = self._stored.ids(framed)
+        record: int | None = row - before
+        segments = None
+        if self._places is not None:
+            segments = self._places.of_row(shard, row - before)
+            is_stored = self._places.are_stored(name, row - before, segments, ids)
+            record = segments[0].record if segments else None
+        else:
+            [again] = self._stored.made_again(framed)
+            [stored] = self._stored.stored(name, np.array([row - before]))
+            is_stored = again == stored
         pieces = {
             column.name: [vocabulary.pieces[id_] for id_ in ids[column.name]]
             for column, vocabulary in zip(
@@ -190,12 +218,13 @@ class _Finder:
             read.split,
             row,
             name,
-            row - before,
+            record,
             corpus.place(read, key),
             tuple(side.row(0) for side in rows.sides),
             ids,
             pieces,
-            again == stored,
+            is_stored,
+            segments,
         )
 
 
@@ -203,7 +232,8 @@ def row_fields(found: FoundRow) -> dict[str, object]:
     """Returns what is known of a row as values of JSON."""
     place = found.place
     return {
-        **{name: value for name, value in vars(found).items() if name != 'place'},
+        **{name: value for name, value in vars(found).items() if name not in ('place', 'segments')},
+        **({} if found.segments is None else {'segments': [*map(vars, found.segments)]}),
         'files': [file.path for file in place.files],
         **{
             field.name: getattr(place, field.name)

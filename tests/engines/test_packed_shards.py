@@ -4,6 +4,7 @@ import collections
 import json
 import os
 import shutil
+import struct
 
 import pytest
 from dataset_files import files_of, manifest_of, read_shards
@@ -12,7 +13,7 @@ from jobs import refuse, run, succeed
 from tokcore import open_dataset
 from tokcore.errors import InputError
 from tokcore.records.features import parse_features
-from tokcore.records.tfrecord import read_records
+from tokcore.records.tfrecord import masked_crc32c, read_records
 
 LENGTH = 70
 PACK = ['--output-format', 'packed', '--pack', LENGTH]
@@ -110,9 +111,9 @@ def test_length_and_format_go_together(building, built, tmp_path):
 def findings(capsys):
     """Verifies a folder; returns what was found of each file, joined."""
 
-    def verify(folder):
+    def verify(folder, *arguments):
         capsys.readouterr()
-        assert run('verify', folder, '--json', '--quiet').status in (0, 3)
+        assert run('verify', folder, *arguments, '--json', '--quiet').status in (0, 3)
         [report] = map(json.loads, capsys.readouterr().out.splitlines())
         problems = collections.defaultdict(str)
         for each in report['findings']:
@@ -135,16 +136,97 @@ def test_verify_finds_nothing_or_the_damage(packed, tmp_path, findings):
     assert 'its shards .packed have' in findings(folder)['tokbeam.json']
 
 
-def test_what_needs_single_rows_is_refused_by_name(packed, capsys):
+def test_readers_of_rows_refuse_it_by_name(packed, capsys):
     with pytest.raises(InputError, match='holds its rows packed, for trainers'):
         open_dataset(packed)
-    for command in (('where', packed, '--row', 1), ('verify', packed, '--rerun', 'all')):
-        assert 'has several rows in each record' in refuse(*command)
     succeed('card', packed)
     assert 'targets_segmentation' in capsys.readouterr().out
 
 
-def test_a_text_is_packed_with_a_vocabulary_from_elsewhere(small, tmp_path):
+@pytest.fixture
+def asked(capsys):
+    """Runs `where` with arguments; returns the rows that it tells of."""
+
+    def where(folder, *arguments, status=0):
+        capsys.readouterr()
+        assert run('where', folder, *arguments, '--json', '--quiet').status == status
+        return [*map(json.loads, capsys.readouterr().out.splitlines())]
+
+    return where
+
+
+def test_where_names_each_row_of_a_record(built, packed, small, asked):
+    texts = [path.read_text().split('\n') for path in (small.source, small.target)]
+    name = 'small-train-00001-of-00003.packed'
+    pairs = iter(pairs_in(packed, name))
+    rows = read_shards(built, 'train')
+    before = len(rows[0])
+    seen = []
+    for record in range(3):
+        found = asked(packed, '--shard', 1, '--record', record)
+        for number, row in enumerate(found, 1):
+            assert row['segments'] == [{'record': record, 'number': number, 'start': 0}]
+            assert row['is_stored'] and row['record'] == record
+            assert (row['ids']['inputs'], row['ids']['targets']) == next(pairs)
+            assert rows[1][row['row'] - before] == row['ids']
+            assert row['files'] == [str(small.source), str(small.target)]
+            assert row['texts'] == [own[row['line'] - 1].strip() for own in texts]
+        seen += found
+    assert len(seen) > 3
+    by_number, by_line = (
+        asked(packed, *arguments)
+        for arguments in (
+            ('--row', seen[-1]['row']),
+            ('--input', f'{small.source}:{seen[-1]["line"]}'),
+        )
+    )
+    assert by_number == by_line == [seen[-1]]
+    assert 'there is no 999' in refuse('where', packed, '--shard', 1, '--record', 999)
+    assert 'there is no 9' in refuse('where', packed, '--shard', 9, '--record', 0)
+
+
+def test_where_tells_of_a_row_that_was_left_out(built, packed, asked, capsys):
+    rows = read_shards(built, 'train')[0]
+    [number, *_] = [n for n, row in enumerate(rows) if max(map(len, row.values())) > LENGTH]
+    [found] = asked(packed, '--row', number)
+    assert (found['record'], found['segments'], found['is_stored']) == (None, [], True)
+    succeed('where', packed, '--row', number)
+    assert 'left out, since it is empty or too long' in capsys.readouterr().out
+
+
+def test_records_are_made_again_and_a_changed_one_is_found(
+    packed, tmp_path, asked, findings, capsys
+):
+    name = 'small-train-00001-of-00003.packed'
+    for share in ('1%', 'all'):
+        capsys.readouterr()
+        succeed('verify', packed, '--rerun', share)
+        assert 'rows of the corpus were made again' in (told := capsys.readouterr().out)
+        assert 'all as stated' in told and not told.startswith('0 of')
+    folder = shutil.copytree(packed, tmp_path / 'copy')
+    data = (folder / name).read_bytes()
+    records = [*read_records(data, name)]
+    other = framed_payloads([records[1], records[0], *records[2:]])
+    assert len(other) == len(data)
+    (folder / name).write_bytes(other)
+    problems = findings(folder, '--rerun', 'all')
+    assert problems[name].count('the packed row that begins with') == 2
+    assert not asked(folder, '--shard', 1, '--record', 0, status=3)[0]['is_stored']
+    (folder / name).write_bytes(framed_payloads(records[:-1]))
+    assert 'is missing' in findings(folder, '--rerun', 'all')[name]
+
+
+def framed_payloads(payloads):
+    """Payloads as TFRecords."""
+    parts = []
+    for payload in payloads:
+        head = struct.pack('<Q', len(payload))
+        sums = [struct.pack('<I', masked_crc32c(each)) for each in (head, payload)]
+        parts += [head, sums[0], payload, sums[1]]
+    return b''.join(parts)
+
+
+def test_a_text_is_packed_with_a_vocabulary_from_elsewhere(small, tmp_path, asked):
     text = ['--text', small.source, '--name', 'one', '--shards', 1]
     succeed(
         'vocab', '--text', small.source, '--vocab-size', 600, '--output', tmp_path / 'v.subwords'
@@ -163,4 +245,8 @@ def test_a_text_is_packed_with_a_vocabulary_from_elsewhere(small, tmp_path):
     ]
     ids = collections.Counter(id_ for row in rows for id_ in row['targets'])
     assert collections.Counter(id_ for record in records for id_ in record['targets']) == ids
-    assert any(len(row['targets']) > 16 for row in rows)
+    [number, *_] = [n for n, row in enumerate(rows) if len(row['targets']) > 16]
+    [found] = asked(tmp_path / 'direct', '--row', number)
+    parts = [*range(0, len(rows[number]['targets']), 16)]
+    assert [part['start'] for part in found['segments']] == parts and found['is_stored']
+    succeed('verify', tmp_path / 'made', '--rerun', 'all')

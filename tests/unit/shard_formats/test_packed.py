@@ -5,7 +5,6 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -132,5 +131,3 @@ def test_a_shard_without_rows_is_an_empty_file():
 def test_the_format_is_known_by_its_name_and_has_its_length_by_the_option():
     assert isinstance(converted_format('packed', 9), Packed)
     assert converted_format('flat', None) is CONVERTED['flat']
-    with pytest.raises(NotImplementedError):
-        CONVERTED['packed'].row_bytes(None, ())
