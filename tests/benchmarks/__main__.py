@@ -22,8 +22,8 @@ from .scale import FULL, SMOKE, Scale
 
 _EPILOG = """\
 Texts are those of ../shared/corpora if there, else generated. Peers come with the extra `bench`
-(Tensor2Tensor: pip install --no-deps tensor2tensor==1.15.7 six); one that is not installed is
-reported as missing. A ratio is a peer's time divided by ours. A peer that needs over 20 seconds is
+(Tensor2Tensor: pip install --no-deps tensor2tensor==1.15.7 six; with PyTorch, mosaicml-streaming and
+litdata); one that is not installed is reported as missing. A ratio is a peer's time divided by ours. A peer that needs over 20 seconds is
 compared once, on 20 MB. Vocabularies that Tensor2Tensor builds in its searches for both sizes it
 builds once, and they count for both. Rows that compare what one core does are measured two at a
 time, each on a core of its own; --lanes 1 measures them one by one. Rows that say "extra" in --list

@@ -14,7 +14,7 @@ from .revisions import SpeedRatio
 _PACKAGES = (
     'tokbeam', 'apache-beam', 'numba', 'numpy', 'tensor2tensor', 'tensorflow', 'tensorflow-text',
     'tokenizers', 'sentencepiece', 'gigabpe', 'rustbpe', 'gigatoken', 'nanotoken',
-    'grain', 'array-record',
+    'grain', 'array-record', 'mosaicml-streaming', 'litdata',
 )  # fmt: skip
 
 _NOT_BY_BYTES = (

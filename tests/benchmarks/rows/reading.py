@@ -7,7 +7,12 @@ from ..corpora import MIXED
 from ..inputs import Inputs
 from ..scale import Scale
 
-_LOADERS = {'grain': 'array_records', 'tf.data': 'tensorflow_data'}
+_LOADERS = {
+    'grain': 'array_records',
+    'tf.data': 'tensorflow_data',
+    'MosaicML streaming': 'mosaic_streaming',
+    'litdata': 'lit_data',
+}
 """By label the modules of loaders."""
 
 
