@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import io
 import itertools
+import operator
 import tempfile
 import zipfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -172,12 +173,13 @@ class _Reader:
 
     def __init__(self, open_binary: OpenBinary, files: Iterable[CorpusFile | None]):
         self._open_binary = open_binary
-        self._expected: dict[str, list[MemberFile]] = {}  # by archive, in the order of their starts
+        # By archive, in the order of their starts, which come first: they are looked up by these.
+        self._expected: dict[str, list[tuple[int, MemberFile]]] = {}
         for file in files:
             if isinstance(file, MemberFile):
-                self._expected.setdefault(file.archive.path, []).append(file)
+                self._expected.setdefault(file.archive.path, []).append((file.start, file))
         for of_archive in self._expected.values():
-            of_archive.sort(key=_start)
+            of_archive.sort(key=operator.itemgetter(0))
         self._tar: _OpenTar | None = None
         self._zip: _OpenZip | None = None
         self._spool: BinaryIO | None = None  # a file of members that are needed later
@@ -187,8 +189,8 @@ class _Reader:
 
     def expects(self, file: MemberFile) -> bool:
         of_archive = self._expected.get(file.archive.path, [])
-        index = bisect.bisect_left(of_archive, file.start, key=_start)
-        return index < len(of_archive) and of_archive[index] == file
+        index = bisect.bisect_left(of_archive, (file.start,))
+        return index < len(of_archive) and of_archive[index][1] == file
 
     def first_piece(self, file: MemberFile) -> bytes | None:
         """Returns a member's first piece if no more was read; a header is read before the text."""
@@ -241,7 +243,7 @@ class _Reader:
     def _remove_expected(self, file: MemberFile) -> None:
         if self.expects(file):
             of_archive = self._expected[file.archive.path]
-            del of_archive[bisect.bisect_left(of_archive, file.start, key=_start)]
+            del of_archive[bisect.bisect_left(of_archive, (file.start,))]
 
     def _zip_pieces(self, file: MemberFile) -> Iterator[bytes]:
         if self._zip is None or self._zip.archive != file.archive:
@@ -273,11 +275,11 @@ class _Reader:
     def _skipped_members(self, file: MemberFile, position: int) -> list[MemberFile]:
         """Returns the members before a file that are needed later and have no nearer access point."""
         of_archive = self._expected.get(file.archive.path, [])
-        first = bisect.bisect_left(of_archive, position, key=_start)
-        end = bisect.bisect_left(of_archive, file.start, key=_start)
+        first = bisect.bisect_left(of_archive, (position,))
+        end = bisect.bisect_left(of_archive, (file.start,))
         return [
             member
-            for member in of_archive[first:end]
+            for _, member in of_archive[first:end]
             if member.access_point == 0 and member not in self._spooled
         ]
 
@@ -296,10 +298,6 @@ class _Reader:
         for start in range(offset, offset + size, PIECE_BYTES):
             self._spool.seek(start)
             yield read_up_to(self._spool, min(PIECE_BYTES, offset + size - start))
-
-
-def _start(file: MemberFile) -> int:
-    return file.start
 
 
 class _OpenTar:

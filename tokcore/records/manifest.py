@@ -183,7 +183,7 @@ class Manifest:
 
     def to_json(self) -> bytes:
         """Returns the bytes of the file."""
-        fields = {**dataclasses.asdict(self), 'format': MANIFESTS[self.stage]}
+        fields = {**_plain(self), 'format': MANIFESTS[self.stage]}
         for name in ('lines', 'datasets'):
             fields[name] = [tally.record() for tally in getattr(self, name)]
         _omit_unset(fields, 'datasets', 'sample', 'root', 'index')
@@ -273,6 +273,15 @@ def is_plain_name(name: str) -> bool:
     """Whether a name leads to a file in a folder, or in a folder in it."""
     parts = name.split('/')
     return len(parts) <= 2 and '\0' not in name and not {'', '.', '..'} & set(parts)
+
+
+def _plain(value: Any) -> Any:
+    """Returns what `asdict` returns, which copies each value: there may be thousands of inputs."""
+    if dataclasses.is_dataclass(value):
+        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
+    if isinstance(value, (tuple, list)):
+        return [_plain(each) for each in value]
+    return value
 
 
 def _omit_unset(fields: dict[str, Any], *names: str) -> None:
