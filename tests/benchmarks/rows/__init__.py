@@ -9,6 +9,7 @@ from .commands import command_rows
 from .encoding import encoding_rows
 from .formats import format_rows
 from .learning import learning_rows
+from .models import model_rows
 from .reading import reading_rows
 from .shuffled import shuffled_rows
 from .sizes import size_rows
@@ -24,6 +25,7 @@ def all_rows(scale: Scale) -> tuple[Row, ...]:
         *format_rows(scale),
         *wordpiece_rows(scale),
         *byte_pair_rows(scale),
+        *model_rows(scale),
         *reading_rows(scale),
         *command_rows(scale),
         *shuffled_rows(scale),

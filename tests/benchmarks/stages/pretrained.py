@@ -1,0 +1,40 @@
+"""Text to ids by a tokenizer's file of a trained model."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pipelines.engines.machine import keep_freed_memory
+from tokcore.corpus.line_rows import text_rows
+from tokcore.encoding.encoder import Encoder
+from tokcore.schemes import find_scheme, scheme_names
+
+from ..outcome import Outcome
+from .blocks import TextBlock, text_blocks
+
+_WARM_UP = 200_000
+
+
+def encode(
+    ready: Callable[[], None], *, text: str, file: str, pattern: str | None = None
+) -> Outcome:
+    """Text in memory to ids in memory; `pattern` is of a file of ranks."""
+    data = Path(file).read_bytes()
+    [name] = [name for name in scheme_names() if find_scheme(name).recognizes(data)]
+    options = find_scheme(name).options_from_file(data, file)
+    scheme = find_scheme(name, **(options if pattern is None else {'pattern': pattern}))
+    vocabulary = scheme.parse(data, file)
+    content = Path(text).read_bytes()
+
+    def encoded(encoder: Encoder, blocks: Sequence[TextBlock]) -> int:
+        rows = (text_rows(block.data, block.offset, scheme.normalizer) for block in blocks)
+        return sum(len(encoder.encode_side(each.sides[0]).ids) for each in rows)
+
+    keep_freed_memory()
+    encoded(scheme.encoder(vocabulary), text_blocks(content[:_WARM_UP])[:1])
+    encoder, blocks = scheme.encoder(vocabulary), text_blocks(content)
+    ready()
+    started = time.perf_counter()
+    ids = encoded(encoder, blocks)
+    seconds = time.perf_counter() - started
+    return Outcome(seconds, {'ids': ids, 'digest': ids})
