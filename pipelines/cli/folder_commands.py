@@ -1,11 +1,12 @@
-"""The commands of what is there, without a pipeline.
+"""The commands of what is there.
 
 `verify`, `where`, `inspect`, `report`, `compare` and `card` look at it and write nothing; `index`,
-`convert` and `export` write.
+`convert` and `export` write. Only `report` and `compare` run pipelines on any engine, to read a corpus.
 """
 
 import argparse
 import dataclasses
+import functools
 import itertools
 import json
 import logging
@@ -37,7 +38,7 @@ from pipelines.trust.card import dataset_card
 from pipelines.trust.charts import require_charts
 from pipelines.trust.compare import compare_vocabularies, comparison_page
 from pipelines.trust.corpus_order import write_corpus_orders
-from pipelines.trust.figures import dataset_figures
+from pipelines.trust.figures import Figures, dataset_figures
 from pipelines.trust.inspect import Entry, content_of, sampled, statistics
 from pipelines.trust.report import report_page
 from pipelines.trust.rerun import Rerun, rerun
@@ -58,13 +59,13 @@ FOUND = 3
 
 def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Runs a command; returns its status."""
-    commands = {
+    commands: dict[str, Callable[[argparse.Namespace], int]] = {
         'verify': _verify,
         'where': _where,
         'index': _index,
         'inspect': _inspect,
-        'report': _report,
-        'compare': _compare,
+        'report': functools.partial(_report, beam_flags=beam_flags),
+        'compare': functools.partial(_compare, beam_flags=beam_flags),
         'card': _card,
         'convert': _convert,
         'export': export,
@@ -236,25 +237,14 @@ def _inspect(options: argparse.Namespace) -> int:
     return 0
 
 
-def _report(options: argparse.Namespace) -> int:
-    folder = filesystem.absolute(options.place)
+def _report(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     if options.job is not None and options.corpus is False:
         raise InputError('--job names how the corpus is read; leave out --no-corpus')
-    vocab, target_vocab = (
+    vocabularies = [
         None if path is None else vocabulary_path(path)
         for path in (options.vocab, options.target_vocab)
-    )
-    check = _nothing if options.json else require_charts
-    needs_corpus = bool(options.corpus or options.job)
-    figures = dataset_figures(
-        folder,
-        _corpus_of(folder, options, options.job),
-        needs_corpus,
-        vocab,
-        target_vocab,
-        _workers(options),
-        check,
-    )
+    ]
+    [figures] = _figures([options.place], options, beam_flags, options.job, *vocabularies)
     if options.json:
         print_lines([json.dumps(dataclasses.asdict(figures))])
     else:
@@ -262,7 +252,7 @@ def _report(options: argparse.Namespace) -> int:
     return 0
 
 
-def _compare(options: argparse.Namespace) -> int:
+def _compare(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     paths = [filesystem.absolute(path) for path in (options.place, options.other_place)]
     are_folders = [filesystem.is_folder(path) for path in paths]
     if are_folders[0] != are_folders[1]:
@@ -277,13 +267,7 @@ def _compare(options: argparse.Namespace) -> int:
         else:
             _print_page(comparison_page(compared))
         return 0
-    check = _nothing if options.json else require_charts
-    figures = []
-    for path in paths:
-        job = _corpus_of(path, options, None)
-        figures.append(
-            dataset_figures(path, job, bool(options.corpus), workers=_workers(options), check=check)
-        )
+    figures = _figures(paths, options, beam_flags)
     if options.json:
         print_lines([json.dumps([dataclasses.asdict(each) for each in figures])])
     else:
@@ -291,21 +275,40 @@ def _compare(options: argparse.Namespace) -> int:
     return 0
 
 
-def _corpus_of(
-    folder: str, options: argparse.Namespace, job_file: str | None
-) -> Callable[[], BuildJob | EncodeJob] | None:
-    """Returns what finds the job that a folder's corpus is read by; None if it is not to be read."""
-    if options.corpus is False:
-        return None
+def _figures(
+    folders: Sequence[str],
+    options: argparse.Namespace,
+    beam_flags: Sequence[str],
+    job_file: str | None = None,
+    vocabulary: str | None = None,
+    target_vocabulary: str | None = None,
+) -> list[Figures]:
+    """Returns the figures of folders, of their corpora too if these are to be read."""
 
-    def find_job() -> BuildJob | EncodeJob:
-        job = job_of(folder, manifest_of(folder), job_file, options.workers)
+    def find_job(folder: str) -> BuildJob | EncodeJob:
+        job = job_of(
+            folder, manifest_of(folder), job_file, options.workers, options.deadline, beam_flags
+        )
         paths = [each.file.path for each in job.reading.corpus.inputs]
-        if not (options.corpus or job_file) and any(map(is_object, paths)):
+        if not needs_corpus and any(map(is_object, paths)):
             raise InputError('it is in an object store; --corpus reads it from there')
         return job
 
-    return find_job
+    # Whoever says how it is read wants it to be read.
+    needs_corpus = bool(options.corpus or job_file or beam_flags)
+    return [
+        dataset_figures(
+            folder,
+            None if options.corpus is False else functools.partial(find_job, folder),
+            needs_corpus,
+            vocabulary,
+            target_vocabulary,
+            _workers(options),
+            None if options.work is None else filesystem.absolute(options.work),
+            _nothing if options.json else require_charts,
+        )
+        for folder in map(filesystem.absolute, folders)
+    ]
 
 
 def _nothing() -> None:
@@ -355,7 +358,12 @@ def _convert(options: argparse.Namespace) -> int:
 
 
 def job_of(
-    folder: str, manifest: Manifest, job_file: str | None, workers: int | None
+    folder: str,
+    manifest: Manifest,
+    job_file: str | None,
+    workers: int | None,
+    deadline: float | None = None,
+    beam_flags: Sequence[str] = (),
 ) -> BuildJob | EncodeJob:
     """Returns the job that made a dataset, from its job file or from the record of its last run.
 
@@ -364,12 +372,15 @@ def job_of(
         manifest: of it.
         job_file: its job file; None: what the last run recorded in the folder.
         workers: to run it with; None: as the job has it.
+        deadline: of its pipelines, in seconds; None: any time.
+        beam_flags: options of Beam; none: it runs on this machine.
 
     Raises:
         InputError: there is no record of it, or the record would run code.
     """
+    job_from = functools.partial(_job_from, folder, manifest, workers, deadline, beam_flags)
     if job_file is not None:
-        return _job_from(job_file, folder, manifest, workers)
+        return job_from(job_file)
     run = read_run(filesystem.join(folder, RUN_NAME))
     if run is None or not run.job:
         raise InputError(
@@ -380,14 +391,16 @@ def job_of(
         path = os.path.join(place, 'job.toml')
         with open(path, 'w', encoding='utf-8') as file:
             file.write(run.job)
-        return _job_from(path, folder, manifest, workers, is_record=True)
+        return job_from(path, is_record=True)
 
 
 def _job_from(
-    path: str,
     folder: str,
     manifest: Manifest,
     workers: int | None,
+    deadline: float | None,
+    beam_flags: Sequence[str],
+    path: str,
     is_record: bool = False,
 ) -> BuildJob | EncodeJob:
     known = known_commands()
@@ -395,11 +408,11 @@ def _job_from(
     if workers is not None:
         typed.workers = workers
     finished = with_job_file(known, typed, path)
-    finished.memory = finished.deadline = None  # of the machine and the engine that the job ran on
+    finished.memory, finished.deadline = None, deadline  # those of the job's own machine and engine
     if is_record:
         _refuse_code(finished)
         finished.job_path = None
-    job = make_job(finished, [])
+    job = make_job(finished, beam_flags)
     assert isinstance(job, (BuildJob, EncodeJob))
     return job
 

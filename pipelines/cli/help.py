@@ -104,6 +104,8 @@ _OF_FOLDERS = """\
 Nothing is written. The status is 0, or 3 where something is not as it should be, 2 for a mistake of the
 command line."""
 
+_READING = f'{_OF_FOLDERS}\n\n{_BEAM}'
+
 _SCHEMES = """\
 --scheme chooses how text becomes ids: subword (Tensor2Tensor), wordpiece (BERT), bpe (GPT-2 and
 others), word, byte. An option of another scheme is refused. `tokbeam help schemes/NAME` explains the
@@ -141,7 +143,8 @@ def command_help(name: str, command: Command) -> str:
 
 def all_help(name: str, command: Command) -> str:
     """Returns the help of a command with all options."""
-    notes = _NOTES.get(name, _OF_FOLDERS if command.place else _OF_PIPELINES)
+    of_folders = _READING if command.takes_beam_options else _OF_FOLDERS
+    notes = _NOTES.get(name, of_folders if command.place else _OF_PIPELINES)
     parser = _parser(_usage(name, command), _examples(command), notes)
     shown = [group for group in command.groups if group.split == 'train']
     add_groups(parser, tuple(shown))

@@ -63,7 +63,12 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
     if options.command is None and not options.version:
         parser.print_help(sys.stderr)
         raise InputError(f'no command given: one of {", ".join(known)}')
-    if unknown and options.command is not None and known[options.command].place:
+    if (
+        unknown
+        and command is not None
+        and known[command].place
+        and not known[command].takes_beam_options
+    ):
         raise InputError(
             f'{options.command} has no {shown(unknown[0])} (see tokbeam {options.command} --help)'
         )

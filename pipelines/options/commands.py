@@ -92,7 +92,7 @@ class Command:
         examples: command lines, at the top of its help.
         essential: the names of the options that most people need, in the order of the help.
         place: how the help calls the path that the command looks at, or the two paths; '' if it takes
-            none. Such a command takes no job file, and runs without an engine.
+            none. Such a command takes no job file.
     """
 
     summary: str
@@ -110,6 +110,11 @@ class Command:
             for kind in group.kinds
             for declaration in declared(kind)
         )
+
+    @property
+    def takes_beam_options(self) -> bool:
+        """Whether it may run pipelines on any engine."""
+        return any(EngineOptions in group.kinds for group in self.groups)
 
     @property
     def sections(self) -> tuple[str, ...]:
@@ -264,7 +269,7 @@ def _commands_of(
         ),
         'report': Command(
             'write a page about a dataset, with its charts, to standard output',
-            (Group((ReportOptions, MakingOptions, LookingOptions)),),
+            (Group((ReportOptions, MakingOptions, EngineOptions, ReportingOptions)),),
             (
                 'tokbeam report out > report.html',
                 'tokbeam report out --corpus --json > report.json',
@@ -274,7 +279,7 @@ def _commands_of(
         ),
         'compare': Command(
             'write a page about two datasets, or two vocabularies, side by side',
-            (Group((CompareOptions, LookingOptions)),),
+            (Group((CompareOptions, EngineOptions, ReportingOptions)),),
             (
                 'tokbeam compare out.16k out.32k > comparison.html',
                 'tokbeam compare first.subwords second.subwords --json',

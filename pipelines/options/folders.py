@@ -23,6 +23,7 @@ from tokcore.options import (
     path,
     shown,
     text,
+    work_path,
 )
 
 _HASH_DIGITS = 64
@@ -63,6 +64,17 @@ def _workers_option() -> Any:
         'may use)',
         WholeNumber(1, MOST_WORKERS),
         'N',
+        default=None,
+    )
+
+
+def _work_option() -> Any:
+    return option(
+        'where workers leave what they find in the corpus, until the page is made; on a filesystem that '
+        'every worker reaches (default: on this machine a folder for temporary files, else that of the '
+        'dataset)',
+        work_path,
+        'DIR',
         default=None,
     )
 
@@ -231,6 +243,7 @@ class ReportOptions:
     target_vocab: str | None = option(
         'likewise that of the targets, where they have one of their own', path, 'FILE', default=None
     )
+    work: str | None = _work_option()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,6 +255,7 @@ class CompareOptions:
         None,
         default=None,
     )
+    work: str | None = _work_option()
 
 
 @dataclass(frozen=True, kw_only=True)

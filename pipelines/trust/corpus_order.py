@@ -51,7 +51,7 @@ def write_corpus_orders(
                 )
             files, identities = places_of(read.keys, corpus.seed)
             orders[split] = np.lexsort((identities, files))
-        for finding in changed_inputs(corpus, manifest, checksums):
+        for finding in changed_inputs(corpus.reading.corpus, manifest, checksums):
             raise InputError(finding.problem)
     for split, numbers in orders.items():
         try:

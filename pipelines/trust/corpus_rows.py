@@ -33,7 +33,6 @@ from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.records.examples import encode_rows
 from tokcore.records.tfrecord import FramedRows
-from tokcore.text.rows import Side
 
 _Taken = TypeVar('_Taken')
 
@@ -49,6 +48,12 @@ def planned(job: BuildJob | EncodeJob) -> Iterator[DatasetCorpus]:
     with tempfile.TemporaryDirectory(prefix='tokbeam-') as folder, stage_running('index'):
         plan = plan_reading(job.reading, job.execution, folder)
     yield DatasetCorpus(job, plan)
+
+
+def features_of(job: BuildJob | EncodeJob) -> list[EncodedFeature]:
+    """Returns what an example of a dataset holds."""
+    paths = job.vocabulary_paths(job.output) if isinstance(job, BuildJob) else job.vocabularies
+    return job.dataset.features(paths, job.reading.corpus.format.sides)
 
 
 @dataclass(frozen=True)
@@ -141,9 +146,7 @@ class DatasetCorpus:
     @property
     def features(self) -> list[EncodedFeature]:
         """What an example holds."""
-        job = self._job
-        paths = job.vocabulary_paths(job.output) if isinstance(job, BuildJob) else job.vocabularies
-        return job.dataset.features(paths, job.reading.corpus.format.sides)
+        return features_of(self._job)
 
     def vocabulary(self, path: str) -> Vocabulary:
         """Returns the vocabulary of a feature by its path."""
@@ -193,14 +196,6 @@ class DatasetCorpus:
     def encode(self, block: Block, rows: Rows) -> FramedRows:
         """Returns rows of a block as they are written."""
         return encode_rows(block, rows, self._loaded().features(), self.seed, self._splits)
-
-    def texts(self, block: Block, rows: Rows) -> dict[str, Side]:
-        """Returns the texts of each feature of a block's rows, with their prefix."""
-        split = split_of(self._splits, block.split, block.file_index)
-        return {
-            own.feature.name: rows.sides[own.feature.side].with_prefix(own.prefix_in(split))
-            for own in self._loaded().features()
-        }
 
     def prepare(self) -> None:
         """Loads the vocabularies, before threads need them."""

@@ -2,18 +2,19 @@
 
 One pass over the shards counts ids and lengths, and holds no row. What was left out, the search and the
 times of stages are recorded in the folder. Where rows stood in the corpus is not: with the job that made
-them one pass over the corpus tells that, and counts the text of all rows. Without it text is decoded of
-the first rows of each split; order keys shuffle a whole split, so these are a uniform sample.
+them a pipeline tells that, and counts the text of all rows. Without it text is decoded of the first rows
+of each split; order keys shuffle a whole split, so these are a uniform sample.
 """
 
 from __future__ import annotations
 
 import collections
+import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -22,12 +23,8 @@ from pipelines.artifacts.manifest import RUN_NAME, read_manifest, read_run
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
-from pipelines.trust.corpus_rows import DatasetCorpus, planned
-from pipelines.trust.rerun import changed_inputs, refuse_other_job
-from pipelines.trust.row_text import ReadableDataset, TextFigures, TextTally
-from tokcore.corpus.corpus import Block, Rows, split_of
-from tokcore.corpus.order_keys import places_of
-from tokcore.corpus.stats import RangeChecksum
+from pipelines.trust.corpus_figures import CorpusFigures, CorpusOrder, read_corpus
+from pipelines.trust.row_text import ReadableDataset, TextFigures, TextTally, word_sums
 from tokcore.encoding.vocabulary import Vocabulary, without_special_ids
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
@@ -272,12 +269,12 @@ def dataset_figures(
     vocabulary: str | None = None,
     target_vocabulary: str | None = None,
     workers: int = 1,
+    work: str | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> Figures:
     """Returns the figures of a folder that `tokbeam build` or `tokbeam encode` has finished.
 
-    Memory follows the sizes of vocabularies and the number of distinct lengths; with the corpus, some 50
-    bytes for each row of a split, and 80 MB for the words of each feature and dataset.
+    Memory follows the sizes of vocabularies and the number of distinct lengths.
 
     Args:
         folder: an absolute path.
@@ -287,6 +284,7 @@ def dataset_figures(
         vocabulary, target_vocabulary: files, where the folder has none; without them neither pieces nor
             text are told.
         workers: shards that are read at once.
+        work: as `read_corpus` takes it.
         check: refuses, before rows are read, figures that cannot be shown.
 
     Raises:
@@ -300,20 +298,29 @@ def dataset_figures(
     assert manifest is not None, 'it was read above'
     check()
     rows = {split: sum(each.rows for each in shards) for split, shards in contents.splits.items()}
-    orders, why = None, '--no-corpus'
-    if job_of_corpus is not None:
-        try:
-            orders = _orders(job_of_corpus(), manifest, dataset, rows, workers)
-        except InputError as error:
-            if needs_corpus:
-                raise
-            why = str(error)
-    tallies: dict[str, _Tallies] = {}
-    total = sum(shard.bytes for shards in contents.splits.values() for shard in shards)
-    with stage_running('report'), track_work('report', _COUNTING, total):
+    corpus: CorpusFigures | None = None
+    why = '--no-corpus'
+    shuffles: list[Shuffle] = []
+    figures: list[RowFigures] = []
+    tallies: list[_Tallies] = []
+    with contextlib.ExitStack() as stack:
+        if job_of_corpus is not None:
+            try:
+                reading = read_corpus(job_of_corpus(), manifest, rows, dataset.vocabularies, work)
+                corpus = stack.enter_context(reading)
+            except InputError as error:
+                if needs_corpus:
+                    raise
+                why = str(error)
+        total = sum(shard.bytes for shards in contents.splits.values() for shard in shards)
+        stack.enter_context(stage_running('report'))
+        stack.enter_context(track_work('report', _COUNTING, total))
         for split, shards in contents.splits.items():
-            order = None if orders is None else orders[split]
-            tallies[split] = _tallies(dataset, shards, order, workers)
+            order = None if corpus is None else corpus.orders[split]
+            own = _tallies(dataset, shards, order, workers)
+            tallies.append(own)
+            figures += _row_figures(dataset, split, own, corpus)
+            shuffles.append(own.shuffle.figures(split))
     run = read_run(filesystem.join(folder, RUN_NAME))
     uses = [_Use.of(side, features, dataset) for side, features in _sides(dataset, manifest)]
     return Figures(
@@ -325,21 +332,15 @@ def dataset_figures(
         inputs=tuple((each.split, each.role, each.name, each.bytes) for each in manifest.inputs),
         shards=len(manifest.files),
         bytes=sum(file.bytes for file in manifest.files),
-        rows=tuple(
-            figures
-            for split, own in tallies.items()
-            for figures in _row_figures(
-                dataset, split, own, None if orders is None else orders[split]
-            )
-        ),
+        rows=tuple(figures),
         left_out=tuple(_left_out(manifest)),
         rejected=tuple(_rejected(folder, manifest)),
-        vocabularies=tuple(use.figures([each.all for each in tallies.values()]) for use in uses),
+        vocabularies=tuple(use.figures([each.all for each in tallies]) for use in uses),
         counts=tuple(_counts(folder)),
         searches=tuple(_searches(manifest)),
-        samples=tuple(use.sample(list(tallies.values())) for use in uses),
-        shuffles=None if orders is None else tuple(order.shuffle for order in orders.values()),
-        without_corpus=why if orders is None else None,
+        samples=tuple(use.sample(tallies) for use in uses),
+        shuffles=None if corpus is None else tuple(shuffles),
+        without_corpus=why if corpus is None else None,
         seconds={} if run is None else dict(sorted(run.seconds.items())),
     )
 
@@ -380,83 +381,163 @@ class _Tally:
         return max((max(self.lengths[name], default=0) for name in features), default=0)
 
 
-class _Tallies:
-    """Those of a split: of all its rows, of the sample, and of each dataset by its number."""
+@dataclass
+class _ShuffleTally:
+    """Sums over rows that follow one another in a split, of their ranks in the corpus.
 
-    def __init__(self, sizes: Mapping[str, int]):
+    Ranks and places count from the middle of the split, so that both have the mean 0 in all of it.
+
+    Attributes:
+        rows: of the split.
+        with_place: the sum of the products of a row's rank and its place.
+        with_next: likewise of its rank and that of the row after it.
+        first, last: the ranks of the first and the last row; None if there is none.
+        places: (rank, place) of some rows, each from 0 to 1.
+    """
+
+    rows: int
+    with_place: float = 0.0
+    with_next: float = 0.0
+    first: float | None = None
+    last: float | None = None
+    places: list[tuple[float, float]] = field(default_factory=list)
+
+    def add_rows(self, begin: int, ranks: np.ndarray) -> None:
+        """Adds the rows from place `begin` on, by their ranks: int64[...], at least one."""
+        end, middle, last = begin + len(ranks), (self.rows - 1) / 2, max(1, self.rows - 1)
+        centred = ranks - middle
+        chosen = np.unique(np.linspace(0, self.rows - 1, min(self.rows, _PLACES)).astype(np.int64))
+        own = chosen[(chosen >= begin) & (chosen < end)]
+        part = _ShuffleTally(
+            self.rows,
+            float(centred @ (np.arange(begin, end) - middle)),
+            float(centred[:-1] @ centred[1:]),
+            float(centred[0]),
+            float(centred[-1]),
+            [
+                (round(rank / last, 4), round(place / last, 4))
+                for rank, place in zip(ranks[own - begin].tolist(), own.tolist(), strict=True)
+            ],
+        )
+        self.add(part)
+
+    def add(self, other: _ShuffleTally) -> None:
+        """Adds those of the rows that follow."""
+        self.with_place += other.with_place
+        self.with_next += other.with_next
+        if self.last is not None and other.first is not None:
+            self.with_next += self.last * other.first
+        self.first = other.first if self.first is None else self.first
+        self.last = self.last if other.last is None else other.last
+        self.places += other.places
+
+    def figures(self, split: str) -> Shuffle:
+        rows, first, last = self.rows, self.first or 0.0, self.last or 0.0
+        squares = rows * (rows * rows - 1) / 12  # of all ranks
+        # Of neighbours one lacks the last row, the other the first.
+        pairs = max(1, rows - 1)
+        before, after = (squares - edge * edge - edge * edge / pairs for edge in (last, first))
+        return Shuffle(
+            split,
+            rows,
+            _correlation(self.with_place, squares, squares),
+            _correlation(self.with_next - last * first / pairs, before, after),
+            tuple(self.places),
+        )
+
+
+def _correlation(products: float, squares: float, other_squares: float) -> float:
+    """Pearson's correlation from sums of centred numbers; 0 where it is not defined."""
+    scale = math.sqrt(max(0.0, squares) * max(0.0, other_squares))
+    return round(products / scale, 6) if scale else 0.0
+
+
+class _Tallies:
+    """Those of a split: of all its rows, of the sample, of each dataset by its number; and its order."""
+
+    def __init__(self, sizes: Mapping[str, int], rows: int):
         self._sizes = sizes
         self.all, self.sample = _Tally(sizes), _Tally(sizes)
         self.by_dataset: dict[int, _Tally] = {}
+        self.shuffle = _ShuffleTally(rows)
 
     def of_dataset(self, number: int) -> _Tally:
         return self.by_dataset.setdefault(number, _Tally(self._sizes))
 
     def add(self, other: _Tallies) -> None:
+        """Adds those of the rows that follow."""
         self.all.add(other.all)
         self.sample.add(other.sample)
         for number, tally in other.by_dataset.items():
             self.of_dataset(number).add(tally)
-
-
-@dataclass(frozen=True)
-class _Order:
-    """Where the rows of a split stood, and their text.
-
-    Attributes:
-        shuffle: what is told of the places.
-        datasets: the number of the dataset of each row, uint16[rows].
-        names: of the datasets.
-        texts: by feature, of all rows.
-        by_dataset: likewise of each dataset, if there are several.
-    """
-
-    shuffle: Shuffle
-    datasets: np.ndarray
-    names: tuple[str, ...]
-    texts: Mapping[str, TextTally]
-    by_dataset: Sequence[Mapping[str, TextTally]]
+        self.shuffle.add(other.shuffle)
 
 
 def _tallies(
-    dataset: ReadableDataset, shards: Sequence[ShardFile], order: _Order | None, workers: int
+    dataset: ReadableDataset, shards: Sequence[ShardFile], order: CorpusOrder | None, workers: int
 ) -> _Tallies:
     sizes = dataset.sizes
-    in_sample = -(-sum(shard.rows for shard in shards) // _SAMPLE_SHARE)
-    result = _Tallies(sizes)
+    rows_of_split = sum(shard.rows for shard in shards)
+    in_sample = -(-rows_of_split // _SAMPLE_SHARE)
+    result = _Tallies(sizes, rows_of_split)
 
-    def tallied(first: int, shard: ShardFile) -> _Tallies:
-        own = _Tallies(sizes)
+    def tallied(number: int, first: int, shard: ShardFile) -> _Tallies:
+        own = _Tallies(sizes, rows_of_split)
         reader = open_shard(shard, [*sizes], sizes)
-        for begin in range(0, shard.rows, _ROWS):
-            end = min(begin + _ROWS, shard.rows)
+        for begin, end, ranks, datasets in _parts(order, number, shard.rows):
             rows = reader.read(begin, end)[1]
             own.all.add_rows(rows)
             if first + begin < in_sample:
                 own.sample.add_rows(rows.part(0, min(len(rows), in_sample - first - begin)))
+            if order is not None:
+                own.shuffle.add_rows(first + begin, ranks)
             if order is not None and len(order.names) > 1:
-                numbers = order.datasets[first + begin : first + end]
-                for number in np.unique(numbers).tolist():
-                    own.of_dataset(number).add_rows(rows.take(np.flatnonzero(numbers == number)))
+                for each in np.unique(datasets).tolist():
+                    own.of_dataset(each).add_rows(rows.take(np.flatnonzero(datasets == each)))
             advance(_COUNTING, shard.bytes * end // shard.rows - shard.bytes * begin // shard.rows)
         return own
 
     firsts = np.cumsum([0, *(shard.rows for shard in shards)]).tolist()[:-1]
     with ThreadPoolExecutor(max(1, workers)) as pool:
-        for own in pool.map(tallied, firsts, shards):
+        for own in pool.map(tallied, itertools.count(), firsts, shards):
             result.add(own)
     return result
 
 
-def _row_figures(
-    dataset: ReadableDataset, split: str, tallies: _Tallies, order: _Order | None
-) -> Iterator[RowFigures]:
+def _parts(
+    order: CorpusOrder | None, shard: int, rows: int
+) -> Iterator[tuple[int, int, np.ndarray, np.ndarray]]:
+    """Yields ranges of a shard's rows, and of each the ranks and datasets, which are empty if not known."""
+    nothing = np.empty(0, np.int64)
     if order is None:
+        for begin in range(0, rows, _ROWS):
+            yield begin, min(begin + _ROWS, rows), nothing, nothing
+        return
+    begin = 0
+    for ranks, datasets in order.buckets(shard):
+        for first in range(0, len(ranks), _ROWS):
+            own = slice(first, first + _ROWS)
+            end = begin + len(ranks[own])
+            yield begin, end, ranks[own], datasets[own]
+            begin = end
+    if begin != rows:
+        raise InputError(
+            f'shard {shard} has {rows:,} rows, and its corpus gives {begin:,}; tokbeam verify --rerun tells '
+            'what differs'
+        )
+
+
+def _row_figures(
+    dataset: ReadableDataset, split: str, tallies: _Tallies, corpus: CorpusFigures | None
+) -> Iterator[RowFigures]:
+    if corpus is None:
         yield _figures_of(split, '', tallies.all, _text_of_first_rows(dataset, split))
         return
-    yield _figures_of(split, '', tallies.all, _text_of(dataset, tallies.all, order.texts))
-    for number, (name, texts) in enumerate(zip(order.names, order.by_dataset)):
+    yield _figures_of(split, '', tallies.all, _text_of(dataset, tallies.all, corpus, split, ''))
+    names = corpus.orders[split].names
+    for number, name in enumerate(names if len(names) > 1 else ()):
         own = tallies.of_dataset(number)
-        yield _figures_of(split, name, own, _text_of(dataset, own, texts))
+        yield _figures_of(split, name, own, _text_of(dataset, own, corpus, split, name))
 
 
 def _figures_of(
@@ -473,11 +554,11 @@ def _figures_of(
 
 
 def _text_of(
-    dataset: ReadableDataset, tally: _Tally, texts: Mapping[str, TextTally]
+    dataset: ReadableDataset, tally: _Tally, corpus: CorpusFigures, split: str, name: str
 ) -> dict[str, TextFigures]:
     """The text of all rows of a tally; ids are those that are stored, without templates."""
     figures = {}
-    for feature, text in texts.items():
+    for feature in dataset.vocabularies:
         template = dataset.rows.template(feature)
         counts, unknown_id = tally.counts[feature], dataset.rows.special_ids(feature).unknown
         unknown = None
@@ -485,7 +566,7 @@ def _text_of(
             around = (*template.before, *template.after).count(unknown_id)
             unknown = int(counts[unknown_id]) - around * tally.rows
         ids = int(counts.sum()) - template.size * tally.rows
-        figures[feature] = text.figures(ids, unknown)
+        figures[feature] = corpus.texts[split, name, feature].figures(ids, unknown)
     return figures
 
 
@@ -495,12 +576,14 @@ def _text_of_first_rows(dataset: ReadableDataset, split: str) -> dict[str, TextF
     for feature, vocabulary in dataset.vocabularies.items():
         template, special = dataset.rows.template(feature), vocabulary.special_ids
         own = [without_special_ids(row[feature].tolist(), template, special) for row in rows]
-        text = TextTally(vocabulary, dataset.rows.scheme)
+        text, scheme, group = TextTally(), dataset.rows.scheme, (split, '', feature)
         text.add_texts([vocabulary.decode(ids) for ids in own])
+        encoder = scheme.encoder(vocabulary, scheme.encoding())
+        sums = text.sums(group) + word_sums(group, text.words(), encoder)
         unknown = None
         if special.unknown is not None:
             unknown = sum(ids.count(special.unknown) for ids in own)
-        figures[feature] = text.figures(sum(map(len, own)), unknown)
+        figures[feature] = sums.figures(sum(map(len, own)), unknown)
     return figures
 
 
@@ -689,105 +772,3 @@ def _rejected(folder: str, manifest: Manifest) -> Iterator[RejectedFile]:
                 while line and not line.endswith(b'\n'):
                     line = stream.readline(1 << 20)
         yield RejectedFile(file.name, file.rows, tuple(samples))
-
-
-def _orders(
-    job: BuildJob | EncodeJob,
-    manifest: Manifest,
-    dataset: ReadableDataset,
-    rows: Mapping[str, int],
-    workers: int,
-) -> dict[str, _Order]:
-    """Reads the corpus once; returns where the rows of each split stood, and their text.
-
-    Raises:
-        InputError: the job is another, its corpus cannot be read, or has changed.
-    """
-    refuse_other_job(job, manifest)
-    orders = {}
-    checksums: list[RangeChecksum] = []
-    with planned(job) as corpus:
-        corpus.prepare()
-        splits = corpus.reading.corpus.splits
-        for split in corpus.reading.corpus.split_names:
-            names = tuple(dict.fromkeys(each.dataset for each in splits if each.name == split))
-            take = _TakeText.of(corpus, dataset, names)
-            read = corpus.read(split, take, workers)
-            checksums += read.checksums
-            indexes, identities = places_of(read.keys, corpus.seed)
-            datasets = np.zeros(len(indexes), np.uint16)
-            for index in np.unique(indexes).tolist():
-                own = split_of(splits, split, index)
-                assert own is not None, 'a key is of a file of the corpus'
-                datasets[indexes == index] = names.index(own.dataset)
-            shuffle = shuffle_figures(split, indexes, identities)
-            orders[split] = _Order(shuffle, datasets, names, take.texts, take.by_dataset)
-        for finding in changed_inputs(corpus, manifest, checksums):
-            raise InputError(f'{finding.problem}; tokbeam verify --rerun tells which rows differ')
-    for split, order in orders.items():
-        if len(order.datasets) != rows[split]:
-            raise InputError(
-                f'the dataset has {rows[split]:,} rows of {split}, and its corpus gives '
-                f'{len(order.datasets):,}; tokbeam verify --rerun tells what differs'
-            )
-    return orders
-
-
-@dataclass(frozen=True)
-class _TakeText:
-    """Counts the text of each block: with that of the split, and with that of its dataset."""
-
-    corpus: DatasetCorpus
-    names: Sequence[str]
-    texts: Mapping[str, TextTally]
-    by_dataset: Sequence[Mapping[str, TextTally]]
-
-    @classmethod
-    def of(cls, corpus: DatasetCorpus, dataset: ReadableDataset, names: Sequence[str]) -> _TakeText:
-        def tallies() -> dict[str, TextTally]:
-            scheme = dataset.rows.scheme
-            return {name: TextTally(own, scheme) for name, own in dataset.vocabularies.items()}
-
-        by_dataset = [tallies() for _ in names] if len(names) > 1 else []
-        return cls(corpus, names, tallies(), by_dataset)
-
-    def __call__(self, block: Block, rows: Rows, keys: np.ndarray) -> None:
-        split = split_of(self.corpus.reading.corpus.splits, block.split, block.file_index)
-        assert split is not None, 'a block is of a file of the corpus'
-        counted = [self.texts]
-        if self.by_dataset:
-            counted.append(self.by_dataset[self.names.index(split.dataset)])
-        for name, side in self.corpus.texts(block, rows).items():
-            for texts in counted:
-                if name in texts:
-                    texts[name].add(side)
-
-
-def shuffle_figures(split: str, indexes: np.ndarray, identities: np.ndarray) -> Shuffle:
-    """Returns what the places of a split's rows in the corpus tell, in the order of the split.
-
-    Args:
-        split: its name.
-        indexes: of their files, int64[rows].
-        identities: in the file, int64[rows].
-    """
-    rows = len(indexes)
-    ranks = np.empty(rows, np.int64)
-    ranks[np.lexsort((identities, indexes))] = np.arange(rows)
-    chosen = np.unique(np.linspace(0, max(0, rows - 1), min(rows, _PLACES)).astype(np.int64))
-    last = max(1, rows - 1)
-    return Shuffle(
-        split,
-        rows,
-        _correlation(ranks, np.arange(rows)),
-        _correlation(ranks[:-1], ranks[1:]),
-        tuple((round(int(ranks[row]) / last, 4), round(row / last, 4)) for row in chosen.tolist()),
-    )
-
-
-def _correlation(first: np.ndarray, second: np.ndarray) -> float:
-    """Pearson's correlation; 0 where it is not defined."""
-    first = first - first.mean() if len(first) else first.astype(float)
-    second = second - second.mean() if len(second) else second.astype(float)
-    scale = math.sqrt(float(first @ first) * float(second @ second))
-    return round(float(first @ second) / scale, 6) if scale else 0.0

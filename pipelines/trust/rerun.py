@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from pipelines.artifacts.outputs import differing
-from pipelines.jobs.corpus import input_texts
+from pipelines.jobs.corpus import Corpus, input_texts
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.shard_formats.packed import Packed
 from pipelines.stages.encode import vocabulary_records
@@ -107,7 +107,7 @@ def rerun(
                     all_rows += len(read.keys)
                 made += sum(len(rows) for rows in read.taken)
                 findings += work.rows(read)
-        findings = [*changed_inputs(corpus, manifest, checksums), *findings]
+        findings = [*changed_inputs(corpus.reading.corpus, manifest, checksums), *findings]
     return Rerun(made, all_rows, tuple(findings))
 
 
@@ -246,12 +246,11 @@ def _without_ids(tally: LineTally) -> LineTally:
 
 
 def changed_inputs(
-    corpus: DatasetCorpus, manifest: Manifest, checksums: Sequence[RangeChecksum]
+    corpus: Corpus, manifest: Manifest, checksums: Sequence[RangeChecksum]
 ) -> Iterator[Finding]:
     """Yields the inputs whose text is not the one that was read."""
-    inputs = corpus.reading.corpus.inputs
-    now = input_texts(corpus.reading.corpus, checksums)
-    for stated, found, own in zip(manifest.inputs, now, inputs, strict=True):
+    now = input_texts(corpus, checksums)
+    for stated, found, own in zip(manifest.inputs, now, corpus.inputs, strict=True):
         if (stated.bytes, stated.crc32c) != (found.bytes, found.crc32c):
             yield Finding(
                 MANIFEST_NAME,

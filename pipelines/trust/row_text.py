@@ -1,7 +1,7 @@
 """Figures of the text of rows: characters, scripts, words, and the pieces that words are cut into.
 
-Rows are counted in blocks, as arrays. Sums are exact for any number of rows. Memory is
-bounded: of words so many distinct ones are held, and then they are summed up, but for the worst.
+Rows are counted in blocks, as arrays. Sums of parts of a text add up to those of the whole, and the words
+of a text are a table, which may be added up and cut as those of tokens are: the figures are exact.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 import collections
 import functools
 import heapq
+import itertools
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import regex
 
 from tokcore.counts.counting import TokenAccumulator
+from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.encoder import Encoder
-from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.kernels.bytes import row_offsets, with_margin
 from tokcore.reading.dataset import Dataset
@@ -46,13 +47,6 @@ _LONGEST_WORD = 60
 
 _PART_BYTES = 1 << 17
 """Text that is counted at once: its arrays fit a core's cache, and much of English is ASCII alone."""
-
-_MOST_WORDS = 1 << 20
-"""Distinct words that are held, in some 40 MB. Texts of a gigabyte have about as many; of longer ones the
-sums stay exact, and a word among the worst may miss occurrences."""
-
-_CANDIDATES = 2_000
-"""Words that may still be among the worst, when those that are held are summed up."""
 
 _ENCODED_WORDS = 1 << 16
 """Words that are encoded at once."""
@@ -122,15 +116,77 @@ class TextFigures:
     worst: tuple[tuple[str, int, int], ...]
 
 
+Group = tuple[str, str, str]
+"""Whose text it is: the split, the dataset ('' of the whole split) and the feature."""
+
+
+@dataclass(frozen=True)
+class TextSums:
+    """What is counted of the text of rows; those of parts add up, if no word is in two of them.
+
+    Attributes:
+        group: whose text it is.
+        rows, bytes, words: how many, as `TextFigures` has them.
+        scripts: characters by script.
+        pieces: that the words are cut into; None if no tokenizer tells that.
+        worst: as `TextFigures` has them.
+    """
+
+    group: Group
+    rows: int = 0
+    bytes: int = 0
+    scripts: Mapping[str, int] = field(default_factory=dict)
+    words: int = 0
+    pieces: int | None = 0
+    worst: Sequence[Sequence] = ()
+
+    def __add__(self, other: TextSums) -> TextSums:
+        pieces = None
+        if self.pieces is not None and other.pieces is not None:
+            pieces = self.pieces + other.pieces
+        return TextSums(
+            self.group,
+            self.rows + other.rows,
+            self.bytes + other.bytes,
+            dict(collections.Counter(self.scripts) + collections.Counter(other.scripts)),
+            self.words + other.words,
+            pieces,
+            heapq.nsmallest(_WORST, itertools.chain(self.worst, other.worst), key=_by_cost),
+        )
+
+    def figures(self, ids: int, unknown: int | None) -> TextFigures:
+        """Returns the figures of this text.
+
+        Args:
+            ids: of the text.
+            unknown: of these, ids of an unknown token; None if no id stands for one.
+        """
+        return TextFigures(
+            rows=self.rows,
+            ids=ids,
+            unknown=unknown,
+            bytes=self.bytes,
+            characters=sum(self.scripts.values()),
+            scripts=dict(sorted(self.scripts.items(), key=lambda item: (-item[1], item[0]))),
+            words=self.words,
+            word_pieces=self.pieces,
+            worst=tuple((word, count, pieces) for word, count, pieces in self.worst),
+        )
+
+
 class TextTally:
     """Counts the text of rows of a feature; threads share it."""
 
-    def __init__(self, vocabulary: Vocabulary, scheme: Scheme):
-        """Takes the vocabulary that cuts words into pieces, and its scheme."""
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._rows = self._bytes = 0
         self._characters: collections.Counter[int] = collections.Counter()
-        self._words = _Words(scheme.encoder(vocabulary, scheme.encoding()))
+        self._words = TokenAccumulator()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory of the words."""
+        return self._words.index.nbytes + self._words.nbytes
 
     def add(self, side: Side) -> None:
         """Adds the text of rows, with its prefix."""
@@ -148,7 +204,7 @@ class TextTally:
                 self._rows += len(rows)
                 self._bytes += len(text) - len(rows)
                 self._characters.update(characters)
-                self._words.add(data, offsets)
+                self._words.add_tokens(data, offsets, np.ones(len(offsets) - 1, np.int64))
 
     def add_texts(self, texts: Sequence[str]) -> None:
         """Adds the text of rows, one string each."""
@@ -157,29 +213,16 @@ class TextTally:
         data = with_margin(np.frombuffer(b''.join(encoded), np.uint8))
         self.add(Side(data, offsets[:-1], offsets[1:]))
 
-    def figures(self, ids: int, unknown: int | None) -> TextFigures:
-        """Returns what was counted; nothing may be added afterwards.
-
-        Args:
-            ids: of the text.
-            unknown: of these, ids of an unknown token; None if no id stands for one.
-        """
+    def sums(self, group: Group) -> TextSums:
+        """Returns what was counted, without the words."""
         scripts: collections.Counter[str] = collections.Counter()
         for code, count in self._characters.items():
             scripts[script_of(chr(code))] += count
-        words = self._words
-        words.sum_up()
-        return TextFigures(
-            rows=self._rows,
-            ids=ids,
-            unknown=unknown,
-            bytes=self._bytes,
-            characters=self._characters.total(),
-            scripts=dict(sorted(scripts.items(), key=lambda item: (-item[1], item[0]))),
-            words=words.words,
-            word_pieces=words.pieces,
-            worst=tuple(words.worst()),
-        )
+        return TextSums(group, self._rows, self._bytes, scripts)
+
+    def words(self) -> TokenTable:
+        """Returns the distinct words; nothing may be added afterwards."""
+        return TokenTable(*self._words.finish())
 
 
 def _characters(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -205,69 +248,47 @@ def _parts(side: Side) -> Iterator[Side]:
             yield side.take(slice(first, end))
 
 
-class _Words:
-    """Counts words, and the pieces that they are cut into.
+def word_sums(group: Group, words: TokenTable, encoder: Encoder) -> TextSums:
+    """Returns the sums of words of a text: into how many pieces they are cut, and the worst of them.
 
     Many vocabularies have other pieces for a word after a space, so it is cut as it mostly stands in
     text: its pieces are what `a word` has more than `a`.
     """
-
-    def __init__(self, encoder: Encoder):
-        self._encoder = encoder
-        self._counts = TokenAccumulator()
-        self._worst: dict[str, tuple[int, int]] = {}
-        self.words = 0
-        self.pieces: int | None = 0
-
-    def add(self, data: np.ndarray, offsets: np.ndarray) -> None:
-        """Adds words: UTF-8 `data[offsets[i]:offsets[i + 1]]`; they may repeat."""
-        self.words += len(offsets) - 1
-        self._counts.add_tokens(data, offsets, np.ones(len(offsets) - 1, np.int64))
-        if len(self._counts.index) > _MOST_WORDS:
-            self.sum_up()
-
-    def sum_up(self) -> None:
-        """Adds up the pieces of the words that are held, and holds the worst of them alone."""
-        data, offsets, counts = self._counts.finish()
-        self._counts = TokenAccumulator()
-        text = with_margin(data)
-        for first in range(0, len(counts), _ENCODED_WORDS):
-            end = min(first + _ENCODED_WORDS, len(counts))
-            words = Side(text, offsets[first:end], offsets[first + 1 : end + 1])
-            self._sum_up(words, counts[first:end])
-
-    def _sum_up(self, words: Side, counts: np.ndarray) -> None:
-        if self.pieces is None:
-            return
-        try:
-            pieces = np.maximum(1, self._sizes(words, 'a ') - self._sizes(_LETTER, ''))
-        except ValueError:  # the vocabulary has no pieces for the letter
-            self.pieces, self._worst = None, {}
-            return
-        self.pieces += int(counts @ pieces)
-        costs = counts * (pieces - 1)
-        least = np.partition(costs, -_CANDIDATES)[-_CANDIDATES] if len(costs) > _CANDIDATES else 1
-        for place in np.flatnonzero(costs >= max(1, least)).tolist():
-            word = words.row(place)
-            before, _ = self._worst.get(word, (0, 0))
-            self._worst[word] = before + int(counts[place]), int(pieces[place])
-        if len(self._worst) > 2 * _CANDIDATES:
-            self._worst = dict(heapq.nsmallest(_CANDIDATES, self._worst.items(), key=_by_cost))
-
-    def _sizes(self, rows: Side, prefix: str) -> np.ndarray:
-        """The numbers of ids of rows, without a template."""
-        return np.diff(self._encoder.encode_side(rows, prefix).offsets)
-
-    def worst(self) -> Iterator[tuple[str, int, int]]:
-        """Yields the words that cost most: each with its count and its pieces."""
-        shown = (item for item in self._worst.items() if len(item[0]) <= _LONGEST_WORD)
-        for word, (count, pieces) in heapq.nsmallest(_WORST, shown, key=_by_cost):
-            yield word, count, pieces
+    text, sums = with_margin(words.data), TextSums(group)
+    for first in range(0, len(words), _ENCODED_WORDS):
+        end = min(first + _ENCODED_WORDS, len(words))
+        side = Side(text, words.offsets[first:end], words.offsets[first + 1 : end + 1])
+        sums += _word_sums(group, side, words.counts[first:end], encoder)
+    return sums
 
 
-def _by_cost(item: tuple[str, tuple[int, int]]) -> tuple[int, str]:
+def _word_sums(group: Group, words: Side, counts: np.ndarray, encoder: Encoder) -> TextSums:
+    total = int(counts.sum())
+    try:
+        letter, sizes = (
+            np.diff(encoder.encode_side(side, prefix).offsets)
+            for side, prefix in ((_LETTER, ''), (words, 'a '))
+        )
+    except ValueError:  # the vocabulary has no pieces for the letter
+        return TextSums(group, words=total, pieces=None)
+    pieces = np.maximum(1, sizes - letter)
+    costs = counts * (pieces - 1)
+    data = words.text[words.starts[0] : words.ends[-1]]
+    # A character has one byte that continues none.
+    characters = np.append(0, np.cumsum((data & 0xC0) != 0x80))
+    begin, end = (characters[each - words.starts[0]] for each in (words.starts, words.ends))
+    costs[end - begin > _LONGEST_WORD] = 0
+    least = np.partition(costs, -_WORST)[-_WORST] if len(costs) > _WORST else 0
+    worst = [
+        (words.row(place), int(counts[place]), int(pieces[place]))
+        for place in np.flatnonzero(costs >= max(1, least)).tolist()
+    ]
+    return TextSums(group, words=total, pieces=int(counts @ pieces), worst=worst)
+
+
+def _by_cost(item: Sequence) -> tuple[int, str]:
     """The order of words: those that cost most pieces beyond one each come first."""
-    word, (count, pieces) = item
+    word, count, pieces = item
     return -count * (pieces - 1), word
 
 

@@ -15,7 +15,7 @@ from jobs import refuse, run, succeed, write
 
 import tokcore
 from pipelines.engines.progress import listening
-from pipelines.trust import row_text
+from pipelines.trust import corpus_figures, figures, row_text
 
 
 @pytest.fixture
@@ -177,26 +177,43 @@ def test_text_is_that_of_the_rows(small, layout, reading, report, tmp_path):
         assert all((words[w], pieces[w]) == (count, size) for w, count, size in own['worst'])
 
 
-def test_text_is_counted_alike_however_much_is_held(small, report, monkeypatch, tmp_path):
-    out = tmp_path / 'out'
-    succeed('build', '--tsv', small.tsv, '--name', 'n', '--output', out, *LAYOUTS['bytes'])
-    [expected] = report(out)['rows']
+PROCESSES = ('--direct_running_mode=multi_processing', '--direct_num_workers=2')
+
+
+@pytest.mark.parametrize(
+    'engine',
+    [
+        ('--workers', 1),
+        ('--workers', 2),
+        pytest.param(PROCESSES, marks=pytest.mark.slow, id='worker processes'),
+    ],
+)
+def test_all_figures_are_those_of_any_engine_however_much_is_held(
+    small, engine, report, monkeypatch, tmp_path
+):
+    out, job, work = tmp_path / 'out', tmp_path / 'job.toml', tmp_path / 'work'
+    lines = small.tsv.read_bytes().splitlines(keepends=True)
+    parts = {'begin': lines[:200], 'end': lines[200:]}
+    job.write_text(
+        ''.join(
+            f'[[train]]\nname = "{name}"\nformat = "tsv"\n'
+            f'paths = {json.dumps(str(write(tmp_path / name, b"".join(own))))}\n'
+            for name, own in parts.items()
+        )
+    )
+    succeed(
+        *('build', job, '--name', 'n', '--vocab-size', 900, '--shards', 3, '--dev-share', '10%'),
+        *('--item-size', '4KiB', '--output', out),
+    )
+    expected = report(out, '--corpus')
+    assert [each['dataset'] for each in expected['rows']] == ['', 'begin', 'end'] * 2
     monkeypatch.setattr(row_text, '_PART_BYTES', 200)
     monkeypatch.setattr(row_text, '_ENCODED_WORDS', 3)
-    [told] = report(out)['rows']
-    assert told == expected
-    # Of more distinct words than are held the sums are exact.
-    monkeypatch.setattr(row_text, '_MOST_WORDS', 10)
-    monkeypatch.setattr(row_text, '_CANDIDATES', 4)
-    [told] = report(out)['rows']
-    for feature, text in expected['text'].items():
-        own = told['text'][feature]
-        counts = {word: (count, pieces) for word, count, pieces in own.pop('worst')}
-        known = {word: (count, pieces) for word, count, pieces in text.pop('worst')}
-        assert own == text
-        assert bool(counts.keys() & known.keys()) == (feature == 'inputs')  # Chinese has no words
-        for word in counts.keys() & known.keys():
-            assert counts[word][0] <= known[word][0] and counts[word][1] == known[word][1]
+    monkeypatch.setattr(corpus_figures, '_FLUSH_BYTES', 1)
+    monkeypatch.setattr(corpus_figures, '_BUFFER_BYTES', 0)
+    monkeypatch.setattr(figures, '_ROWS', 7)
+    assert report(out, '--work', work, *engine) == expected
+    assert not work.exists()
 
 
 def plain_words(text):

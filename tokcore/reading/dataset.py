@@ -110,7 +110,10 @@ def _with_parameters_of(
 
 
 class Dataset:
-    """A dataset for training. Threads and processes can share it; an iterator is for one thread."""
+    """A dataset for training. Threads and processes can share it; an iterator is for one thread.
+
+    It has no `source`: where in the corpus rows come from, `pipelines.source(folder, split, rows)` tells.
+    """
 
     def __init__(self, manifest: DatasetManifest, vocabularies: DatasetVocabularies):
         """Use `open_dataset`."""

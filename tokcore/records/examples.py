@@ -96,6 +96,12 @@ class Feature:
     prefix: str = ''
 
 
+def prefix_in(split: Split | None, feature: Feature) -> str:
+    """Returns the prefix of a feature's texts in a dataset."""
+    own = split.prefixes[feature.side] if split and split.prefixes else None
+    return feature.prefix if own is None else own
+
+
 @dataclass(frozen=True)
 class FeatureEncoder:
     """Makes the ids of a feature, for one thread.
@@ -115,11 +121,6 @@ class FeatureEncoder:
     def encode(self, rows: Rows, prefix: str) -> EncodedSide:
         """Returns the ids of rows; raises ValueError as `RowEncoder.encode_side`."""
         return self.encoder.encode_side(rows.sides[self.feature.side], prefix, *self.template)
-
-    def prefix_in(self, split: Split | None) -> str:
-        """Returns the prefix of this feature's texts in a dataset."""
-        own = split.prefixes[self.feature.side] if split and split.prefixes else None
-        return self.feature.prefix if own is None else own
 
     def add_to_tally(self, tally: LineTally, rows: Rows, encoded: EncodedSide) -> LineTally:
         """Returns a block's tally with the counts of this feature's ids."""
@@ -198,7 +199,7 @@ def encode_batch(
         split = split_of(splits, blocks[0].split, blocks[0].file_index)
         # Block by block, the error tells the line without ids.
         with contextlib.suppress(ValueError):
-            encoded = [each.encode(rows, each.prefix_in(split)) for each in features]
+            encoded = [each.encode(rows, prefix_in(split, each.feature)) for each in features]
             stats = batch_stats(blocks, rows, splits)
             return _encoded_block(blocks[0], rows, stats, features, encoded, seed)
     one_by_one = [
@@ -243,7 +244,7 @@ def _encode_sides(
 ) -> list[EncodedSide]:
     split = split_of(splits, block.split, block.file_index)
     try:
-        return [encoder.encode(rows, encoder.prefix_in(split)) for encoder in features]
+        return [encoder.encode(rows, prefix_in(split, encoder.feature)) for encoder in features]
     except ValueError as error:
         line = _line_without_ids(block, rows, features, splits)
         raise InputError(f'{line}{error}') from error
@@ -279,7 +280,7 @@ def _line_without_ids(
     for encoder in features:
         feature = encoder.feature
         failed = first_row_without_ids(
-            encoder.encoder, rows.sides[feature.side], encoder.prefix_in(split)
+            encoder.encoder, rows.sides[feature.side], prefix_in(split, feature)
         )
         if failed is not None:
             line = f'the line at byte {rows.offsets[failed[0]]}'
