@@ -184,17 +184,17 @@ class Engine:
         _LOGGER.info('compiled in %.1f s, kept in %s', time.monotonic() - started, CACHE_FOLDER)
 
     def compile_first(self, compile_all: Callable[[], None]) -> None:
-        """Compiles kernels before worker processes start, each of which would compile them too."""
-        if not self.runner.in_process:
+        """Compiles kernels before Beam's processes start here, each of which would compile them too.
+
+        A cluster's are forked from one that has; to load them here takes half a second a command.
+        """
+        if self.runner.is_local and not self.runner.in_process:
             compile_all()
 
     def _submit(self, pipeline: beam.Pipeline) -> PipelineResult:
         try:
             return pipeline.run()
         except self.runner.submission_errors as error:
-            mistake = _told_mistake(error)  # of a job that was run to try the cluster
-            if mistake is not None:
-                raise mistake from error
             reason = text_without_secrets(in_a_line(error), self.flags)
             raise InputError(
                 f'--runner {self.runner.name} does not take the job ({reason}); check its options, '

@@ -13,7 +13,6 @@ import time
 import uuid
 from collections.abc import Sequence
 
-import apache_beam as beam
 from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
     PipelineOptions,
@@ -30,7 +29,7 @@ from apache_beam.transforms.environments import (
 )
 from google.protobuf import json_format
 
-from pipelines.engines.cluster_probe import TryWorkers
+from pipelines.engines.cluster_probe import Expected, add_checks
 from pipelines.engines.flink_rest import (
     RUNNER_JAR,
     WORKER,
@@ -43,7 +42,7 @@ from pipelines.engines.flink_rest import (
 from pipelines.engines.progress import AT_ONCE, advance, running_stage, set_total, track_work
 from pipelines.engines.remote_jobs import cancelled_at_the_end
 from pipelines.engines.work_reports import workers_report
-from tokcore.errors import InputError
+from tokcore.errors import FullDiskError, InputError
 from tokcore.options import shown
 
 _LOGGER = logging.getLogger(__name__)
@@ -51,8 +50,6 @@ _LOGGER = logging.getLogger(__name__)
 _CACHE_MILLISECONDS = 1000
 """How long Flink keeps a worker between two stages of a job. A second is enough, for the next stage
 begins at once; and a worker that died is kept as long, which must be less than the restart delay."""
-
-_NO_RESTART = {'restart-strategy.type': 'none'}
 
 _DELAYS = {
     'fixed-delay': ('restart-strategy.fixed-delay.delay', '1 s'),
@@ -71,6 +68,14 @@ _LOOK_SHARE = 0.1
 _FAILURES_SECONDS = 1
 _WAITING_SECONDS = 10
 _MISTAKE = 'tokcore.errors.'
+
+_NOT_STARTED = ('Cannot run program', 'Process died with exit code')
+"""What Beam's Java says of a worker that did not come to work."""
+
+_STARTS = 3
+"""So many in a row may fail; a worker that is killed while it starts is one."""
+
+_NO_ROOM = 'No space left on device'
 _WORK = 'flink'
 
 _STATES = {
@@ -179,8 +184,8 @@ def cluster_runner(flags: tuple[str, ...], output: str | None) -> 'ClusterRunner
 class ClusterRunner(PortableRunner):
     """Sends pipelines to a cluster whose answers to `ask_cluster` are among the options.
 
-    Before the first one it cancels what a killed driver of the same output has left, and tries the
-    cluster's workers.
+    Before the first one it cancels what a killed driver of the same output has left. The steps of the
+    first one see that the workers have the same versions as this process, and see the output's folder.
 
     Args:
         output: the path of what the pipelines make; None: something that nobody else makes.
@@ -213,34 +218,24 @@ class ClusterRunner(PortableRunner):
         self, pipeline: beam_runner_api_pb2.Pipeline, options: PipelineOptions
     ) -> 'ClusterJob':
         rest = FlinkRest(options.view_as(FlinkRunnerOptions).flink_master)
-        if not self._runner_jar:
+        pipeline = self._optimize_pipeline(pipeline, options)
+        if self._jobs == 0:
             self._runner_jar = rest.configuration()[RUNNER_JAR]
             self._cancel_left(rest)
-            self._try_workers(options)
-        stage = running_stage() or 'job'
-        return self._submit(rest, pipeline, options, stage, {})
-
-    def _submit(
-        self,
-        rest: FlinkRest,
-        pipeline: beam_runner_api_pb2.Pipeline,
-        options: PipelineOptions,
-        work: str,
-        settings: dict[str, str],
-    ) -> 'ClusterJob':
-        name = f'tokbeam-{work}-{self._jobs}-{self._digest}'
+            add_checks(pipeline, Expected.for_output(self._output))
         self._jobs += 1
+        name = f'tokbeam-{running_stage() or "job"}-{self._jobs}-{self._digest}'
         everything = options.get_all_options(retain_unknown_options=True)
         # Run within the cluster, Beam's Java would start another one for an address.
         everything |= {'flink_master': '[auto]', 'job_name': name, 'runner': None}
         archive = job_archive(
-            json_format.MessageToJson(self._optimize_pipeline(pipeline, options)),
+            json_format.MessageToJson(pipeline),
             json_format.MessageToJson(JobServiceHandle.encode_pipeline_options(everything)),
             self._runner_jar,
         )
         # It may run before its id is known here, so until then it is known by its name.
         with cancelled_at_the_end(functools.partial(self._cancel_left, rest)):
-            return ClusterJob(rest, rest.submit(archive, settings), name)
+            return ClusterJob(rest, rest.submit(archive), name)
 
     def _cancel_left(self, rest: FlinkRest) -> None:
         """Cancels the jobs of an earlier driver; the output is claimed, so there is no other one."""
@@ -248,26 +243,6 @@ class ClusterRunner(PortableRunner):
             if job.name.endswith(f'-{self._digest}') and not job.has_ended:
                 _LOGGER.info('%s, left by an earlier run, is cancelled', job.name)
                 rest.cancel(job.id)
-
-    def _try_workers(self, options: PipelineOptions) -> None:
-        """Tries the workers, in a job that is not restarted.
-
-        Raises:
-            InputError: they have other versions, do not see the output's folder, or do not start.
-        """
-        rest = FlinkRest(options.view_as(FlinkRunnerOptions).flink_master)
-        pipeline = beam.Pipeline(runner=self, options=options)
-        pipeline | TryWorkers.of(self._output, options.view_as(FlinkRunnerOptions).parallelism)
-        message = pipeline.to_runner_api(default_environment=self.default_environment(options))
-        try:
-            self._submit(rest, message, options, 'try', _NO_RESTART).wait_until_finish()
-        except RuntimeError as error:
-            if _MISTAKE in str(error):
-                raise
-            raise InputError(
-                f'a worker of the cluster at {rest.address} cannot be used: {_last_cause(error)}; its '
-                "TaskManager's log and `log` beside the workers' socket have more"
-            ) from error
 
 
 class ClusterJob(PipelineResult):
@@ -293,6 +268,7 @@ class ClusterJob(PipelineResult):
         Raises:
             RuntimeError: it failed or was cancelled, or the cluster has lost it. What a worker raised
                 is in the text. A user's mistake ends the job at once, without a restart.
+            InputError: no worker starts, or a disk of the cluster is full.
         """
         end = float('inf') if duration is None else time.monotonic() + duration / 1000
         try:
@@ -311,6 +287,11 @@ class ClusterJob(PipelineResult):
         if state.state != 'FINISHED':
             failures = self._rest.failures(self._job)
             reason = failures[-1] if failures else 'no reason is told'
+            if _NO_ROOM in reason:
+                raise FullDiskError(
+                    f'a disk of the cluster at {self._rest.address} is full ({_last_cause(reason)}); '
+                    'make room for its temporary files (io.tmp.dirs), and give the command again'
+                )
             raise RuntimeError(f'the job {self._name} ended {state.state}: {reason}')
         return PipelineState.DONE
 
@@ -349,6 +330,12 @@ class ClusterJob(PipelineResult):
                 extra={AT_ONCE: True},
             )
             self._failures += 1
+        last = failures[-_STARTS:]
+        if len(last) == _STARTS and all(map(_is_of_start, last)):
+            raise InputError(
+                f'no worker starts on the cluster at {self._rest.address}: {_last_cause(last[-1])}; '
+                "its TaskManager's log and `log` beside the workers' socket have more"
+            )
 
     def _tell_waiting(self, state: JobState) -> None:
         """Logs once that the job has waited for slots for some seconds."""
@@ -367,6 +354,10 @@ class ClusterJob(PipelineResult):
                 overview['taskmanagers'],
             )
             self._waits_since = float('inf')
+
+
+def _is_of_start(failure: str) -> bool:
+    return any(reason in failure for reason in _NOT_STARTED)
 
 
 def _last_cause(failure: object) -> str:

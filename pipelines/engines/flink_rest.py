@@ -123,12 +123,11 @@ class FlinkRest:
         jobs = self._get('jobs/overview', _PATIENCE_SECONDS)['jobs']
         return [FlinkJob(each['jid'], each['name'], each['state']) for each in jobs]
 
-    def submit(self, archive: bytes, settings: dict[str, str]) -> str:
+    def submit(self, archive: bytes) -> str:
         """Starts a job; returns its id.
 
         Args:
             archive: what `job_archive` returns.
-            settings: of Flink, for this job alone.
         """
         uploaded = self._request(
             'post',
@@ -137,7 +136,7 @@ class FlinkRest:
         )
         name = uploaded['filename'].rpartition('/')[2]
         try:
-            body = {'entryClass': _MAIN_CLASS, 'flinkConfiguration': settings}
+            body = {'entryClass': _MAIN_CLASS}
             return self._request('post', f'jars/{name}/run', json=body)['jobid']
         finally:
             # The job has its own copy by now.

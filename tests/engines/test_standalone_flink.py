@@ -106,6 +106,11 @@ class Cluster:
     def java(self, entry: str) -> list[psutil.Process]:
         return [each for each in self.keeper().children() if entry in ' '.join(each.cmdline())]
 
+    @property
+    def disk(self) -> Path:
+        """The first TaskManager's temporary files."""
+        return self.folder / 'tmp' / 'taskmanager-1'
+
     def warm(self) -> psutil.Process:
         return psutil.Process(int((self.folder / 'workers' / 'pid').read_text()))
 
@@ -130,6 +135,8 @@ def cluster(tmp_path_factory):
     if missing:
         _skip(f'{" and ".join(missing)} not on the PATH')
     cluster = Cluster(tmp_path_factory.mktemp('cluster') / 'flink', free_port())
+    cluster.disk.mkdir(parents=True)
+    mounted = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64m', 'tmpfs', cluster.disk])
     try:
         cluster.run('up', '--port', cluster.port, '--taskmanagers', 2, '--memory', '1024m')
         yield cluster
@@ -138,6 +145,8 @@ def cluster(tmp_path_factory):
             process.kill()
         cluster.run('down')
         assert processes_of(cluster.folder) == []
+        if mounted.returncode == 0:
+            subprocess.run(['umount', cluster.disk], check=True)
         cluster.run('clean')
         assert not cluster.folder.exists()
 
@@ -310,6 +319,7 @@ def test_kills_at_random_moments_change_no_byte(cluster, corpus, local, tmp_path
     commands, process = 0, None
     for stage, delay, kind in kills:
         if process is None or process.poll() is not None:
+            print(f'{number}: status {process and process.returncode}')
             wait_for(cluster.is_whole)
             process, commands = start(arguments, log), commands + 1
         wait_for(functools.partial(has_reached, cluster, stage, process))
@@ -319,13 +329,16 @@ def test_kills_at_random_moments_change_no_byte(cluster, corpus, local, tmp_path
             chance.choice(victims).kill()
         if kind in ENDS_THE_COMMAND:
             process.wait(BUILD_SECONDS)
-        print(f'{kind}: {STAGES[stage]} +{delay:.1f} s: {"killed" if victims else "too late"}')
+        print(
+            f'{number}: {kind}: {STAGES[stage]} +{delay:.1f} s: {"killed" if victims else "too late"}'
+        )
     status = process.wait(BUILD_SECONDS)
     while status != 0 and commands < MOST_COMMANDS:
+        print(f'{number}: status {status}')
         assert status in (1, 2, -signal.SIGKILL), log.read_text()
         wait_for(cluster.is_whole)
         status, commands = run(arguments, log), commands + 1
-    print(f'{commands} commands')
+    print(f'{number}: status {status} after {commands} commands')
     assert status == 0, log.read_text()
     assert shards_and_vocabularies(output) == local('subword')
     assert cluster.running() == []
@@ -369,6 +382,64 @@ def test_a_users_mistake_ends_the_command_without_restarts(cluster, tmp_path):
     assert 'the cluster goes on' not in log.read_text()
     assert 'UTF-8' in log.read_text()
     assert cluster.running() == []
+
+
+def test_workers_of_other_sources_are_refused(cluster, tmp_path):
+    """By the first job: none is run to try them."""
+    text = write(tmp_path / 'text', b'a line\n')
+    code = (
+        'import pipelines.engines.cluster_probe as probe\n'
+        'probe._checksum_of_sources = lambda: 1\n'
+        'import sys\nfrom pipelines.cli.main import main\n'
+        'sys.exit(main())\n'
+    )
+    before = len(cluster.jobs())
+    arguments = ['count', '--text', text, '--output', tmp_path / 'out', *cluster.flags]
+    ended = subprocess.run(
+        [sys.executable, '-c', code, *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=environment(),
+    )
+    assert ended.returncode == 2 and 'the cluster goes on' not in ended.stderr, ended.stderr
+    assert ' for the workers on ' in ended.stderr and 'sources 00000001 where' in ended.stderr
+    assert len(cluster.jobs()) == before + 1 and cluster.running() == []
+
+
+def test_workers_that_do_not_start_are_told(cluster, tmp_path):
+    log = tmp_path / 'log'
+    text = write(tmp_path / 'text', b'a line\n')
+    arguments = ['count', '--text', text, '--output', tmp_path / 'out', *cluster.flags]
+    there = ['--environment_type=PROCESS', '--environment_options=process_command=/bin/false']
+    assert run([*arguments, *there], log) == 2, log.read_text()
+    assert 'no worker starts on the cluster' in log.read_text()
+    assert cluster.running() == []
+
+
+def test_a_full_disk_of_a_taskmanager_is_told_and_with_room_the_command_goes_on(
+    cluster, corpus, local, tmp_path
+):
+    if not cluster.disk.is_mount():
+        _skip('only root can mount a disk that is full')
+    wait_for(cluster.is_whole)
+    filler = cluster.disk / 'filler'
+    with filler.open('wb') as file:
+        room = shutil.disk_usage(cluster.disk).free
+        os.posix_fallocate(file.fileno(), 0, room)
+    output, log = tmp_path / 'out', tmp_path / 'log'
+    arguments = [*build_arguments(corpus, 'subword'), '--output', output, *cluster.flags]
+    try:
+        assert run(arguments, log) == 2, log.read_text()
+        assert 'is full (java.io.IOException: No space left on device)' in log.read_text()
+        assert cluster.running() == []
+        process = start(arguments, again := tmp_path / 'again')
+        wait_for(lambda: 'No space left' in again.read_text())
+    finally:
+        filler.unlink()
+    assert process.wait(BUILD_SECONDS) == 0, again.read_text()
+    assert shards_and_vocabularies(output) == local('subword')
+    assert not [path for path in output.iterdir() if path.name.startswith('.tokbeam')]
 
 
 def test_of_two_commands_at_once_one_says_that_the_other_works(cluster, corpus, local, tmp_path):

@@ -1,19 +1,27 @@
 """What is asked of a Flink before a job, and what becomes of the job, against a server that answers so."""
 
+import io
 import logging
 import threading
+import zipfile
 
 import apache_beam as beam
 import pytest
+from apache_beam.internal import pickler
 from apache_beam.options.pipeline_options import FlinkRunnerOptions, PortableOptions
+from apache_beam.portability import common_urns
+from apache_beam.portability.api import beam_runner_api_pb2
+from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
+from apache_beam.transforms.environments import EmbeddedPythonEnvironment
+from google.protobuf import json_format
 
 from pipelines.engines import cluster_probe
-from pipelines.engines.engine import check_engine, choose_engine
+from pipelines.engines.engine import check_engine, choose_engine, users_mistake
 from pipelines.engines.flink_cluster import ClusterJob, ClusterRunner, ask_cluster
 from pipelines.engines.flink_rest import FlinkRest
 from pipelines.engines.remote_jobs import cancel_jobs, has_jobs
 from pipelines.options.beam import beam_options
-from tokcore.errors import InputError
+from tokcore.errors import FullDiskError, InputError
 
 
 def ask(flink, *flags: str) -> dict:
@@ -92,10 +100,10 @@ def test_an_address_where_nobody_answers_is_refused(flink, unused_port):
 def run(flink, tmp_path):
     """Runs a pipeline for an output as a command does; returns the runner."""
 
-    def run_pipeline(output=str(tmp_path)) -> ClusterRunner:
+    def run_pipeline(output=str(tmp_path), runner=None) -> ClusterRunner:
         flags = ['--runner=FlinkRunner', f'--flink_master={flink.address}']
         engine = check_engine(choose_engine(flags, None))
-        runner = ClusterRunner(output)
+        runner = runner or ClusterRunner(output)
         pipeline = beam.Pipeline(runner=runner, options=engine.options())
         pipeline | beam.Create([1]) | beam.Map(abs)
         pipeline.run()
@@ -104,17 +112,30 @@ def run(flink, tmp_path):
     return run_pipeline
 
 
-def test_workers_are_tried_once_in_a_job_that_is_not_restarted(flink, run, monkeypatch):
-    monkeypatch.setattr(ClusterJob, 'wait_until_finish', lambda self: 'DONE')
-    run()
-    tried, sent = flink.started
-    assert tried['flinkConfiguration'] == {'restart-strategy.type': 'none'}
-    assert sent['flinkConfiguration'] == {}
+def load_steps(archive: bytes) -> list:
+    """Loads the steps of a job as a worker does."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as jar:
+        text = jar.read('BEAM-PIPELINE/pipeline/pipeline.json')
+    pipeline = json_format.Parse(text, beam_runner_api_pb2.Pipeline())
+    return [
+        pickler.loads(beam_runner_api_pb2.ParDoPayload.FromString(each.spec.payload).do_fn.payload)
+        for each in pipeline.components.transforms.values()
+        if each.spec.urn == common_urns.primitives.PAR_DO.urn
+    ]
+
+
+def test_steps_of_the_first_job_alone_compare_the_workers(flink, run, monkeypatch):
+    runner = run()
+    run(runner=runner)
+    compared = []
+    monkeypatch.setattr(cluster_probe.Expected, 'refuse_others', lambda self: compared.append(self))
+    first, second = map(load_steps, flink.uploads)
+    assert len(first) == len(second) == len(compared) > 1
+    assert [type(step[0]) for step in first] == [type(step[0]) for step in second]
     assert max(map(len, flink.uploads)) < 20_000
 
 
-def test_the_job_of_a_killed_driver_is_cancelled_and_no_other(flink, run, monkeypatch, tmp_path):
-    monkeypatch.setattr(ClusterJob, 'wait_until_finish', lambda self: 'DONE')
+def test_the_job_of_a_killed_driver_is_cancelled_and_no_other(flink, run):
     digest = run()._digest
     assert digest == run()._digest != run('/another')._digest
     flink.states = {
@@ -134,7 +155,7 @@ def test_the_job_of_a_killed_driver_is_cancelled_and_no_other(flink, run, monkey
 @pytest.fixture
 def job(flink):
     rest = FlinkRest(flink.address)
-    return ClusterJob(rest, rest.submit(b'', {}), 'tokbeam-count-1-x')
+    return ClusterJob(rest, rest.submit(b''), 'tokbeam-count-1-x')
 
 
 def test_a_job_that_finishes_is_done(flink, job):
@@ -169,6 +190,34 @@ def test_a_job_that_fails_tells_why(flink, job):
     flink.failures['job1'] = ['earlier', 'the reason']
     with pytest.raises(RuntimeError, match='ended FAILED: the reason'):
         job.wait_until_finish()
+
+
+def test_a_full_disk_of_the_cluster_is_a_sentence(flink, job):
+    flink.states['job1'] = ['FAILED']
+    flink.failures['job1'] = [
+        'X: y\nCaused by: java.io.IOException: No space left on device\n\tat z'
+    ]
+    with pytest.raises(
+        FullDiskError, match=r'is full \(java.io.IOException: .*\); make room .*again'
+    ):
+        job.wait_until_finish()
+
+
+def test_a_cluster_on_which_no_worker_starts_is_told(flink, job, caplog):
+    flink.states['job1'] = ['RUNNING', 'CANCELLING', 'CANCELED']
+    flink.failures['job1'] = [
+        'java.lang.X: y\nCaused by: java.io.Z: Cannot run program "/boot"'
+    ] * 3
+    with pytest.raises(InputError, match='no worker starts on .*: java.io.Z: Cannot run .*log'):
+        job.wait_until_finish()
+    assert flink.cancelled == ['job1']
+
+
+def test_a_worker_that_was_killed_while_it_started_is_started_again(flink, job):
+    flink.states['job1'] = ['RUNNING', 'FINISHED']
+    died = ['Process died with exit code 137'] * 2
+    flink.failures['job1'] = [*died, 'it is lost', *died]
+    assert job.wait_until_finish() == 'DONE'
 
 
 def test_a_job_that_the_cluster_has_lost_is_told(flink, job):
@@ -218,17 +267,21 @@ def test_equal_versions_pass_and_another_is_named():
         cluster_probe.refuse_other_versions(other)
 
 
-def test_a_mistake_that_a_trial_of_the_workers_meets_is_one_sentence():
-    class Refused:
-        def run(self):
-            raise RuntimeError(
-                'java.X: y\nCaused by: tokcore.errors.InputError: it is old; renew it\n'
-            )
+def run_compared(expected: cluster_probe.Expected) -> None:
+    """Runs a pipeline whose steps compare this process."""
+    pipeline = beam.Pipeline(runner='FnApiRunner')
+    pipeline | beam.Create([1]) | beam.Map(abs) | beam.combiners.Count.Globally()
+    message = pipeline.to_runner_api(default_environment=EmbeddedPythonEnvironment.default())
+    cluster_probe.add_checks(message, expected)
+    FnApiRunner().run_via_runner_api(message, pipeline.options)
 
-    engine = choose_engine(['--runner=FlinkRunner', '--flink_master=localhost:1'], None)
-    with pytest.raises(InputError) as caught:
-        engine._submit(Refused())
-    assert str(caught.value) == 'it is old; renew it'
+
+def test_a_job_ends_with_what_a_step_finds(tmp_path):
+    run_compared(cluster_probe.Expected.for_output(str(tmp_path)))
+    versions = (('Python', '2.7'), *cluster_probe.own_versions()[1:])
+    with pytest.raises(Exception) as caught:
+        run_compared(cluster_probe.Expected(versions))
+    assert str(users_mistake(caught.value)).startswith('Python is ')
 
 
 def test_workers_that_were_forked_before_an_upgrade_are_refused(monkeypatch):
@@ -246,17 +299,17 @@ def test_workers_that_were_forked_before_an_upgrade_are_refused(monkeypatch):
 def test_a_folder_that_a_worker_does_not_see_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(cluster_probe, '_SEEN_SECONDS', 0)
     (tmp_path / '.tokbeam-lock').touch()
-    cluster_probe.refuse_unseen(str(tmp_path), ('.tokbeam-lock',))
+    cluster_probe.refuse_unseen(str(tmp_path), ('.tokbeam-attempt-1', '.tokbeam-lock'))
     for folder, names in ((tmp_path, ('.tokbeam-attempt-1',)), (tmp_path / 'none', ())):
         with pytest.raises(InputError, match=f'{folder} is not seen by the workers'):
             cluster_probe.refuse_unseen(str(folder), names)
 
 
 def test_what_is_looked_for_is_what_the_tool_keeps_beside_an_output(tmp_path):
-    for name in ('.tokbeam-lock', 'tokbeam.json'):
+    for name in ('.tokbeam-lock', '.tokbeam', 'tokbeam.json'):
         (tmp_path / name).touch()
-    of_folder = cluster_probe.TryWorkers.of(str(tmp_path), 2)
-    of_file = cluster_probe.TryWorkers.of(str(tmp_path / 'vocabulary'), 2)
+    of_folder = cluster_probe.Expected.for_output(str(tmp_path))
+    of_file = cluster_probe.Expected.for_output(str(tmp_path / 'vocabulary'))
     assert of_folder == of_file
     assert (of_folder.folder, of_folder.names) == (str(tmp_path), ('.tokbeam-lock',))
-    assert cluster_probe.TryWorkers.of('s3://bucket/out', 2).folder is None
+    assert cluster_probe.Expected.for_output('s3://bucket/out').folder is None

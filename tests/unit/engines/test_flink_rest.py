@@ -39,14 +39,9 @@ def test_a_job_is_an_archive_of_the_pipeline_alone():
 def test_a_job_is_sent_and_its_archive_is_removed(flink):
     rest = FlinkRest(flink.address)
     archive = job_archive('{}', '{}', '/opt/runner.jar')
-    job = rest.submit(archive, {'restart-strategy.type': 'none'})
+    job = rest.submit(archive)
     assert flink.uploads == [archive]
-    assert flink.started == [
-        {
-            'entryClass': 'org.apache.beam.runners.flink.FlinkPipelineRunner',
-            'flinkConfiguration': {'restart-strategy.type': 'none'},
-        }
-    ]
+    assert flink.started == [{'entryClass': 'org.apache.beam.runners.flink.FlinkPipelineRunner'}]
     assert flink.archives == {}
     assert rest.jobs() == [FlinkJob(job, 'job', 'RUNNING')]
     assert rest.state(job) == JobState('RUNNING', 2, 1, 1)
@@ -55,13 +50,13 @@ def test_a_job_is_sent_and_its_archive_is_removed(flink):
 def test_a_job_that_flink_refuses_is_told_by_its_cause_and_leaves_no_archive(flink):
     flink.refusal = 'java.lang.X\n\tat y\nCaused by: java.lang.Z: no such class\n\tat z'
     with pytest.raises(FlinkError, match='java.lang.Z: no such class$'):
-        FlinkRest(flink.address).submit(b'', {})
+        FlinkRest(flink.address).submit(b'')
     assert flink.archives == {}
 
 
 def test_cancelling_waits_for_the_end(flink):
     rest = FlinkRest(flink.address)
-    job = rest.submit(b'', {})
+    job = rest.submit(b'')
     flink.states[job] = ['CANCELLING', 'CANCELLING', 'CANCELED']
     assert rest.cancel(job) == 'CANCELED'
     assert flink.cancelled == [job]
@@ -70,14 +65,14 @@ def test_cancelling_waits_for_the_end(flink):
 
 def test_a_job_that_has_ended_is_not_cancelled(flink):
     rest = FlinkRest(flink.address)
-    job = rest.submit(b'', {})
+    job = rest.submit(b'')
     flink.states[job] = ['FINISHED']
     assert rest.cancel(job) == 'FINISHED'
 
 
 def test_failures_come_oldest_first(flink):
     rest = FlinkRest(flink.address)
-    job = rest.submit(b'', {})
+    job = rest.submit(b'')
     flink.failures[job] = ['first', 'second']
     assert rest.failures(job) == ['first', 'second']
 
