@@ -393,18 +393,34 @@ class ObjectReader(io.RawIOBase):
 
     A small object is read at once. Of a larger one, small reads that follow each other are made of
     ever longer ranges, and a read that is longer than these is a range by itself.
+
+    Args:
+        bucket: that it is in.
+        key: of it.
+        size: in bytes, if it is known: then it takes no request to open it.
+        ahead: the bytes that are likely to be read from the first place on, if it is not opened by a
+            request: the first one gets as many, at most 16 MiB.
+
+    Raises:
+        InputError: by a read, if the object was replaced, or is not of the size given.
+        OSError: by a read, if it is missing, where a size is given.
     """
 
     _HEAD_BYTES = 64 << 10
     _MOST_AHEAD = 16 << 20
 
-    def __init__(self, bucket: Bucket, key: str):
+    def __init__(self, bucket: Bucket, key: str, size: int | None = None, ahead: int = 0):
         super().__init__()
         self._bucket, self._key = bucket, key
-        self._held, state = bucket.read_with_state(key, 0, self._HEAD_BYTES)
         self._start = self._place = 0  # of what is held; of the next byte to read
+        self._ahead = min(max(ahead, self._HEAD_BYTES), self._MOST_AHEAD)
+        self._etag: str | None = None
+        self._has_fetched = size is None
+        if size is not None:
+            self._held, self._size = b'', size
+            return
+        self._held, state = bucket.read_with_state(key, 0, self._HEAD_BYTES)
         self._size, self._etag = state.size, state.version.etag
-        self._ahead = self._HEAD_BYTES
 
     def readable(self) -> bool:
         return True
@@ -433,7 +449,9 @@ class ObjectReader(io.RawIOBase):
             data = self._held[self._place - self._start : end - self._start]
         else:
             data = b''
-            if self._start <= self._place <= held_end:
+            if not self._has_fetched:
+                self._has_fetched = True
+            elif self._start <= self._place <= held_end:
                 # It goes on from what is held, so more is likely to follow.
                 data = self._held[self._place - self._start :]
                 self._ahead = min(4 * self._ahead, self._MOST_AHEAD)
@@ -458,7 +476,13 @@ class ObjectReader(io.RawIOBase):
     def _fetch(self, start: int, end: int) -> bytes:
         """Returns bytes [start, end); holds those behind them that came along."""
         last = min(max(end, start + self._ahead), self._size)
-        fetched = self._bucket.read(self._key, start, last, self._etag)
+        fetched, state = self._bucket.read_with_state(self._key, start, last, self._etag)
+        if state.size != self._size:
+            raise InputError(
+                f'{self._bucket.url}/{self._key} has {state.size} bytes but had {self._size} before; '
+                'run again when nothing writes to it any more'
+            )
+        self._etag = state.version.etag
         if last == end:
             self._start, self._held = end, b''
             return fetched

@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO
 
-from apache_beam.io.filesystem import CompressionTypes, FileMetadata
+from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines.files.files import StoredFile, StoreFiles
@@ -24,11 +24,15 @@ class BeamFiles(StoreFiles):
     def absolute(self, path: str) -> str:
         try:
             FileSystems.get_filesystem(path)
-        except ValueError as error:
+        except (ValueError, BeamIOError) as error:
             scheme = FileSystems.get_scheme(path)
             remedy = {
                 'file': 'give the path without file://',
                 'azfs': "install Azure's: pip install 'apache-beam[azure]'",
+                'hdfs': (
+                    "install Hadoop's: pip install 'apache-beam[hadoop]', and give --hdfs_host, "
+                    '--hdfs_port and --hdfs_user'
+                ),
             }.get(scheme, 's3, gs, azfs and hdfs are known; copy the file to one of them, or here')
             raise InputError(f'{path}: nothing here opens {scheme}:// paths; {remedy}') from error
         return path
@@ -57,7 +61,7 @@ class BeamFiles(StoreFiles):
     def names_below(self, folder: str) -> list[str]:
         return [file.name for file in self.list_folder(folder)]
 
-    def open(self, path: str) -> BinaryIO:
+    def open(self, path: str, size: int | None = None, ahead: int = 0) -> BinaryIO:
         return FileSystems.open(path, _BINARY, compression_type=CompressionTypes.UNCOMPRESSED)
 
     @contextlib.contextmanager

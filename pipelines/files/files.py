@@ -73,8 +73,12 @@ class Files(Protocol):
     def names_below(self, folder: str) -> list[str]:
         """Returns the names of the files in a folder, at any depth, links among them, sorted."""
 
-    def open(self, path: str) -> BinaryIO:
-        """Opens a file to read it as it is stored; raises InputError if it is not a regular file."""
+    def open(self, path: str, size: int | None = None, ahead: int = 0) -> BinaryIO:
+        """Opens a file to read it as it is stored; raises InputError if it is not a regular file.
+
+        Where its size is known, it may be given, and about how many bytes are read from the first
+        place on (`ahead`): a store is then asked less often.
+        """
 
     def create(self, path: str) -> AbstractContextManager[BinaryIO]:
         """Writes a file that has its name only when it is whole."""

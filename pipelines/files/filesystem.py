@@ -7,7 +7,7 @@ be the program's own.
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import BinaryIO
 
 from apache_beam.io.filesystems import FileSystems
@@ -87,14 +87,25 @@ def stored_sizes(paths: Sequence[str]) -> list[int | None]:
         return files_of(paths[0]).sizes(paths)
 
 
-def open_binary(path: str) -> BinaryIO:
+def open_binary(path: str, size: int | None = None, ahead: int = 0) -> BinaryIO:
     """Opens a file for reading as it is stored, seekable.
+
+    Args:
+        path: of the file.
+        size: in bytes, if it is known. A store is then not asked for it, so that only a read tells
+            if there is no file, by an OSError, or one of another size, by an InputError.
+        ahead: about how many bytes are read from the first place on; a store is asked for them at once.
 
     Raises:
         InputError: there is no regular file that may be read.
     """
     with telling(f'read {path}'):
-        return files_of(path).open(path)
+        return files_of(path).open(path, size, ahead)
+
+
+def opener(sizes: Mapping[str, int], ahead: int = 0) -> Callable[[str], BinaryIO]:
+    """Returns `open_binary` that knows the sizes of some files by their paths."""
+    return lambda path: open_binary(path, sizes.get(path), ahead)
 
 
 def read_bytes(path: str) -> bytes:

@@ -69,7 +69,7 @@ class LocalFiles:
             return sorted(own.names_below())
         return []
 
-    def open(self, path: str) -> BinaryIO:
+    def open(self, path: str, size: int | None = None, ahead: int = 0) -> BinaryIO:
         # Opening a pipe that nobody writes to would wait for ever.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0))
         mode = os.fstat(descriptor).st_mode

@@ -1,6 +1,8 @@
 """The files of `s3://` and `gs://`: objects that are there when they are whole.
 
-There are no folders, links or locks. What is moved is copied within the store, and then deleted.
+There are no folders, links or locks. What is moved is copied within the store, and then deleted. An
+attempt is published so, rather than written to its final keys: an earlier result stays whole until then,
+and nothing that runs on after its claim was lost, as a worker cut off from its driver, reaches them.
 """
 
 import contextlib
@@ -81,8 +83,8 @@ class ObjectFiles(StoreFiles):
     def names_below(self, folder: str) -> list[str]:
         return sorted(file.name for file in self.list_folder(folder))
 
-    def open(self, path: str) -> BinaryIO:
-        return ObjectReader(*_bucket(path))  # type: ignore[return-value]  # reads as one
+    def open(self, path: str, size: int | None = None, ahead: int = 0) -> BinaryIO:
+        return ObjectReader(*_bucket(path), size, ahead)  # type: ignore[return-value]  # reads as one
 
     def create(self, path: str) -> AbstractContextManager[BinaryIO]:
         bucket, key = _bucket(path)

@@ -207,6 +207,12 @@ class VocabularySearch(Generic[OptionsT]):
         with contextlib.ExitStack() as stack:
             if filesystem.is_shared(self.work):
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix='tokbeam-words-'))
+                _LOGGER.info(
+                    '%s: words are in files of this machine, in %s, of at most %d MiB',
+                    self.label,
+                    folder,
+                    -(-_words_bytes(self.counts.size()) >> 20),
+                )
             else:
                 folder = filesystem.join(self.work, 'words')
                 filesystem.make_folders(folder)
@@ -352,6 +358,11 @@ def _fitting_min_count(table: TokenTable, per_character: int, available: int) ->
     # Tokens of equal counts are all learned from, or none of them.
     min_count = int(counts[fitting]) + 1
     return min_count if fitting and counts[0] >= min_count else None
+
+
+def _words_bytes(size: CountedSize) -> int:
+    """Returns what files of words take at most: a symbol of three bytes for each byte of a token."""
+    return 3 * size.bytes + 18 * size.tokens
 
 
 def _megabytes(size: int) -> str:

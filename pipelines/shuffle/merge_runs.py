@@ -50,6 +50,7 @@ from pipelines.transforms.stats import (
     WrittenFile,
     rejected_name,
 )
+from tokcore.corpus.corpus import OpenBinary
 from tokcore.errors import InputError, OperatingSystemError
 from tokcore.records.manifest import shard_name
 from tokcore.records.sorted_runs import (
@@ -451,7 +452,7 @@ class _MergeShardFn(beam.DoFn):
             if run.split == number
         ]
         slices = read_slices(
-            runs, self._plan.fingerprint, layout.buckets, first, end, filesystem.open_binary
+            runs, self._plan.fingerprint, layout.buckets, first, end, _opener(runs)
         )
         groups = bucket_groups(slices, first, end, self._group_bytes)
         name = shard_name(self._name, layout.split, shard, layout.shards)
@@ -465,10 +466,14 @@ class _MergeShardFn(beam.DoFn):
         self, out: OrderedShardWriter, place: int, slices: Sequence[RunSlice]
     ) -> list[WrittenFile]:
         with out.part(place), full_disk_as_error(self._plan):
-            merged = merge_buckets(slices, filesystem.open_binary)
+            merged = merge_buckets(slices, _opener(slice_.run for slice_ in slices))
             written = out.write(place, merged)
         advance(MERGING, merged.rows)
         return written
+
+
+def _opener(runs: Iterable[RunFile]) -> OpenBinary:
+    return filesystem.opener({run.path: run.size for run in runs})
 
 
 class _JoinRejectedFn(beam.DoFn):

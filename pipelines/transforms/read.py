@@ -28,6 +28,7 @@ from tokcore.corpus.corpus import (
     MAX_LINE_BYTES,
     Block,
     CorpusFile,
+    MemberFile,
     OpenBinary,
     Split,
     WorkItem,
@@ -66,6 +67,10 @@ _GZIP_RATIO = 5
 MOST_AHEAD = 3
 """The most blocks of text that an item may have to be read ahead. An xz block, as `xz` writes it by
 default, is that large beside an item of the default size. A larger item is read as a stream."""
+
+
+_LAST_LINE_BYTES = 66 << 10
+"""In which most lines end that begin in a range; they are looked for 64 KiB at a time."""
 
 
 class ReadCorpus(beam.PTransform):
@@ -301,7 +306,16 @@ def read_items(items: Sequence[WorkItem], block_bytes: int, max_line_bytes: int)
     A block counts as done when the next one is requested. If the lines of an item are numbered, its
     blocks have line numbers too. An archive stays open from one item to the next.
     """
-    with reading_on(filesystem.open_binary, [item.files for item in items]) as open_binary:
+    opened = [
+        file.archive if isinstance(file, MemberFile) else file
+        for item in items
+        for file in item.files
+    ]
+    # Of a range of lines, with the end of its last one, a store is asked at once.
+    range_bytes = max((each.end - each.start for item in items for each in item.ranges), default=0)
+    sizes = {file.path: file.size for file in opened}
+    opener = filesystem.opener(sizes, range_bytes + _LAST_LINE_BYTES)
+    with reading_on(opener, [item.files for item in items]) as open_binary:
         for item in items:
             yield from _read_item(item, open_binary, block_bytes, max_line_bytes)
 

@@ -178,7 +178,7 @@ class CountedReads:
         self._open = filesystem.open_binary
         monkeypatch.setattr(filesystem, 'open_binary', self.open)
 
-    def open(self, path):
+    def open(self, path, *_):
         file = self._open(path)
         if not path.endswith('.zst'):
             return file

@@ -2,14 +2,21 @@
 
 import collections
 import json
+import os
+import re
+import resource
+import subprocess
+import sys
 import time
 
 import pytest
 from generated_text import english_lines
-from jobs import refuse, succeed, write
+from jobs import limited_command, refuse, succeed, write
 from object_store import KEYS, Proxy, Store
 
 from pipelines.engines.progress import WorkDone, listening
+from tokcore.corpus.corpus import ITEM_BYTES
+from tokcore.object_stores import PART_BYTES, bucket_of, counted_requests, requests_since
 from tokcore.reading.dataset import open_dataset
 
 pytest.importorskip('obstore')
@@ -176,3 +183,79 @@ def test_what_is_wrong_is_told_before_any_work(inputs, tmp_path, monkeypatch, li
     said = refuse('count', *(str(inputs[0][1]) if each == 'IN' else each for each in line))
     assert reason in said
     assert not (tmp_path / 'o').exists()
+
+
+def test_requests_are_counted_as_the_store_gets_them(store, monkeypatch):
+    data = os.urandom(2 * PART_BYTES + 1)
+    with Proxy(store.url).serving() as proxy:
+        Store(proxy.url).use(monkeypatch)
+        bucket, key = bucket_of('s3://corpora/counted')
+        before = counted_requests()
+        for size in (0, 1, PART_BYTES - 1, PART_BYTES, PART_BYTES + 1, len(data)):
+            with bucket.writer(f'{key}/{size}') as stream:
+                stream.write(data[:size])
+        bucket.copy(f'{key}/1', f'{key}/2')
+        assert len(bucket.list_all(key)) == len(bucket.list_one_level(key)[1]) == 7
+        assert bucket.read(f'{key}/1', 0, 9) == data[:1]
+        assert bucket.look(f'{key}/none') is None
+        bucket.delete([each.key for each in bucket.list_all(key)])
+    assert sum(requests_since(before).values()) == len(proxy.log)
+
+
+def test_words_of_rounds_are_on_this_machine_and_that_is_told(store, inputs, tmp_path):
+    learn = ['vocab', '--text', inputs[1][1], '--scheme', 'bpe', '--merges', 50]
+    succeed(*learn, '--output', tmp_path / 'memory')
+    # So much is the process itself.
+    said = succeed(*learn, '--memory', '350MiB', '--output', 's3://corpora/rounds/vocab')
+    assert re.search('words are in files of this machine, in .*tokbeam-words-.*, of at most', said)
+    assert store.files('rounds')['vocab'] == (tmp_path / 'memory').read_bytes()
+
+
+MOST_FILE_BYTES = 1 << 20
+MORE_MEMORY = 200_000_000
+
+MEASURING = """
+import os, sys
+pid = os.posix_spawn(sys.executable, [sys.executable, *sys.argv[1:]], os.environ)
+_, status, used = os.wait4(pid, 0)
+print(used.ru_maxrss << 10)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+def peak_bytes(arguments, environment):
+    """Returns the most memory that a process has held; its parent has little, of which it has a copy."""
+    command = [sys.executable, '-c', MEASURING, *arguments]
+    ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return int(ended.stdout)
+
+
+@pytest.mark.corpora
+def test_a_large_build_takes_no_disk_little_more_memory_and_few_requests(store, tmp_path):
+    """100 MB of text; no file of this machine may exceed 1 MiB, and none is left."""
+    lines, shards = english_lines(20_000, 3), 10
+    text = ''.join(f'{line}\n' for line in lines).encode()
+    text *= -(-100_000_000 // len(text))
+    path = write(tmp_path / 'large.txt', text)
+    key = store.upload(path, 'in/large.txt')
+    options = ['--name', 'd', '--vocab-size', 2000, '--shards', shards, '--memory', '2GiB']
+    temporary = tmp_path / 'temporary'
+    temporary.mkdir()
+    peaks = []
+    with Proxy(store.url).serving() as proxy:
+        environment = {**os.environ, **Store(proxy.url).environment(), 'TMPDIR': str(temporary)}
+        for limits, place, output in [
+            ({}, path, tmp_path / 'out'),
+            ({resource.RLIMIT_FSIZE: MOST_FILE_BYTES}, key, 's3://corpora/large'),
+        ]:
+            line = ['build', '--text', place, *options, '--output', output]
+            peaks.append(peak_bytes(limited_command(limits, *line)[1:], environment))
+    assert without_records(store.files('large')) == without_records(files(tmp_path / 'out'))
+    assert not [*temporary.rglob('*')]
+    assert peaks[1] <= peaks[0] + MORE_MEMORY
+    written = {path.partition('?')[0] for method, path in proxy.log if method == 'PUT'}
+    parts = sum('partNumber' in path for _, path in proxy.log)
+    runs = sum(bool(re.search(r'/run-\d+-\d+$', path)) for path in written)
+    ranges = 2 * -(-len(text) // ITEM_BYTES)
+    assert runs > 1 and parts > 10
+    assert len(proxy.log) - parts <= 3 * (ranges + len(written)) + 2 * runs * shards + 60

@@ -1,7 +1,8 @@
 """A whole `build` with inputs, work and output on an object store of this machine, or on its disk.
 
 The store is moto, in a process of its own. The memory of the command alone is reported as
-`command_peak_bytes`, since the store keeps all objects in memory.
+`command_peak_bytes`, since the store keeps all objects in memory; the processor time of each beside
+it, since a store that is written in Python takes more than the command.
 """
 
 import contextlib
@@ -13,6 +14,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import psutil
 
 from tokcore.object_stores import bucket_of
 
@@ -37,10 +40,12 @@ def build(
     """Builds shards of a text, with one command."""
     with contextlib.ExitStack() as stack:
         source, target = text, output
+        facts: dict[str, object] = {}
         if on_store:
-            stack.enter_context(_store())
+            server = stack.enter_context(_store())
             source, target = f'{_BUCKET}/in.txt', f'{_BUCKET}/out'
             _upload(text, source)
+            before = _processor_seconds(server)
         ready()
         started = time.perf_counter()
         command = [
@@ -53,21 +58,28 @@ def build(
         if status:
             sys.exit(os.waitstatus_to_exitcode(status))  # its last words are on stderr
         if on_store:
+            facts['store_processor_seconds'] = _processor_seconds(server) - before
             _download(target, Path(output))
     shards = sorted(Path(output).glob('*-train-*'))
     record = json.loads((Path(output) / 'tokbeam.run.json').read_bytes())
-    facts = {
+    facts |= {
         'digest': files_digest(shards),
         'command_peak_bytes': used.ru_maxrss * 1024,
-        'requests': sum(record.get('requests', {}).values()),
+        'command_processor_seconds': used.ru_utime + used.ru_stime,
+        'requests': record.get('requests', {}),
     }
     shutil.rmtree(output)
     return Outcome(seconds, facts)
 
 
+def _processor_seconds(process: int) -> float:
+    times = psutil.Process(process).cpu_times()
+    return times.user + times.system
+
+
 @contextlib.contextmanager
-def _store() -> Iterator[None]:
-    """Serves a store with a bucket, and has this process and its children use it."""
+def _store() -> Iterator[int]:
+    """Serves a store with a bucket, and has this process and its children use it; yields its process."""
     import boto3
 
     server = subprocess.Popen(
@@ -83,7 +95,7 @@ def _store() -> Iterator[None]:
             AWS_REGION='us-east-1',
         )
         boto3.client('s3', region_name='us-east-1').create_bucket(Bucket='bench')
-        yield
+        yield server.pid
     finally:
         server.kill()
         server.communicate()

@@ -204,6 +204,7 @@ def test_reading_what_is_not_there(tmp_path):
         ('foo://x/y', 'foo://'),
         ('https://example.org/a', 'https://'),
         ('file:///tmp/a', 'without file://'),
+        ('hdfs://folder/a', "pip install 'apache-beam[hadoop]', and give --hdfs_host"),
     ],
 )
 def test_a_path_of_a_filesystem_that_is_not_here(path, remedy):

@@ -339,3 +339,26 @@ def test_a_reader_needs_no_listing(requests):
         assert stream.readinto(bytearray(2)) == 2
         assert stream.read() == b'c'
     assert requests() == {'put': 1, 'read': 1}
+
+
+def test_an_object_of_known_size_is_opened_without_a_request(requests):
+    filesystem.write_bytes('gs://bucket/a', b'abc')
+    with filesystem.open_binary('gs://bucket/a', 3) as stream:
+        assert stream.seek(-2, io.SEEK_END) == 1
+        assert stream.read() == b'bc'
+    assert requests() == {'put': 1, 'read': 1}
+    filesystem.write_bytes('gs://bucket/large', b'x' * 300_000)
+    before = requests()['read']
+    with filesystem.open_binary('gs://bucket/large', 300_000, 150_000) as stream:
+        for start, size in [(100_000, 10), (200_000, 50_000), (100_010, 149_990)]:
+            stream.seek(start)
+            assert len(stream.read(size)) == size
+    assert requests()['read'] == before + 1
+    for size in (2, 70_000):
+        with filesystem.open_binary('gs://bucket/a', size) as stream:
+            stream.seek(size - 1)
+            with pytest.raises(InputError, match=f'has 3 bytes but had {size} before'):
+                stream.read()
+    with filesystem.open_binary('gs://bucket/none', 3) as stream:
+        with pytest.raises(FileNotFoundError):
+            stream.read(1)
