@@ -101,6 +101,11 @@ class IteratorState:
                 f'this is not a state of batches ({error}); give what state() returned'
             ) from error
 
+    def check_dataset(self, rows: OrderedRows) -> None:
+        """Raises InputError if the state is not of these rows."""
+        if self.dataset != rows.identity:
+            raise InputError(f'the state is {rows.differs}; give a state of this dataset')
+
     def check_arguments(self, arguments: Mapping[str, object]) -> None:
         """Raises InputError if the state is of batches with other arguments, and names the first."""
         for name in sorted(self.arguments.keys() | arguments.keys()):
@@ -312,8 +317,7 @@ class BatchIterator:
         Raises:
             InputError: the state is of another dataset, or of a place where no iterator can be.
         """
-        if state.dataset != self._rows.identity:
-            raise InputError(f'the state is {self._rows.differs}; give a state of this dataset')
+        state.check_dataset(self._rows)
         self._place, self._left_out = state.place, state.left_out
         self._windows.clear()
         self._dealt, self._start = 0, None

@@ -410,7 +410,10 @@ class Dataset:
             InputError: it is not a state, or a state of another dataset.
         """
         checked_state = IteratorState.read(state)
-        iterator = self._batches(*asked_of(checked_state, num_readers, reader_index))
+        split, options = asked_of(checked_state, num_readers, reader_index)
+        # Before the rule, which may need an id that another dataset has not.
+        checked_state.check_dataset(self.in_order(split, self.features, options))
+        iterator = self._batches(split, options)
         iterator.go_to(checked_state)
         return iterator
 

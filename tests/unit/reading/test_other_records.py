@@ -78,6 +78,9 @@ def test_they_have_the_order_the_batches_and_the_states_of_our_own(folder, tmp_p
     rest = own.from_state(json.loads(json.dumps(batches.state())))
     assert [*map(listed, rest)] == [*map(listed, batches)]
     mixed = mixture({'a': theirs, 'b': open_dataset(folder)}, stop='all')
+    other = open_dataset(write_dataset(tmp_path / 'other', [ROWS[:3]]))
+    with pytest.raises(InputError, match='the state is of other shards than those of train'):
+        theirs.from_state(other.batches('train', tokens_per_batch=40).state())  # which has a pad
     buckets = mixed.batches('dev', batch_size=3, start=0, end=1)
     assert sum(len(batch['target_input']) for batch in buckets) == 14
     with pytest.raises(InputError, match="has the role 'pad'; give pad="):
