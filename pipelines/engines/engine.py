@@ -88,6 +88,9 @@ _LOGGER = logging.getLogger(__name__)
 
 _CANCEL_SECONDS = 30
 
+_NEAR_BYTES = 16 << 20
+"""So much is read here before a cluster has begun a job, which takes some seconds."""
+
 _COMPILING = 'compiling'
 """The work of which each part of a job is a part."""
 
@@ -160,6 +163,16 @@ class Engine:
                 raise mistake from error
         if state not in (None, PipelineState.DONE):
             raise RuntimeError(f'the pipeline ended in state {state}')
+
+    def near(self, size: int) -> 'Engine':
+        """Returns the engine for light work on `size` bytes: of a few, this process itself."""
+        if self.runner.is_local or size > _NEAR_BYTES:
+            return self
+        runner = local_runner(LOCAL_RUNNER, self.options())
+        flags = _with_options(self.flags, (*runner.settings, ('--runner', LOCAL_RUNNER)))
+        return dataclasses.replace(
+            self, runner=runner, flags=tuple(flags), workers=runner.workers, deadline=None
+        )
 
     def compile_ahead(self, parts: Sequence[str]) -> None:
         """Compiles the kernels of parts of a job, keys of `PARTS`, if this machine never has.

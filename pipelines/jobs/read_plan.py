@@ -99,8 +99,10 @@ def plan_reading(reading: CorpusReading, execution: Execution, folder: str) -> R
         report = filesystem.join(folder, 'line-counts')
         passes = in_passes(list(enumerate(ranges)), _files_of, item_bytes)
         indexing = MapToStats(passes, _index_ranges, report)
-        with track_work('index', _INDEXING, sum(part.stored_bytes for _, part in ranges)):
-            execution.engine.run(lambda pipeline: pipeline | 'IndexLines' >> indexing, folder)
+        size = sum(part.stored_bytes for _, part in ranges)
+        engine = execution.engine.near(size)
+        with track_work('index', _INDEXING, size):
+            engine.run(lambda pipeline: pipeline | 'IndexLines' >> indexing, folder)
         indexes = {index.number: index.lines for index in read_stats(report, _Index)}
     in_order = (indexes[number] for number in range(len(ranges)))
     items: dict[str, list[WorkItem]] = {}

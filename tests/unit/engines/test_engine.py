@@ -361,3 +361,13 @@ def test_nobody_knows_the_memory_of_a_cluster():
     runner = choose_engine(['--runner=FlinkRunner', '--parallelism=4'], None).runner
     assert runner.memory_share(None) is None
     assert runner.memory_share(4 << 30) == (1 << 30) - (320 << 20)
+
+
+def test_light_work_on_few_bytes_is_done_here():
+    cluster = choose_engine(['--runner=FlinkRunner', '--flink_master=localhost:1'], None, 60)
+    near = cluster.near(16 << 20)
+    assert cluster.near((16 << 20) + 1) is cluster
+    assert near.runner.in_process and near.workers == near.runner.workers and near.deadline is None
+    near.run(lambda pipeline: pipeline | beam.Create([1]) | beam.Map(abs))
+    local = choose_engine([], None)
+    assert local.near(0) is local
