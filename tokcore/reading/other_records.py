@@ -19,11 +19,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import google_crc32c
 
-from tokcore.checked_json import WrongValue, checked
+from tokcore.checked_json import Matches, WrongValue, checked
 from tokcore.encoding.vocabulary import read_vocabulary_file
 from tokcore.errors import InputError
 from tokcore.format_numbers import RECORDS, check_format
@@ -58,12 +58,15 @@ _SHARD_NUMBER = re.compile(r'-(\d+)-of-(\d+)$')
 _NUMBER = re.compile(r'[-_.]?\d+$')
 
 
+_Name = Annotated[str, Matches('[^\ud800-\udfff]{1,200}', 'a name of up to 200 characters')]
+
+
 @dataclass(frozen=True)
 class IndexedFile:
     """A file of TFRecords, as it was when it was indexed."""
 
     name: FileName
-    split: str
+    split: _Name
     rows: Count
     bytes: Count
     crc32c: Checksum
@@ -80,7 +83,7 @@ class OtherRecords:
     """
 
     format: int
-    features: tuple[str, ...]
+    features: tuple[_Name, ...]
     files: tuple[IndexedFile, ...]
 
 

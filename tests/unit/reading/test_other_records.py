@@ -221,10 +221,11 @@ def changed(change):
         (changed(lambda fields: fields.update(format=9)), 'format 9'),
         (changed(lambda fields: fields.pop('files')), 'does not say what'),
         (changed(lambda fields: fields['files'][0].update(name='../x')), 'does not say what'),
+        (changed(lambda fields: fields['features'].append('x' * 5000)), 'does not say what'),
         (changed(lambda fields: fields['files'][0].update(rows=1 << 39)), 'cannot be 5497558138'),
         (changed(lambda fields: fields['files'][1].update(crc32c='00000000')), 'of another shard'),
     ],
-    ids=['gone', 'cut off', 'damaged', 'no index', 'format', 'no files', 'outside', 'rows', 'other'],
+    ids=['gone', 'cut off', 'damaged', 'no index', 'format', 'no files', 'outside', 'long', 'rows', 'other'],
 )  # fmt: skip
 def test_what_has_changed_since_is_refused(spoil, said, folder):
     index(folder)
