@@ -1,6 +1,6 @@
 """The card of a dataset: a `README.md` with the YAML header that dataset hubs read.
 
-All of it follows from the manifest, but the licence, which only its owner knows.
+All of it follows from the manifest and those of the counts, but the licence, which only its owner knows.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from pipelines.files import filesystem
 from pipelines.shard_formats.formats import stored_format
 from tokcore.corpus.stats import LineTally
 from tokcore.errors import InputError
+from tokcore.format_numbers import MANIFESTS
 from tokcore.options import flag
-from tokcore.records.manifest import MANIFEST_NAME, SHARD_NAME, Manifest
+from tokcore.records.manifest import MANIFEST_NAME, SHARD_NAME, Manifest, VocabularyRecord
 from tokcore.records.root import ROOT_STAGES
 
 _SIZES = (
@@ -46,7 +47,7 @@ def dataset_card(folder: str, licence: str | None = None) -> str:
             'has finished'
         )
     name = str(manifest.options['name'])
-    return '\n'.join([*_header(name, manifest, licence), *_body(name, manifest), ''])
+    return '\n'.join([*_header(name, manifest, licence), *_body(folder, name, manifest), ''])
 
 
 def _header(name: str, manifest: Manifest, licence: str | None) -> Iterator[str]:
@@ -69,7 +70,7 @@ def _header(name: str, manifest: Manifest, licence: str | None) -> Iterator[str]
     yield '---'
 
 
-def _body(name: str, manifest: Manifest) -> Iterator[str]:
+def _body(folder: str, name: str, manifest: Manifest) -> Iterator[str]:
     options = manifest.options
     yield from ('', f'# {name}', '')
     if manifest.root is not None:
@@ -77,7 +78,7 @@ def _body(name: str, manifest: Manifest) -> Iterator[str]:
         yield from ('```bash', 'tokbeam verify .', '```', '', 'computes it again.', '')
     yield from ('## Rows', '')
     yield from _table(
-        ('split', 'lines read', 'examples', 'empty', 'left out', 'shards', 'bytes'),
+        ('split', 'lines read', 'examples', 'ids of text', 'empty', 'left out', 'shards', 'bytes'),
         [_split_row(tally, manifest) for tally in manifest.lines],
     )
     yield from ('', '## Text', '')
@@ -89,21 +90,45 @@ def _body(name: str, manifest: Manifest) -> Iterator[str]:
     if records:
         yield from ('', '## Vocabulary', '')
         yield from _table(
-            ('side', 'file', 'scheme', 'entries', 'SHA-256'),
-            [(r.side, r.name, r.scheme, f'{r.size:,}', r.sha256 or '') for r in records],
+            ('side', 'file', 'scheme', 'entries', 'tokens counted', 'SHA-256'),
+            [
+                (
+                    r.side,
+                    r.name,
+                    r.scheme,
+                    f'{r.size:,}',
+                    _tokens(folder, r, manifest),
+                    r.sha256 or '',
+                )
+                for r in records
+            ],
         )
     yield from ('', '## How it was made', '')
     yield from _table(
         ('option', 'value'),
         [
             ('command', f'tokbeam {manifest.stage}'),
-            ('Unicode', manifest.unicode),
+            ('version of the format', str(MANIFESTS[manifest.stage])),
+            ('version of Unicode', manifest.unicode),
             *((flag(key), json.dumps(value)) for key, value in sorted(options.items())),
         ],
     )
     yield from ('', '## How it is read', '', '```python')
     yield from stored_format(manifest).reading_code(manifest)
     yield '```'
+
+
+def _tokens(folder: str, record: VocabularyRecord, manifest: Manifest) -> str:
+    """The running tokens that a vocabulary was learned from, where their counts are in the folder."""
+    if not manifest.vocabularies:
+        return _known(None)
+    name = f'counts.{record.side}' if len(manifest.vocabularies) > 1 else 'counts'
+    counts = read_manifest(filesystem.join(folder, name, MANIFEST_NAME))
+    return _known(None if counts is None else counts.tokens)
+
+
+def _known(number: int | None) -> str:
+    return '–' if number is None else f'{number:,}'
 
 
 def _split_row(tally: LineTally, manifest: Manifest) -> tuple[str, ...]:
@@ -118,6 +143,7 @@ def _split_row(tally: LineTally, manifest: Manifest) -> tuple[str, ...]:
         tally.split,
         f'{tally.lines:,}',
         f'{tally.examples:,}',
+        _known(tally.ids),
         f'{tally.empty:,}',
         f'{elsewhere:,}',
         f'{len(shards):,}',

@@ -69,7 +69,8 @@ def line_chart(
                 [point[1] for point in points],
                 label=name,
                 color=_SERIES[number % len(_SERIES)],
-                linestyle=_LINES[number % len(_LINES)],
+                # With a colour that comes again, another line.
+                linestyle=_LINES[(number + number // len(_SERIES)) % len(_LINES)],
                 marker='o' if marks else None,
                 markersize=3,
                 linewidth=1.5,

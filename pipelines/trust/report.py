@@ -93,10 +93,14 @@ def shown(text: object) -> str:
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Returns a table; numbers stand right, None is a dash."""
-    cells = [[_cell(value) for value in row] for row in rows]
-    if not cells:
+    """Returns a table; numbers stand right, None is a dash, and a column of these alone is left out."""
+    rows = list(rows)
+    if not rows:
         return ''
+    columns = zip(head, zip(*rows, strict=True), strict=True)
+    known = [(name, values) for name, values in columns if any(v is not None for v in values)]
+    head = [name for name, _ in known]
+    cells = [list(map(_cell, row)) for row in zip(*(values for _, values in known), strict=True)]
     numbers = [all(is_number for _, is_number in column) for column in zip(*cells, strict=True)]
     kind = [' class="number"' if is_number else '' for is_number in numbers]
     lines = [

@@ -81,13 +81,14 @@ def test_the_text_has_what_the_manifest_knows(card, small_build):
     assert 'license' not in text and 'configs' not in text
     assert manifest['root'] in text
     for each in manifest['vocabularies']:
-        assert each['sha256'] in text and f'{each["size"]:,}' in text
+        tokens = manifest_of(small_build / f'counts.{each["side"]}')['tokens']
+        assert f'| {each["size"]:,} | {tokens:,} | {each["sha256"]} |' in text
     for each in manifest['inputs']:
         assert each['crc32c'] in text
     for name in manifest['options']:
         assert f'--{name.replace("_", "-")} ' in text.replace('\\', '')
     examples = manifest['lines'][0]['examples']
-    assert f'| train | 300 | {examples} | {300 - examples} | 0 | 3 |' in text
+    assert f'| train | 300 | {examples} | – | {300 - examples} | 0 | 3 |' in text
 
 
 def test_only_datasets_have_a_card(small_build, tmp_path):

@@ -16,6 +16,8 @@ from jobs import refuse, run, succeed, write
 import tokcore
 from pipelines.engines.progress import listening
 from pipelines.trust import corpus_figures, figures, row_text
+from pipelines.trust.charts import line_chart
+from pipelines.trust.report import table
 
 
 @pytest.fixture
@@ -387,6 +389,20 @@ def test_the_page_is_whole_and_needs_nothing_else(small, page, tmp_path):
     assert not re.findall(r'#[0-9a-f]{6}\b', drawn) and 'currentColor' in drawn
     assert text == page('report', out)
     assert 'was not read: --no-corpus' in page('report', out, '--no-corpus')
+
+
+def test_no_two_of_eight_lines_of_a_chart_look_alike():
+    pytest.importorskip('matplotlib', reason='the extra report is not installed')
+    drawn = line_chart({str(n): [(1, 1), (2, n + 1)] for n in range(8)}, 'x', 'y')
+    lines = re.findall(r'<path d="[^"]*" clip-path="[^"]*" style="([^"]*var[^"]*)"', drawn)
+    assert len({line for line in lines if '--series' in line}) == 8
+
+
+def test_a_column_without_a_value_is_left_out_of_a_table():
+    drawn = table('', ['a', 'b', 'c'], [(1, None, None), (2, None, 3)])
+    assert re.findall(r'<th[^>]*>(.)</th>', drawn) == ['a', 'c']
+    assert re.findall(r'<td[^>]*>(.)</td>', drawn) == ['1', '–', '2', '3']
+    assert table('', ['a'], []) == ''
 
 
 def test_what_cannot_be_reported_is_refused(small, small_build, tmp_path):
