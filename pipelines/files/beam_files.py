@@ -5,6 +5,7 @@ files are opened uncompressed here and decompressed by `tokcore.corpus.storage`.
 """
 
 import contextlib
+import importlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO
 
@@ -22,10 +23,12 @@ class BeamFiles(StoreFiles):
     """The `Files` of stores by Beam."""
 
     def absolute(self, path: str) -> str:
+        scheme = FileSystems.get_scheme(path)
         try:
             FileSystems.get_filesystem(path)
-        except (ValueError, BeamIOError) as error:
-            scheme = FileSystems.get_scheme(path)
+            if scheme == 'azfs':
+                importlib.import_module('azure.storage.blob')  # Beam itself only fails without it
+        except (ImportError, ValueError, BeamIOError) as error:
             remedy = {
                 'file': 'give the path without file://',
                 'azfs': "install Azure's: pip install 'apache-beam[azure]'",

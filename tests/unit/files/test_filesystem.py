@@ -2,6 +2,7 @@
 
 import errno
 import os
+import sys
 
 import pytest
 from hypothesis import example, given, settings
@@ -204,10 +205,12 @@ def test_reading_what_is_not_there(tmp_path):
         ('foo://x/y', 'foo://'),
         ('https://example.org/a', 'https://'),
         ('file:///tmp/a', 'without file://'),
+        ('azfs://account/container/a', "pip install 'apache-beam[azure]'"),
         ('hdfs://folder/a', "pip install 'apache-beam[hadoop]', and give --hdfs_host"),
     ],
 )
-def test_a_path_of_a_filesystem_that_is_not_here(path, remedy):
+def test_a_path_of_a_filesystem_that_is_not_here(monkeypatch, path, remedy):
+    monkeypatch.setitem(sys.modules, 'azure.storage.blob', None)
     for use in (filesystem.absolute, filesystem.find):
         with pytest.raises(InputError) as refused:
             use(path)
