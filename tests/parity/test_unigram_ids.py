@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tokcore.bpe.json_files import rust_float
 from tokcore.errors import InputError
 from tokcore.pretrained.files import is_pretrained_file, parse_pretrained
-from tokcore.pretrained.json_numbers import rust_float
 from tokcore.tokenizers import PretrainedTokenizer
 
 LINES = [

@@ -5,10 +5,11 @@ The content of a file tells which of them it is.
 
 from __future__ import annotations
 
-import json
+import functools
+import itertools
 import os
 import pathlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tokcore.bpe.codes import (
@@ -20,6 +21,8 @@ from tokcore.bpe.codes import (
     parse_nmt_codes,
     parse_textbook_codes,
 )
+from tokcore.bpe.json_files import forget_json, json_object, read_json, rest_of_tokenizer
+from tokcore.bpe.parsed_files import ParsedFile, keep_parsed, parsed_file
 from tokcore.bpe.vocabulary import (
     FLAGS,
     AddedToken,
@@ -61,7 +64,7 @@ def parse_bpe_file(data: bytes, path: str, read: ReadBeside = read_if_there) -> 
     if data.lstrip()[:1] == b'{':
         file = read_json(data, path)
         if 'model' in file:
-            return parse_tokenizer(file, path)
+            return _tokenizer(data, path)
         merges = _beside(path, _ENTRIES, _MERGES)
         pairs = read(merges)
         if pairs is None:
@@ -84,6 +87,14 @@ def parse_bpe_file(data: bytes, path: str, read: ReadBeside = read_if_there) -> 
         f'{path} is not a vocabulary of byte pair encoding; give a tokenizer.json, a vocab.json with '
         "its merges.txt beside it, or codes, whose first line is '#version: 0.2'"
     )
+
+
+# A command parses a file for its options, and again for its vocabulary.
+@functools.lru_cache(maxsize=2)
+def _tokenizer(data: bytes, path: str) -> BpeVocabulary:
+    vocabulary = parse_tokenizer(data, path)
+    forget_json()
+    return vocabulary
 
 
 def entries_path(path: str) -> str:
@@ -124,34 +135,9 @@ def _entries(path: str, read: ReadBeside) -> tuple[str, ...] | None:
     return tuple(lines)
 
 
-def read_json(data: bytes, path: str, parse_float: Callable[[str], float] | None = None) -> dict:
-    """Returns the object of a JSON file; `parse_float` is as of `json.loads`.
-
-    Raises:
-        InputError: it is not a JSON object.
-    """
-    try:
-        value = json.loads(data, parse_float=parse_float)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f'{path} is not JSON ({error}); give a tokenizer.json') from None
-    if not isinstance(value, dict):
-        raise InputError(f'{path} is not a JSON object; give a tokenizer.json')
-    return value
-
-
 def _is_vocab_json(file: Mapping[str, Any]) -> bool:
     """Whether an object gives ids of entries, and is nothing else."""
     return bool(file) and all(type(id_) is int for id_ in file.values())
-
-
-def json_object(data: bytes) -> dict[str, Any] | None:
-    """Returns the object of a JSON file; None if the file is not one."""
-    if data.lstrip()[:1] != b'{':
-        return None
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return None
 
 
 def is_plain_bpe(file: Mapping[str, Any]) -> bool:
@@ -181,31 +167,79 @@ def is_bpe_model(model: Mapping[str, object]) -> bool:
     return model.get('type', 'BPE') == 'BPE' and 'merges' in model and 'vocab' in model
 
 
-def parse_tokenizer(file: Mapping[str, object], path: str) -> BpeVocabulary:
-    """Returns the vocabulary of a tokenizer.json, read as JSON.
+def parse_tokenizer(data: bytes, path: str) -> BpeVocabulary:
+    """Returns the vocabulary of a tokenizer.json.
 
     Raises:
         InputError: the model is not BPE, or the file is damaged or has a part that is not supported.
     """
+    file = read_json(data, path)
     model = file.get('model')
     if not isinstance(model, dict) or not is_bpe_model(model):
         kind = model.get('type') if isinstance(model, dict) else None
         refuse(path, '$.model', f'the model {kind}')
+    entries = model_entries(model, data, path)
+    added = parse_added_tokens(file.get('added_tokens') or [], entries, path)
+    vocabulary = model_vocabulary(model, entries, added, parse_parts(file, path), data, path)
+    keep_tokenizer(data, file, vocabulary)
+    return vocabulary
+
+
+def model_entries(model: Mapping[str, Any], data: bytes, path: str) -> dict[str, int]:
+    """Returns ids by entry of the model of BPE in a tokenizer.json.
+
+    Raises:
+        InputError: they are damaged.
+    """
+    parsed = parsed_file(data)
+    if parsed is not None:
+        return parsed.entries
+    return parse_entries(model.get('vocab'), f'{path}: $.model.vocab')
+
+
+def model_vocabulary(
+    model: Mapping[str, Any],
+    entries: Mapping[str, int],
+    added: tuple[AddedToken, ...],
+    parts: TokenizerParts,
+    data: bytes,
+    path: str,
+) -> BpeVocabulary:
+    """Returns the model of BPE in a tokenizer.json, with these parts.
+
+    Raises:
+        InputError: its merges are damaged, or one of its rules is not supported.
+    """
     for name in ('dropout', 'continuing_subword_prefix', 'end_of_word_suffix'):
         if model.get(name):
             refuse(path, f'$.model.{name}', f'{name} {model[name]!r}')
-    entries = parse_entries(model['vocab'], f'{path}: $.model.vocab')
-    merges = check_merges(
-        parse_merges(model.get('merges'), path), entries, f'{path}: $.model.merges'
-    )
     rules = ModelRules(
         model.get('unk_token'),
         *(bool(model.get(name)) for name in ('fuse_unk', 'byte_fallback', 'ignore_merges')),
     )
     if rules.unk_token is not None and rules.unk_token not in entries:
         refuse(path, '$.model.unk_token', f'the unknown token {rules.unk_token!r} without an id')
-    added = parse_added_tokens(file.get('added_tokens') or [], entries, path)
-    return BpeVocabulary(entries, merges, added, parse_parts(file, path), rules)
+    parsed = parsed_file(data)
+    if parsed is not None:
+        vocabulary = BpeVocabulary(entries, parsed.merges, added, parts, rules)
+        return vocabulary.knows_merge_ids(parsed.merge_ids)
+    merges = check_merges(
+        parse_merges(model.get('merges'), path), entries, f'{path}: $.model.merges'
+    )
+    return BpeVocabulary(entries, merges, added, parts, rules)
+
+
+def keep_tokenizer(data: bytes, file: Mapping[str, Any], vocabulary: BpeVocabulary) -> None:
+    """Keeps the model of a tokenizer.json, so that other processes need not parse the file again."""
+    keep_parsed(
+        data,
+        lambda: ParsedFile(
+            rest_of_tokenizer(file),
+            dict(vocabulary.entries),
+            vocabulary.merges,
+            vocabulary.merge_ids,
+        ),
+    )
 
 
 def parse_entries(entries: object, where: str) -> dict[str, int]:
@@ -230,10 +264,11 @@ def parse_merges(merges: object, path: str) -> Iterable[tuple[str, str]]:
     """Yields the merges of a tokenizer.json, pairs or strings; raises InputError for what is none."""
     if not isinstance(merges, list):
         raise InputError(f'{path}: $.model.merges is not a list; give a whole tokenizer.json')
-    if set(map(type, merges)) == {str}:
-        # There are some 200,000 of them.
-        pairs = [merge.split(' ') for merge in merges]
-        if set(map(len, pairs)) == {2}:
+    # There are some 200,000 of them, and as a rule all are of one kind.
+    kinds = set(map(type, merges))
+    pairs = [merge.split(' ') for merge in merges] if kinds == {str} else merges
+    if kinds in ({str}, {list}) and set(map(len, pairs)) == {2}:
+        if set(map(type, itertools.chain.from_iterable(pairs))) == {str}:
             yield from map(tuple, pairs)
             return
     for number, merge in enumerate(merges):

@@ -26,7 +26,14 @@ from tokcore.bpe.model_kernels import (
 from tokcore.bpe.token_memory import MEMORY_ROWS, token_memory
 from tokcore.encoding.kernels import NO_ROOM, MissedTokens, larger_workspace, segment_tokens
 from tokcore.kernels.bytes import grown
-from tokcore.kernels.hash_tables import NO_PAIR, PairTable, find_pair, pair_table, token_lookup
+from tokcore.kernels.hash_tables import (
+    NO_PAIR,
+    PairTable,
+    TokenLookup,
+    find_pair,
+    pair_table,
+    token_lookup,
+)
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.text.pre_tokenizer import RowPart, ScannedTokens
 from tokcore.text.unicode import CODE_POINTS, next_character
@@ -37,6 +44,8 @@ _0, _1 = np.uint64(0), np.uint64(1)
 _SHOWN = 60  # characters of a token that an error shows
 
 _NO_RANK = 1 << 62
+
+_MOST_MERGES_OF_CHARACTER = 3  # UTF-8 has at most four bytes of one
 
 _Describe = Callable[[str, int], str]
 """Returns the error for a token, of which the symbol with this index has no id."""
@@ -50,11 +59,11 @@ class MergeModel:
 
     def __init__(
         self,
-        merges: Sequence[tuple[int, int, int]],
+        merges: Sequence[tuple[int, int, int]] | np.ndarray,
         units: Units,
         *,
         size: int,
-        ignore_merges: Mapping[bytes, int] | None = None,
+        ignore_merges: TokenLookup | None = None,
         outputs: np.ndarray | None = None,
         batched_merges: bool = False,
         ranks_of_results: bool = False,
@@ -64,7 +73,8 @@ class MergeModel:
         """Takes merges of symbols, which are numbers.
 
         Args:
-            merges: (left, right, merged) by rank; of equal pairs the last one counts.
+            merges: (left, right, merged) by rank; of equal pairs the last one counts. As an array,
+                int[merges, 3].
             units: the symbols of bytes or characters.
             size: all ids are below it.
             ignore_merges: the symbols of tokens that are not merged.
@@ -76,7 +86,7 @@ class MergeModel:
         """
         self.size = size
         self._describe = describe
-        left, right, merged = np.array(merges, np.int64).reshape(-1, 3).T.astype(np.uint64)
+        left, right, merged = np.asarray(merges, np.int64).reshape(-1, 3).T.astype(np.uint64)
         if ranks is None:
             ranks = np.arange(len(merged))
             if ranks_of_results and len(merged):
@@ -86,7 +96,7 @@ class MergeModel:
         self.state = MergeState(
             pair_table(left, right, ranks | merged),
             units,
-            token_lookup(ignore_merges or {}),
+            token_lookup({}) if ignore_merges is None else ignore_merges,
             read_only(outputs),
             int(batched_merges),
         )
@@ -122,24 +132,30 @@ def merge_work(symbols: int, tokens: int, remembered: int = 0) -> MergeWork:
 
 
 def premerged_characters(
-    characters: Mapping[int, bytes], symbols: Sequence[int], merges: Sequence[tuple[int, int, int]]
+    characters: Mapping[int, bytes],
+    symbols: Sequence[int],
+    merges: Sequence[tuple[int, int, int]] | np.ndarray,
 ) -> np.ndarray:
     """Returns the symbols + 1 of characters that can be one symbol from the start, 0 for others.
 
     Args:
         characters: code points and their UTF-8, as candidates.
         symbols: the symbol + 1 of each byte, 0 if it has none.
-        merges: (left, right, merged) by rank; of equal pairs the last one counts.
+        merges: (left, right, merged) by rank; of equal pairs the last one counts. As an array,
+            int[merges, 3].
 
     Returns:
         int32[0x110000]; memory that is not written to is not allocated.
     """
-    ranks = {(left, right): (rank, merged) for rank, (left, right, merged) in enumerate(merges)}
+    triples = np.asarray(merges, np.int64).reshape(-1, 3)
+    size = 1 + max(int(triples.max(initial=0)), *symbols, 0)
+    ranks = _ranks_within(
+        triples, {symbols[byte] - 1 for utf8 in characters.values() for byte in utf8}, size
+    )
+    lowest_as_left, lowest_as_right = np.full((2, size), _NO_RANK)
     # Later ones are written over by earlier ones.
-    lowest_as_left = {left: len(merges) - rank for rank, (left, _, _) in enumerate(merges[::-1], 1)}
-    lowest_as_right = {
-        right: len(merges) - rank for rank, (_, right, _) in enumerate(merges[::-1], 1)
-    }
+    lowest_as_left[triples[::-1, 0]] = np.arange(len(triples))[::-1]
+    lowest_as_right[triples[::-1, 1]] = np.arange(len(triples))[::-1]
     premerged = np.zeros(CODE_POINTS, np.int32)
     for code, utf8 in characters.items():
         parts = [symbols[byte] - 1 for byte in utf8]
@@ -147,9 +163,7 @@ def premerged_characters(
         lowest_across = _NO_RANK
         while min(parts) >= 0:
             lowest_across = min(
-                lowest_across,
-                lowest_as_right.get(parts[0], _NO_RANK),
-                lowest_as_left.get(parts[-1], _NO_RANK),
+                lowest_across, int(lowest_as_right[parts[0]]), int(lowest_as_left[parts[-1]])
             )
             candidates = [
                 (ranks[pair][0], position, ranks[pair][1])
@@ -164,6 +178,25 @@ def premerged_characters(
         if len(parts) == 1 and lowest_across > highest:
             premerged[code] = parts[0] + 1
     return read_only(premerged)
+
+
+def _ranks_within(
+    merges: np.ndarray, symbols: set[int], size: int
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """Returns (rank, merged) by (left, right) of the merges that a text of these symbols may have.
+
+    Of symbols that are bytes of characters, and have become one after three merges.
+    """
+    may_be = np.zeros(size + 1, bool)
+    may_be[[*symbols]] = True  # -1, for a byte without a symbol, is the last
+    for _ in range(_MOST_MERGES_OF_CHARACTER):
+        are_within = may_be[merges[:, 0]] & may_be[merges[:, 1]]
+        may_be[merges[are_within, 2]] = True
+    ranks = np.flatnonzero(are_within)
+    return {
+        (left, right): (rank, merged)
+        for rank, (left, right, merged) in zip(ranks.tolist(), merges[ranks].tolist(), strict=True)
+    }
 
 
 class LongestPieceModel:

@@ -17,12 +17,13 @@ import numpy as np
 
 from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template, special_ids_by_name
 from tokcore.errors import InputError
-from tokcore.text.byte_level import BYTE_TO_CHARACTER, CHARACTER_TO_BYTE
+from tokcore.text.byte_level import BYTE_TO_CHARACTER, CHARACTER_TO_BYTE, spelled_tokens
 from tokcore.text.patterns import DEFINITIONS, Pattern, named_pattern
 
 if typing.TYPE_CHECKING:
     from tokcore.bpe.model import MergeModel
     from tokcore.bpe.model_kernels import Units
+    from tokcore.kernels.hash_tables import TokenLookup
 
 FLAGS = ('single_word', 'lstrip', 'rstrip', 'normalized', 'special')
 """The properties of an added token, by their names in files."""
@@ -219,24 +220,45 @@ class BpeVocabulary(EntriesWithAddedTokens):
     def model(self) -> MergeModel:
         from tokcore.bpe.model import MergeModel
 
-        ignore_merges = {}
-        if self.rules.ignore_merges:
-            for entry, id_ in self.entries.items():
-                token = _token_bytes(entry, self.parts.byte_level)
-                if token is not None:
-                    ignore_merges[token] = id_
-        ids = self.entries
-        merges = [(ids[left], ids[right], ids[left + right]) for left, right in self.merges]
         return MergeModel(
-            merges,
-            self.units(merges),
+            self.merge_ids,
+            self.units(),
             size=self.vocab_size,
-            ignore_merges=ignore_merges,
+            ignore_merges=self._unmerged() if self.rules.ignore_merges else None,
             ranks_of_results=self.rules.ranks_of_results,
         )
 
-    def units(self, merges: list[tuple[int, int, int]]) -> Units:
-        """Returns the symbols of bytes or characters; `merges` are (left, right, merged) by rank."""
+    @functools.cached_property
+    def merge_ids(self) -> np.ndarray:
+        """int32[merges, 3]: the ids of both parts and of the result of each merge, by rank."""
+        id_of, count = self.entries.__getitem__, len(self.merges)
+        columns = (
+            (left for left, _ in self.merges),
+            (right for _, right in self.merges),
+            map(''.join, self.merges),
+        )
+        ids = [np.fromiter(map(id_of, column), np.int32, count) for column in columns]
+        return np.stack(ids, axis=1)
+
+    def knows_merge_ids(self, ids: np.ndarray) -> BpeVocabulary:
+        """Returns itself, told what `merge_ids` are, by one who has them already."""
+        self.__dict__['merge_ids'] = ids
+        return self
+
+    def _unmerged(self) -> TokenLookup:
+        """Returns the ids of tokens that are entries."""
+        from tokcore.kernels.hash_tables import token_lookup, token_lookup_of
+
+        if not self.parts.byte_level:
+            return token_lookup(
+                {entry.encode('utf-8', 'surrogatepass'): id_ for entry, id_ in self.entries.items()}
+            )
+        data, sizes, are_tokens = spelled_tokens(self.entries)
+        ids = np.fromiter(self.entries.values(), np.int64, len(self.entries))
+        return token_lookup_of(data, sizes, ids[are_tokens])
+
+    def units(self) -> Units:
+        """Returns the symbols of bytes or characters."""
         from tokcore.bpe.model import premerged_characters
         from tokcore.bpe.model_kernels import NONE, Units
         from tokcore.kernels.jit import read_only
@@ -247,7 +269,9 @@ class BpeVocabulary(EntriesWithAddedTokens):
             alphabet = [BYTE_TO_CHARACTER[byte] for byte in range(256)]
             symbols = np.array([ids.get(character, -1) + 1 for character in alphabet], np.int32)
             characters = np.array([ord(character) for character in alphabet], np.uint32)
-            premerged = premerged_characters(self._multibyte_characters(), symbols.tolist(), merges)
+            premerged = premerged_characters(
+                self._multibyte_characters(), symbols.tolist(), self.merge_ids
+            )
         else:
             symbols = np.zeros(CODE_POINTS, np.int32)
             single = {ord(entry): id_ for entry, id_ in ids.items() if len(entry) == 1}

@@ -4,7 +4,7 @@ In a pair table slot s is two words, so that one cache line has both: left << 32
 value. A free slot has `NO_PAIR` in both, so what is not in the table has the largest value of all.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -97,11 +97,26 @@ class TokenLookup(NamedTuple):
 
 def token_lookup(values: Mapping[bytes, int]) -> TokenLookup:
     """Returns a table of the values of tokens, from 0 on."""
-    data = with_margin(np.frombuffer(b''.join(values), np.uint8))
-    offsets = read_only(row_offsets([len(token) for token in values]).astype(np.uint64))
-    numbers = read_only(np.array(list(values.values()), np.int32))
-    slots = np.full(1 << (2 * len(values)).bit_length() if values else 0, _NOT_FOUND, np.int32)
-    if len(slots):
+    data = np.frombuffer(b''.join(values), np.uint8)
+    return token_lookup_of(data, [*map(len, values)], [*values.values()])
+
+
+def token_lookup_of(
+    data: np.ndarray, sizes: Sequence[int] | np.ndarray, values: Sequence[int] | np.ndarray
+) -> TokenLookup:
+    """Returns the same for distinct tokens whose bytes are one after another.
+
+    Args:
+        data: uint8: the tokens.
+        sizes: of each.
+        values: as many, from 0 on.
+    """
+    data = with_margin(data)
+    offsets = read_only(row_offsets(sizes).astype(np.uint64))
+    numbers = read_only(np.array(values, np.int32))
+    count = len(numbers)
+    slots = np.full(1 << (2 * count).bit_length() if count else 0, _NOT_FOUND, np.int32)
+    if count:
         _insert_tokens(TokenLookup(read_only(slots), data, offsets, numbers), slots)
     return TokenLookup(read_only(slots), data, offsets, numbers)
 

@@ -248,7 +248,10 @@ def _is_users_own_group(number: int) -> bool:
     return group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
 
 
-CACHE_FOLDER: pathlib.Path | None = _writable_cache_folder('kernels-' + source_digest())
+SOURCE_DIGEST = source_digest()
+"""Of the sources of this package."""
+
+CACHE_FOLDER: pathlib.Path | None = _writable_cache_folder('kernels-' + SOURCE_DIGEST)
 """The folder of compiled kernels, or None if there is none that can be used."""
 
 if CACHE_FOLDER is not None:

@@ -9,13 +9,13 @@ their hash; a pair with the hash of another only leaves a place uncut.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from tokcore.bpe.vocabulary import ModelRules
+from tokcore.bpe.vocabulary import BpeVocabulary
 from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER, row_offsets, with_margin
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import load_word
@@ -25,6 +25,8 @@ from tokcore.text.unicode import CODE_POINTS, next_character
 _BITS_PER_PAIR = 8  # at least, so that few pairs have the hash of another
 _LEAST_BITS, _MOST_BITS = 12, 22  # log2; at most half a megabyte, which a processor has near
 _WORD_BITS = 6
+_CODE_BITS = 21
+_CODE = (1 << _CODE_BITS) - 1
 _0, _1, _3, _8 = (np.uint64(number) for number in (0, 1, 3, 8))
 _WORD_SHIFT, _IN_WORD = np.uint64(_WORD_BITS), np.uint64((1 << _WORD_BITS) - 1)
 _ALL, _64 = np.uint64((1 << 64) - 1), np.uint64(64)
@@ -67,28 +69,44 @@ def borders_of_pieces(pieces: Collection[str], known: Collection[str] = ()) -> B
     return Borders(read_only(pairs), shift, read_only(is_known))
 
 
-def borders_of_merges(
-    merges: Sequence[tuple[str, str]], entries: Collection[str], rules: ModelRules
-) -> Borders:
+def borders_of_merges(vocabulary: BpeVocabulary) -> Borders:
     """Returns the borders that no merge of characters reaches across; none where one could.
 
     A merge of what stands for other characters, of `<0x0A>` or the unknown entry, does not tell which;
     where characters vanish, their neighbors are merged; and where some bytes have no entry, `tokenizers`
     puts an unknown entry behind the bytes of characters that follow.
     """
+    entries, rules = vocabulary.entries, vocabulary.rules
     fallback = {f'<0x{byte:02X}>' for byte in range(256)} if rules.byte_fallback else set()
+    parts = vocabulary.merge_ids[:, :2]
     symbols = {rules.unk_token, *fallback}
+    symbol_ids = [id_ for entry, id_ in entries.items() if entry in symbols]
     if (
         rules.ignore_merges
         or not fallback.issubset(entries)
         or not (fallback or rules.unk_token in entries)
-        or any(left in symbols or right in symbols for left, right in merges)
+        or np.isin(parts, symbol_ids).any()
     ):
         return NO_BORDERS
-    known = {entry for entry in entries if len(entry) == 1}
+    first, last = _outer_characters(entries)
+    pairs = np.unique(last[parts[:, 0]] << _CODE_BITS | first[parts[:, 1]])
+    if (pairs < 0).any():  # a part is the empty string
+        return NO_BORDERS
+    of_merges = [chr(pair >> _CODE_BITS) + chr(pair & _CODE) for pair in pairs.tolist()]
     joins_unknown = rules.fuse_unk and not fallback
-    pairs = {left[-1] + right[0] for left, right in merges}
-    return borders_of_pieces(pairs, known if joins_unknown else ())
+    known = {entry for entry in entries if len(entry) == 1} if joins_unknown else ()
+    return borders_of_pieces(of_merges, known)
+
+
+def _outer_characters(entries: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the code points of the first and the last character of each id, -1 where there is none."""
+    strings = [entry for entry in entries if entry]
+    codes = np.frombuffer(''.join(strings).encode('utf-32-le', 'surrogatepass'), np.uint32)
+    offsets = row_offsets([*map(len, strings)])
+    ids = np.fromiter(map(entries.__getitem__, strings), np.int64, len(strings))
+    first, last = np.full((2, 1 + max(entries.values(), default=-1)), -1, np.int64)
+    first[ids], last[ids] = codes[offsets[:-1]], codes[offsets[1:] - 1]
+    return first, last
 
 
 def _pair_bits(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import functools
 
-from tokcore.bpe.files import is_plain_bpe, json_object, read_json
+from tokcore.bpe.files import is_plain_bpe
+from tokcore.bpe.json_files import forget_json, json_object, read_json
 from tokcore.errors import InputError
-from tokcore.pretrained.json_numbers import rust_float
 from tokcore.pretrained.ranks import is_tekken, is_tiktoken_file, parse_tekken, parse_tiktoken
 from tokcore.pretrained.sentencepiece import is_sentencepiece_file, parse_sentencepiece
 from tokcore.pretrained.tokenizer_json import parse_tokenizer_json
@@ -26,10 +27,18 @@ def parse_pretrained(data: bytes, path: str, pattern: str | None = None) -> Pret
         InputError: the file is none of these or damaged, or has a part that is not supported.
     """
     vocabulary = _parse(data, path, pattern)
+    forget_json()
+    return vocabulary
+
+
+# A command parses a file for each side, and each of the threads that encode; they share one.
+@functools.lru_cache(maxsize=2)
+def _parse(data: bytes, path: str, pattern: str | None) -> PretrainedVocabulary:
+    vocabulary = _parse_file(data, path, pattern)
     return dataclasses.replace(vocabulary, path=path, pattern=pattern)
 
 
-def _parse(data: bytes, path: str, pattern: str | None) -> PretrainedVocabulary:
+def _parse_file(data: bytes, path: str, pattern: str | None) -> PretrainedVocabulary:
     if is_tiktoken_file(data):
         return parse_tiktoken(data, path, pattern)
     if pattern is not None:
@@ -39,7 +48,7 @@ def _parse(data: bytes, path: str, pattern: str | None) -> PretrainedVocabulary:
     if is_sentencepiece_file(data):
         return parse_sentencepiece(data, path)
     if data.lstrip()[:1] == b'{':
-        file = read_json(data, path, rust_float)
+        file = read_json(data, path)
         if is_tekken(file):
             return parse_tekken(file, data, path)
         if 'model' in file:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import base64
 import binascii
 import functools
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import regex
 
+from tokcore.bpe.parsed_files import ParsedFile, keep_parsed, parsed_file
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, ModelRules, TokenizerParts
 from tokcore.errors import InputError
 from tokcore.pretrained.pre_tokenizers import Cutting
@@ -51,6 +53,15 @@ def parse_tiktoken(data: bytes, path: str, pattern: str | None) -> PretrainedVoc
             f'{path} has ranks of tokens, and does not tell the pattern that cuts text into them; '
             f'give --pattern, one of {", ".join(DEFINITIONS)}, or a regular expression'
         )
+    parsed = parsed_file(data)
+    if parsed is None:
+        parsed = _merged(_ranks(data, path), 0, b'', path)
+        keep_parsed(data, lambda: parsed)
+    return _vocabulary(parsed, (), pattern, data, path)
+
+
+def _ranks(data: bytes, path: str) -> dict[bytes, int]:
+    """Returns the ranks by token of a file of tiktoken."""
     ranks: dict[bytes, int] = {}
     for number, line in enumerate(data.split(b'\n'), 1):
         fields = line.split()
@@ -67,7 +78,7 @@ def parse_tiktoken(data: bytes, path: str, pattern: str | None) -> PretrainedVoc
             )
         if ranks.setdefault(token, rank) != rank:
             raise InputError(f'{path}, line {number}: the token has a rank already; {_REMEDY}')
-    return _vocabulary(ranks, 0, (), pattern, data, path)
+    return ranks
 
 
 _REMEDY = 'give a whole file'
@@ -94,8 +105,19 @@ def parse_tekken(file: Mapping[str, Any], data: bytes, path: str) -> PretrainedV
             pass
         case _:
             raise InputError(f'{path}: $.config has no pattern or sizes; {_REMEDY}')
+    special = _special_tokens(file.get('special_tokens'), special_size, path)
+    parsed = parsed_file(data)
+    if parsed is None:
+        ranks = _tekken_ranks(file['vocab'][: size - special_size], path)
+        rest = json.dumps({**file, 'vocab': []}).encode()
+        parsed = _merged(ranks, special_size, rest, path)
+        keep_parsed(data, lambda: parsed)
+    return _vocabulary(parsed, special, pattern, data, path)
+
+
+def _tekken_ranks(tokens: Sequence[Any], path: str) -> dict[bytes, int]:
     ranks: dict[bytes, int] = {}
-    for number, token in enumerate(file['vocab'][: size - special_size]):
+    for number, token in enumerate(tokens):
         try:
             value = base64.b64decode(token['token_bytes'], validate=True)
             rank = token['rank']
@@ -104,8 +126,7 @@ def parse_tekken(file: Mapping[str, Any], data: bytes, path: str) -> PretrainedV
         if rank != number or not value or value in ranks:
             raise InputError(f'{path}: $.vocab[{number}] is no token with its rank; {_REMEDY}')
         ranks[value] = rank
-    special = _special_tokens(file.get('special_tokens'), special_size, path)
-    return _vocabulary(ranks, special_size, special, pattern, data, path)
+    return ranks
 
 
 _OLD_SPECIAL_TOKENS = (
@@ -133,14 +154,8 @@ def _special_tokens(tokens: Any, size: int, path: str) -> tuple[AddedToken, ...]
     return tuple(AddedToken(number, name) for number, name in enumerate(names))
 
 
-def _vocabulary(
-    ranks: Mapping[bytes, int],
-    first: int,
-    special: tuple[AddedToken, ...],
-    pattern: str,
-    data: bytes,
-    path: str,
-) -> PretrainedVocabulary:
+def _merged(ranks: Mapping[bytes, int], first: int, rest: bytes, path: str) -> ParsedFile:
+    """Returns the entries of ranks, whose ids begin at `first`, and their merges."""
     ordered = sorted(ranks, key=ranks.__getitem__)
     if len({*ranks.values()}) < len(ranks):
         raise InputError(f'{path} gives the same rank twice; {_REMEDY}')
@@ -155,11 +170,23 @@ def _vocabulary(
         for cut in range(1, len(token))
         if token[:cut] in ranks and token[cut:] in ranks
     )
+    return ParsedFile(rest, entries, merges, BpeVocabulary(entries, merges).merge_ids)
+
+
+def _vocabulary(
+    parsed: ParsedFile,
+    special: tuple[AddedToken, ...],
+    pattern: str,
+    data: bytes,
+    path: str,
+) -> PretrainedVocabulary:
     rules = ModelRules(ignore_merges=True, ranks_of_results=True)
-    vocabulary = BpeVocabulary(entries, merges, special, TokenizerParts(byte_level=True), rules)
+    parts = TokenizerParts(byte_level=True)
+    vocabulary = BpeVocabulary(parsed.entries, parsed.merges, special, parts, rules)
+    vocabulary.knows_merge_ids(parsed.merge_ids)
     return PretrainedVocabulary(
         data,
-        entries,
+        parsed.entries,
         special,
         functools.partial(getattr, vocabulary, 'model'),
         Cutting(pre_tokenizer=_pre_tokenizer(pattern, path), byte_level=True),

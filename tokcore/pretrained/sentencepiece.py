@@ -87,9 +87,8 @@ def parse_sentencepiece(data: bytes, path: str) -> PretrainedVocabulary:
     elif kind == _BPE:
         merges, ranks = _merges(file.pieces, path)
         rules = ModelRules(file.pieces[unknown].text, True, bool(fallback))
-        borders = borders_of_merges(merges, entries, rules)
-        cutting = Cutting(pre_tokenizer=BorderPreTokenizer(borders))
         vocabulary = BpeVocabulary(entries, merges, (), TokenizerParts(byte_level=False), rules)
+        cutting = Cutting(pre_tokenizer=BorderPreTokenizer(borders_of_merges(vocabulary)))
         make_model = functools.partial(_merge_model, vocabulary, ranks)
         added += [
             AddedToken(id_, piece.text, normalized=True, special=False)
@@ -245,9 +244,9 @@ def _merges(pieces: Sequence[_Piece], path: str) -> tuple[_Merges, np.ndarray]:
 def _merge_model(vocabulary: BpeVocabulary, ranks: np.ndarray) -> MergeModel:
     from tokcore.bpe.model import MergeModel
 
-    ids = vocabulary.entries
-    merges = [(ids[left], ids[right], ids[left + right]) for left, right in vocabulary.merges]
-    return MergeModel(merges, vocabulary.units(merges), size=vocabulary.vocab_size, ranks=ranks)
+    return MergeModel(
+        vocabulary.merge_ids, vocabulary.units(), size=vocabulary.vocab_size, ranks=ranks
+    )
 
 
 def _normalizer(file: _ModelFile, path: str) -> _Normalizer:

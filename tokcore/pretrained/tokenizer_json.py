@@ -10,20 +10,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tokcore.bpe.files import (
-    check_merges,
     is_bpe_model,
+    keep_tokenizer,
+    model_entries,
+    model_vocabulary,
     parse_added_tokens,
     parse_entries,
-    parse_merges,
 )
 from tokcore.bpe.vocabulary import (
     BpeVocabulary,
-    ModelRules,
     TokenizerParts,
     parse_template,
     refuse,
 )
-from tokcore.encoding.vocabulary import Template
 from tokcore.errors import InputError
 from tokcore.pretrained.borders import BorderPreTokenizer, borders_of_merges
 from tokcore.pretrained.decoders import decoder_steps
@@ -53,19 +52,25 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
     cutting = parse_cutting(file.get('pre_tokenizer'), path, '$.pre_tokenizer')
     steps = text_steps(file.get('normalizer'), path, '$.normalizer')
     is_unigram = model.get('type') == 'Unigram'
+    kind = 'BPE' if is_bpe_model(model) else model.get('type', 'WordPiece')
     if is_unigram:
         entries, scores, unk_token = _scored_entries(model, path)
     else:
-        entries = parse_entries(model.get('vocab'), f'{path}: $.model.vocab')
+        is_bpe = kind == 'BPE'
+        entries = (
+            model_entries(model, data, path)
+            if is_bpe
+            else parse_entries(model.get('vocab'), f'{path}: $.model.vocab')
+        )
         unk_token = model.get('unk_token')
         if not isinstance(unk_token, str | None):
             refuse(path, '$.model.unk_token', f'{unk_token!r:.80} for an entry')
     added = parse_added_tokens(file.get('added_tokens') or [], entries, path)
-    kind = 'BPE' if is_bpe_model(model) else model.get('type', 'WordPiece')
     if cutting.byte_level and kind != 'BPE':
         refuse(path, '$.pre_tokenizer', f'ByteLevel with the model {kind}')
     if kind == 'BPE':
-        merged = _bpe(model, entries, cutting, path)
+        parts = TokenizerParts(byte_level=cutting.byte_level)
+        merged = model_vocabulary(model, entries, (), parts, data, path)
         cutting = _faster_cutting(merged, cutting, file.get('normalizer'))
         make_model: Any = functools.partial(getattr, merged, 'model')
     elif is_unigram:
@@ -94,26 +99,9 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
     for id_ in (*template.before, *template.after):
         if not 0 <= id_ < vocabulary.vocab_size:
             refuse(path, '$.post_processor', f'the id {id_}, which no token has,')
+    if kind == 'BPE':
+        keep_tokenizer(data, file, merged)
     return vocabulary
-
-
-def _bpe(
-    model: Mapping[str, Any], entries: Mapping[str, int], cutting: Cutting, path: str
-) -> BpeVocabulary:
-    for name in ('dropout', 'continuing_subword_prefix', 'end_of_word_suffix'):
-        if model.get(name):
-            refuse(path, f'$.model.{name}', f'{name} {model[name]!r}')
-    merges = check_merges(
-        parse_merges(model.get('merges'), path), entries, f'{path}: $.model.merges'
-    )
-    rules = ModelRules(
-        model.get('unk_token'),
-        *(bool(model.get(name)) for name in ('fuse_unk', 'byte_fallback', 'ignore_merges')),
-    )
-    if rules.unk_token is not None and rules.unk_token not in entries:
-        refuse(path, '$.model.unk_token', f'the unknown token {rules.unk_token!r} without an id')
-    parts = TokenizerParts(byte_level=cutting.byte_level, template=Template())
-    return BpeVocabulary(entries, merges, (), parts, rules)
 
 
 def _faster_cutting(vocabulary: BpeVocabulary, cutting: Cutting, normalizer: Any) -> Cutting:
@@ -123,7 +111,7 @@ def _faster_cutting(vocabulary: BpeVocabulary, cutting: Cutting, normalizer: Any
         whole_rows += [SplitPreTokenizer((Split(r'\ ', behavior),)) for behavior in BEHAVIORS]
     if cutting.pre_tokenizer not in whole_rows:
         return cutting
-    borders = borders_of_merges(vocabulary.merges, vocabulary.entries, vocabulary.rules)
+    borders = borders_of_merges(vocabulary)
     return dataclasses.replace(cutting, pre_tokenizer=BorderPreTokenizer(borders))
 
 

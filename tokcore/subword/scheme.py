@@ -158,7 +158,8 @@ class SubwordScheme(Scheme['SubwordTextEncoder', SubwordOptions, EncodingOptions
 
     def recognizes(self, data: bytes) -> bool:
         # Tensor2Tensor writes each subtoken between quotes, and no other tool does.
-        first = data.split(b'\n', 1)[0].rstrip(b'\r')
+        end = data.find(b'\n')
+        first = (data if end < 0 else data[:end]).rstrip(b'\r')
         return len(first) > 2 and first[:1] == first[-1:] and first[:1] in (b"'", b'"')
 
     def tokens(self, text: str) -> Iterable[str]:

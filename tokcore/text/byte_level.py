@@ -1,8 +1,14 @@
 """Byte-level text: the 256 characters that stand for bytes."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+import typing
+from collections.abc import Collection, Mapping
 
 from tokcore.errors import InputError
+
+if typing.TYPE_CHECKING:
+    import numpy as np
 
 _PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _OTHERS = [byte for byte in range(256) if byte not in _PRINTABLE]
@@ -21,6 +27,9 @@ ALPHABET: tuple[str, ...] = tuple(sorted(CHARACTER_TO_BYTE))
 """All 256 characters by code point, the order of their ids: the one for a space is after 'ÿ'."""
 
 
+_NO_BYTE = -1
+
+
 def spelled(token: bytes) -> str:
     """Returns the spelling of a token in files.
 
@@ -29,6 +38,27 @@ def spelled(token: bytes) -> str:
     """
     # Latin-1 gives each byte the character of its number, and the keys are those numbers.
     return token.decode('latin-1').translate(BYTE_TO_CHARACTER)
+
+
+def spelled_tokens(spellings: Collection[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns the tokens that are spelled so, many at once; other strings spell none.
+
+    Returns:
+        uint8: the bytes of the tokens, one after another.
+        int64[tokens]: the size of each.
+        bool[spellings]: which of them spell a token.
+    """
+    import numpy as np  # the declaration of a scheme, which imports this module, is without it
+
+    codes = np.frombuffer(''.join(spellings).encode('utf-32-le', 'surrogatepass'), np.uint32)
+    of_codes = np.full(1 + max(map(ord, ALPHABET)) + 1, _NO_BYTE)
+    of_codes[[*map(ord, CHARACTER_TO_BYTE)]] = [*CHARACTER_TO_BYTE.values()]
+    data = of_codes[np.minimum(codes, len(of_codes) - 1)]
+    sizes = np.fromiter(map(len, spellings), np.int64, len(spellings))
+    bad_before = np.append(0, np.cumsum(data == _NO_BYTE))
+    ends = np.cumsum(sizes)
+    are_tokens = bad_before[ends] == bad_before[ends - sizes]
+    return data[np.repeat(are_tokens, sizes)].astype(np.uint8), sizes[are_tokens], are_tokens
 
 
 def token_bytes(spelling: str) -> bytes:

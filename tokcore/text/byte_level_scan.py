@@ -598,10 +598,9 @@ def character_classes(
 
 def stored_classes(table: np.ndarray) -> CharacterClasses:
     """Returns the classes of all code points, below 256 each."""
-    blocks, index = np.unique(table.reshape(-1, _BLOCK), axis=0, return_inverse=True)
-    return CharacterClasses(
-        read_only(index.ravel().astype(np.uint8)), read_only(blocks.astype(np.uint8).ravel())
-    )
+    rows = table.astype(np.uint8).view(f'V{_BLOCK}')  # as strings of bytes, which sort much faster
+    blocks, index = np.unique(rows, return_inverse=True)
+    return CharacterClasses(read_only(index.astype(np.uint8)), read_only(blocks.view(np.uint8)))
 
 
 @kernel_without_allocation

@@ -33,6 +33,7 @@ Split = Literal['space', 'unicode']
 Unknown = Literal['token', 'stop']
 
 _NMT_SPECIAL_TOKENS = ('<unk>', '<s>', '</s>')
+_BEGINNING = 64  # bytes, in which these three lines are
 """The first words of TensorFlow NMT's vocabularies."""
 
 
@@ -127,7 +128,9 @@ class WordScheme(Scheme['WordVocabulary', WordOptions, WordEncodingOptions]):
         return parse_words(data, path)
 
     def recognizes(self, data: bytes) -> bool:
-        return data.split(b'\n', 3)[:3] == [token.encode() for token in _NMT_SPECIAL_TOKENS]
+        return data[:_BEGINNING].split(b'\n', 3)[:3] == [
+            token.encode() for token in _NMT_SPECIAL_TOKENS
+        ]
 
     def encoder(
         self, vocabulary: WordVocabulary, options: WordEncodingOptions | None = None

@@ -171,6 +171,8 @@ def parse_pieces(data: bytes, name: str) -> list[str]:
 
 def is_vocab_txt(data: bytes) -> bool:
     """Whether a file is certainly BERT's: it has the special tokens, and a piece with `##`."""
+    if not all(mark in data for mark in _MARKS):  # so files of megabytes are not cut into lines
+        return False
     lines = set(data.splitlines())
     return lines.issuperset(_MARKS) and any(line.startswith(b'##') for line in lines)
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tokcore.bpe.model import MergeModel, merge_work, premerged_characters
 from tokcore.bpe.model_kernels import NONE, SHORT, Units, merge_long, merge_short
 from tokcore.kernels.bytes import with_margin
+from tokcore.kernels.hash_tables import token_lookup
 from tokcore.kernels.jit import read_only
 from tokcore.text.pre_tokenizer import RowPart
 
@@ -155,7 +156,10 @@ def test_what_has_no_symbol():
 
 def test_whole_tokens_are_not_merged():
     model = MergeModel(
-        [(97, 98, 256)], units_of(), size=300, ignore_merges={b'abc': 280, b'x' * 40: 281}
+        [(97, 98, 256)],
+        units_of(),
+        size=300,
+        ignore_merges=token_lookup({b'abc': 280, b'x' * 40: 281}),
     )
     assert ids_of(model, b'abc') == [280]
     assert ids_of(model, b'x' * 40) == [281]

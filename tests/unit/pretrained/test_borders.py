@@ -130,7 +130,7 @@ def test_merges(pieces, texts, rules, fallback):
         merges.append(('<0xF0>', '<0x9F>'))
     entries = {entry: id_ for id_, entry in enumerate(entries)}
     vocabulary = BpeVocabulary(entries, tuple(merges), (), TokenizerParts(byte_level=False), rules)
-    borders = borders_of_merges(merges, entries, rules)
+    borders = borders_of_merges(vocabulary)
     if fallback != 'all' and rules.byte_fallback:
         assert not len(borders.pairs)
     texts = [*texts, ''.join(texts) * 3]
@@ -140,9 +140,14 @@ def test_merges(pieces, texts, rules, fallback):
 
 def test_no_borders_where_characters_vanish():
     entries = {'a': 0, 'b': 1, 'ab': 2}
-    assert not len(borders_of_merges([('a', 'b')], entries, ModelRules()).pairs)
-    assert not len(borders_of_merges([('a', 'b')], entries, ModelRules('a')).pairs)
-    assert len(borders_of_merges([('a', 'b')], {**entries, '?': 3}, ModelRules('?')).pairs)
+
+    def borders(entries, rules, merges=(('a', 'b'),)):
+        return borders_of_merges(BpeVocabulary(entries, merges, rules=rules)).pairs
+
+    assert not len(borders(entries, ModelRules()))
+    assert not len(borders(entries, ModelRules('a')))
+    assert len(borders({**entries, '?': 3}, ModelRules('?')))
+    assert not len(borders({**entries, '?': 3, '': 4}, ModelRules('?'), [('', 'b')]))
 
 
 @pytest.mark.parametrize('size', [0, 1, 7])

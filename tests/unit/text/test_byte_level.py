@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.errors import InputError
@@ -12,6 +12,7 @@ from tokcore.text.byte_level import (
     BYTE_TO_CHARACTER,
     CHARACTER_TO_BYTE,
     spelled,
+    spelled_tokens,
     token_bytes,
 )
 
@@ -38,3 +39,18 @@ def test_any_bytes_there_and_back(token):
 def test_what_stands_for_no_byte_is_named():
     with pytest.raises(InputError, match=re.escape("'a b' does not spell bytes: ' ' is not in")):
         token_bytes('a b')
+
+
+@given(st.lists(st.binary(max_size=5).map(spelled) | st.text(st.characters(), max_size=4)))
+@example(['Ġ', 'a b', '', '\ud83d', '\U0001f642', 'Ńń'])
+def test_many_spellings_at_once(spellings):
+    tokens, are_tokens = [], []
+    for spelling in spellings:
+        try:
+            tokens.append(token_bytes(spelling))
+            are_tokens.append(True)
+        except InputError:
+            are_tokens.append(False)
+    data, sizes, found = spelled_tokens(spellings)
+    assert data.tobytes() == b''.join(tokens)
+    assert sizes.tolist() == [*map(len, tokens)] and found.tolist() == are_tokens

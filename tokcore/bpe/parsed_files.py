@@ -1,0 +1,189 @@
+"""Large vocabulary files as they were parsed before: a cache on disk, beside that of kernels.
+
+To parse a tokenizer.json of 33 MB, and to see that its merges are of its entries, takes seconds. What
+came out is kept as plain strings and numbers, from which a process has the same vocabulary at once. A
+kept file is named by a digest of the original and of the sources of this package, and begins with a
+digest of its name and content: one that is damaged, or of something else, is not used, and is written
+again. Others cannot write to the folder; see `kernels.jit`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import itertools
+import os
+import pathlib
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tokcore.errors import InputError
+
+LEAST_BYTES = 1 << 20
+"""Smaller files are parsed within some 50 ms, and are not kept."""
+
+_VARIABLE = 'TOKBEAM_VOCABULARY_CACHE_MB'
+_DEFAULT_MB = 512  # some 50 vocabularies
+
+_DIGEST_BYTES = hashlib.sha256().digest_size
+
+
+class ParsedFile(NamedTuple):
+    """What a file of byte pair encoding holds.
+
+    Attributes:
+        rest: the rest of it, as JSON.
+        entries: ids by entry.
+        merges: (left, right) by rank; their parts and results are entries.
+        merge_ids: int32[merges, 3]: the ids of both parts and of the result of each.
+    """
+
+    rest: bytes
+    entries: dict[str, int]
+    merges: tuple[tuple[str, str], ...]
+    merge_ids: np.ndarray
+
+
+def parsed_file(data: bytes) -> ParsedFile | None:
+    """Returns what a file holds if it was kept; None if it has to be parsed."""
+    return _kept(data) if LEAST_BYTES <= len(data) <= most_bytes() else None
+
+
+def keep_parsed(data: bytes, parsed: Callable[[], ParsedFile]) -> None:
+    """Keeps what a file holds for other processes, if it is large and not kept yet."""
+    if not LEAST_BYTES <= len(data) <= most_bytes() or _kept(data) is not None:
+        return
+    folder = _folder()
+    if folder is None:
+        return
+    path = folder / _name(data)
+    # The vocabulary is there without the cache, so a disk that is full is no failure.
+    with contextlib.suppress(OSError):
+        _write(path, _packed(parsed(), path.name))
+        _remove_oldest(folder)
+    _kept.cache_clear()
+
+
+def most_bytes() -> int:
+    """Returns how much all kept files may take together; those not used for longest are removed.
+
+    Raises:
+        InputError: the environment variable for it is no number.
+    """
+    text = os.environ.get(_VARIABLE, str(_DEFAULT_MB))
+    if not text.isdecimal():
+        raise InputError(
+            f'{_VARIABLE} is {text!r:.40}; give the megabytes that parsed vocabularies may take on '
+            'disk, or 0 to keep none'
+        )
+    return int(text) << 20
+
+
+# Schemes, options and the vocabulary ask for it one after the other.
+@functools.lru_cache(maxsize=1)
+def _kept(data: bytes) -> ParsedFile | None:
+    folder = _folder()
+    if folder is None:
+        return None
+    path = folder / _name(data)
+    try:
+        content = path.read_bytes()
+        os.utime(path)
+    except OSError:
+        return None
+    return _unpacked(content, path.name)
+
+
+def _name(data: bytes) -> str:
+    from tokcore.kernels.jit import SOURCE_DIGEST
+
+    return f'{hashlib.sha256(data).hexdigest()}-{SOURCE_DIGEST}'
+
+
+@functools.cache
+def _folder() -> pathlib.Path | None:
+    from tokcore.kernels.jit import CACHE_FOLDER, private_folder
+
+    if CACHE_FOLDER is None:
+        return None
+    try:
+        return private_folder(CACHE_FOLDER.parent / 'vocabularies')
+    except OSError:
+        return None
+
+
+def _packed(parsed: ParsedFile, name: str) -> bytes:
+    parts = [
+        parsed.rest,
+        ''.join(parsed.entries).encode('utf-8', 'surrogatepass'),
+        _numbers([*map(len, parsed.entries)]),
+        _numbers([*parsed.entries.values()]),
+        _numbers(parsed.merge_ids),
+    ]
+    content = b''.join([np.array([*map(len, parts)], '<u8').tobytes(), *parts])
+    return _digest(name, content) + content
+
+
+def _unpacked(content: bytes, name: str) -> ParsedFile | None:
+    """Returns what was packed; None if this is something else."""
+    if content[:_DIGEST_BYTES] != _digest(name, memoryview(content)[_DIGEST_BYTES:]):
+        return None
+    sizes = np.frombuffer(content, '<u8', 5, _DIGEST_BYTES)
+    bounds = [*itertools.accumulate(sizes.tolist(), initial=_DIGEST_BYTES + sizes.nbytes)]
+    parts = [content[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
+    rest, text, *columns = parts
+    lengths, ids, merge_ids = (np.frombuffer(column, '<i4').astype(np.int32) for column in columns)
+    merge_ids = merge_ids.reshape(-1, 3)
+    entries = _cut(text.decode('utf-8', 'surrogatepass'), lengths)
+    places = np.zeros(1 + ids.max(initial=-1), np.int64)
+    places[ids] = np.arange(len(ids))
+    columns = places[merge_ids[:, :2]].T.tolist()
+    lefts, rights = (map(entries.__getitem__, column) for column in columns)
+    return ParsedFile(
+        rest,
+        dict(zip(entries, ids.tolist(), strict=True)),
+        tuple(zip(lefts, rights, strict=True)),
+        merge_ids,
+    )
+
+
+def _cut(text: str, lengths: np.ndarray) -> list[str]:
+    ends = np.cumsum(lengths)
+    starts = (ends - lengths).tolist()
+    return [text[start:end] for start, end in zip(starts, ends.tolist(), strict=True)]
+
+
+def _numbers(values: Sequence[int] | np.ndarray) -> bytes:
+    return np.array(values, '<i4').tobytes()
+
+
+def _digest(name: str, content: bytes | memoryview) -> bytes:
+    digest = hashlib.sha256(name.encode())
+    digest.update(content)
+    return digest.digest()
+
+
+def _write(path: pathlib.Path, content: bytes) -> None:
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as part:
+        try:
+            part.write(content)
+            part.close()
+            os.replace(part.name, path)
+        except OSError:
+            os.unlink(part.name)
+            raise
+
+
+def _remove_oldest(folder: pathlib.Path) -> None:
+    """Removes files, also those of writers that were killed, until the rest is within the bound."""
+    states = {path: path.stat() for path in folder.iterdir()}
+    size = sum(state.st_size for state in states.values())
+    for path in sorted(states, key=lambda path: states[path].st_mtime_ns):
+        if size <= most_bytes():
+            break
+        path.unlink()
+        size -= states[path].st_size
