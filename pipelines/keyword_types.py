@@ -186,8 +186,8 @@ class BuildKeywords(TypedDict, total=False):
     limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
     total_symbols: of subword-nmt: --merges counts the characters within words and at their ends
         too
-    extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json;
-        its ids and merges stay, and --vocab-size counts its entries too
+    extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json,
+        or a folder with one; its ids and merges stay, and --vocab-size counts its entries too
     shared_vocab: learn one vocabulary from both sides (default: one for each side)
     name_style: how vocabularies of sides are called: plain, vocab.NAME.SIZE.subwords.inputs;
         t2t, ending in their languages, as Tensor2Tensor's problems look for them (default:
@@ -685,8 +685,8 @@ class VocabKeywords(TypedDict, total=False):
     limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
     total_symbols: of subword-nmt: --merges counts the characters within words and at their ends
         too
-    extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json;
-        its ids and merges stay, and --vocab-size counts its entries too
+    extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json,
+        or a folder with one; its ids and merges stay, and --vocab-size counts its entries too
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
         process may use, 1 on a cluster)
     deadline: cancel a pipeline that takes longer, as 90s, 30min or 12h, up to 10,000h; not for

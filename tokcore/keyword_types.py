@@ -111,8 +111,8 @@ class LearningKeywords(TypedDict, total=False):
     limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
     total_symbols: of subword-nmt: --merges counts the characters within words and at their ends
         too
-    extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json;
-        its ids and merges stay, and --vocab-size counts its entries too
+    extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json,
+        or a folder with one; its ids and merges stay, and --vocab-size counts its entries too
     """
 
     vocab_size: int | None

@@ -28,7 +28,7 @@ from tokcore.byte.scheme import SCHEME as BYTE_SCHEME
 from tokcore.byte.scheme import ByteVocabulary
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, Encoder, RowEncoder, SharedEncoder
-from tokcore.encoding.hub_folders import vocabulary_in_folder
+from tokcore.encoding.hub_folders import local_vocabulary_path
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.tokenizer import (
     Tokenizer,
@@ -606,8 +606,8 @@ def load_tokenizer(
             cannot have its value; or the folder does not tell which file is its vocabulary.
         TypeError: the scheme has no such option, or it has a value of another type.
     """
-    if path is not None and os.path.isdir(path):
-        path = _file_of_folder(os.fspath(path))
+    if path is not None:
+        path = local_vocabulary_path(os.fspath(path))
     data = b'' if path is None else read_vocabulary_file(path)
     if scheme is None:
         fitting = schemes_of_file(data) if path else []
@@ -635,16 +635,6 @@ def load_tokenizer(
     if path is None:
         raise TypeError(f'path is missing: the scheme {resolved.name} has a vocabulary file')
     return tokenizer_of(resolved.parse(data, os.fspath(path)), resolved, **encoding)
-
-
-def _file_of_folder(folder: str) -> str:
-    try:
-        names = os.listdir(folder)
-    except OSError as error:
-        raise InputError(
-            f'{folder} cannot be looked into ({error.strerror}); give the path of a vocabulary file'
-        ) from error
-    return vocabulary_in_folder(folder, names)[0]
 
 
 def tokenizer_of(vocabulary: Vocabulary, scheme: Scheme, **encoding: typing.Any) -> Tokenizer:

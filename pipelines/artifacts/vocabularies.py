@@ -4,7 +4,6 @@ A flipped bit within a subtoken still leaves a valid vocabulary, only a differen
 the manifest reveals it; a file from elsewhere has no manifest and is used as it is.
 """
 
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -13,31 +12,12 @@ import google_crc32c
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.files import filesystem
 from pipelines.options.vocabulary import scheme_from_options
-from tokcore.encoding.hub_folders import vocabulary_in_folder
 from tokcore.encoding.scheme import Scheme, check_rules
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.records.manifest import MANIFEST_NAME, OutputFile, VocabularyRecord
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names, schemes_of_file
 from tokcore.text.unicode import check_unicode
-
-_LOGGER = logging.getLogger(__name__)
-
-
-def vocabulary_path(path: str) -> str:
-    """Returns the absolute path of a vocabulary's file; of a folder, that of the file in it.
-
-    Raises:
-        InputError: nothing here opens such a path, or the folder does not tell which file it is.
-    """
-    whole = filesystem.absolute(path)
-    if not filesystem.is_folder(whole):
-        return whole
-    names = filesystem.entries(whole)
-    file, others = vocabulary_in_folder(whole, names, filesystem.read_if_there)
-    besides = f'; {" and ".join(others)} there is not read' if others else ''
-    _LOGGER.info('the vocabulary is %s%s', file, besides)
-    return file
 
 
 @dataclass(frozen=True)

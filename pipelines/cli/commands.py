@@ -13,7 +13,6 @@ from pipelines.artifacts.counts import CountFiles, CountsFolder, find_counts
 from pipelines.artifacts.vocabularies import (
     needs_no_vocabulary,
     scheme_of,
-    vocabulary_path,
 )
 from pipelines.cli.inputs import names_files, refuse_long_names, resolve_corpus, split_paths
 from pipelines.cli.job_file import job_text
@@ -22,6 +21,7 @@ from pipelines.cli.terminal import print_lines, print_toml
 from pipelines.engines.engine import Engine, check_engine, choose_engine
 from pipelines.engines.machine import total_bytes
 from pipelines.files import filesystem
+from pipelines.files.vocabulary_files import vocabulary_path
 from pipelines.jobs.corpus import Corpus, SplitPaths
 from pipelines.jobs.job import (
     BuildJob,

@@ -6,9 +6,10 @@ import shutil
 import tempfile
 import typing
 
-from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of, vocabulary_path
+from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of
 from pipelines.cli.terminal import print_lines
 from pipelines.files import filesystem
+from pipelines.files.vocabulary_files import vocabulary_path
 from tokcore.encoding.tokenizer_folder import ExportTarget
 from tokcore.errors import InputError
 from tokcore.exporting import exported_files, prove

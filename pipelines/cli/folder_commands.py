@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from pipelines.artifacts.manifest import RUN_NAME, read_manifest, read_run
-from pipelines.artifacts.vocabularies import vocabulary_path
 from pipelines.cli.commands import make_job
 from pipelines.cli.entry_lines import entry_lines
 from pipelines.cli.export_command import export
@@ -27,6 +26,7 @@ from pipelines.cli.terminal import StandardOutput, format_amount, format_time, p
 from pipelines.engines.machine import usable_cores
 from pipelines.engines.progress import BYTES
 from pipelines.files import filesystem
+from pipelines.files.vocabulary_files import vocabulary_path
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.options.commands import known_commands
 from pipelines.options.job import ARRAY_RECORD, SPLITS, check_pack, option_name

@@ -13,10 +13,10 @@ from pipelines.artifacts.vocabularies import (
     needs_no_vocabulary,
     read_vocabulary,
     scheme_of,
-    vocabulary_path,
 )
 from pipelines.cli.terminal import StandardOutput
 from pipelines.files.system_errors import system_error
+from pipelines.files.vocabulary_files import vocabulary_path
 from pipelines.options.vocabulary import encoding_from_options
 from tokcore.corpus.line_rows import text_rows
 from tokcore.encoding.encoder import EncodedSide, Encoder, first_row_without_ids

@@ -13,6 +13,7 @@ from apache_beam.utils.shared import Shared
 
 from pipelines.engines.pool import OrderedPool, in_global_window, with_output_types
 from pipelines.files import filesystem
+from pipelines.files.vocabulary_files import vocabulary_path
 from pipelines.transforms.read import Path, splits_of
 from pipelines.transforms.stats import REJECTED, STATS, RejectionBudget, tagged_stats
 from tokcore.corpus.block_batches import Batch, BlockBatches
@@ -116,8 +117,9 @@ class EncodeBlocks(beam.PTransform):
 
         Args:
             vocabulary: the path of the file for all sides, or by side, as {'inputs': …, 'targets':
-                …}; or the output of `LearnVocabulary`, for which the workers then wait. None for a
-                scheme without vocabulary files, or if there are `features`.
+                …}; or of a folder as hubs have it, whose files may state options of the scheme; or
+                the output of `LearnVocabulary`, for which the workers then wait. None for a scheme
+                without vocabulary files, or if there are `features`.
             scheme: its name, or the scheme itself.
             shards: of each split.
             seed: of the order keys.
@@ -139,7 +141,10 @@ class EncodeBlocks(beam.PTransform):
             TypeError: the scheme has no such option, or it has a value of another type.
         """
         super().__init__()
-        self.scheme, self.encoding = encoding_of(scheme, options, 'EncodeBlocks')
+        told: dict[str, object] = {}
+        if isinstance(vocabulary, (str, os.PathLike, Mapping)):
+            vocabulary, told = _files_of(vocabulary, scheme)
+        self.scheme, self.encoding = encoding_of(scheme, options, 'EncodeBlocks', told)
         if encoding is not None:
             self.encoding = encoding
         if workers < 1:
@@ -224,10 +229,32 @@ class EncodeBlocks(beam.PTransform):
         ]
 
 
+def _files_of(
+    vocabulary: Path | Mapping[str, Path], scheme: str | Scheme
+) -> tuple[dict[str, Path], dict[str, object]]:
+    """Returns the files of vocabularies by side, and what the files of folders state of the scheme."""
+    by_side = vocabulary if isinstance(vocabulary, Mapping) else {'': vocabulary}
+    files: dict[str, Path] = {}
+    told: dict[str, object] = {}
+    for side, path in by_side.items():
+        file = vocabulary_path(os.fspath(path))
+        if file != filesystem.absolute(os.fspath(path)):
+            told |= find_scheme(scheme).options_from_file(
+                filesystem.read_bytes(file), file, filesystem.read_if_there
+            )
+        files[side] = file
+    return files, told
+
+
 def encoding_of(
-    scheme: str | Scheme, options: Mapping[str, object], call: str
+    scheme: str | Scheme,
+    options: Mapping[str, object],
+    call: str,
+    told: Mapping[str, object] | None = None,
 ) -> tuple[Scheme, EncodingOptions]:
     """Returns a scheme and the options of its encoder from the keyword arguments of a call.
+
+    `told` are options of the scheme that hold where the call has no others.
 
     Raises:
         InputError: an unknown scheme, or a value that an option cannot have.
@@ -236,7 +263,7 @@ def encoding_of(
     resolved = find_scheme(scheme)
     name = f'{call} with the scheme {resolved.name}'
     of_scheme, of_encoder = split_keywords([type(resolved), resolved.encoding], options, name)
-    resolved = find_scheme(resolved, **typing.cast(Any, of_scheme))
+    resolved = find_scheme(resolved, **typing.cast(Any, {**(told or {}), **of_scheme}))
     return resolved, resolved.encoding(**keyword_fields(resolved.encoding, of_encoder, name))
 
 

@@ -12,6 +12,8 @@ from jobs import succeed
 from pipelines import CountTokens, EncodeBlocks, LearnVocabulary, ReadCorpus, WriteShards
 from tokcore import find_scheme
 from tokcore.errors import InputError
+from tokcore.records.features import parse_features
+from tokcore.records.tfrecord import read_records
 
 PAIRS = [('the cat sat', 'die Katze sitzt'), ('a cat', 'eine Katze'), ('the mat', 'die Matte')] * 9
 
@@ -145,6 +147,35 @@ def test_a_vocabulary_that_exists_encodes_each_side(corpus, tmp_path):
             tmp_path / 'de')  # fmt: skip
     name = 'cats-train-00000-of-00001'
     assert (tmp_path / 'mine' / name).read_bytes() == (tmp_path / 'theirs' / name).read_bytes()
+
+
+def test_a_folder_encodes_as_the_command_does(corpus, tmp_path):
+    folder = tmp_path / 'bert'
+    folder.mkdir()
+    pieces = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', 'The', 'the', 'cat', 's', '##at', 'sat']
+    (folder / 'vocab.txt').write_text(''.join(f'{piece}\n' for piece in pieces))
+    (folder / 'tokenizer_config.json').write_text(
+        '{"tokenizer_class": "BertTokenizer", "do_lower_case": false}'
+    )
+    text = tmp_path / 'text'
+    text.write_text('The cat sat\nthe Cat\n')
+    with pipeline() as running:
+        (
+            running
+            | ReadCorpus(text)
+            | EncodeBlocks(folder, 'wordpiece', shards=1)
+            | WriteShards('cats', tmp_path / 'mine')
+        )
+    succeed('encode', '--text', text, '--name', 'cats', '--shards', 1, '--vocab', folder,
+            '--output', tmp_path / 'theirs')  # fmt: skip
+    name = 'cats-train-00000-of-00001'
+    written = (tmp_path / 'mine' / name).read_bytes()
+    assert written == (tmp_path / 'theirs' / name).read_bytes()
+    rows = [parse_features(record)['targets'] for record in read_records(written, name)]
+    assert sorted(rows) == [[2, 4, 6, 9, 3], [2, 5, 1, 3]]
+    # What is asked for goes before it.
+    assert EncodeBlocks(folder, 'wordpiece').scheme.lower_case is False
+    assert EncodeBlocks(folder, 'wordpiece', lower_case=True).scheme.lower_case is True
 
 
 def test_filters_leave_rows_out(corpus):

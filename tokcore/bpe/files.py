@@ -97,6 +97,15 @@ def _tokenizer(data: bytes, path: str) -> BpeVocabulary:
     return vocabulary
 
 
+def files_of_vocabulary(path: str) -> tuple[str, ...]:
+    """Returns a file, and the other one if it is a vocab.json or a merges.txt, which go together."""
+    name = os.path.basename(path)
+    for own, other in ((_ENTRIES, _MERGES), (_MERGES, _ENTRIES)):
+        if name.endswith(own) and os.path.exists(beside := _beside(path, own, other)):
+            return path, beside
+    return (path,)
+
+
 def entries_path(path: str) -> str:
     """Returns the path of the ids of codes: `X.vocab` beside `X.codes`.
 

@@ -11,6 +11,7 @@ import typing
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from tokcore.encoding.hub_folders import local_vocabulary_path
 from tokcore.encoding.scheme import LearningOptions
 from tokcore.encoding.vocabulary import read_vocabulary_file
 from tokcore.errors import InputError
@@ -129,8 +130,8 @@ class BpeOptions(LearningOptions):
     )
 
     extend: str | None = option(
-        'learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json; its ids and '
-        'merges stay, and --vocab-size counts its entries too',
+        'learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json, or a folder '
+        'with one; its ids and merges stay, and --vocab-size counts its entries too',
         path,
         'FILE',
         default=None,
@@ -185,8 +186,20 @@ class BpeOptions(LearningOptions):
         options = super().for_manifest()
         if self.extend is not None:
             # The content tells which vocabulary it is; a path does not.
-            options['extend'] = hashlib.sha256(read_vocabulary_file(self.extend)).hexdigest()
+            digest = hashlib.sha256()
+            for path in self.extended_files:
+                digest.update(read_vocabulary_file(path))
+            options['extend'] = digest.hexdigest()
         return options
+
+    @property
+    def extended_files(self) -> tuple[str, ...]:
+        """The files of the vocabulary that `extend` names, which may be in a folder; its own first."""
+        from tokcore.bpe.files import files_of_vocabulary
+
+        return (
+            () if self.extend is None else files_of_vocabulary(local_vocabulary_path(self.extend))
+        )
 
     def rules(self, preset: str) -> BpeRules:
         """Returns a preset's rules, with these options in place of its own.

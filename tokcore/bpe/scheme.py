@@ -226,8 +226,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         """
         from tokcore.bpe.extension import check_extensible
 
-        path = options.extend
-        assert path is not None
+        path = options.extended_files[0]
         old = check_extensible(self.parse(read_vocabulary_file(path), path), path)
         parts = old.parts
         pattern, form = parts.pattern, parts.form

@@ -7,6 +7,7 @@ class of the tokenizer that knows its files; here these names tell, and two of t
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -68,6 +69,23 @@ def vocabulary_in_folder(
             f'{path} itself to read it as {"BERT" if name == "vocab.txt" else "GPT-2"} would'
         )
     return path, others
+
+
+def local_vocabulary_path(path: str) -> str:
+    """Returns the path of a vocabulary's file on this machine; of a folder, that of the file in it.
+
+    Raises:
+        InputError: as `vocabulary_in_folder`, or the folder cannot be looked into.
+    """
+    if not os.path.isdir(path):
+        return path
+    try:
+        names = os.listdir(path)
+    except OSError as error:
+        raise InputError(
+            f'{path} cannot be looked into ({error.strerror}); give the path of a vocabulary file'
+        ) from error
+    return vocabulary_in_folder(path, names)[0]
 
 
 def config_beside(path: str, read: ReadBeside = read_if_there) -> Mapping[str, Any]:

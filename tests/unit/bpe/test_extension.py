@@ -185,3 +185,34 @@ def test_merges_before_those_of_their_parts_are_not_for_rounds():
     assert old.merges == (('a', 'b'), ('ab', 'ab')) and reason_against_rounds(old) is None
     turned = BpeVocabulary.learned(old.pieces, old.merges[::-1])
     assert "the merge of 'ab' and 'ab' comes before" in reason_against_rounds(turned)
+
+
+def test_a_folder_is_extended_as_its_file(tmp_path):
+    old = vocabulary({'abab': 3}, 258)
+    (tmp_path / 'tokenizer.json').write_bytes(old.dump())
+
+    def options(path):
+        return BpeOptions(vocab_size=260, extend=str(path))
+
+    table = TokenTable.from_items({'abcd': 3, 'cdcd': 2}.items())
+    learned = [
+        BpeScheme().learn(table, options(path), lambda *_: None).vocabulary
+        for path in (tmp_path, tmp_path / 'tokenizer.json')
+    ]
+    assert learned[0] == learned[1] and learned[0].vocab_size == 260
+    assert options(tmp_path).for_manifest() == options(tmp_path / 'tokenizer.json').for_manifest()
+
+
+def test_both_files_of_a_folder_are_recorded(tmp_path):
+    old = vocabulary({'abab': 3}, 258)
+    (tmp_path / 'vocab.json').write_text(json.dumps(old.entries))
+    merges = tmp_path / 'merges.txt'
+    merges.write_text(''.join(f'{left} {right}\n' for left, right in old.merges))
+    options = BpeOptions(vocab_size=260, extend=str(tmp_path))
+    assert BpeScheme().old_vocabulary(options).merges == old.merges
+    recorded = options.for_manifest()['extend']
+    merges.write_text('#version: 0.2\n' + merges.read_text())
+    assert options.for_manifest()['extend'] != recorded
+    merges.unlink()
+    with pytest.raises(InputError, match='holds no tokenizer.json'):
+        BpeScheme().check(options)
