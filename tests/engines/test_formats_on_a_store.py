@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from dataset_files import files_of, lines_of
 from jobs import succeed, write
+from object_store import Proxy, Store
 from test_every_format import BUILD, FORMATS, PAIRS, lines
 
 pytest.importorskip('obstore')
@@ -19,12 +20,6 @@ def environment(store, monkeypatch):
     store.use(monkeypatch)
 
 
-def download(store, key, folder: Path) -> Path:
-    for name, data in store.files(key).items():
-        write(folder / name, data)
-    return folder
-
-
 def words(entry, role_to_path, other_paths):
     words = []
     for role, path in role_to_path.items():
@@ -36,21 +31,53 @@ def words(entry, role_to_path, other_paths):
     return words
 
 
-@pytest.mark.parametrize('number, name', [*enumerate(FORMATS)])
-def test_a_format(store, tmp_path, number, name):
-    entry, scheme = FORMATS[name], SCHEMES[number % 3]
-    options = [*BUILD[:-1], 400 if scheme == 'bpe' else 90, '--scheme', scheme]
+def inputs_of(store, name, folder):
+    """Options that name the pairs in a format as files, and the same ones as objects."""
+    entry = FORMATS[name]
     local, stored, others, stored_others = {}, {}, {}, {}
     for role, content in entry.store(PAIRS).items():
-        local[role] = write(tmp_path / f'in.{role}', content)
+        local[role] = write(folder / f'in.{role}', content)
         stored[role] = store.upload(local[role], f'{name}/in.{role}')
     for other, content in entry.other_files.items():
-        others[other] = write(tmp_path / other, content)
+        others[other] = write(folder / other, content)
         stored_others[other] = store.upload(others[other], f'{name}/{other}')
-    succeed('build', *words(entry, local, others), *options, '--output', tmp_path / 'out')
-    output = f's3://corpora/{name}-out'
-    succeed('build', *words(entry, stored, stored_others), *options, '--output', output)
-    there = download(store, f'{name}-out', tmp_path / 'stored')
+    return words(entry, local, others), words(entry, stored, stored_others)
+
+
+def options_of(scheme):
+    return [*BUILD[:-1], 400 if scheme == 'bpe' else 90, '--scheme', scheme]
+
+
+@pytest.mark.parametrize('number, name', [*enumerate(FORMATS)])
+def test_a_format(store, tmp_path, number, name):
+    options = options_of(SCHEMES[number % 3])
+    local, stored = inputs_of(store, name, tmp_path)
+    succeed('build', *local, *options, '--output', tmp_path / 'out')
+    succeed('build', *stored, *options, '--output', f's3://corpora/{name}-out')
+    there = store.download(f'{name}-out', tmp_path / 'stored')
+    assert files_of(there) == files_of(tmp_path / 'out')
+
+
+@pytest.mark.corpora
+@pytest.mark.parametrize(
+    ('scheme', 'name', 'shuffle', 'learner', 'workers'),
+    [
+        ('subword', 'tsv', 'files', 'memory', 1),
+        ('subword', 'tmx', 'engine', 'beam', 2),
+    ],
+)
+def test_a_store_with_faults(store, tmp_path, monkeypatch, scheme, name, shuffle, learner, workers):
+    """One request in 20 fails, one in 50 takes its time, one answer in 100 is cut off."""
+    options = [*options_of(scheme), '--item-size', '1KiB']
+    local, stored = inputs_of(store, name, tmp_path)
+    succeed('build', *local, *options, '--output', tmp_path / 'out')
+    options += ['--shuffle', shuffle, '--learner', learner, '--workers', workers]
+    key = f'faults/{scheme}-{name}'
+    with Proxy(store.url, fails=20, delays=50, cuts=100, seed=35).serving() as proxy:
+        Store(proxy.url).use(monkeypatch)
+        succeed('build', *stored, *options, '--output', f's3://corpora/{key}')
+        assert 'fail' in proxy.broken and len(proxy.broken) > 3
+    there = store.download(key, tmp_path / 'stored')
     assert files_of(there) == files_of(tmp_path / 'out')
 
 
@@ -67,5 +94,5 @@ def test_members_of_archives(store, tmp_path):
         texts = [word for path in paths for word in ('--text', path)]
         succeed('build', *texts, *BUILD, '--output', output)
     assert lines_of(tmp_path / 'out')['examples'] == 6 * len(PAIRS)
-    there = download(store, 'members', tmp_path / 'stored')
+    there = store.download('members', tmp_path / 'stored')
     assert files_of(there) == files_of(tmp_path / 'out')
