@@ -4,6 +4,7 @@ Needs Java and Maven, and on a machine's first run some minutes to fetch Beam's 
 """
 
 import itertools
+import json
 import os
 import shutil
 import subprocess
@@ -62,8 +63,8 @@ def corpus(tmp_path_factory):
     return ['--source', write(folder / 'a.en', source), '--target', write(folder / 'a.zh', target)]
 
 
-def on_flink(job_server_jar, arguments, folder, log):
-    """Runs a build on Flink, into a folder."""
+def on_flink(job_server_jar, arguments, folder, log, **environment):
+    """Runs a build on Flink, into a folder; returns what it said."""
     command = [
         *(sys.executable, '-m', 'pipelines', *arguments, '--output', folder),
         *('--item-size', '512KiB', '--deadline', '2min'),
@@ -74,7 +75,7 @@ def on_flink(job_server_jar, arguments, folder, log):
         '--environment_type=PROCESS',
         f'--environment_options=process_command={BOOT}',
     ]
-    succeed_within(BUILD_SECONDS, command, log, worker_environment())
+    return succeed_within(BUILD_SECONDS, command, log, {**worker_environment(), **environment})
 
 
 def test_build_gives_the_same_bytes(job_server_jar, corpus, tmp_path):
@@ -90,6 +91,27 @@ def test_build_gives_the_same_bytes(job_server_jar, corpus, tmp_path):
     assert manifest_of(flink)['root'] == manifest_of(local)['root']
     [vocabulary] = manifest_of(flink)['vocabularies']
     assert 1 <= len(vocabulary['tried']) <= 3
+
+
+@pytest.mark.corpora
+def test_a_store_gives_the_same_bytes(job_server_jar, corpus, store, tmp_path):
+    """Inputs, output and the work folder are objects of S3."""
+    pytest.importorskip('obstore')
+    arguments = ['build', '--name', 'small', '--shards', 3, '--vocab-size', 2000]
+    local, key = tmp_path / 'local', 'flink'
+    succeed(*arguments, *corpus, '--output', local)
+    stored = [store.upload(path, f'in/{path.name}') for path in corpus[1::2]]
+    arguments += ['--source', stored[0], '--target', stored[1], '--learner', 'memory']
+    arguments += ['--progress', 'json']
+    output = f's3://corpora/{key}'
+    said = on_flink(job_server_jar, arguments, output, tmp_path / 'log', **store.environment())
+    there = store.download(key, tmp_path / 'stored')
+    assert shards_and_vocabularies(there) == shards_and_vocabularies(local)
+    assert manifest_of(there)['root'] == manifest_of(local)['root']
+    assert store.files(f'{key}/.tokbeam') == {}
+    events = [json.loads(line) for line in said.splitlines() if line.startswith('{')]
+    works = [each for each in events if each['event'] == 'work']
+    assert {each['work'] for each in works if 0 < each['done'] < each['total']}
 
 
 # Each of them takes as long as all the rest here.
