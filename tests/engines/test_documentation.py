@@ -155,7 +155,7 @@ def run_in_shell(code):
 def test_blocks_that_are_not_run_say_what_they_need():
     left = [block for page in PAGES for block in blocks_of(page) if block.needs]
     assert {block.needs.split(':')[0] for block in left} == {
-        'needs PyTorch', 'needs grain', 'needs the web',
+        'needs PyTorch', 'needs a server', 'needs grain', 'needs the web',
     }  # fmt: skip
 
 
