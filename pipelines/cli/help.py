@@ -83,9 +83,9 @@ array_record: ….array_record, the payloads of the TFRecords, by pip install 't
 
 _INDEX = """\
 index/ in the folder has a file for each shard, by which any row is read at once: build and encode write it,
-and this writes it again. DIR may be a folder of TFRecords of another program, or one such file, too: splits
-are told by the names of files, and tokcore.open_dataset opens the folder. With --corpus-order it has SPLIT.corpus too, for batches with shuffle='corpus':
-the corpus is read once, and must not have changed."""
+and this writes it again. DIR may also be a folder of TFRecords of another program, or one such file: splits
+are told by the names of files, and tokcore.open_dataset opens the folder. With --corpus-order it has
+SPLIT.corpus too, for batches with shuffle='corpus': the corpus is read once, and must not have changed."""
 
 _EXPORT = """\
 The folder opens with the tool as it stands. Where the tool is installed, it encodes a sample of text, and
