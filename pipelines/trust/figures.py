@@ -410,8 +410,9 @@ class _ShuffleTally:
         own = chosen[(chosen >= begin) & (chosen < end)]
         part = _ShuffleTally(
             self.rows,
-            float(centred @ (np.arange(begin, end) - middle)),
-            float(centred[:-1] @ centred[1:]),
+            # Not by `@`: BLAS's threads take longer for so few rows, and add in an order of their own.
+            float((centred * (np.arange(begin, end) - middle)).sum()),
+            float((centred[:-1] * centred[1:]).sum()),
             float(centred[0]),
             float(centred[-1]),
             [
