@@ -16,7 +16,7 @@ import numpy as np
 from pipelines.shard_formats.packed import WINDOW_ROWS, Packed, PackedWindow
 from pipelines.shard_formats.shard_format import parse_rows
 from pipelines.trust.corpus_rows import CHANGED, CorpusRows, DatasetCorpus
-from pipelines.trust.stored_rows import StoredRows
+from pipelines.trust.stored_rows import StoredRows, row_finding
 from tokcore.corpus.corpus import Block, Rows
 from tokcore.corpus.order_keys import mix64, shard_of
 from tokcore.errors import InputError
@@ -289,14 +289,8 @@ class _ShardAgain:
             differing = self._differing(window, record)
             for number, row, is_missing in differing:
                 place = self._corpus.place(self._read, int(self._read.keys[self._first + row]))
-                problem = 'is missing' if is_missing else 'differs from what is stored'
-                yield Finding(
-                    file_name,
-                    f'the packed row that begins with {place} {problem}',
-                    number,
-                    input=place.files[0].path,
-                    line=place.number,
-                )
+                what = f'the packed row that begins with {place}'
+                yield row_finding(file_name, number, what, place, is_missing)
             record += len(window)
         if file is not None and file.rows != record:
             yield Finding(

@@ -28,7 +28,7 @@ from pipelines.trust.corpus_rows import (
     rows_in_shard,
 )
 from pipelines.trust.packed_rows import packed_again
-from pipelines.trust.stored_rows import StoredRows
+from pipelines.trust.stored_rows import StoredRows, row_finding
 from tokcore.corpus.corpus import Block, Rows
 from tokcore.corpus.order_keys import mix64, shard_of
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
@@ -222,14 +222,7 @@ class _SplitRerun:
                 yield Finding(name, 'more rows differ from this one on, which are not named', row)
             return
         place = self._corpus.place(read, key)
-        problem = 'is missing' if is_missing else 'differs from what is stored'
-        yield Finding(
-            name,
-            f'the row that {place} gives {problem}',
-            row,
-            input=place.files[0].path,
-            line=place.number,
-        )
+        yield row_finding(name, row, f'the row that {place} gives', place, is_missing)
 
 
 def _part(rows: FramedRows, own: slice) -> FramedRows:

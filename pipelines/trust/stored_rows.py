@@ -16,8 +16,9 @@ from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.shard_formats.formats import shard_format
 from pipelines.shard_formats.shard_format import Column, ShardFormat, parse_rows
 from pipelines.shard_formats.text import line_writer
-from pipelines.trust.corpus_rows import DatasetCorpus
+from pipelines.trust.corpus_rows import DatasetCorpus, RowPlace
 from tokcore.encoding.vocabulary import Vocabulary
+from tokcore.reading.checking import Finding
 from tokcore.records.manifest import Manifest, OutputFile
 from tokcore.records.tfrecord import FramedRows
 
@@ -77,3 +78,17 @@ class StoredRows:
         """Returns the ids of a single row by feature."""
         encoded = parse_rows(rows, [column.name for column in self.columns])
         return {name: ids.tolist() for name, ids in encoded.ids.items()}
+
+
+def row_finding(file: str, number: int, row: str, place: RowPlace, is_missing: bool) -> Finding:
+    """Returns the finding that a row is not stored as it was made again.
+
+    Args:
+        file: the shard.
+        number: of the row in it.
+        row: how the sentence calls it.
+        place: where it comes from.
+        is_missing: whether the shard has no such row; otherwise it has another.
+    """
+    problem = 'is missing' if is_missing else 'differs from what is stored'
+    return Finding(file, f'{row} {problem}', number, input=place.files[0].path, line=place.number)

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import grain
-import numpy as np
 from array_record.python import array_record_module
 
 from ..outcome import Outcome
 from ..stages.reading import AT_ONCE, budget_facts, random_numbers, row_facts
 from . import python_budget
+from .python_budget import record_of, row_of
 
 _OPTIONS = 'group_size:1,zstd:3,window_log:20'
 """A record is compressed by itself, as grain asks for."""
@@ -19,10 +19,10 @@ _OPTIONS = 'group_size:1,zstd:3,window_log:20'
 def budget(ready: Callable[[], None], *, folder: str, shared: str) -> Outcome:
     """An epoch of shuffled rows in batches."""
     source = grain.sources.ArrayRecordDataSource(_written(folder))
-    rows = grain.MapDataset.source(source).shuffle(seed=1).map(_row)
+    rows = grain.MapDataset.source(source).shuffle(seed=1).map(row_of)
     # On one core threads that read ahead are in the way.
     reading = grain.ReadOptions(num_threads=0, prefetch_buffer_size=0)
-    _row(source[0])
+    row_of(source[0])
     ready()
     started = time.perf_counter()
     facts = budget_facts(python_budget.batches(iter(rows.to_iter_dataset(reading))))
@@ -33,10 +33,10 @@ def one_by_one(ready: Callable[[], None], *, folder: str, shared: str) -> Outcom
     """Random rows, each by itself."""
     source = grain.sources.ArrayRecordDataSource(_written(folder))
     numbers = random_numbers(len(source))
-    _row(source[0])
+    row_of(source[0])
     ready()
     started = time.perf_counter()
-    facts = row_facts(_row(source[number]) for number in numbers.tolist())
+    facts = row_facts(row_of(source[number]) for number in numbers.tolist())
     return Outcome(time.perf_counter() - started, facts)
 
 
@@ -44,20 +44,15 @@ def many_at_once(ready: Callable[[], None], *, folder: str, shared: str) -> Outc
     """Random rows, many in one call."""
     source = grain.sources.ArrayRecordDataSource(_written(folder))
     numbers = random_numbers(len(source))
-    _row(source[0])
+    row_of(source[0])
     ready()
     started = time.perf_counter()
     facts = row_facts(
-        _row(record)
+        row_of(record)
         for first in range(0, len(numbers), AT_ONCE)
         for record in source.__getitems__(numbers[first : first + AT_ONCE].tolist())
     )
     return Outcome(time.perf_counter() - started, facts)
-
-
-def _row(record: bytes) -> python_budget.Row:
-    ids = np.frombuffer(record, np.int32)
-    return {'inputs': ids[1 : 1 + ids[0]], 'targets': ids[1 + ids[0] :]}
 
 
 def _written(folder: str) -> str:
@@ -66,8 +61,7 @@ def _written(folder: str) -> str:
         part = path.with_suffix('.part')
         writer = array_record_module.ArrayRecordWriter(str(part), _OPTIONS)
         for row in python_budget.rows_of(folder):
-            head = np.array([len(row['inputs'])], np.int32)
-            writer.write(np.concatenate([head, row['inputs'], row['targets']]).tobytes())
+            writer.write(record_of(row))
         writer.close()
         part.rename(path)
     return str(path)

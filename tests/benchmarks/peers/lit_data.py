@@ -5,28 +5,23 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 from litdata import StreamingDataset
 from litdata.streaming.writer import BinaryWriter
 
 from ..outcome import Outcome
 from ..stages.reading import budget_facts
 from . import python_budget
+from .python_budget import record_of, row_of
 
 
 def budget(ready: Callable[[], None], *, folder: str, shared: str) -> Outcome:
     """An epoch of shuffled rows in batches."""
     rows = StreamingDataset(_written(folder), shuffle=True, seed=1)
-    _row(rows[0])
+    row_of(rows[0])
     ready()
     started = time.perf_counter()
-    facts = budget_facts(python_budget.batches(map(_row, rows)))
+    facts = budget_facts(python_budget.batches(map(row_of, rows)))
     return Outcome(time.perf_counter() - started, facts)
-
-
-def _row(record: bytes) -> python_budget.Row:
-    ids = np.frombuffer(record, np.int32)
-    return {'inputs': ids[1 : 1 + ids[0]], 'targets': ids[1 + ids[0] :]}
 
 
 def _written(folder: str) -> str:
@@ -37,8 +32,7 @@ def _written(folder: str) -> str:
         part.mkdir()
         writer = BinaryWriter(str(part), chunk_bytes='64MB')
         for number, row in enumerate(python_budget.rows_of(folder)):
-            head = np.array([len(row['inputs'])], np.int32)
-            writer[number] = np.concatenate([head, row['inputs'], row['targets']]).tobytes()
+            writer[number] = record_of(row)
         writer.done()
         writer.merge()
         part.rename(path)
