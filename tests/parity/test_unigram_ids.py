@@ -240,6 +240,44 @@ def test_equal_scores_in_single_precision(sentencepiece):
         assert ours.encode('-' * size) == theirs.encode('-' * size)
 
 
+# Sums of some twenty are beyond 100,000, where SentencePiece begins anew; many ways have equal sums.
+LARGE_SCORES = st.sampled_from(
+    [-2.3, -5000.3, -5000.3 * 2, -7001.7, -33_333.3, 4000.25, -100_001.0]
+)
+NORMAL, USER_DEFINED, UNUSED = 1, 4, 5
+
+
+@given(
+    st.dictionaries(
+        st.text('ab▁é字', min_size=1, max_size=5),
+        st.tuples(LARGE_SCORES, st.sampled_from([NORMAL, NORMAL, NORMAL, USER_DEFINED, UNUSED])),
+        max_size=20,
+    ),
+    st.lists(st.text('ab é字?', min_size=1, max_size=30), min_size=1, max_size=4),
+)
+@settings(max_examples=100, deadline=None, database=None)
+@example({'a': (-5000.3, NORMAL), 'aa': (-5000.3 * 2, NORMAL)}, ['a a', 'aa ' * 20])
+@example({'a': (-5.5, NORMAL), 'b': (-5.5, NORMAL), 'ab': (-60.0, USER_DEFINED)}, ['abba', 'ab'])
+def test_sums_that_begin_anew(sentencepiece, scored, texts):
+    scored = {'▁': (-2.3, NORMAL), **scored, 'b': (-7001.7, NORMAL)}
+    pieces = (piece(text.encode(), *of_piece) for text, of_piece in scored.items())
+    data = UNKNOWN + b''.join(pieces)
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=data)
+    ours = PretrainedTokenizer(parse_pretrained(data, 'x.model'))
+    texts = [*texts, ''.join(texts) * 30, *texts]
+    assert ours.encode_batch(texts) == theirs.encode(texts)
+
+
+def test_a_sum_that_begins_anew_within_a_word(sentencepiece):
+    # Long rows of ordinary scores, whose sums have few bits left; `ab` and `a`, `b` are nearly equal.
+    pieces = [('▁', -3.1), ('a', -7.3), ('b', -8.9), ('ab', -16.203), ('ba', -16.2), ('aba', -23.5)]
+    data = UNKNOWN + b''.join(piece(text.encode(), score) for text, score in pieces)
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=data)
+    ours = PretrainedTokenizer(parse_pretrained(data, 'x.model'))
+    for text in ['ababa abab ' * 3000, 'abab' * 5000, 'ab ' * 9000]:
+        assert ours.encode(text) == theirs.encode(text)
+
+
 @pytest.mark.parametrize(
     ('data', 'said'),
     [

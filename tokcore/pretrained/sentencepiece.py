@@ -36,7 +36,6 @@ _UNIGRAM, _BPE = 1, 2
 _TYPES = {3: 'WORD', 4: 'CHAR'}
 
 _SPACE = 0x20
-_SMALLEST_FLOAT = float(np.finfo(np.float32).tiny)
 _LARGEST_FLOAT = float(np.finfo(np.float32).max)
 _0, _1 = np.uint64(0), np.uint64(1)
 
@@ -193,9 +192,8 @@ def _fallback(file: _ModelFile, entries: Mapping[str, int], path: str) -> list[i
 def _unigram(pieces: Sequence[_Piece], unknown: int, fallback: Sequence[int]) -> UnigramModel:
     normal = [piece.score for piece in pieces if piece.type == _NORMAL]
     lowest = min([_LARGEST_FLOAT, *normal])
-    highest = max([_SMALLEST_FLOAT, *normal])
     scores = [
-        float(np.float32(len(piece.text.encode()) * np.float32(highest) - 0.1))
+        float(np.float32(0.1 * (len(piece.text.encode()) - 1)))
         if piece.type == _USER_DEFINED
         else piece.score
         for piece in pieces

@@ -4,7 +4,8 @@ The score of a way is the sum of its pieces' scores, and a character without a p
 its own, 10 below the lowest. Ways to the same place are compared as they are found, by their start
 and then by their length; a later one must be larger to win. So ties, and sums that differ only by
 rounding, are decided as the original decides them: `tokenizers` has double precision throughout,
-SentencePiece (as of 0.2.3) single precision.
+SentencePiece (as of 0.2.3) single precision. In SentencePiece, where the sum to a place is beyond 100,000,
+it is subtracted from the sums to that place and to all that are reached behind it.
 
 A token of SentencePiece is a whole row, so rounding depends on all that comes before. What lies between
 two `borders` is one step of it: the best way to the second border is that to the first one and the best
@@ -66,6 +67,8 @@ _GROUP = 32
 _STEP_END, _STEP_TEXT, _STEP_ROW = 0, 1, 3  # columns of _UnigramWork.steps; the text is two words
 
 _MOST_LEVEL = 60
+_MOST_SUM = 100_000.0
+"""The sum of single precision at which SentencePiece begins anew."""
 _PRECISION = 24  # bits of a number of single precision
 
 
@@ -107,6 +110,7 @@ class UnigramModel:
             single_precision,
             borders_of_pieces(pieces) if single_precision else NO_BORDERS,
             level if single_precision else _MOST_LEVEL + 1,
+            _MOST_SUM if single_precision else math.inf,
         )
 
     def workspace(self, tokens: int) -> _UnigramWork:
@@ -148,6 +152,9 @@ class _UnigramState(NamedTuple):
     borders: Borders
     lowest_level: int
     """log2 of a sum that no way through a short step exceeds; nothing is kept if it is too large."""
+
+    most_sum: float
+    """The sum to a place is subtracted where it is beyond this."""
 
 
 class _UnigramWork(NamedTuple):
@@ -211,17 +218,23 @@ def _segment(text, start, size, model, work, used):
     begin = used
     end = start + size
     place = start
-    sum_here, level, limit = 0.0, model.lowest_level, 2.0**model.lowest_level
+    lowest = 2.0**model.lowest_level
+    sum_here, level, limit = 0.0, model.lowest_level, lowest
     while place < end:
         group = _find_steps(text, place, end, model, work)
         for step in range(group):
+            if abs(sum_here) > model.most_sum:
+                sum_here, level, limit = 0.0, model.lowest_level, lowest
             while abs(sum_here) >= limit and level <= _MOST_LEVEL:
                 level += 1
                 limit *= 2.0
             after = steps[step, _STEP_END]
             first, row = steps[step, _STEP_TEXT], steps[step, _STEP_ROW]
             second = steps[step, _STEP_TEXT + 1]
-            is_short = second != _0 and level <= _MOST_LEVEL
+            # Where a sum in the step may be beyond the most, nothing that is kept holds.
+            is_short = (
+                second != _0 and level <= _MOST_LEVEL and abs(sum_here) + lowest <= model.most_sum
+            )
             column = _kept_column(first, second, row, work.kept)
             if is_short and column != _8 and work.kept[row, column + _3] >> _40 >= np.uint64(level):
                 two, more = work.kept[row, column + _2], work.kept[row, column + _3]
@@ -397,9 +410,14 @@ def _find_best_way(text, start, size, sum_before, model, work):
     for place in range(size + _1):
         starts[place] = _NOWHERE
     sums[_0] = sum_before
-    place = _0
+    place = farthest = _0
     while place < size:
         sum_here = sums[place]
+        if abs(sum_here) > model.most_sum:
+            for end in range(place + _1, farthest + _1):
+                if starts[end] != _NOWHERE:
+                    sums[end] = _rounded(sums[end] - sum_here, model)
+            sums[place] = sum_here = 0.0
         character_end = min(place + _character_length(text[start + place]), size)
         has_character = False
         cell, end = np.uint64(WORD_ROOT), place
@@ -414,6 +432,7 @@ def _find_best_way(text, start, size, sum_before, model, work):
                 sum_there = _rounded(model.scores[np.uint64(id_)] + sum_here, model)
                 if starts[end] == _NOWHERE or sum_there > sums[end]:
                     _set_way(work, end, sum_there, place, id_)
+                farthest = max(farthest, end)
         if not has_character:
             sum_there = _rounded(model.unknown_score + sum_here, model)
             if starts[character_end] == _NOWHERE or sum_there > sums[character_end]:
@@ -421,6 +440,7 @@ def _find_best_way(text, start, size, sum_before, model, work):
                     return place
                 id_ = np.int32(model.unknown)
                 _set_way(work, character_end, sum_there, place, id_)
+                farthest = max(farthest, character_end)
         place = character_end
     return size
 
