@@ -12,9 +12,9 @@ from fractions import Fraction
 
 from pipelines.cli.terminal import print_lines
 from pipelines.files import filesystem
-from pipelines.files.claims import WorkFolder
 from pipelines.files.fetching import fetch_all, fetched_before
 from pipelines.files.transfer import is_web_address
+from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.corpus import Corpus, SplitPaths, find_corpus
 from pipelines.options.job import DatasetOptions, option_name, split_flag
 from pipelines.options.reading import options_from

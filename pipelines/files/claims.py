@@ -1,4 +1,4 @@
-"""Claims, by which one run at a time writes an output, and the work folder that runs resume from.
+"""Claims, by which one run at a time writes an output.
 
 On a local filesystem a claim is a lock, which the system releases when the process dies. An object
 store has no locks: there it is a lease (`leases`). Where only Beam reaches, a claim is a file, which is
@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 import psutil
 
 from pipelines.files import filesystem
-from pipelines.files.filesystem import delete_empty_folders, delete_if_empty, make_folders
+from pipelines.files.filesystem import delete_empty_folders, make_folders
 from pipelines.files.leases import LEASE_SECONDS, Lease
 from pipelines.files.local_folder import LinkError, LocalFolder
 from pipelines.files.system_errors import system_error
@@ -41,9 +41,6 @@ _CANNOT_LOCK = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL, errno.E
 _MOST_BYTES = 4096
 
 _has_no_leases = contextvars.ContextVar('no_claim', default=False)
-
-WORK_FOLDER = '.tokbeam'
-"""Below or beside the output, unless `--work` names another."""
 
 
 class HeldError(InputError):
@@ -306,63 +303,3 @@ def sweep_claim(path: str) -> None:
     """Deletes the local file of a claim that a killed run left; not if a run holds it."""
     with contextlib.suppress(InputError), Claim(path, path):
         pass
-
-
-@dataclass(frozen=True)
-class WorkFolder:
-    """Where work for an output is kept.
-
-    Attributes:
-        given: by `--work`; None for the folder in the output's.
-        output: the output's folder.
-    """
-
-    given: str | None
-    output: str
-
-    @property
-    def path(self) -> str:
-        return self.given or filesystem.join(self.output, WORK_FOLDER)
-
-    def sweep(self) -> None:
-        """Does nothing: what is in it is swept by those who put it there."""
-
-    @contextlib.contextmanager
-    def swept(self) -> Iterator[None]:
-        """Has the folder there for a block that writes to it, if it was given.
-
-        One that was made for the block is deleted at its end if nothing is left in it.
-
-        Raises:
-            InputError: it cannot be written to, or something else is in its place.
-        """
-        if self.given is None:
-            _refuse_other(self.path)
-        if self.given is None:
-            yield
-            return
-        made: list[str] = []
-        try:
-            made = make_folders(self.given)
-            filesystem.files_of(self.given).check_writable(self.given)
-        except OSError as error:
-            delete_empty_folders(made)
-            raise system_error(error, f'write to {self.given}') from error
-        try:
-            yield
-        finally:
-            delete_empty_folders(made)
-
-
-def delete_own_if_empty(work: str) -> None:
-    """Deletes a work folder that the tool has named, if there is nothing in it."""
-    if filesystem.split_path(work)[1] == WORK_FOLDER:
-        delete_if_empty(work)
-
-
-def _refuse_other(folder: str) -> None:
-    if filesystem.files_of(folder).is_obstructed(folder):
-        raise InputError(
-            f'{folder} is in the place of the work folder and is not a folder; move it away, or give '
-            '--work'
-        )

@@ -23,9 +23,10 @@ import numpy as np
 
 from pipelines.engines.engine import RunPipeline
 from pipelines.files import filesystem
-from pipelines.files.attempts import damaged, read_checked, write_checked
-from pipelines.files.claims import WORK_FOLDER, Claim, delete_own_if_empty, sweep_claim
+from pipelines.files.checked_files import damaged, read_checked, write_checked
+from pipelines.files.claims import Claim, sweep_claim
 from pipelines.files.filesystem import delete_known
+from pipelines.files.work_folder import WORK_FOLDER, delete_own_if_empty
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError, OperatingSystemError
 from tokcore.format_numbers import LEARNER_ROUNDS

@@ -23,8 +23,9 @@ from pipelines.engines.pool import OrderedPool, in_global_window
 from pipelines.engines.progress import advance, set_total, track_work
 from pipelines.engines.work_reports import work_reports
 from pipelines.files import filesystem
-from pipelines.files.claims import CLAIM_NAME, Claim, WorkFolder
+from pipelines.files.claims import CLAIM_NAME, Claim
 from pipelines.files.system_errors import telling
+from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.job import EncodeOptions, Execution
 from pipelines.jobs.read_plan import ReadPlan
 from pipelines.jobs.shuffle_memory import fit_memory

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import google_crc32c
 
 from pipelines.files import filesystem
-from pipelines.files.claims import CLAIM_NAME, Claim, delete_own_if_empty, sweep_claim
+from pipelines.files.claims import CLAIM_NAME, Claim, sweep_claim
 from pipelines.files.filesystem import delete_if_empty, delete_known, names_below
+from pipelines.files.work_folder import delete_own_if_empty
 from pipelines.jobs.corpus import InputChecksums
 from pipelines.jobs.job import EncodeOptions
 from pipelines.jobs.read_plan import ReadPlan

@@ -10,7 +10,7 @@ from pipelines.artifacts.tokenizer_folders import folder_for_side
 from pipelines.engines.progress import stage_running
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
-from pipelines.files.claims import WorkFolder
+from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.job import BuildJob, CountJob
 from pipelines.jobs.read_plan import ReadPlan, plan_reading
 from pipelines.jobs.shuffle_memory import refuse_too_large

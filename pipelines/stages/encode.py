@@ -12,7 +12,7 @@ from pipelines.artifacts.vocabularies import read_vocabulary
 from pipelines.engines.progress import track_work
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
-from pipelines.files.claims import WorkFolder
+from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.job import EncodeJob, EncodeOptions, Execution, VocabularyPaths
 from pipelines.jobs.read_plan import ReadPlan, plan_reading
 from pipelines.jobs.shuffle_memory import refuse_too_large

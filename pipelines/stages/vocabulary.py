@@ -27,7 +27,7 @@ from pipelines.artifacts.vocabularies import file_entry, read_vocabulary
 from pipelines.engines.progress import stage_running
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
-from pipelines.files.claims import WorkFolder
+from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.job import (
     CountJob,
     Execution,

@@ -17,7 +17,8 @@ from planted_links import HARD_LINK, LINK, Planter, make_victim, state_of
 
 from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
 from pipelines.files import filesystem
-from pipelines.files.claims import CLAIM_NAME, Claim, WorkFolder
+from pipelines.files.claims import CLAIM_NAME, Claim
+from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.job import Execution
 from pipelines.learning.rounds import LearnerFiles, OutputRounds, SearchRounds
 from pipelines.shuffle.merge_runs import KeptRuns

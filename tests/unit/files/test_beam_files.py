@@ -9,7 +9,8 @@ from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
 
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
-from pipelines.files.claims import Claim, WorkFolder
+from pipelines.files.claims import Claim
+from pipelines.files.work_folder import WorkFolder
 from tokcore.errors import InputError
 
 HEX = '0123456789abcdef' * 2

@@ -1,0 +1,72 @@
+"""The work folder, in which runs leave what a rerun continues from."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pipelines.files import filesystem
+from pipelines.files.filesystem import delete_empty_folders, delete_if_empty, make_folders
+from pipelines.files.system_errors import system_error
+from tokcore.errors import InputError
+
+WORK_FOLDER = '.tokbeam'
+"""Below or beside the output, unless `--work` names another."""
+
+
+@dataclass(frozen=True)
+class WorkFolder:
+    """Where work for an output is kept.
+
+    Attributes:
+        given: by `--work`; None for the folder in the output's.
+        output: the output's folder.
+    """
+
+    given: str | None
+    output: str
+
+    @property
+    def path(self) -> str:
+        return self.given or filesystem.join(self.output, WORK_FOLDER)
+
+    def sweep(self) -> None:
+        """Does nothing: what is in it is swept by those who put it there."""
+
+    @contextlib.contextmanager
+    def swept(self) -> Iterator[None]:
+        """Has the folder there for a block that writes to it, if it was given.
+
+        One that was made for the block is deleted at its end if nothing is left in it.
+
+        Raises:
+            InputError: it cannot be written to, or something else is in its place.
+        """
+        if self.given is None:
+            _refuse_other(self.path)
+            yield
+            return
+        made: list[str] = []
+        try:
+            made = make_folders(self.given)
+            filesystem.files_of(self.given).check_writable(self.given)
+        except OSError as error:
+            delete_empty_folders(made)
+            raise system_error(error, f'write to {self.given}') from error
+        try:
+            yield
+        finally:
+            delete_empty_folders(made)
+
+
+def delete_own_if_empty(work: str) -> None:
+    """Deletes a work folder that the tool has named, if there is nothing in it."""
+    if filesystem.split_path(work)[1] == WORK_FOLDER:
+        delete_if_empty(work)
+
+
+def _refuse_other(folder: str) -> None:
+    if filesystem.files_of(folder).is_obstructed(folder):
+        raise InputError(
+            f'{folder} is in the place of the work folder and is not a folder; move it away, or give '
+            '--work'
+        )
