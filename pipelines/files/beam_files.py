@@ -99,7 +99,7 @@ def stored_files(folder: str) -> list[StoredFile]:
     prefix = folder.rstrip('/') + '/'
     # `_list` is what every filesystem of Beam implements and `match` is made of; `match` itself
     # would take a bracket in the folder's name for a pattern.
-    return as_stored(FileSystems.get_filesystem(folder)._list(prefix), prefix)
+    return _as_stored(FileSystems.get_filesystem(folder)._list(prefix), prefix)
 
 
 def stat(path: str) -> StoredFile | None:
@@ -107,17 +107,17 @@ def stat(path: str) -> StoredFile | None:
     if not FileSystems.exists(path):
         return None
     above = path.removesuffix(FileSystems.split(path)[1])
-    [file] = as_stored([FileSystems.get_filesystem(path).metadata(path)], above)
+    [file] = _as_stored([FileSystems.get_filesystem(path).metadata(path)], above)
     return file
 
 
 def match(pattern: str, above: str) -> list[StoredFile]:
     """Returns the files of any filesystem of Beam's, as `Files.match` does."""
     [result] = FileSystems.match([pattern])
-    return as_stored(result.metadata_list, above)
+    return _as_stored(result.metadata_list, above)
 
 
-def as_stored(listed: Iterable[FileMetadata], above: str) -> list[StoredFile]:
+def _as_stored(listed: Iterable[FileMetadata], above: str) -> list[StoredFile]:
     """Returns files that Beam lists below a path, by the bytes of their names below it."""
     files = [
         StoredFile(

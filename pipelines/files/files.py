@@ -1,8 +1,8 @@
 """What a place for files can do: one protocol for this machine's disks and for object stores.
 
 `local.LocalFiles`, `objects.ObjectFiles` and, for what only Beam reaches, `beam_files.BeamFiles`
-implement it, and `filesystem.files_of` returns the one that a path belongs to. Paths are absolute. Methods raise OSError as the system does; the functions of
-`filesystem` turn that into sentences.
+implement it; `filesystem.files_of` returns the one that a path belongs to. Paths are absolute. Methods
+raise OSError as the system does; the functions of `filesystem` turn that into sentences.
 """
 
 from collections.abc import Callable, Sequence

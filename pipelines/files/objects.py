@@ -6,6 +6,7 @@ and nothing that runs on after its claim was lost, as a worker cut off from its 
 """
 
 import contextlib
+import functools
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from typing import BinaryIO
 
 from apache_beam.io.filesystem import FileSystem
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import S3Options
+from apache_beam.options.pipeline_options import PipelineOptions, S3Options
 
 from pipelines.files.files import StoredFile, StoreFiles
 from tokcore.object_stores import (
@@ -153,17 +154,12 @@ def _bucket(path: str) -> tuple[Bucket, str]:
 def _options() -> StoreOptions:
     """Returns the store's options among those that Beam has in this process, driver or worker."""
     given = FileSystems._pipeline_options
-    if given is None:
-        return StoreOptions()
-    if not _seen or _seen[0] is not given:
-        _seen[:] = [given, _store_options(given.view_as(S3Options))]
-    return _seen[1]
+    return StoreOptions() if given is None else _store_options(given)
 
 
-_seen: list = []
-
-
-def _store_options(given: S3Options) -> StoreOptions:
+@functools.lru_cache(maxsize=1)  # every path asks for them, and a process has but one
+def _store_options(options: PipelineOptions) -> StoreOptions:
+    given = options.view_as(S3Options)
     return StoreOptions(
         endpoint=given.s3_endpoint_url,
         region=given.s3_region_name,
