@@ -1,12 +1,15 @@
 """A store on this machine: S3 as moto serves it, and a proxy before it that breaks requests."""
 
+import base64
 import contextlib
 import dataclasses
 import functools
+import hashlib
 import http.client
 import http.server
 import logging
 import random
+import re
 import threading
 import time
 import urllib.parse
@@ -111,18 +114,22 @@ class Proxy(http.server.ThreadingHTTPServer):
         delays: of this many one waits for a tenth of a second.
         cuts: of this many answers one ends in its middle.
         seed: which ones.
+        lists_late: whether no listing tells of what was written through the proxy.
+        overwrites: whether writes on a condition become plain ones.
     """
 
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, url, fails=0, delays=0, cuts=0, seed=0):
+    def __init__(self, url, fails=0, delays=0, cuts=0, seed=0, lists_late=False, overwrites=False):
         super().__init__(('127.0.0.1', 0), _Handler)
         self.target = urllib.parse.urlsplit(url).netloc
         self.fails, self.delays, self.cuts = fails, delays, cuts
         self._dice, self._lock = random.Random(seed), threading.Lock()
         self.log: list[tuple[str, str]] = []
         self.broken: list[str] = []
+        self.lists_late, self.overwrites = lists_late, overwrites
+        self.checksums: list[bool] = []  # of each upload, whether it has one and it is right
         self.reached = threading.Event()
         self.stops_at: int | None = None
 
@@ -142,6 +149,13 @@ class Proxy(http.server.ThreadingHTTPServer):
                     return fate
         return None
 
+    def late(self, listing: bytes) -> bytes:
+        """Returns a listing without what was written through the proxy."""
+        written = {path.partition('?')[0] for method, path in self.log if method == 'PUT'}
+        return _LISTED.sub(
+            lambda each: b'' if f'/{BUCKET}/{each[1].decode()}' in written else each[0], listing
+        )
+
     @contextlib.contextmanager
     def serving(self):
         thread = threading.Thread(target=self.serve_forever, daemon=True)
@@ -154,6 +168,10 @@ class Proxy(http.server.ThreadingHTTPServer):
             self.server_close()
 
 
+_LISTED = re.compile(rb'<Contents>\s*<Key>(.*?)</Key>.*?</Contents>', re.DOTALL)
+_OF_ONE_CONNECTION = {'connection', 'content-length', 'date', 'server', 'transfer-encoding'}
+
+
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
 
@@ -163,6 +181,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _hand_on(self):
         server = self.server
         body = self.rfile.read(int(self.headers.get('Content-Length') or 0))
+        if self.command == 'PUT' and body:
+            checksum = base64.b64encode(hashlib.sha256(body).digest()).decode()
+            server.checksums.append(self.headers.get('x-amz-checksum-sha256') == checksum)
         fate = server.fate(self.command, self.path)
         if fate == 'fail':
             self.send_response(503 if len(server.broken) % 2 else 500)
@@ -172,16 +193,22 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if fate == 'delay':
             time.sleep(0.1)  # what is tried here: an answer that takes its time
         connection = http.client.HTTPConnection(server.target)
-        connection.request(self.command, self.path, body, dict(self.headers))
+        headers = dict(self.headers)
+        if server.overwrites and self.command == 'PUT':
+            conditions = ('if-match', 'if-none-match')
+            headers = {name: headers[name] for name in headers if name.lower() not in conditions}
+        connection.request(self.command, self.path, body, headers)
         answer = connection.getresponse()
         data = answer.read()
         connection.close()
+        if server.lists_late and 'list-type=2' in self.path:
+            data = server.late(data)
         self.send_response(answer.status)
         for name, value in answer.getheaders():
-            if name.lower() not in ('connection', 'transfer-encoding', 'server', 'date'):
+            if name.lower() not in _OF_ONE_CONNECTION:
                 self.send_header(name, value)
-        if answer.getheader('Content-Length') is None:
-            self.send_header('Content-Length', str(len(data)))
+        length = answer.getheader('Content-Length') if self.command == 'HEAD' else len(data)
+        self.send_header('Content-Length', str(length or 0))
         self.end_headers()
         if self.command == 'HEAD':
             return

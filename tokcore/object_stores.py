@@ -143,7 +143,7 @@ class Bucket:
     """A bucket, or a store's container by any other name.
 
     Methods raise OSError, as a filesystem would: FileNotFoundError, PermissionError, or one that names
-    what the store answered; and InputError where a key is impossible.
+    what the store answered; and InputError where a key is impossible, or the bucket in another region.
     """
 
     def __init__(self, url: str, store: ObjectStore):
@@ -347,7 +347,7 @@ class Bucket:
                 'it any more'
             ) from None
         except (exceptions.BaseError, PermissionError, TimeoutError) as error:
-            raise self._as_os_error(error) from None
+            raise self._as_told(error) from None
         except ValueError as error:
             raise InputError(
                 f'{self.url}/{key} is no name that stores can have ({str(error)[:200]}); give another'
@@ -356,7 +356,7 @@ class Bucket:
     def _no_bucket(self) -> OSError:
         return FileNotFoundError(errno.ENOENT, f'there is no bucket {self.url}')
 
-    def _as_os_error(self, error: Exception) -> OSError:
+    def _as_told(self, error: Exception) -> OSError | InputError:
         code, status = _code_of(error), _status_of(error)
         what = ' '.join(filter(None, [status, code]))
         if status == '416' or 'Invalid range' in str(error).partition('\n')[0]:
@@ -368,11 +368,15 @@ class Bucket:
                 errno.EACCES, f'{self.url} does not take the credentials ({what})'
             )
         if code in _REGION or status == '301' or 'Received redirect without LOCATION' in str(error):
-            return OSError(
-                errno.EINVAL, f'{self.url} is in another region ({what}): set AWS_REGION'
-            )
+            return InputError(f'{self.url} is in another region ({what}); set AWS_REGION to that')
         if status == '403' or isinstance(error, PermissionError):
             return PermissionError(errno.EACCES, f'{self.url} refuses it ({what or "denied"})')
+        if status == '400' and not code:
+            # All that S3 says to a HEAD, whose answer has no body.
+            return InputError(
+                f'{self.url} does not take the request ({what}); check that AWS_REGION is where the '
+                'bucket is, and the credentials'
+            )
         if code == 'NotImplemented' or status == '501':
             return OSError(errno.ENOTSUP, f'{self.url} cannot do it ({what})')
         if status:

@@ -114,6 +114,28 @@ def test_a_second_run_does_nothing_and_another_replaces_nothing_unasked(store, i
     assert set(store.files('again')) == set(before)
 
 
+def test_each_step_reads_and_writes_objects(store, inputs, built):
+    """A job file, counts and vocabularies are objects too; what is made is what `build` makes."""
+    job = b"""
+        [[train]]
+        format = "bitext"
+        paths = { source = "s.txt", target = "t*.gz" }
+    """
+    store.client().put_object(Bucket='corpora', Key='in/job.toml', Body=job)
+    place, job = 's3://corpora/steps', 's3://corpora/in/job.toml'
+    vocabularies = []
+    for side, option in [('inputs', '--source-vocab'), ('targets', '--target-vocab')]:
+        counts, vocabulary = f'{place}/counts.{side}', f'{place}/vocab.d.400.subwords.{side}'
+        succeed('count', job, '--side', side, '--output', counts)
+        succeed('vocab', '--counts', counts, '--vocab-size', 400, '--output', vocabulary)
+        vocabularies += [option, vocabulary]
+    succeed('encode', job, *vocabularies, '--name', 'd', '--shards', 3, '--output', f'{place}/out')
+    found = {name.removeprefix('out/'): data for name, data in store.files('steps').items()}
+    expected = {name: data for name, data in built('subword').items() if name != 'tokbeam.json'}
+    assert expected.items() <= found.items()
+    succeed('verify', f'{place}/out')
+
+
 def test_a_dataset_on_a_store_is_read_for_training(store, inputs, built, tmp_path):
     succeed('build', *inputs[1], *OPTIONS, '--output', 's3://corpora/read')
     dataset = open_dataset('s3://corpora/read', cache=tmp_path)
@@ -200,6 +222,7 @@ def test_requests_are_counted_as_the_store_gets_them(store, monkeypatch):
         assert bucket.look(f'{key}/none') is None
         bucket.delete([each.key for each in bucket.list_all(key)])
     assert sum(requests_since(before).values()) == len(proxy.log)
+    assert len(proxy.checksums) > 6 and all(proxy.checksums)
 
 
 def test_words_of_rounds_are_on_this_machine_and_that_is_told(store, inputs, tmp_path):

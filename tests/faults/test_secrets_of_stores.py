@@ -29,6 +29,7 @@ class _Tattler(http.server.BaseHTTPRequestHandler):
     """Answers every request by an error that repeats all of it, as S3 does for a wrong signature."""
 
     status = 403
+    code = 'SignatureDoesNotMatch'
 
     def log_message(self, *_):
         """Says nothing."""
@@ -38,7 +39,7 @@ class _Tattler(http.server.BaseHTTPRequestHandler):
         if not self.status:
             self.connection.close()
             return
-        told = f'<Error><Code>SignatureDoesNotMatch</Code><Message>{self.path}\n{self.headers}</Message></Error>'.encode()  # fmt: skip
+        told = f'<Error><Code>{self.code}</Code><Message>{self.path}\n{self.headers}</Message></Error>'.encode()  # fmt: skip
         self.send_response(self.status)
         self.send_header('Content-Length', str(len(told)))
         self.send_header('Location', f'http://127.0.0.1:1{self.path}')
@@ -50,8 +51,8 @@ class _Tattler(http.server.BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def tattler(status):
-    handler = type('Handler', (_Tattler,), {'status': status})
+def tattler(status, code=_Tattler.code):
+    handler = type('Handler', (_Tattler,), {'status': status, 'code': code})
     with http.server.ThreadingHTTPServer(('127.0.0.1', 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()

@@ -8,9 +8,11 @@ import sys
 
 import pytest
 from generated_text import english_lines
-from jobs import refuse, succeed, write
+from jobs import refuse, run, succeed, write
 from object_store import Proxy, Store
+from test_secrets_of_stores import tattler
 
+from pipelines.files import leases
 from tokcore import object_stores
 from tokcore.object_stores import bucket_of
 
@@ -94,11 +96,57 @@ def test_of_two_runs_at_once_each_ends_well_or_is_refused(store, line, whole, nu
     assert results(store, f'pair{number}') == whole
 
 
+def test_a_store_that_overwrites_whatever_it_is_asked_is_refused(store, line, whole, monkeypatch):
+    line = [*line, '--output', 's3://corpora/overwrites']
+    with Proxy(store.url, overwrites=True).serving() as proxy:
+        Store(proxy.url).use(monkeypatch)
+        monkeypatch.setattr(leases, '_checked_stores', set())
+        assert 'give another store, or --no-claim' in refuse(*line)
+        assert results(store, 'overwrites') == {}
+        succeed(*line, '--no-claim')
+    assert results(store, 'overwrites') == whole
+
+
+def test_a_listing_that_comes_late_changes_no_byte(store, line, monkeypatch):
+    command = [*line, '--shards', 5, '--output']
+    with Proxy(store.url, lists_late=True).serving() as proxy:
+        Store(proxy.url).use(monkeypatch)
+        succeed(*command, 's3://corpora/late')
+        assert 'already done' in succeed(*command, 's3://corpora/late')
+    store.use(monkeypatch)
+    succeed(*command, 's3://corpora/in-time')
+    late = results(store, 'late').items()  # what no listing tells of is not deleted
+    late = {name: data for name, data in late if not name.startswith('.tokbeam')}
+    assert late == results(store, 'in-time')
+
+
 def test_a_store_that_does_not_answer_is_one_sentence(line, monkeypatch):
     monkeypatch.setattr(object_stores, 'RETRY_SECONDS', 0.5)
     Store('http://127.0.0.1:1').use(monkeypatch)
     said = refuse(*line, '--output', 's3://corpora/none')
     assert 'gives no whole answer, after trying for up to' in said
+
+
+@pytest.mark.parametrize('place', ['--text', '--output'])
+@pytest.mark.parametrize(
+    ('status', 'code', 'reason'),
+    [
+        (403, 'InvalidAccessKeyId', 'refuses it|does not take the credentials'),
+        (400, 'AuthorizationHeaderMalformed', 'AWS_REGION'),
+    ],
+)
+def test_wrong_keys_and_regions_are_told_before_any_work(
+    tmp_path, monkeypatch, place, status, code, reason
+):
+    path = write(tmp_path / 't.txt', b'a few words\n')
+    places = {'--text': path, '--output': tmp_path / 'out', place: 's3://corpora/x'}
+    with tattler(status, code) as url:
+        Store(url).use(monkeypatch)
+        ended = run('count', *(word for pair in places.items() for word in pair))
+    assert ended.status == 2
+    [sentence] = ended.said.splitlines()
+    assert 's3://corpora' in sentence and re.search(reason, sentence)
+    assert [*tmp_path.iterdir()] == [path]
 
 
 def test_every_kind_of_request_is_repeated(store, monkeypatch):

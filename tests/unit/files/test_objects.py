@@ -7,6 +7,9 @@ import errno
 import io
 import random
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from google_store import served_google_store
 from hypothesis import example, given, settings
@@ -136,6 +139,27 @@ def test_a_range_takes_two_requests_and_a_small_file_one(requests):
         stream.seek(1 << 20)
         assert len(stream.read(8 << 20)) == 8 << 20
     assert requests()['read'] == before + 3
+
+
+def test_of_a_parquet_file_only_what_is_asked_for_is_read(monkeypatch, requests):
+    rows, path = 8 * 25_000, 'gs://bucket/a.parquet'
+    numbers = np.random.default_rng(1).integers(1 << 60, size=(2, rows))
+    with filesystem.create(path) as stream:
+        pq.write_table(pa.table({'a': numbers[0], 'b': numbers[1]}), stream, row_group_size=25_000)
+    fetched, read = [], object_stores.Bucket.read_with_state
+
+    def counted(*arguments):
+        data, state = read(*arguments)
+        fetched.append(len(data))
+        return data, state
+
+    monkeypatch.setattr(object_stores.Bucket, 'read_with_state', counted)
+    before = requests().get('read', 0)
+    with filesystem.open_binary(path, filesystem.stored_size(path)) as stream:
+        group = pq.ParquetFile(stream).read_row_group(5, ['b'])
+    assert group['b'].to_numpy().tolist() == numbers[1, 125_000:150_000].tolist()
+    assert requests()['read'] - before == len(fetched) <= 4
+    assert sum(fetched) < filesystem.stored_size(path) / 5
 
 
 def test_a_file_that_is_replaced_while_it_is_read_is_refused():
