@@ -87,6 +87,8 @@ def _next_commands(job: Job, made: Manifest) -> Iterator[str]:
             )
         case MergeJob():
             yield f'tokbeam vocab --counts {shlex.quote(job.output)} --vocab-size N --output FILE'
-    if isinstance(job, BuildJob | EncodeJob) and job.dataset.output_format == TFRECORD:
+    if not isinstance(job, BuildJob | EncodeJob) or filesystem.is_only_beams(job.output):
+        return
+    if job.dataset.output_format == TFRECORD:
         yield f'tokbeam inspect {shlex.quote(job.output)}'
         yield f'in Python, tokcore.open_dataset({job.output!r})'

@@ -34,6 +34,11 @@ def files_of(path: str) -> Files:
     return _OBJECTS if is_object(path) else _BEAM
 
 
+def is_only_beams(path: str) -> bool:
+    """Returns whether Beam alone reaches a path; nothing of `tokcore` opens it."""
+    return files_of(path) is _BEAM
+
+
 def is_shared(path: str) -> bool:
     """Returns whether other machines reach a file by the same path."""
     return files_of(path).is_shared

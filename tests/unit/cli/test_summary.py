@@ -31,6 +31,15 @@ def test_a_build_says_what_became_of_each_line_and_what_comes_next(pairs, tmp_pa
     assert 'tokbeam-attempt' not in ' '.join(said)
 
 
+def test_what_only_beam_reaches_is_not_to_be_opened(pairs, monkeypatch, tmp_path):
+    monkeypatch.setattr('pipelines.files.filesystem.is_only_beams', lambda path: True)
+    said = succeed(
+        *('encode', *pairs, '--name', 'n', '--scheme', 'byte', '--shards', 1),
+        *('--output', tmp_path / 'out'),
+    )
+    assert 'root ' in said and 'next: ' not in said
+
+
 def test_warnings_come_last_and_are_marked(pairs, tmp_path):
     said = succeed('vocab', *pairs, '--vocab-size', 900, '--output', tmp_path / 'v').splitlines()
     warnings = [line for line in said if line.startswith('tokbeam: warning: ')]

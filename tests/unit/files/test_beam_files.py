@@ -107,6 +107,8 @@ def test_what_is_written_is_listed_read_and_deleted(store):
     assert filesystem.stored_size('memory://x/out/a') == 1
     assert filesystem.is_folder('memory://x/out') and not filesystem.is_folder('memory://x/out/a')
     assert filesystem.is_shared('memory://x/out') and not filesystem.is_shared('/x/out')
+    paths = ['memory://x/out', 's3://x/out', '/x/out']
+    assert list(map(filesystem.is_only_beams, paths)) == [True, False, False]
     assert [file.path for file in filesystem.find('memory://x/out/*')] == [
         'memory://x/out/a', 'memory://x/out/b',
     ]  # fmt: skip
