@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,8 +24,6 @@ from pipelines.transforms.stats import (
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
 from tokcore.errors import InputError
 from tokcore.records.manifest import InputText, OutputFile
-
-_LOGGER = logging.getLogger(__name__)
 
 _STATS_NAME = 'stats'
 _REJECTED_NAME = 'rejected-files'
@@ -124,18 +121,6 @@ def read_job_stats(
         words,
         _without_words(datasets),
     )
-
-
-def log_filtered(lines: Sequence[LineTally]) -> None:
-    """Logs what the filters did to the rows of each split."""
-    for tally in lines:
-        changes = [f'{name} dropped {count}' for name, count in tally.filtered.items()]
-        if tally.added:
-            changes.append(f'{tally.added} came of others')
-        if changes:
-            _LOGGER.info(
-                'filters: %s: of %d lines, %s', tally.split, tally.lines, ', '.join(changes)
-            )
 
 
 def refuse_losses(limit: RejectionLimit, tallies: Iterable[LineTally]) -> None:

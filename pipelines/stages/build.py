@@ -19,7 +19,7 @@ from pipelines.learning.search import VocabularySearch
 from pipelines.options.job import PairSide
 from pipelines.shuffle.merge_runs import KeptRuns
 from pipelines.stages.count import count_folders
-from pipelines.stages.encode import encode_into, log_rejected
+from pipelines.stages.encode import encode_into
 from pipelines.stages.run_stage import StageResult, run_stage
 from pipelines.stages.vocabulary import learn
 from tokcore.errors import InputError
@@ -82,7 +82,7 @@ def build_stage(job: BuildJob) -> Manifest | None:
     )
     if result is None:
         return None
-    log_rejected(result, output)
+    output.warn_rejected(result.rejected)
     log_sample(result.manifest)
     return result.manifest
 

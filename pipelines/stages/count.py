@@ -33,7 +33,6 @@ from pipelines.jobs.read_plan import ReadPlan, plan_reading
 from pipelines.jobs.sampling import SampledPlan, plan_sample
 from pipelines.jobs.stats import (
     ReadStats,
-    log_filtered,
     read_job_stats,
     rejection_budget,
     write_stats,
@@ -74,7 +73,6 @@ def count_stage(job: CountJob) -> Manifest | None:
         if result is not None:
             StageOutput.of_counts(folder.path).warn_rejected(result.rejected)
     if made:
-        log_filtered(made[0].lines)
         log_sample(made[0])
     return made[0] if made else None
 

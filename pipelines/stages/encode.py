@@ -18,7 +18,6 @@ from pipelines.jobs.read_plan import ReadPlan, plan_reading
 from pipelines.jobs.shuffle_memory import refuse_too_large
 from pipelines.jobs.stats import (
     ReadStats,
-    log_filtered,
     read_job_stats,
     rejection_budget,
     write_stats,
@@ -90,7 +89,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
     )
     if result is None:
         return None
-    log_rejected(result, output)
+    output.warn_rejected(result.rejected)
     return result.manifest
 
 
@@ -308,9 +307,3 @@ def _encode_through_runner(
         )
 
     engine.run(build, path)
-
-
-def log_rejected(result: StageResult, output: StageOutput) -> None:
-    """Logs what filters did, and where lines are that were left out."""
-    log_filtered(result.manifest.lines)
-    output.warn_rejected(result.rejected)

@@ -36,7 +36,6 @@ from pipelines.jobs.job import (
     VocabJob,
     VocabularyPaths,
 )
-from pipelines.jobs.stats import log_filtered
 from pipelines.learning.rounds import OutputRounds
 from pipelines.learning.search import VocabularySearch
 from pipelines.options.job import PairSide
@@ -99,7 +98,6 @@ def vocabulary_stage(job: VocabJob) -> Manifest | None:
     )
     if result is None:
         return None
-    log_filtered(result.manifest.lines)
     output.warn_rejected(result.rejected)
     log_sample(result.manifest)
     return result.manifest
@@ -251,7 +249,6 @@ def pieces_stage(job: PiecesJob) -> Manifest | None:
     _write_ids(ids_path, ids, execution.overwrite)
     if result is None:
         return None
-    log_filtered(result.manifest.lines)
     output.warn_rejected(result.rejected)
     _LOGGER.info(
         'count: %d pieces in %s, ids of %d entries in %s',
