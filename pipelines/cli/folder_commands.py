@@ -35,7 +35,7 @@ from pipelines.shard_formats.id_streams import dropped_rows
 from pipelines.shard_formats.joined import cut_rows
 from pipelines.stages.convert import convert_dataset
 from pipelines.trust.card import dataset_card
-from pipelines.trust.charts import require_charts
+from pipelines.trust.charts import import_charts_ahead
 from pipelines.trust.compare import compare_vocabularies, comparison_page
 from pipelines.trust.corpus_order import write_corpus_orders
 from pipelines.trust.figures import Figures, dataset_figures
@@ -305,7 +305,7 @@ def _figures(
             target_vocabulary,
             _workers(options),
             None if options.work is None else filesystem.absolute(options.work),
-            _nothing if options.json else require_charts,
+            _nothing if options.json else import_charts_ahead,
         )
         for folder in map(filesystem.absolute, folders)
     ]

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import html
+import importlib.util
 import io
 import re
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -31,21 +33,32 @@ COLOURS = {
 _SIZE = (4.4, 2.7)
 """Inches of 72 units each: at 400 pixels a page's column is as wide, and text of 9 units has 10 pixels."""
 
+_MARGINS = {'left': 0.16, 'right': 0.98, 'bottom': 0.19, 'top': 0.97}
+"""Shares of a chart outside of which numbers and labels stand; a layout that measures them takes as long
+as drawing does."""
+
 _LINES = ('-', '--', '-.', ':')
 """Series differ in more than colour, for print and for those who see few colours."""
 
 
 def require_charts() -> None:
     """Raises InputError if Matplotlib is not installed: before a corpus is read for nothing."""
-    try:
-        import matplotlib  # noqa: F401 - it takes a second
-    except ModuleNotFoundError as error:
-        if error.name != 'matplotlib':
-            raise
+    if importlib.util.find_spec('matplotlib') is None:
         raise InputError(
             'the page needs a package that draws charts and is not installed; get it by pip install '
             "'tokbeam[report]', or '.[report]' in a clone; --json prints the figures without it"
-        ) from None
+        )
+
+
+def import_charts_ahead() -> None:
+    """Raises as `require_charts`; imports Matplotlib in a thread, while kernels read a corpus."""
+    require_charts()
+    threading.Thread(target=_import_matplotlib).start()
+
+
+def _import_matplotlib() -> None:
+    for name in ('matplotlib.figure', 'matplotlib.backends.backend_svg'):
+        importlib.import_module(name)
 
 
 def line_chart(
@@ -95,6 +108,7 @@ def bar_chart(labels: Sequence[str], series: Mapping[str, Sequence[float]], x: s
             )
         axes.set_xticks([place + 0.4 for place in range(len(labels))], labels)
         axes.tick_params(axis='x', length=0, labelsize=7)
+        _shorten(axes.yaxis)
     return drawn[0]
 
 
@@ -144,8 +158,8 @@ def _drawing(x: str, y: str, series: Mapping[str, object]) -> Iterator[tuple[Any
     }
     drawn: list[str] = []
     with matplotlib.rc_context(style):
-        figure = Figure(_SIZE, layout='constrained')
-        axes = figure.subplots()
+        figure = Figure(_SIZE)
+        axes = figure.subplots(gridspec_kw=_MARGINS)
         yield axes, drawn
         axes.set(xlabel=x, ylabel=y)
         axes.grid(visible=True, axis='y')
@@ -158,7 +172,7 @@ def _drawing(x: str, y: str, series: Mapping[str, object]) -> Iterator[tuple[Any
 
 
 def _scale(axes: Any, log: str) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import LogLocator, NullLocator
 
     for name, axis in (('x', axes.xaxis), ('y', axes.yaxis)):
         if name in log:
@@ -166,8 +180,15 @@ def _scale(axes: Any, log: str) -> None:
             least, most = axis.get_view_interval()
             if most < 100 * least:  # else a short axis would have one number, or none
                 axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axis.set_minor_formatter(NullFormatter())
-        axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+            axis.set_minor_locator(NullLocator())
+        _shorten(axis)
+
+
+def _shorten(axis: Any) -> None:
+    """Writes the numbers of an axis in few characters, so that they fit its margin."""
+    from matplotlib.ticker import FuncFormatter
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
 
 
 def short(value: float) -> str:
