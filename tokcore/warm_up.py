@@ -23,10 +23,11 @@ from tokcore.bpe.model_kernels import SHORT
 from tokcore.bpe.options import PRESETS
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
 from tokcore.corpus.formats import all_formats
+from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.tables import BlockCounter, TableMerger, partition_table
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Scheme
-from tokcore.kernels.bytes import row_offsets
+from tokcore.kernels.bytes import row_offsets, with_margin
 from tokcore.kernels.jit import CACHE_FOLDER, IS_DISABLED, read_only
 from tokcore.kernels.sorting import SortedRows
 from tokcore.records.examples import Feature, FeatureEncoder, encode_block
@@ -38,6 +39,8 @@ from tokcore.subword.partitioned.suffix_tables import (
     merge_suffix_tables,
 )
 from tokcore.subword.partitioned.sweep import merge_selections, order_subtokens, select_partition
+from tokcore.text.character_runs import CharacterRuns
+from tokcore.text.unicode import alphanumeric_table
 
 _TOKENS = (b'one', b'ones', b'two')
 
@@ -194,6 +197,13 @@ def compile_encoding(scheme: Scheme) -> None:
         sort_rows([FramedRows.from_bytes(part.to_bytes()) for _, part in split_by_bucket(rows, 2)])
 
 
+def compile_characters(scheme: Scheme) -> None:
+    """Counts the characters and words of a line, as a report does; they are the same for all schemes."""
+    text = with_margin(np.frombuffer(_TEXT, np.uint8))
+    runs = CharacterRuns.of(alphanumeric_table(), text)
+    TokenAccumulator().add_rows(text, np.array([0]), np.array([len(_TEXT)]), runs)
+
+
 def _splits() -> tuple[Split, ...]:
     """A split of each format, with the same text."""
     file = CorpusFile('warm-up', 'warm-up', len(_TEXT), compressed=False)
@@ -218,5 +228,6 @@ PARTS: dict[str, Callable[[Scheme], None]] = {
     'encoding': compile_encoding,
     'counting': compile_counting,
     'learning': compile_learning,
+    'characters': compile_characters,
 }
 """The parts of a job by name, those that take longest to compile first."""

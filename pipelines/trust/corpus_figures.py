@@ -131,7 +131,7 @@ def read_corpus(
     """
     refuse_other_job(job, manifest)
     engine = job.execution.engine
-    engine.compile_ahead(['encoding'])
+    engine.compile_ahead(['encoding', 'characters'])
     with _work_folder(job, work) as folder:
         with stage_running('index'):
             plan = plan_reading(job.reading, job.execution, folder)

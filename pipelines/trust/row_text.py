@@ -11,19 +11,21 @@ import functools
 import heapq
 import itertools
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import regex
 
-from tokcore.counts.counting import TokenAccumulator
+from tokcore.counts.counting import TokenAccumulator, TokenIndex
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.encoder import Encoder
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.kernels.bytes import row_offsets, with_margin
+from tokcore.kernels.jit import read_only
 from tokcore.reading.dataset import Dataset
 from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
+from tokcore.text.character_runs import CharacterRuns
 from tokcore.text.rows import Side
 from tokcore.text.unicode import CODE_POINTS
 
@@ -44,9 +46,6 @@ _WORD = regex.compile(
 
 _WORST = 20
 _LONGEST_WORD = 60
-
-_PART_BYTES = 1 << 17
-"""Text that is counted at once: its arrays fit a core's cache, and much of English is ASCII alone."""
 
 _ENCODED_WORDS = 1 << 16
 """Words that are encoded at once."""
@@ -181,30 +180,36 @@ class TextTally:
         self._lock = threading.Lock()
         self._rows = self._bytes = 0
         self._characters: collections.Counter[int] = collections.Counter()
-        self._words = TokenAccumulator()
+        self._is_in_words = _is_in_words()  # not in the threads, each of which would make it
+        self._index = TokenIndex()
+        # As many as threads add at once.
+        self._words: list[TokenAccumulator] = []
+        self._idle: list[TokenAccumulator] = []
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory of the words."""
-        return self._words.index.nbytes + self._words.nbytes
+        return self._index.nbytes + sum(words.nbytes for words in self._words)
 
     def add(self, side: Side) -> None:
-        """Adds the text of rows, with its prefix."""
-        for rows in _parts(side):
-            text = rows.joined().text  # each row ends with a line feed, which is in no word
-            codes, is_word = _characters(text)
-            counts = np.bincount(codes, minlength=ord('\n') + 1)
-            counts[ord('\n')] -= len(rows)
-            distinct = np.flatnonzero(counts)
-            characters = dict(zip(distinct.tolist(), counts[distinct].tolist(), strict=True))
-            begins = is_word & ~np.append(False, is_word[:-1])
-            data = text[is_word]
-            offsets = np.append(np.flatnonzero(begins[is_word]), len(data))
-            with self._lock:
-                self._rows += len(rows)
-                self._bytes += len(text) - len(rows)
-                self._characters.update(characters)
-                self._words.add_tokens(data, offsets, np.ones(len(offsets) - 1, np.int64))
+        """Adds the text of rows, with its prefix: valid UTF-8, or with lone surrogates."""
+        runs = CharacterRuns.of(self._is_in_words, side.text)
+        words = self._take_words()
+        words.add_rows(side.text, side.starts, side.ends, runs)
+        distinct = np.flatnonzero(runs.counts)
+        characters = dict(zip(distinct.tolist(), runs.counts[distinct].tolist(), strict=True))
+        with self._lock:
+            self._rows += len(side)
+            self._bytes += int((side.ends - side.starts).sum())
+            self._characters.update(characters)
+            self._idle.append(words)
+
+    def _take_words(self) -> TokenAccumulator:
+        with self._lock:
+            if not self._idle:
+                self._words.append(TokenAccumulator(self._index))
+                return self._words[-1]
+            return self._idle.pop()
 
     def add_texts(self, texts: Sequence[str]) -> None:
         """Adds the text of rows, one string each."""
@@ -222,30 +227,7 @@ class TextTally:
 
     def words(self) -> TokenTable:
         """Returns the distinct words; nothing may be added afterwards."""
-        return TokenTable(*self._words.finish())
-
-
-def _characters(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the code points of UTF-8, and of each of its bytes whether it is a part of a word."""
-    data, is_in_words = text.tobytes(), _is_in_words()
-    is_word = is_in_words[text]
-    if data.isascii():
-        return text, is_word
-    encoded = data.decode('utf-8', 'surrogatepass').encode('utf-32-le', 'surrogatepass')
-    codes = np.frombuffer(encoded, np.uint32)
-    others = codes[codes >= 0x80]
-    sizes = 2 + (others >= 0x800).astype(np.uint8) + (others >= 0x10000)
-    is_word[text >= 0x80] = np.repeat(is_in_words[others], sizes)
-    return codes, is_word
-
-
-def _parts(side: Side) -> Iterator[Side]:
-    """Yields the rows of a side, so much text at once, or one row that is longer."""
-    numbers = np.cumsum(side.ends - side.starts) // _PART_BYTES
-    borders = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(side)]
-    for first, end in zip(borders, borders[1:]):
-        if first < end:
-            yield side.take(slice(first, end))
+        return TokenTable(*TokenAccumulator(self._index).finish(self._words))
 
 
 def word_sums(group: Group, words: TokenTable, encoder: Encoder) -> TextSums:
@@ -294,24 +276,23 @@ def _by_cost(item: Sequence) -> tuple[int, str]:
 
 @functools.cache
 def _is_in_words() -> np.ndarray:
-    """Whether a code point is a part of words: bool[0x110000]."""
+    """1 for the code points that are parts of words, 0 for the others: uint8[0x110000]."""
     codes = np.arange(CODE_POINTS, dtype=np.uint32)
     text = codes.tobytes().decode('utf-32-le', 'surrogatepass')
-    is_in_words = np.zeros(CODE_POINTS, bool)
+    is_in_words = np.zeros(CODE_POINTS, np.uint8)
     for match in _WORD.finditer(text):
-        is_in_words[match.start() : match.end()] = True
-    return is_in_words
+        is_in_words[match.start() : match.end()] = 1
+    return read_only(is_in_words)
 
 
 @functools.cache
-def _patterns() -> dict[str, regex.Pattern]:
-    return {name: regex.compile(rf'\p{{Script={name}}}') for name in _SCRIPTS}
+def _script() -> regex.Pattern:
+    """Matches a character of a script that has a name here, as the group of this name."""
+    return regex.compile('|'.join(rf'(?P<{name}>\p{{Script={name}}})' for name in _SCRIPTS))
 
 
 @functools.lru_cache(1 << 16)
 def script_of(character: str) -> str:
     """Returns the script of a character, as Unicode names it; `other` for signs and rarer scripts."""
-    for name, pattern in _patterns().items():
-        if pattern.match(character):
-            return name
-    return 'other'
+    match = _script().match(character)
+    return 'other' if match is None else str(match.lastgroup)

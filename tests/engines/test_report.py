@@ -209,7 +209,6 @@ def test_all_figures_are_those_of_any_engine_however_much_is_held(
     )
     expected = report(out, '--corpus')
     assert [each['dataset'] for each in expected['rows']] == ['', 'begin', 'end'] * 2
-    monkeypatch.setattr(row_text, '_PART_BYTES', 200)
     monkeypatch.setattr(row_text, '_ENCODED_WORDS', 3)
     monkeypatch.setattr(corpus_figures, '_FLUSH_BYTES', 1)
     monkeypatch.setattr(corpus_figures, '_BUFFER_BYTES', 0)

@@ -23,8 +23,9 @@ def marks(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Pa
 def test_a_part_is_compiled_once_and_marked(marks):
     scheme, done = find_scheme('byte'), []
     assert missing_parts(scheme, list(PARTS)) == list(PARTS)
-    failed = compile_in_processes(scheme, ['counting', 'learning'], 2, lambda: done.append(1))
-    assert failed == {} and done == [1, 1]
+    parts = ['counting', 'learning', 'characters']
+    failed = compile_in_processes(scheme, parts, 2, lambda: done.append(1))
+    assert failed == {} and done == [1, 1, 1]
     assert missing_parts(scheme, list(PARTS)) == ['encoding']
     assert missing_parts(find_scheme('word'), ['counting']) == ['counting']
     assert all(each.stat().st_size == 0 for each in marks.iterdir())

@@ -63,7 +63,18 @@ class RowPart(NamedTuple):
     is_long_token: bool  # else it is any number of tokens that are not long
 
 
-class PreTokenizer(Protocol):
+class RowScanner(Protocol):
+    """Finds the tokens of rows; to count them, it is all that is needed."""
+
+    def prepare(self, rows: TextRows) -> tuple[NamedTuple, np.ndarray]:
+        """Returns the state that selects the body of `scan_tokens`, and the text of the tokens.
+
+        The text is `rows.text` where tokens are slices of rows, else the buffer in the state. Both
+        are for these rows and for one thread.
+        """
+
+
+class PreTokenizer(RowScanner, Protocol):
     """Cuts rows into tokens. Threads share it, so what kernels write is not kept in it."""
 
     @property
@@ -73,13 +84,6 @@ class PreTokenizer(Protocol):
     @property
     def options(self) -> Mapping[str, object]:
         """The values that tokens depend on besides the name; also for manifests."""
-
-    def prepare(self, rows: TextRows) -> tuple[NamedTuple, np.ndarray]:
-        """Returns the state that selects the body of `scan_tokens`, and the text of the tokens.
-
-        The text is `rows.text` where tokens are slices of rows, else the buffer in the state. Both
-        are for these rows and for one thread.
-        """
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
         """Yields one row in parts; the tokens of the parts, in order, are the tokens of the row.
