@@ -36,7 +36,8 @@ _MODELS = {
     'cl100k': _Model(TOKENIZER_JSON['gpt35turbo'], 'cl100k', True),
     'o200k': _Model(TOKENIZER_JSON['gpt4o'], 'o200k', True),
     'llama3': _Model(TOKENIZER_JSON['llama3'], 'llama3'),
-    'qwen3': _Model(TOKENIZER_JSON['qwen3'], 'qwen'),
+    # tiktoken does not normalize, and this file asks for NFC.
+    'qwen3': _Model(TOKENIZER_JSON['qwen3']),
     'gemma3': _Model(TOKENIZER_JSON['gemma3']),
     'deepseek_v3': _Model(TOKENIZER_JSON['deepseek_v3']),
     'mistral': _Model(SENTENCEPIECE['mistral-v1']),
