@@ -11,9 +11,14 @@ back. For runs of characters of one class, the alternatives of the patterns amou
     these     ' begins a token before letters unless U+0020 is before it, and a contraction ends
               after its letters even if more letters follow
 
-Where `any` has special rules (white space with a line break, thirds of numbers of several bytes), and
-throughout where words are `cased` or `punctuated`, the alternatives of the pattern are tried one after
-another at each token.
+    cased     as `any`, and capital letters begin a token after small ones; a contraction after letters
+              is in their token, which it ends
+    punctuated   as `any`, in ASCII without numbers and control characters
+
+Where this is not all (white space with a line break, thirds of numbers of several bytes, capital
+letters after those without case, and so on), the alternatives of the pattern are tried one after another
+at each token. Of cased and punctuated words a chunk begins with a token, so that none depends on what
+is before.
 """
 
 import functools
@@ -59,6 +64,7 @@ _UPPER, _LOWER = np.uint64(UPPER), np.uint64(LOWER)
 _PUNCTUATION = np.uint64(PUNCTUATION)
 _OTHER = _0
 _LETTER_NUMBER_SPACE = np.uint64(LETTER | NUMBER | SPACE)
+_UPPER_BIT, _LOWER_BIT = np.uint64(4), np.uint64(5)
 _END = np.uint64(8)
 _BYTE = np.uint64(0xFF)
 _APOSTROPHE, _BLANK, _CR, _LF, _SLASH = (np.uint64(ord(byte)) for byte in "' \r\n/")
@@ -228,6 +234,24 @@ def _scan_one_by_one(text, stop, row_end, pre_tokenizer, tokens, ended):
     return place, ended
 
 
+@kernel_without_allocation
+def scan_chunk(text, place, end, pre_tokenizer, tokens, ended):
+    """Ends tokens, from the open one on, which begins at `place`; the text ends at `end`.
+
+    Returns where the last one begins, or `end` if it is not ended before, and the number of ended
+    tokens.
+    """
+    left = end - place
+    words = pre_tokenizer.words
+    if left > _AT_ONCE and (words == _CASED_WORDS or words == _PUNCTUATED_WORDS):
+        borders, are_all = _borders_in_chunk(text, place, left, pre_tokenizer)
+        if are_all and (borders != _0 or left <= _CHUNK):
+            ended = _put_borders(borders, place, tokens, ended)
+            return (end if left <= _CHUNK else tokens.starts[ended]), ended
+    stop = min(place + _STRIDE, end)
+    return _scan_one_by_one(text, stop, end, pre_tokenizer, tokens, ended)
+
+
 @scan_tokens.register(PatternText)
 @kernel_without_allocation
 def _scan_pattern(rows, row, position, pre_tokenizer, tokens):
@@ -245,8 +269,7 @@ def _scan_pattern(rows, row, position, pre_tokenizer, tokens):
                 return row, np.int64(tokens.starts[ended]), np.int64(ended)
             left = row_end - place
             if pre_tokenizer.words == _CASED_WORDS:
-                stop = min(place + _STRIDE, row_end)
-                place, ended = _scan_one_by_one(text, stop, row_end, pre_tokenizer, tokens, ended)
+                place, ended = scan_chunk(text, place, row_end, pre_tokenizer, tokens, ended)
                 continue
             inside = _ALL if left >= _CHUNK else (_1 << left) - _1
             decided = inside if left <= _CHUNK else (_1 << _STRIDE) - _1
@@ -288,6 +311,8 @@ class _ClassMasks(NamedTuple):
     breaks: np.uint64  # CR and LF
     apostrophes: np.uint64
     continued: np.uint64  # bytes of a character after its first
+    uppers: np.uint64  # where words are cased: as `UPPER`
+    lowers: np.uint64  # as `LOWER`
 
 
 @kernel_without_allocation
@@ -319,7 +344,11 @@ def _class_masks(text, place, inside, before, classes):
 
     `before` is the `Before` of these bytes, of which `letter`, `number` and `space` are read.
     """
-    letters = byte_range_mask(text, place, 0x61, 0x7A) | byte_range_mask(text, place, 0x41, 0x5A)
+    lowers, uppers = (
+        byte_range_mask(text, place, 0x61, 0x7A),
+        byte_range_mask(text, place, 0x41, 0x5A),
+    )
+    letters = lowers | uppers
     numbers = byte_range_mask(text, place, 0x30, 0x39)
     blanks = byte_range_mask(text, place, 0x20, 0x20)
     spaces = blanks | byte_range_mask(text, place, 0x09, 0x0D)
@@ -328,7 +357,10 @@ def _class_masks(text, place, inside, before, classes):
     wide = byte_range_mask(text, place, 0x80, 0xFF) & inside
     if wide != _0:
         continued = byte_range_mask(text, place, 0x80, 0xBF) & inside
-        letters |= ideograph_mask(text, place)
+        ideographs = ideograph_mask(text, place)
+        letters |= ideographs
+        lowers |= ideographs
+        uppers |= ideographs
         leads = wide & ~continued & ~letters & ~_wide_punctuation(text, place)
         while leads != _0:
             byte = trailing_zeros(leads)
@@ -336,10 +368,15 @@ def _class_masks(text, place, inside, before, classes):
             kind = class_of(classes, decode_word(load_word(text, place + byte)))
             letters |= (kind & _1) << byte
             numbers |= (kind >> _1 & _1) << byte
-            spaces |= (kind >> _2) << byte
+            spaces |= (kind >> _2 & _1) << byte
+            uppers |= (kind >> _UPPER_BIT & _1) << byte
+            lowers |= (kind >> _LOWER_BIT & _1) << byte
         letters = _spread(letters, before.letter, continued)
         numbers = _spread(numbers, before.number, continued)
         spaces = _spread(spaces, before.space, continued)
+        # Chunks of cased words begin with a token.
+        uppers = _spread(uppers, _0, continued)
+        lowers = _spread(lowers, _0, continued)
     return _ClassMasks(
         letters & inside,
         numbers & inside,
@@ -349,6 +386,8 @@ def _class_masks(text, place, inside, before, classes):
         breaks & inside,
         byte_range_mask(text, place, 0x27, 0x27) & inside,
         continued,
+        uppers & inside,
+        lowers & inside,
     )
 
 
@@ -762,3 +801,51 @@ def _borders_after_any(text, place, left, decided, masks, before, most_digits):
     starts = letters | thirds | others | spaces | _last_spaces(masks, nonspaces)
     starts |= contraction_ends
     return starts, _carried(masks, joins, thirds, contraction_ends)
+
+
+@kernel_without_allocation
+def _borders_in_chunk(text, place, left, pre_tokenizer):
+    """Returns bits: where tokens begin in text[place:], after the one at `place`, and if these are all.
+
+    Of cased and punctuated words; `left` bytes are left of the text.
+    """
+    inside = _ALL if left >= _CHUNK else (_1 << left) - _1
+    decided = inside if left <= _CHUNK else (_1 << _STRIDE) - _1
+    is_cased = pre_tokenizer.words == _CASED_WORDS
+    most_digits = pre_tokenizer.most_digits
+    if not is_cased and byte_range_mask(text, place, 0x80, 0xFF) & inside != _0:
+        return _0, False
+    before = _nothing_before()
+    masks = _class_masks(text, place, inside, before, pre_tokenizer.classes)
+    if _needs_one_by_one(masks, most_digits, left, inside):
+        return _0, False
+    if not is_cased and masks.numbers | _controls(text, place) & inside & ~masks.spaces != _0:
+        return _0, False
+    without_contractions = _ClassMasks(
+        masks.letters, masks.numbers, masks.spaces, masks.others, masks.blanks, masks.breaks, _0,
+        masks.continued, masks.uppers, masks.lowers,
+    )  # fmt: skip
+    borders, _ = _borders_after_any(
+        text, place, left, decided, without_contractions, before, most_digits
+    )
+    if is_cased:
+        only_uppers = masks.uppers & ~masks.lowers & ~masks.continued
+        words = only_uppers & (masks.lowers & ~masks.uppers) << _1
+        # Marks are no letters here.
+        unclear = masks.uppers & ~masks.letters | only_uppers & (masks.lowers & masks.uppers) << _1
+        borders |= words
+        if pre_tokenizer.ends_in_contraction:
+            candidates = masks.apostrophes & masks.letters << _1 & masks.letters >> _1 & decided
+            if candidates != _0:
+                apostrophes, ends = _contractions(text, place, left, candidates, True)
+                borders = borders & ~apostrophes | ends
+                # Of two contractions the second is a word, and capital letters may be in the first.
+                unclear |= masks.apostrophes & ends | words & apostrophes << _2
+        if unclear != _0:
+            return _0, False
+    return borders & decided & ~_1, True
+
+
+@kernel_without_allocation
+def _controls(text, place):
+    return byte_range_mask(text, place, 0x00, 0x1F) | byte_range_mask(text, place, 0x7F, 0x7F)

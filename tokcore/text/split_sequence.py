@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.kernels.simd import byte_range_mask, trailing_zeros
 from tokcore.text.byte_level_scan import (
     CharacterClasses,
     PatternPreTokenizer,
@@ -22,8 +23,8 @@ from tokcore.text.byte_level_scan import (
     last_tokens,
     next_class,
     pattern_text,
+    scan_chunk,
     stored_classes,
-    token_end,
 )
 from tokcore.text.patterns import (
     DEFINITIONS,
@@ -164,12 +165,26 @@ def _find_pieces(text, starts, ends, runs, piece_ends, row_pieces):
                 place = after
                 if size == runs.most[kind]:
                     break
+                if kind == 0:
+                    place += min(_plain_bytes(text, place), end - place)
                 following, after = next_class(text, place, end, runs.classes)
             if count < len(piece_ends):
                 piece_ends[count] = place
             count += 1
         row_pieces[row + 1] = count
     return count
+
+
+@kernel_without_allocation
+def _plain_bytes(text, place):
+    """Returns how many letters and blanks of ASCII are at a place, 64 at most; they are in no run."""
+    return trailing_zeros(
+        ~(
+            byte_range_mask(text, place, 0x61, 0x7A)
+            | byte_range_mask(text, place, 0x20, 0x20)
+            | byte_range_mask(text, place, 0x41, 0x5A)
+        )
+    )
 
 
 @scan_tokens.register(PieceText)
@@ -188,9 +203,10 @@ def _scan_pieces(rows, row, position, pre_tokenizer, tokens):
                 if count > room:
                     return row, np.int64(place), np.int64(count)
                 tokens.starts[count] = place
-                place = token_end(text, place, end, pre_tokenizer.pattern)
-                tokens.ends[count] = place
-                count += _1
+                place, count = scan_chunk(text, place, end, pre_tokenizer.pattern, tokens, count)
+                if place == end:
+                    tokens.ends[count] = end
+                    count += _1
             piece += 1
         row += 1
         position = -1

@@ -79,13 +79,14 @@ def scanned(rows, pattern, between=b'\n', room=1_000):
 @example([' \n' * 40 + '  ', 'a\n \n ', '\n \n', ' ' * 70 + '\n '], 'llama3', b'', 1)
 @example(['\n' * 64, ' \n' * 40 + 'a', '!' + '\r\n' * 40, '½' * 70], 'cl100k', b'', 1)
 @example(["a'", "'"], 'cl100k', 'ſ'.encode(), 1)
+@example(["it'Sx it'lL's's ABc aBC", '字A字Ab aBé—É', 'a' * 70 + "B'sC" * 30], 'o200k', b'', 1)
 def test_tokens_are_those_of_the_plain_patterns(rows, pattern, between, room):
     assert scanned(rows, pattern, between, room) == [split(row, pattern) for row in rows]
 
 
 @pytest.mark.parametrize('pattern', PATTERNS)
 @pytest.mark.parametrize(
-    'piece', ["'s", "'re", "'ſ", '—', '1234', '½½½½'] + [' ', '\t', '\u3000', '\r\n']
+    'piece', ["'s", "'re", "'ſ", "'lL", 'aBc', '—', '1234', '½½½½'] + [' ', '\t', '\u3000', '\r\n']
 )
 def test_every_place_in_a_chunk(pattern, piece):
     rows = [
