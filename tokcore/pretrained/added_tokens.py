@@ -72,19 +72,15 @@ class AddedTokenFinder:
         rows, starts, ends, numbers = self._matches(texts)
         if not len(rows):
             return parts
-        text = texts.text.tobytes()
-        cut_rows, first_match = np.unique(rows, return_index=True)
-        bounds = [*first_match.tolist(), len(rows)]
-        pieces: list[tuple[int, int, int, int]] = []
-        for row, first, last in zip(cut_rows.tolist(), bounds, bounds[1:], strict=False):
-            matches = zip(
-                starts[first:last].tolist(), ends[first:last].tolist(),
-                numbers[first:last].tolist(), strict=True,
-            )  # fmt: skip
-            pieces += self._pieces(
-                text, row, (int(texts.starts[row]), int(texts.ends[row])), matches
-            )
-        return _merged(parts, cut_rows, np.array(pieces, np.int64).reshape(-1, 4))
+        alters = np.array(
+            [token.single_word or token.lstrip or token.rstrip for token in self._tokens]
+        )
+        if alters[numbers].any():
+            cut_rows, pieces = self._pieces_one_by_one(texts, rows, starts, ends, numbers)
+        else:
+            ids = np.array([token.id for token in self._tokens], np.int64)[numbers]
+            cut_rows, pieces = np.unique(rows), _pieces_of_matches(texts, rows, starts, ends, ids)
+        return _merged(parts, cut_rows, pieces)
 
     def _matches(self, texts: Side) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Returns of all matches: the text's number, the start, the end and the token's number."""
@@ -105,6 +101,29 @@ class AddedTokenFinder:
             found.append((out[0] + done, out[1] + shift, out[2] + shift, out[3]))
             done += len(rows.starts)
         return tuple(np.concatenate(column) for column in zip(*found, strict=True))  # type: ignore[return-value]
+
+    def _pieces_one_by_one(
+        self,
+        texts: Side,
+        rows: np.ndarray,
+        starts: np.ndarray,
+        ends: np.ndarray,
+        numbers: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the rows with matches and their pieces, by the properties of the tokens."""
+        text = texts.text.tobytes()
+        cut_rows, first_match = np.unique(rows, return_index=True)
+        bounds = [*first_match.tolist(), len(rows)]
+        pieces: list[tuple[int, int, int, int]] = []
+        for row, first, last in zip(cut_rows.tolist(), bounds, bounds[1:], strict=False):
+            matches = zip(
+                starts[first:last].tolist(), ends[first:last].tolist(),
+                numbers[first:last].tolist(), strict=True,
+            )  # fmt: skip
+            pieces += self._pieces(
+                text, row, (int(texts.starts[row]), int(texts.ends[row])), matches
+            )
+        return cut_rows, np.array(pieces, np.int64).reshape(-1, 4)
 
     def _pieces(self, text, row, bounds, matches):
         """Yields (row, start, end, id) of the parts of a text, as `tokenizers` has them."""
@@ -129,6 +148,26 @@ class AddedTokenFinder:
             done = end
         if done < last:
             yield row, done, last, _TEXT
+
+
+def _pieces_of_matches(
+    texts: Side, rows: np.ndarray, starts: np.ndarray, ends: np.ndarray, ids: np.ndarray
+) -> np.ndarray:
+    """Returns (row, start, end, id) of the parts of texts with matches, which stay as they are."""
+    is_first = np.append(True, rows[1:] != rows[:-1])
+    is_last = np.append(is_first[1:], True)
+    begins = np.where(is_first, texts.starts[rows], np.append(0, ends[:-1]))
+    lasts = texts.ends[rows]
+    no_ids = np.full(len(rows), _TEXT)
+    # What is before each match, the match, and what is after the last one of a text.
+    columns = (
+        (rows, begins, starts, no_ids),
+        (rows, starts, ends, ids),
+        (rows, ends, lasts, no_ids),
+    )
+    pieces = np.stack([np.stack(each, axis=1) for each in columns], axis=1)
+    wanted = np.stack([begins < starts, starts < ends, is_last & (ends < lasts)], axis=1)
+    return pieces[wanted]
 
 
 def _is_word(character: str) -> bool:
