@@ -23,6 +23,7 @@ from tokcore.bpe.model_kernels import (
     Units,
     segment_by_merges,
 )
+from tokcore.bpe.phrases import IDS_AT_ONCE, NO_CUTS, PART_ROWS, Joins, part_memory
 from tokcore.bpe.token_memory import MEMORY_ROWS, token_memory
 from tokcore.encoding.kernels import NO_ROOM, MissedTokens, larger_workspace, segment_tokens
 from tokcore.kernels.bytes import grown
@@ -68,6 +69,7 @@ class MergeModel:
         batched_merges: bool = False,
         ranks_of_results: bool = False,
         ranks: np.ndarray | None = None,
+        joins: Joins = NO_CUTS,
         describe: _Describe | None = None,
     ):
         """Takes merges of symbols, which are numbers.
@@ -82,6 +84,7 @@ class MergeModel:
             batched_merges: all pairs of the lowest rank are merged before new pairs are considered.
             ranks_of_results: merges next to each other with the same result have the same rank.
             ranks: int64[merges], ascending: their ranks, where some are equal; None: all differ.
+            joins: where phrases are not cut; if they are cut, each byte has a symbol.
             describe: returns the error for a symbol without an id.
         """
         self.size = size
@@ -99,13 +102,14 @@ class MergeModel:
             token_lookup({}) if ignore_merges is None else ignore_merges,
             read_only(outputs),
             int(batched_merges),
+            joins,
         )
 
     def workspace(self, tokens: int) -> MergeWork:
-        return merge_work(SYMBOLS_PER_BYTE * SHORT, tokens, MEMORY_ROWS)
+        return merge_work(SYMBOLS_PER_BYTE * SHORT, tokens, MEMORY_ROWS, PART_ROWS)
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
-        work = merge_work(SYMBOLS_PER_BYTE * (part.end - part.start) + 1, 1)
+        work = merge_work(SYMBOLS_PER_BYTE * (part.end - part.start) + 1 + IDS_AT_ONCE, 1)
         yield _segment_long_token(self, part, segment_by_merges, work)
 
     def describe_failure(self, token: str, failure: int) -> str:
@@ -114,10 +118,10 @@ class MergeModel:
         return self._describe(token, failure - 1)
 
 
-def merge_work(symbols: int, tokens: int, remembered: int = 0) -> MergeWork:
+def merge_work(symbols: int, tokens: int, remembered: int = 0, parts: int = 2) -> MergeWork:
     """Returns a workspace for tokens that have so many symbols in all.
 
-    `remembered` is the number of rows of its `TokenMemory`.
+    `remembered` is the number of rows of its `TokenMemory`, `parts` that of its `PartMemory`.
     """
     return MergeWork(
         np.empty(symbols, np.int32),
@@ -128,6 +132,7 @@ def merge_work(symbols: int, tokens: int, remembered: int = 0) -> MergeWork:
         np.empty(3 * symbols, np.uint64),
         np.empty(symbols, np.uint64),
         token_memory(remembered),
+        part_memory(parts),
     )
 
 

@@ -1,6 +1,7 @@
 """The kernels of byte pair encoding: the symbols of a token, merged by rank.
 
     tokens   text[starts[i]:ends[i]] of `ScannedTokens`, for each missed i          lower
+       │ part_end, if it is a phrase, see `phrases`: parts that are merged alone     lower
        │ _first_symbols, by `Units`: bytes or characters                          l o w e r
        │ merge_short or merge_long: the pair of lowest rank, until there is none    lo w er
     ids      of the m-th missed token from id_bounds[m] on                           low er
@@ -15,11 +16,22 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tokcore.bpe.phrases import (
+    IDS_AT_ONCE,
+    Joins,
+    PartMemory,
+    is_phrase,
+    part_end,
+    part_words,
+    recall_part,
+    remember_part,
+)
 from tokcore.bpe.token_memory import TokenMemory, memory_row, recall_ids, remember_ids
 from tokcore.encoding.kernels import NO_ROOM, larger_workspace, segment_tokens
 from tokcore.kernels.bytes import grown
 from tokcore.kernels.hash_tables import NO_PAIR, PairTable, TokenLookup, find_pair, find_token
 from tokcore.kernels.jit import inlined_kernel, kernel, kernel_without_allocation
+from tokcore.kernels.simd import load_word
 from tokcore.text.unicode import CODE_POINTS, next_character
 
 SHORT = 96
@@ -69,6 +81,7 @@ class MergeState(NamedTuple):
     ignore_merges: TokenLookup  # tokens that are entries and are not merged
     outputs: np.ndarray  # int32[symbols]: the id of each; int32[0]: symbols are ids
     batched_merges: int
+    joins: Joins
 
 
 class MergeWork(NamedTuple):
@@ -82,6 +95,7 @@ class MergeWork(NamedTuple):
     heap: np.ndarray  # uint64, three a symbol: rank << 32 | position, the lowest first
     batch: np.ndarray  # uint64: positions that are merged together
     memory: TokenMemory
+    parts: PartMemory  # their symbols
 
 
 @segment_tokens.register(MergeState)
@@ -91,7 +105,7 @@ def segment_by_merges(tokens, missed, model, work):
 
     If a symbol has no id, `failure` is 1 + its position among the symbols of the token.
     """
-    if len(work.ids) < SYMBOLS_PER_BYTE * missed.nbytes + missed.count:
+    if len(work.ids) < SYMBOLS_PER_BYTE * missed.nbytes + missed.count + IDS_AT_ONCE:
         return 0, NO_ROOM
     text, memory = tokens.text, work.memory
     used = _0
@@ -114,16 +128,17 @@ def segment_by_merges(tokens, missed, model, work):
 @inlined_kernel
 def _merged_ids(text, start, end, model, work, used):
     """Writes the ids of text[start:end] to work.ids[used:]; returns how many, and the failure."""
-    entry = find_token(text, start, end, model.ignore_merges)
+    has_parts = is_phrase(load_word(text, start))
+    first_end = part_end(text, start, end, model.joins) if has_parts else end
+    # No entry has several parts.
+    entry = find_token(text, start, end, model.ignore_merges) if first_end == end else -1
     if entry >= 0:
         work.ids[used] = np.int32(entry)
         count = _1
+    elif has_parts:
+        count = _symbols_of_parts(text, start, end, first_end, model, work, used)
     else:
-        count = _first_symbols(text, start, end, model.units, work.ids, used)
-        if count > np.uint64(SHORT):
-            count, _ = merge_long(used, count, model, work)
-        elif count > _1:
-            count = merge_short(used, count, model, work)
+        count = _merged_symbols(text, start, end, model, work, used)
     if len(model.outputs):
         for k in range(count):
             id_ = model.outputs[np.uint64(work.ids[used + k])]
@@ -131,6 +146,35 @@ def _merged_ids(text, start, end, model, work, used):
                 return count, np.int64(k + _1)
             work.ids[used + k] = id_
     return count, 0
+
+
+@inlined_kernel
+def _symbols_of_parts(text, start, end, first_end, model, work, used):
+    """Writes the symbols of text[start:end], whose first part ends at `first_end`."""
+    begin = used
+    place = first_end
+    while True:
+        first, second = part_words(text, start, place)
+        count = recall_part(first, second, work.parts, work.ids, used)
+        if count == _0:
+            count = _merged_symbols(text, start, place, model, work, used)
+            remember_part(first, second, work.parts, work.ids, used, count)
+        used += count
+        if place == end:
+            return used - begin
+        start = place
+        place = part_end(text, start, end, model.joins)
+
+
+@inlined_kernel
+def _merged_symbols(text, start, end, model, work, used):
+    """Writes the symbols of text[start:end] to work.ids[used:]; returns how many."""
+    count = _first_symbols(text, start, end, model.units, work.ids, used)
+    if count > np.uint64(SHORT):
+        count, _ = merge_long(used, count, model, work)
+    elif count > _1:
+        count = merge_short(used, count, model, work)
+    return count
 
 
 @kernel_without_allocation
@@ -356,9 +400,9 @@ def _pop(heap, size):
 @kernel
 def _larger_merge_work(missed, model, work):
     """A `MergeWork` for tokens of any size; room that is not written to takes no memory."""
-    most = SYMBOLS_PER_BYTE * missed.nbytes + missed.count
+    most = SYMBOLS_PER_BYTE * missed.nbytes + missed.count + IDS_AT_ONCE
     return MergeWork(
         grown(work.ids, 0, most), work.id_bounds, grown(work.merges, 0, most),
         grown(work.previous, 0, most), grown(work.next, 0, most),
-        grown(work.heap, 0, 3 * most), grown(work.batch, 0, most), work.memory,
+        grown(work.heap, 0, 3 * most), grown(work.batch, 0, most), work.memory, work.parts,
     )  # fmt: skip

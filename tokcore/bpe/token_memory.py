@@ -2,9 +2,8 @@
 
 That cache is for short tokens of few ids, and gets them at the end of a pass. A longer one, or one
 that is twice in a pass, would be merged each time, which takes longer than all else that is done with
-it. So some thousand are kept here, with their bytes. Tokens of a script without spaces are not: most
-of them occur once, and looking for them takes longer than merging them. A token has one row, where
-the last one that was written stays; the row is two cache lines:
+it. So some thousand are kept here, with their bytes; of phrases their parts are kept, see `phrases`. A
+token has one row, where the last one that was written stays; the row is two cache lines:
 
     tokens   length << 32 | number of ids, then up to 56 bytes and zeros
     ids      up to 16
@@ -14,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tokcore.encoding.kernels import begins_wide, cache_lines
+from tokcore.bpe.phrases import is_phrase
+from tokcore.encoding.kernels import cache_lines
 from tokcore.kernels.bytes import hash_bytes
 from tokcore.kernels.jit import inlined_kernel, kernel_without_allocation
 from tokcore.kernels.simd import load_word
@@ -50,7 +50,7 @@ def token_memory(rows: int) -> TokenMemory:
 def memory_row(text, start, end, memory):
     """The row for text[start:end], NO_ROW if it is not to be remembered."""
     length = end - start
-    if len(memory.tokens) == 0 or length > _LONGEST or begins_wide(load_word(text, start)):
+    if len(memory.tokens) == 0 or length > _LONGEST or is_phrase(load_word(text, start)):
         return NO_ROW
     return hash_bytes(text, start, end) >> memory.shift
 

@@ -23,6 +23,7 @@ from tokcore.text.patterns import DEFINITIONS, Pattern, named_pattern
 if typing.TYPE_CHECKING:
     from tokcore.bpe.model import MergeModel
     from tokcore.bpe.model_kernels import Units
+    from tokcore.bpe.phrases import Joins
     from tokcore.kernels.hash_tables import TokenLookup
 
 FLAGS = ('single_word', 'lstrip', 'rstrip', 'normalized', 'special')
@@ -226,7 +227,19 @@ class BpeVocabulary(EntriesWithAddedTokens):
             size=self.vocab_size,
             ignore_merges=self._unmerged() if self.rules.ignore_merges else None,
             ranks_of_results=self.rules.ranks_of_results,
+            joins=self._joins(),
         )
+
+    def _joins(self) -> Joins:
+        """Returns where phrases are not cut: nowhere if symbols are characters, or bytes without one."""
+        from tokcore.bpe.phrases import NO_CUTS, joins_of_tokens
+
+        if not self.parts.byte_level or not self.entries.keys() >= CHARACTER_TO_BYTE.keys():
+            return NO_CUTS
+        if len({*self.entries.values()}) < len(self.entries):
+            return NO_CUTS  # a symbol stands for two tokens
+        tokens, sizes, _ = spelled_tokens(self.entries)
+        return joins_of_tokens(tokens, sizes)
 
     @functools.cached_property
     def merge_ids(self) -> np.ndarray:

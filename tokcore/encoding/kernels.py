@@ -271,12 +271,20 @@ def token_words(word, next_word, length):
 
     Longer tokens are not cached, nor are those of more than 8 bytes that begin wide.
     """
+    if length > _8 and begins_wide(word):
+        return _1, _0
+    return short_token_words(word, next_word, length)
+
+
+@kernel_without_allocation
+def short_token_words(word, next_word, length):
+    """The two words of a token of up to 15 bytes, from the 16 bytes at its start; (1, 0) if longer."""
     # No branches: how long a token is cannot be guessed. No shift is by 64, which is undefined.
     low = min(length, _8)
     high = max(min(length, _LONGEST), _8) - _8
     first = word & (_ALL >> (np.uint64(64) - (low << _3)))
     second = next_word & ((_1 << (high << _3)) - _1) | length << _56
-    if length > _LONGEST or (length > _8 and begins_wide(word)):
+    if length > _LONGEST:
         return _1, _0
     return first, second
 

@@ -16,28 +16,31 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.bpe.vocabulary import BpeVocabulary
-from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER, row_offsets, with_margin
+from tokcore.kernels.bytes import row_offsets, with_margin
 from tokcore.kernels.jit import kernel_without_allocation, read_only
-from tokcore.kernels.simd import load_word
+from tokcore.text.character_pairs import (
+    BITS_PER_PAIR,
+    LEAST_BITS,
+    MOST_BITS,
+    CharacterPairs,
+    add_characters,
+    character_bytes,
+    has_characters,
+    no_pairs,
+)
 from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, TextRows, scan_tokens, slice_parts
 from tokcore.text.unicode import CODE_POINTS, next_character
 
-_BITS_PER_PAIR = 8  # at least, so that few pairs have the hash of another
-_LEAST_BITS, _MOST_BITS = 12, 22  # log2; at most half a megabyte, which a processor has near
-_WORD_BITS = 6
 _CODE_BITS = 21
 _CODE = (1 << _CODE_BITS) - 1
-_0, _1, _3, _8 = (np.uint64(number) for number in (0, 1, 3, 8))
-_WORD_SHIFT, _IN_WORD = np.uint64(_WORD_BITS), np.uint64((1 << _WORD_BITS) - 1)
-_ALL, _64 = np.uint64((1 << 64) - 1), np.uint64(64)
-_SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
+_0, _1 = np.uint64(0), np.uint64(1)
 
 
 class Borders(NamedTuple):
     """The pairs of characters that rows are not cut between; arrays are read-only."""
 
-    pairs: np.ndarray  # uint64[...]: a bit for each hash; none if rows are cut nowhere
-    shift: np.uint64  # 64 - log2 of the bits
+    pairs: np.ndarray  # uint64[...]: `CharacterPairs.bits`; none if rows are cut nowhere
+    shift: np.uint64  # of `CharacterPairs`
     known: np.ndarray
     """bool[0x110000]: rows are not cut between two characters that are not known; bool[0]: they are."""
 
@@ -59,14 +62,14 @@ def borders_of_pieces(pieces: Collection[str], known: Collection[str] = ()) -> B
     offsets = row_offsets([len(piece) for piece in data])
     text = with_margin(np.frombuffer(b''.join(data), np.uint8))
     bounds = read_only(offsets.astype(np.uint64))
-    bits = _MOST_BITS
-    pairs, shift, size = _pair_bits(read_only(text), bounds, bits)
-    while _BITS_PER_PAIR * size < 1 << bits and bits > _LEAST_BITS:
+    bits = MOST_BITS
+    pairs, size = _pairs_of(read_only(text), bounds, bits)
+    while BITS_PER_PAIR * size < 1 << bits and bits > LEAST_BITS:
         bits -= 1
-    pairs, shift, _ = _pair_bits(read_only(text), bounds, bits)
+    pairs, _ = _pairs_of(read_only(text), bounds, bits)
     is_known = np.zeros(CODE_POINTS if known else 0, np.bool_)
     is_known[[*map(ord, known)]] = True
-    return Borders(read_only(pairs), shift, read_only(is_known))
+    return Borders(read_only(pairs.bits), pairs.shift, read_only(is_known))
 
 
 def borders_of_merges(vocabulary: BpeVocabulary) -> Borders:
@@ -109,12 +112,10 @@ def _outer_characters(entries: Mapping[str, int]) -> tuple[np.ndarray, np.ndarra
     return first, last
 
 
-def _pair_bits(
-    text: np.ndarray, bounds: np.ndarray, bits: int
-) -> tuple[np.ndarray, np.uint64, int]:
-    """Returns `Borders.pairs` and `shift` of strings, and how many bits are set."""
-    pairs, shift = np.zeros(1 << bits - _WORD_BITS, np.uint64), np.uint64(64 - bits)
-    return pairs, shift, int(_set_pairs(text, bounds, pairs, shift))
+def _pairs_of(text: np.ndarray, bounds: np.ndarray, bits: int) -> tuple[CharacterPairs, int]:
+    """Returns the pairs of characters in strings, and how many bits are set."""
+    pairs = no_pairs(bits)
+    return pairs, int(_add_pairs(text, bounds, pairs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,12 +171,12 @@ def next_border(text, place, end, borders):
     """
     if len(borders.pairs) == 0:
         return end
+    pairs = CharacterPairs(borders.pairs, borders.shift)
     before = place
-    character, place = _character(text, place)
+    character, place = character_bytes(text, place)
     while place < end:
-        following, after = _character(text, place)
-        bit = _pair_bit(character, following, borders.shift)
-        if borders.pairs[bit >> _WORD_SHIFT] >> (bit & _IN_WORD) & _1 == _0:
+        following, after = character_bytes(text, place)
+        if not has_characters(character, following, pairs):
             if len(borders.known) == 0:
                 return place
             code, _ = next_character(text, np.int64(before))
@@ -187,27 +188,8 @@ def next_border(text, place, end, borders):
 
 
 @kernel_without_allocation
-def _character(text, place):
-    """Returns the bytes of the character at a place, as a number, and where it ends."""
-    word = load_word(text, place)
-    lead = word & np.uint64(0xFF)
-    size = (
-        _1
-        + np.uint64(lead >= np.uint64(0xC0))
-        + np.uint64(lead >= np.uint64(0xE0))
-        + np.uint64(lead >= np.uint64(0xF0))
-    )
-    return word & (_ALL >> (_64 - (size << _3))), place + size
-
-
-@kernel_without_allocation
-def _pair_bit(character, following, shift):
-    return (character * _MIXER ^ following) * _SPREAD >> shift
-
-
-@kernel_without_allocation
-def _set_pairs(text, offsets, pairs, shift):
-    """Sets the bits of all pairs of characters in the strings text[offsets[i]:offsets[i + 1]].
+def _add_pairs(text, offsets, pairs):
+    """Adds all pairs of characters in the strings text[offsets[i]:offsets[i + 1]].
 
     Returns how many bits are set then.
     """
@@ -216,11 +198,9 @@ def _set_pairs(text, offsets, pairs, shift):
         place, end = offsets[string], offsets[string + 1]
         if place == end:
             continue
-        character, place = _character(text, place)
+        character, place = character_bytes(text, place)
         while place < end:
-            following, place = _character(text, place)
-            bit = _pair_bit(character, following, shift)
-            size += np.int64(pairs[bit >> _WORD_SHIFT] >> (bit & _IN_WORD) & _1 ^ _1)
-            pairs[bit >> _WORD_SHIFT] |= _1 << (bit & _IN_WORD)
+            following, place = character_bytes(text, place)
+            size += add_characters(character, following, pairs)
             character = following
     return size
