@@ -31,11 +31,11 @@ def words(entry, role_to_path, other_paths):
     return words
 
 
-def inputs_of(store, name, folder):
-    """Options that name the pairs in a format as files, and the same ones as objects."""
+def inputs_of(store, name, folder, pairs=PAIRS):
+    """Options that name pairs in a format as files, and the same ones as objects."""
     entry = FORMATS[name]
     local, stored, others, stored_others = {}, {}, {}, {}
-    for role, content in entry.store(PAIRS).items():
+    for role, content in entry.store(pairs).items():
         local[role] = write(folder / f'in.{role}', content)
         stored[role] = store.upload(local[role], f'{name}/in.{role}')
     for other, content in entry.other_files.items():
@@ -64,19 +64,27 @@ def test_a_format(store, tmp_path, number, name):
     [
         ('subword', 'tsv', 'files', 'memory', 1),
         ('subword', 'tmx', 'engine', 'beam', 2),
+        ('subword', 'parquet', 'files', 'memory', 2),
+        ('wordpiece', 'bitext', 'engine', 'memory', 1),
+        ('wordpiece', 'jsonl', 'files', 'memory', 2),
+        ('wordpiece', 'parquet', 'engine', 'memory', 2),
+        ('bpe', 'tsv', 'files', 'memory', 2),
+        ('bpe', 'sgm', 'engine', 'memory', 1),
+        ('bpe', 'parquet', 'files', 'memory', 1),
     ],
 )
 def test_a_store_with_faults(store, tmp_path, monkeypatch, scheme, name, shuffle, learner, workers):
     """One request in 20 fails, one in 50 takes its time, one answer in 100 is cut off."""
     options = [*options_of(scheme), '--item-size', '1KiB']
-    local, stored = inputs_of(store, name, tmp_path)
+    local, stored = inputs_of(store, name, tmp_path, 10 * PAIRS)
     succeed('build', *local, *options, '--output', tmp_path / 'out')
     options += ['--shuffle', shuffle, '--learner', learner, '--workers', workers]
     key = f'faults/{scheme}-{name}'
     with Proxy(store.url, fails=20, delays=50, cuts=100, seed=35).serving() as proxy:
         Store(proxy.url).use(monkeypatch)
         succeed('build', *stored, *options, '--output', f's3://corpora/{key}')
-        assert 'fail' in proxy.broken and len(proxy.broken) > 3
+        assert len(proxy.log) > 200
+        assert 'fail' in proxy.broken and len(proxy.broken) > 6
     there = store.download(key, tmp_path / 'stored')
     assert files_of(there) == files_of(tmp_path / 'out')
 
