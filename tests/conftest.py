@@ -7,12 +7,18 @@ import sys
 
 import faster_beam
 import pytest
+from hypothesis import settings
 
 # Processes that tests start import the packages from where the tests do, whatever their folder is:
 # numba finds compiled kernels by the path of their source, and would compile those of an installed
 # copy once more. `pythonpath` in pyproject.toml is for the processes of pytest.
 _ROOT = str(pathlib.Path(__file__).parents[1])
 os.environ['PYTHONPATH'] = os.pathsep.join(filter(None, [_ROOT, os.environ.get('PYTHONPATH')]))
+
+# Each run draws other examples; before a release and for a new kernel, --hypothesis-profile=thorough.
+settings.register_profile('quick', deadline=None, max_examples=25)
+settings.register_profile('thorough', deadline=None, max_examples=200)
+settings.load_profile('quick')
 
 pytest.register_assert_rewrite('corpus_specification', 'dataset_files', 'jobs')
 

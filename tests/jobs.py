@@ -8,7 +8,7 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,6 +92,19 @@ def limited_command(limits: Mapping[int, int], *arguments: object) -> list[str]:
     """
     limiting = [sys.executable, '-c', _LIMITING, json.dumps(list(limits.items()))]
     return [*limiting, '-m', 'pipelines', *map(str, arguments)]
+
+
+@contextlib.contextmanager
+def files_up_to(most: int) -> Iterator[None]:
+    """Within, no file that this process writes grows beyond `most` bytes; to write more is an error."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 _WITH_SIGINT = """

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import os
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -9,9 +10,24 @@ from pathlib import Path
 import faster_beam
 import pytest
 from command_outcome import Outcome
+from forked_commands import ForkedCommands, Lane
 from small_corpus import BUILD_OPTIONS, PAIRS, SmallCorpus
 
 from pipelines.cli.main import main
+
+
+@pytest.fixture(scope='session')
+def lanes() -> Iterator[Sequence[Lane]]:
+    """Two lanes, each of which runs one command at a time, in a child of one warm process."""
+    if not hasattr(os, 'pidfd_open'):
+        pytest.skip('children are watched by their handles, which only Linux has')
+    with ForkedCommands(lanes=2) as lanes:
+        yield lanes
+
+
+@pytest.fixture(scope='session')
+def lane(lanes) -> Lane:
+    return lanes[0]
 
 
 @pytest.fixture

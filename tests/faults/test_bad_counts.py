@@ -12,7 +12,7 @@ import google_crc32c
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-from forked_commands import ForkedCommands, Lane
+from forked_commands import Lane
 from jobs import refuse, run, succeed, write
 from leftovers import assert_nothing_made
 
@@ -207,13 +207,6 @@ def manifest_of_counts(files: list[dict]) -> dict:
         'inputs': [], 'lines': [], 'tokens': 1 << 62, 'vocabularies': [], 'vocabularies_used': [],
         'files': files, 'rejected': [], **dataclasses.asdict(find_scheme('subword').rules),
     }  # fmt: skip
-
-
-@pytest.fixture(scope='module')
-def lane():
-    """Runs commands in children of their own: one may end by a signal, or take all memory."""
-    with ForkedCommands(lanes=1) as lanes:
-        yield lanes[0]
 
 
 def assert_refused(lane: Lane, path: Path, *fragments: object) -> None:

@@ -1,24 +1,13 @@
 """JSON lines that no parser should be asked to hold: told, or left out, in bounded memory."""
 
-import os
-
 import pytest
 from dataset_files import lines_of
-from forked_commands import ForkedCommands
 
 MIB = 1 << 20
 LONG = 100 * MIB
 MORE_BYTES = 128 * MIB  # than a command takes that reads little
 SOUND = b'{"text": "a sound line"}\n'
 DEPTH = 10_000
-
-
-@pytest.fixture(scope='module')
-def lane():
-    if not hasattr(os, 'pidfd_open'):
-        pytest.skip('children are watched by their handles, which only Linux has')
-    with ForkedCommands(lanes=1) as lanes:
-        yield lanes[0]
 
 
 @pytest.fixture

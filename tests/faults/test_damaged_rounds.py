@@ -7,19 +7,12 @@ from pathlib import Path
 
 import learner_runs
 import pytest
-from forked_commands import ForkedCommands
 from learner_runs import kill_after_round, learning
 from leftovers import result_files
 
 pytestmark = pytest.mark.slow
 
 BEAM = ('--learner', 'beam')
-
-
-@pytest.fixture(scope='module')
-def lane():
-    with ForkedCommands(lanes=1) as [lane]:
-        yield lane
 
 
 @pytest.fixture(scope='module')

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import learner_runs
 import pytest
-from forked_commands import ForkedCommands
 from killed_runs import Moment, run_until
 from learner_runs import FINISHED, ROUNDS, SEARCHES, kill_after_round, learning, stop_after_round
 from leftovers import attempts, result_files
@@ -17,12 +16,6 @@ pytestmark = pytest.mark.slow
 
 LAST_ITERATION = 'vocabulary-4'
 BEAM = ('--learner', 'beam')
-
-
-@pytest.fixture(scope='module')
-def lanes():
-    with ForkedCommands(lanes=2) as lanes:
-        yield lanes
 
 
 @pytest.fixture(scope='module')

@@ -66,8 +66,9 @@ def learned(tmp_path):
     return path
 
 
-@pytest.mark.parametrize('extra', [[], ['--eos']], ids=['without-eos', 'with-eos'])
-@pytest.mark.parametrize('before', [0, 3, 300_000])
+@pytest.mark.parametrize(
+    ('before', 'extra'), [(0, []), (3, []), (0, ['--eos']), (3, ['--eos']), (300_000, ['--eos'])]
+)
 def test_a_line_that_the_vocabulary_cannot_spell_is_named(run_lines, tmp_path, before, extra):
     lacking = write(tmp_path / 'lacking', GOOD_LINES + b"'a_'\n")
     lines = b'a a\n' * before + b'\nab b\na\n'
@@ -120,23 +121,34 @@ needs_full_device = pytest.mark.skipif(not os.path.exists('/dev/full'), reason='
 
 
 @pytest.mark.parametrize(
-    ('command', 'redirection', 'fragments'),
+    ('command', 'streams', 'fragments'),
     [
-        ('tokenize', '<&-', ['standard input', 'closed']),
-        ('detokenize', '>&-', ['standard output', 'closed']),
-        ('tokenize', '0>/dev/null', ['standard input', 'Bad file descriptor', 'redirection']),
+        ('tokenize', {'stdin': None}, ['standard input', 'closed']),
+        ('detokenize', {'stdout': None}, ['standard output', 'closed']),
     ],
 )
-def test_streams_that_cannot_be_used_are_named(letters, command, redirection, fragments):
-    outcome, _ = run_redirected(b'2\n2\n', redirection, command, '--vocab', letters)
-    outcome.assert_refused(*fragments)
+def test_streams_that_are_closed_are_named(lane, letters, command, streams, fragments):
+    line = [command, '--vocab', letters]
+    lane.run(line, letters.parent, **streams).assert_refused(*fragments)
+
+
+def test_a_stream_that_cannot_be_used_is_named(letters):
+    outcome, _ = run_redirected(b'2\n2\n', '0>/dev/null', 'tokenize', '--vocab', letters)
+    outcome.assert_refused('standard input', 'Bad file descriptor', 'redirection')
 
 
 @needs_full_device
-@pytest.mark.parametrize(('command', 'unbuffered'), [('tokenize', ''), ('detokenize', '1')])
-def test_no_room_for_the_output_is_told(letters, command, unbuffered):
+def test_no_room_for_the_output_is_told(lane, letters):
+    lines = write(letters.parent / 'lines', b'2\n2\n')
+    line = ['tokenize', '--vocab', letters]
+    ended = lane.run(line, letters.parent, stdin=str(lines), stdout='/dev/full')
+    ended.assert_refused('standard output', 'No space left', 'make room')
+
+
+@needs_full_device
+def test_nor_is_there_room_if_each_line_is_written_at_once(letters):
     outcome, _ = run_redirected(
-        b'2\n2\n', '>/dev/full', command, '--vocab', letters, unbuffered=unbuffered
+        b'2\n2\n', '>/dev/full', 'detokenize', '--vocab', letters, unbuffered='1'
     )
     outcome.assert_refused('standard output', 'No space left', 'make room')
 
@@ -155,11 +167,15 @@ def test_a_bad_line_is_named_also_where_the_others_cannot_be_written(letters):
 
 
 @pytest.mark.parametrize('command', COMMANDS)
-def test_a_reader_that_has_had_enough_is_no_mistake(letters, command):
-    lines = b'2 3 4 5 6\n' * 300_000
-    outcome, text = run_redirected(lines, '| head -n 1', command, '--vocab', letters)
-    assert text.count(b'\n') == 1
-    assert outcome.stderr == ''
+def test_a_reader_that_has_had_enough_is_no_mistake(lane, letters, command):
+    lines = write(letters.parent / 'lines', b'2 3 4 5 6\n' * 300_000)
+    output = letters.parent / 'output'
+    os.mkfifo(output)
+    lane.start([command, '--vocab', letters], letters.parent, stdin=str(lines), stdout=str(output))
+    with open(output, 'rb') as reader:
+        assert reader.readline().endswith(b'\n')
+    ended = lane.end()
+    assert (ended.stderr, ended.stopped) == ('', None)
 
 
 @pytest.mark.parametrize('command', COMMANDS)

@@ -2,11 +2,9 @@
 
 import gzip
 import json
-import os
 
 import pytest
 from dataset_files import lines_of, manifest_of, texts_of
-from forked_commands import ForkedCommands
 from killed_runs import Moment, run_until
 from leftovers import assert_finished, assert_nothing_made, result_files
 from small_corpus import PAIRS
@@ -18,14 +16,6 @@ HUGE = 512 * MIB
 LONG = 'long ' * 300  # 1,500 bytes
 BOUND = ('--max-line-size', '1000')
 SKIP = (*BOUND, '--on-error', 'skip')
-
-
-@pytest.fixture(scope='module')
-def lane():
-    if not hasattr(os, 'pidfd_open'):
-        pytest.skip('children are watched by their handles, which only Linux has')
-    with ForkedCommands(lanes=1) as lanes:
-        yield lanes[0]
 
 
 @pytest.fixture

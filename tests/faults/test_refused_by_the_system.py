@@ -1,15 +1,12 @@
 """What the system refuses a job, within Beam and outside: one sentence, and nothing half made."""
 
-import os
-import subprocess
-
 import pytest
 from command_outcome import Outcome
 from generated_text import as_lines, english_lines
-from jobs import limited_command, write
+from jobs import files_up_to, run, write
 from leftovers import assert_nothing_made
 
-resource = pytest.importorskip('resource')
+pytest.importorskip('resource')
 
 ARGUMENTS = {
     'count': ['count'],
@@ -25,18 +22,6 @@ def text(tmp_path_factory):
     return write(tmp_path_factory.mktemp('text') / 'text', as_lines(english_lines(3000, seed=5)))
 
 
-def run_limited(limits: dict[int, int], arguments: list[str]) -> Outcome:
-    """Runs a command in a process of its own, within limits on what the system gives it."""
-    ended = subprocess.run(
-        limited_command(limits, *arguments),
-        # Bytecode and compiled kernels are there already, or not to be written under such a limit.
-        env={**os.environ, 'PYTHONDONTWRITEBYTECODE': '1'},
-        capture_output=True,
-        text=True,
-    )
-    return Outcome(ended.returncode, ended.stderr)
-
-
 @pytest.fixture
 def command(request, text, tmp_path):
     name = request.param
@@ -46,6 +31,7 @@ def command(request, text, tmp_path):
 
 @pytest.mark.parametrize('command', ARGUMENTS, indirect=True)
 def test_a_full_disk_while_counting(command, tmp_path):
-    outcome = run_limited({resource.RLIMIT_FSIZE: 300}, command)
-    outcome.assert_refused('File too large', 'limit on the size of files')
+    with files_up_to(300):
+        ended = run(*command)
+    Outcome(ended.status, ended.said).assert_refused('File too large', 'limit on the size of files')
     assert_nothing_made(tmp_path / 'out')

@@ -9,7 +9,7 @@ import unicodedata
 
 import pytest
 from characters import EVERY_CHARACTER, SAMPLE
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.text.bert_plain import bert_tokens
@@ -117,7 +117,6 @@ def test_characters_between_letters_differ_where_unicode_says_so(
     ),
     st.booleans(),
 )
-@settings(max_examples=150, deadline=None)
 def test_other_text_is_the_same(tokens_there, text, lower_case):
     kept = ''.join(each for each in text if not should_differ(each, lower_case))
     assert bert_tokens(kept, 'bert', lower_case) == tokens_there(kept, lower_case)

@@ -7,7 +7,7 @@ import unicodedata
 import numpy as np
 import pytest
 from characters import EVERY_CHARACTER, SAMPLE
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.counts.counting import TokenAccumulator
@@ -93,7 +93,6 @@ def test_characters_between_letters(original, options, characters):
 
 
 @given(TEXTS, st.sampled_from(OPTIONS))
-@settings(max_examples=200, deadline=None)
 @example('ΟΔΟΣ e\u0301 \u1100\u1161\u11a8', OPTIONS[0])
 @example('a\U0001d165\U0001d16d\u0301b', OPTIONS[0])
 def test_any_text(original, text, options):
@@ -142,7 +141,6 @@ def test_special_tokens_are_cut_out_first(bert_tokenizer, lower_case, strip_acce
     parts = [*SPECIAL, *MORE_SPECIAL, *ODD, *'aAbß[]MASKmask, É中\u212a\u0301']
 
     @given(st.lists(st.sampled_from(parts), max_size=12).map(''.join))
-    @settings(max_examples=150, deadline=None)
     def check(text):
         expected = tokenizer.tokenize(text)
         assert pre_tokenizer.tokens(text) == expected
@@ -187,7 +185,6 @@ def test_characters_by_the_rules_of_google_research(lower_case, characters):
 
 
 @given(TEXTS, st.booleans())
-@settings(max_examples=200, deadline=None)
 @example('ΟΔΟΣ ΣΑΣ', True)
 def test_any_text_by_the_rules_of_google_research(text, lower_case):
     expected = google_tokens(text, lower_case)

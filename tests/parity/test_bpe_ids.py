@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.bpe.codes import CodesSegmenter, NmtVocabulary, parse_nmt_codes
@@ -136,7 +136,6 @@ def pair(request, tokenizers, tmp_path_factory):
     return made, BpeTokenizer.load(path, allow_special_tokens=True), path
 
 
-@settings(deadline=None, max_examples=150)
 @given(text=TEXTS)
 def test_any_text_has_the_same_ids(pair, text):
     theirs, ours, _ = pair
@@ -145,7 +144,6 @@ def test_any_text_has_the_same_ids(pair, text):
     assert ours.tokenize(text) == theirs.encode(text, add_special_tokens=False).tokens
 
 
-@settings(deadline=None, max_examples=50)
 @given(text=TEXTS.map(lambda text: text.replace('<', '')))
 def test_so_has_text_without_special_tokens_where_they_are_text(pair, text):
     theirs, _, path = pair
@@ -157,7 +155,6 @@ def test_the_file_that_is_written_is_theirs(pair):
     assert ours.vocabulary.dump() == path.read_bytes()
 
 
-@settings(deadline=None, max_examples=100)
 @given(data=st.data())
 def test_any_ids_are_the_same_text(pair, data):
     theirs, ours, _ = pair

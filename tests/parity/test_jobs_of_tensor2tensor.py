@@ -170,7 +170,7 @@ def downloaded(tmp_path):
     """A folder of the archives that `translate_enzh_wmt8k` would download."""
     folder = tmp_path / 'downloaded'
     folder.mkdir()
-    source, target = texts(1200, 1)
+    source, target = texts(500, 1)
     stem = 'training-parallel-nc-v13/news-commentary-v13.zh-en'
     archive(
         folder / 'training-parallel-nc-v13.tgz',

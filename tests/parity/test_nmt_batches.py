@@ -139,9 +139,7 @@ WORDS = st.lists(
         }
     ),
 )
-@settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_lines(text, pairs, options):
     lines = [(' '.join(source), ' '.join(target)) for source, target in pairs]
     for shard in range(options['num_shards']):
@@ -181,9 +179,7 @@ def rows(batches):
 
 
 @given(st.lists(WORDS, max_size=20), st.integers(1, 4), st.one_of(st.none(), st.integers(0, 20)))
-@settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_inference_keeps_order_and_empty_lines(text, words, size, most):
     from tokcore import inference_batches
 

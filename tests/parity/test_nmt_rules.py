@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 from generated_text import chinese_lines, english_lines
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.bpe.codes import CodesSegmenter, NmtVocabulary, entries_file, parse_nmt_codes
@@ -74,7 +74,6 @@ def test_lines_equal_those_of_apply_bpe(subword_nmt, codes, glossaries, split_un
     assert ours.lines(lines) == [theirs.process_line(line) for line in lines]
 
 
-@settings(deadline=None, max_examples=100)
 @given(words=st.lists(st.text('12aetx中UKS@n', min_size=1, max_size=9), max_size=6))
 def test_any_words_equal_those_of_apply_bpe(subword_nmt, codes, words):
     _, apply, _ = subword_nmt

@@ -9,7 +9,7 @@ import pathlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.filters.plain_clean_en_xx import TESTS, clean_pair, sentences
@@ -93,7 +93,6 @@ def test_the_tests_are_in_the_original_order():
 
 
 @pytest.mark.parametrize('name', TESTS)
-@settings(deadline=None, max_examples=150)
 @given(text=english_texts)
 def test_each_test_finds_what_the_original_expression_finds(original, name, text):
     found = getattr(original, EXPRESSIONS[name]).search(text) is not None
@@ -132,14 +131,12 @@ def test_hard_texts_are_cut_where_the_original_cuts_them(original, text):
     assert cut == original._split_sentences(text, text)
 
 
-@settings(deadline=None, max_examples=300)
 @given(texts, texts)
 def test_texts_are_cut_where_the_original_cuts_them(original, english, other):
     expected = original._split_sentences(english, other)
     assert (sentences(english, True), sentences(other, False)) == expected
 
 
-@settings(deadline=None, max_examples=200)
 @given(pairs=st.lists(st.tuples(english_texts, texts), min_size=1, max_size=8))
 def test_any_pairs_give_the_same_pairs(original, pairs):
     expected = cleaned_by(original, pairs)

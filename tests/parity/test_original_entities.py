@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.filters.registry import make_filter
@@ -26,7 +26,6 @@ def original(t2t_text_encoder):
     return paracrawl_v3_pairs
 
 
-@settings(deadline=None)
 @given(pairs=st.lists(st.tuples(TEXTS, TEXTS), max_size=9))
 def test_entities_become_what_they_become_there(original, pairs):
     lines = [f'  <seg>{text}</seg>\n'.encode() for pair in pairs for text in pair]

@@ -3,7 +3,7 @@
 import io
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from original_problems import problem_module
 from read_format import became_of
@@ -46,7 +46,6 @@ def texts_of(became):
     return [each for each in became.found.values() if not isinstance(each, str)]
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.lists(st.one_of(segments, lines), max_size=8).map(''.join), st.integers(1, 80))
 @example(' <seg>a</seg>\n <seg>b</seg>\n <seg>left over</seg>\n', 1)
 @example(' <seg>a</seg>\r\n <seg>b</seg>\n <seg>c</seg>', 20)

@@ -268,7 +268,7 @@ def test_every_part(tokenizers, files, model, case, tokens):
     theirs, ours = both(tokenizers, with_parts(files[model], case, tokens))
 
     @given(TEXTS)
-    @settings(max_examples=40, deadline=None, database=None)
+    @settings(database=None)
     @example('x<new>y <new> New Newer  <mask>  hello   </s><s>')
     @example('')
     @example(' ▁a  ▁')
@@ -304,7 +304,7 @@ def test_ranks_of_tiktoken(tiktoken, files, pattern):
     )
 
     @given(TEXTS)
-    @settings(max_examples=60, deadline=None, database=None)
+    @settings(database=None)
     def same(text):
         ids = theirs.encode_ordinary(text)
         assert ours.encode(text) == ids and ours.decode(ids) == theirs.decode(ids)

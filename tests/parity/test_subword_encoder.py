@@ -23,7 +23,6 @@ def both(t2t_text_encoder, vocabulary):
     return theirs, SubwordTextEncoder(vocabulary)
 
 
-@settings(deadline=None)
 @given(words=subtokens, old=st.booleans(), texts=st.lists(texts, max_size=5))
 def test_encoding_and_decoding(t2t_text_encoder, words, old, texts):
     reserved = ['<pad>', '<EOS>'] if old else ['<pad>_', '<EOS>_']
@@ -36,7 +35,6 @@ def test_encoding_and_decoding(t2t_text_encoder, words, old, texts):
         assert ours.decode_list(ids) == theirs.decode_list(ids)
 
 
-@settings(deadline=None)
 @given(words=subtokens, data=st.data(), strip=st.booleans())
 def test_decoding_any_ids(t2t_text_encoder, words, data, strip):
     theirs, ours = both(t2t_text_encoder, ['<pad>_', '<EOS>_', *words, *CHARACTERS])
@@ -45,7 +43,6 @@ def test_decoding_any_ids(t2t_text_encoder, words, data, strip):
     assert ours.decode_list(ids) == theirs.decode_list(ids)
 
 
-@settings(deadline=None)
 @given(texts, st.frozensets(st.characters()))
 def test_escaping(t2t_text_encoder, text, characters):
     alphabet = alphabet_of(characters)
@@ -66,7 +63,7 @@ def test_a_script_that_training_never_saw(t2t_text_encoder, text):
     assert ours.decode(ids) == f'the {text} cat'
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(words=subtokens, text=familiar_text)
 def test_files_both_ways(t2t_text_encoder, tmp_path_factory, words, text):
     folder = tmp_path_factory.mktemp('vocabularies')
@@ -81,7 +78,6 @@ def test_files_both_ways(t2t_text_encoder, tmp_path_factory, words, text):
 LINES = ["'a_'", '"a_"', 'a_', '', "'", "''", '"', ' ', "'a_' \t", "'b\r'", "'\u3000'", '\u2028']
 
 
-@settings(deadline=None, max_examples=50)
 @given(
     lines=st.lists(st.one_of(st.sampled_from(LINES), st.text(st.sampled_from('ab\'" \r\x85')))),
     end=st.sampled_from(['', '\n']),

@@ -43,11 +43,7 @@ def as_read(line):
     return line.replace('\r', '').strip()
 
 
-@settings(
-    max_examples=200,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(line, line), max_size=12))
 def test_lines_are_what_the_original_makes_of_them(translate, pairs):
     wanted = []

@@ -45,7 +45,7 @@ def lines_of(path):
         return BlockText(0, file.read())
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=_FIXED)
+@settings(suppress_health_check=_FIXED)
 @given(st.lists(st.tuples(text, st.integers(0, 2), space), max_size=9))
 @pytest.mark.parametrize('names', [(), NAMES])
 def test_labels_of_a_file_of_their_own(text_problems, folder, names, rows):
@@ -88,7 +88,7 @@ cell = st.one_of(text, st.sampled_from(['', ' ', 'a', 'b c', '字']))
 table = st.lists(st.lists(cell, min_size=1, max_size=5).map('\t'.join), max_size=9)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=_FIXED)
+@settings(suppress_health_check=_FIXED)
 @given(table)
 def test_targets_that_keep_tabs(text_problems, folder, lines):
     # White space before a line is stripped there with the tabs in it, so that of a row without a

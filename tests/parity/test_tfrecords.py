@@ -3,7 +3,7 @@
 import dataclasses
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.order_keys import order_keys
@@ -81,7 +81,6 @@ IDS = st.lists(st.one_of(st.integers(0, 300), st.integers(0, 2**31 - 1)), max_si
 NAMES = st.text(st.characters(exclude_categories=['Cs']), max_size=12)
 
 
-@settings(deadline=None)
 @given(features=st.dictionaries(NAMES, IDS, min_size=1, max_size=4))
 def test_payloads_are_protobufs_deterministic_serialization(tensorflow, features):
     rows = frame_examples(

@@ -4,7 +4,7 @@ import random
 import sys
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.text.t2t import detokenize, tokenize
@@ -17,7 +17,6 @@ def test_letters_and_numbers_are_the_same_characters(t2t_tokenizer):
     assert np.array_equal(alphanumeric_table(), theirs)
 
 
-@settings(deadline=None)
 @given(text=st.one_of(st.text(), st.text(st.sampled_from(' ab1_,.é字\u0301²\u3000\n\t😀'))))
 def test_any_text_gives_the_same_tokens(t2t_tokenizer, text):
     tokens = t2t_tokenizer.encode(text)
@@ -25,7 +24,6 @@ def test_any_text_gives_the_same_tokens(t2t_tokenizer, text):
     assert detokenize(tokens) == t2t_tokenizer.decode(tokens)
 
 
-@settings(deadline=None)
 @given(tokens=st.lists(st.text(min_size=1, max_size=3)))
 def test_any_tokens_are_joined_to_the_same_text(t2t_tokenizer, tokens):
     assert detokenize(tokens) == t2t_tokenizer.decode(tokens)

@@ -86,7 +86,7 @@ def test_models_of_sentencepiece(sentencepiece, name):
     assert ours.special_ids.unknown == theirs.unk_id()
 
     @given(TEXTS, st.lists(st.integers(0, len(theirs) - 1), max_size=8))
-    @settings(max_examples=150, deadline=None, database=None)
+    @settings(database=None)
     @example('', [])
     @example('  ▁ a  b▁', [])
     @example(' \u3000 the  oz<sep> ', [])
@@ -157,7 +157,7 @@ def test_unigram_of_tokenizers(tokenizers, unigram_file, name):
     ours = PretrainedTokenizer(parse_pretrained(data, 'small.json'))
 
     @given(TEXTS)
-    @settings(max_examples=80, deadline=None, database=None)
+    @settings(database=None)
     @example('züü üü  zü')
     @example('<unk> x<unk>y ü<unk>')
     def same(text):
@@ -197,7 +197,7 @@ def test_the_charsmap_as_tokenizers_reads_it(tokenizers, sentencepiece, unigram_
     step = parse_pretrained(data, 'small.json').steps[0].keywords['change']
 
     @given(TEXTS)
-    @settings(max_examples=200, deadline=None, database=None)
+    @settings(database=None)
     def same(text):
         assert step(text) == theirs.normalize_str(text)
 
@@ -209,7 +209,7 @@ def test_the_charsmap_as_tokenizers_reads_it(tokenizers, sentencepiece, unigram_
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.floats(-20, 0))
-@settings(deadline=None, database=None)
+@settings(database=None)
 @example(-3.2091901302337646)
 @example(1e-320)
 def test_numbers_as_the_reader_of_tokenizers_has_them(tokenizers, number):

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.tokenizers import WordPieceTokenizer, learn_wordpiece_vocabulary
@@ -181,7 +181,6 @@ def test_ids_are_those_of_bert_tokenizer(transformers, path, options):
     theirs = bert(transformers, path, **options)
     ours = WordPieceTokenizer.load(path, allow_special_tokens=True, **options)
 
-    @settings(deadline=None, max_examples=150)
     @given(some_text)
     def check(text):
         assert ours.encode(text) == theirs.encode(text)
@@ -200,7 +199,6 @@ def test_without_special_tokens_in_text_they_are_those_of_its_parts(transformers
     theirs = bert_of_text(transformers, path, **options)
     ours = WordPieceTokenizer.load(path, **options)
 
-    @settings(deadline=None, max_examples=150)
     @given(some_text)
     def check(text):
         assert ours.encode(text, add_special_tokens=False) == theirs(text)
@@ -220,7 +218,6 @@ def test_words_of_a_hundred_characters_are_the_longest(transformers, tmp_path):
         assert ours.encode(text) == theirs.encode(text)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-2, 4000), max_size=40))
 def test_text_of_ids_is_theirs(transformers, vocabulary, path, ids):
     theirs = bert(transformers, path)

@@ -1,6 +1,6 @@
 """Ids of words and bytes are those of Tensor2Tensor's encoders."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.tokenizers import ByteTokenizer, WordTokenizer
@@ -20,7 +20,6 @@ def test_words(t2t_text_encoder):
     tokenizer = WordTokenizer(vocabulary, split='unicode')
 
     @given(TEXTS)
-    @settings(deadline=None)
     def check(text):
         ids = tokenizer.encode(text)
         assert ids == original.encode(text)
@@ -33,7 +32,6 @@ def test_bytes(t2t_text_encoder):
     original, tokenizer = t2t_text_encoder.ByteTextEncoder(), ByteTokenizer()
 
     @given(st.text(st.characters(exclude_categories=['Cs'])))
-    @settings(deadline=None)
     def check(text):
         ids = tokenizer.encode(text)
         assert ids == original.encode(text)

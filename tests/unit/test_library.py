@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import pipelines
@@ -88,7 +88,6 @@ def test_a_file_tells_its_scheme(tokenizers, tmp_path):
 
 
 @pytest.mark.parametrize('name', ALL)
-@settings(max_examples=60, deadline=None)
 @given(texts=st.lists(KNOWN, max_size=4))
 def test_a_batch_is_a_loop_of_single_calls(tokenizers, name, texts):
     tokenizer = tokenizers[name]
@@ -96,7 +95,6 @@ def test_a_batch_is_a_loop_of_single_calls(tokenizers, name, texts):
 
 
 @pytest.mark.parametrize('name', ALL)
-@settings(max_examples=150, deadline=None)
 @given(text=KNOWN)
 def test_offsets_are_where_pieces_are(tokenizers, name, text):
     tokenizer = tokenizers[name]
@@ -132,7 +130,6 @@ def test_offsets_are_where_pieces_are(tokenizers, name, text):
 @pytest.mark.parametrize(
     'options', [(True, True, True), (False, False, True), (True, False, False)]
 )
-@settings(max_examples=150, deadline=None)
 @given(text=st.one_of(st.text(max_size=20), KNOWN))
 def test_words_with_places_are_the_words_of_bert(kind, options, text):
     lower, strip, cjk = options

@@ -137,7 +137,6 @@ def test_a_token_that_the_vocabulary_lacks_is_not_cut_out():
     assert allowing.tokenize('[MASK][SEP]') == ['[', 'mask', ']', '[SEP]']
 
 
-@settings(deadline=None)
 @given(st.one_of(st.text(), st.text(letters)), st.booleans(), st.booleans())
 def test_ids_are_those_of_the_definition(text, lower_case, allowed):
     tokenizer = WordPieceTokenizer(VOCABULARY, lower_case=lower_case, allow_special_tokens=allowed)
@@ -146,7 +145,7 @@ def test_ids_are_those_of_the_definition(text, lower_case, allowed):
     assert tokenizer.encode(text, add_special_tokens=False) == plain_ids(words, PIECES)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.text(st.characters(exclude_categories=[])))
 def test_lone_surrogates_are_no_words(text):
     without = ''.join(each for each in text if not '\ud800' <= each <= '\udfff')

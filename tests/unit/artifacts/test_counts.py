@@ -7,7 +7,7 @@ import google_crc32c
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jobs import succeed, write
 
@@ -20,7 +20,6 @@ words = st.text(st.sampled_from('ab字é _'), min_size=1, max_size=6).filter(str
 lines = st.lists(st.tuples(words, st.integers(0, 2**40)), min_size=1, max_size=60)
 
 
-@settings(deadline=None)
 @given(lines, st.integers(1, 200))
 def test_blocks_of_any_size_give_the_same_table(tmp_path_factory, pairs, block_bytes):
     path = tmp_path_factory.mktemp('counts') / 'counts.txt'

@@ -4,7 +4,7 @@ import dataclasses
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.artifacts.manifest import RunRecord, read_manifest, read_run
@@ -99,7 +99,6 @@ manifests = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(manifests)
 def test_any_manifest_comes_back_as_it_was(manifest):
     data = manifest.to_json()
@@ -217,7 +216,6 @@ PATHS = [
      (FIELDS[name][0] if FIELDS[name] else ())]  # fmt: skip
 
 
-@settings(deadline=None, max_examples=150)
 @given(st.sampled_from(PATHS), anything)
 def test_a_manifest_with_anything_anywhere_is_one_or_is_refused(path, value):
     fields = json.loads(json.dumps(FIELDS))
@@ -236,7 +234,6 @@ def test_a_manifest_with_anything_anywhere_is_one_or_is_refused(path, value):
         manifest.to_json()
 
 
-@settings(deadline=None)
 @given(anything)
 def test_any_json_is_a_run_record_or_none(value):
     RunRecord.from_json(json.dumps(value).encode())

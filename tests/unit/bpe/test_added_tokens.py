@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.bpe.added_tokens import finder
@@ -54,7 +54,6 @@ def test_raw_ones_are_found_before_normalized_ones():
     assert found == [[*characters('c'), 259, 256], [], characters('c')]
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.lists(st.sampled_from(['a', 'ab', '<s>', ' ', 'é', '<']), max_size=8), max_size=6),
     st.booleans(),

@@ -5,7 +5,7 @@ import os
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.bpe import cutting, trainer
@@ -87,7 +87,6 @@ cases = {
 
 
 @pytest.mark.parametrize('rules', [BYTES, CHARACTERS, SUFFIX], ids=['bytes', 'plain', 'suffix'])
-@settings(deadline=None, max_examples=120)
 @given(
     st.dictionaries(words, st.integers(0, 12), max_size=20),
     st.fixed_dictionaries(cases),
@@ -102,7 +101,6 @@ def test_any_table_at_any_thresholds(rules, counts, case, most_cells, parts, dic
     assert cut_and_learned(counts, rules, drawn_threshold(dice), most_cells, parts) == expected
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     st.dictionaries(words, st.integers(0, 9), max_size=15),
     st.integers(1, 7),

@@ -4,7 +4,7 @@ import collections
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.bpe import extension
@@ -71,7 +71,6 @@ def extended_plainly(counts, old, size):
     return ids, tuple(merges)
 
 
-@settings(deadline=None, max_examples=150)
 @given(
     tables,
     tables,
@@ -93,7 +92,6 @@ def test_the_plain_rule(first, second, size, more, special, dice):
 lines = st.dictionaries(st.text('ab  c', max_size=16), st.integers(0, 9), max_size=10)
 
 
-@settings(deadline=None, max_examples=100)
 @given(lines, lines, st.integers(0, 12), st.integers(0, 25), st.randoms(use_true_random=False))
 def test_whole_lines_go_on_from_merges_within_tokens(first, second, size, more, dice):
     tokens = collections.Counter()
@@ -115,7 +113,6 @@ def test_further_merges_reach_across_blanks():
     assert found.merges[4:] == (('of', 'Ġthe'), ('e', 'Ġ'))
 
 
-@settings(deadline=None, max_examples=60)
 @given(tables, st.integers(0, 12), st.integers(0, 25))
 def test_the_same_tokens_give_what_is_learned_at_once(counts, size, more):
     old = vocabulary(counts, 256 + size)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.bpe.model import MergeModel, merge_work, premerged_characters
@@ -67,7 +67,6 @@ def random_merges(chance, alphabet, count, shuffled):
 
 
 @pytest.mark.parametrize('batched_merges', [False, True])
-@settings(deadline=None)
 @given(st.randoms(use_true_random=False), st.booleans())
 def test_any_merges_of_any_token(batched_merges, chance, shuffled):
     merges = random_merges(chance, b'abc', chance.randrange(1, 40), shuffled)
@@ -88,7 +87,6 @@ def test_a_pair_that_comes_up_may_be_of_lower_rank():
     assert ids_of(all_, b'abab') == [256, 256]
 
 
-@settings(deadline=None)
 @given(st.randoms(use_true_random=False), st.booleans())
 def test_characters_taken_whole_change_nothing(chance, shuffled):
     text = 'aé中丮文🙂'

@@ -177,7 +177,7 @@ ENTRIES = st.lists(st.text(st.characters(), max_size=4), unique=True, min_size=1
 
 
 @given(ENTRIES, st.randoms(use_true_random=False), st.binary(max_size=20))
-@settings(deadline=None, database=None)
+@settings(database=None)
 def test_what_is_packed_is_unpacked(entries, draw, rest):
     ids = dict(zip(entries, draw.sample(range(1 << 31), len(entries)), strict=True))
     triples = [[draw.choice(entries) for _ in range(3)] for _ in range(draw.randrange(9))]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.bpe.model import MergeModel, merge_work
@@ -33,7 +33,6 @@ def segmented(model: MergeModel, tokens: list[bytes], work) -> list[list[int]]:
     return [work.ids[bounds[k] : bounds[k + 1]].tolist() for k in range(len(tokens))]
 
 
-@settings(deadline=None)
 @given(
     st.randoms(use_true_random=False),
     st.lists(

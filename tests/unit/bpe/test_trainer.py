@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.bpe import trainer
@@ -13,8 +13,6 @@ from tokcore.bpe.options import BpeRules
 from tokcore.bpe.plain_iteration import learn_plainly
 from tokcore.bpe.trainer import learn_merges
 from tokcore.counts.token_table import TokenTable
-
-SETTINGS = settings(deadline=None, max_examples=150)
 
 SMALLEST = BpeRules()
 CHARACTERS = BpeRules(byte_level=False)
@@ -63,7 +61,6 @@ def test_the_example_of_the_textbook():
 @pytest.mark.parametrize(
     'rules', [SMALLEST, CHARACTERS, LARGEST, FIRST], ids=lambda each: each.ties
 )
-@SETTINGS
 @given(tables, st.sampled_from([1, 3, 20, 1000]), st.fixed_dictionaries(limits))
 def test_any_table(rules, counts, merges, asked):
     rules = dataclasses.replace(rules, merges=merges, **asked)
@@ -110,7 +107,6 @@ def test_stale_occurrences_are_removed_to_make_room(monkeypatch):
 
 
 @given(tables, st.integers(1, 7), st.integers(1, 40))
-@SETTINGS
 def test_characters_beyond_the_limit_of_the_alphabet_are_taken_out(counts, limit, size):
     rules = dataclasses.replace(CHARACTERS, limit_alphabet=limit, vocab_size=size)
     assert learned(counts, rules) == learn_plainly(counts.items(), rules)
@@ -183,7 +179,6 @@ def test_the_order_of_words_is_theirs_or_by_count_then_token():
 
 
 @pytest.mark.parametrize('rules', [SMALLEST, LARGEST], ids=lambda each: each.ties)
-@SETTINGS
 @given(tables, st.randoms(use_true_random=False))
 def test_other_rules_know_no_order(rules, counts, dice):
     items = list(counts.items())

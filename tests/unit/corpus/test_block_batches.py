@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tokcore.corpus.bitext import Bitext
@@ -112,7 +112,6 @@ def counted_alike(blocks, split, on_error):
     assert dict(found.items()) == dict(expected.items())
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     st.sampled_from(FORMATS),
     FILES,

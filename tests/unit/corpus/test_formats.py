@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.bitext import Bitext
@@ -145,7 +145,6 @@ def assert_tiles(blocks, text):
     assert all(data_of(block).endswith(b'\n') for block in blocks[:-1])
 
 
-@settings(deadline=None)
 @given(texts(), sizes)
 def test_items_of_a_plain_file_tile_it(text, item_bytes):
     items = blocks_of(text, item_bytes)
@@ -159,7 +158,6 @@ def test_items_of_a_plain_file_tile_it(text, item_bytes):
             assert block.offset + last < (place + 1) * item_bytes
 
 
-@settings(deadline=None)
 @given(texts(), sizes)
 def test_blocks_of_a_gzip_file_tile_its_text(text, block_bytes):
     (blocks,) = blocks_of(text, 64, block_bytes, compressed=True)
@@ -167,7 +165,6 @@ def test_blocks_of_a_gzip_file_tile_its_text(text, block_bytes):
     assert all(len(data_of(block)) >= block_bytes for block in blocks[:-1])
 
 
-@settings(deadline=None)
 @given(pairs(), sizes, sizes, st.tuples(st.booleans(), st.booleans()))
 def test_blocks_of_a_pair_hold_the_same_lines(texts, item_bytes, block_bytes, zipped):
     source, target = texts

@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.fields import field_path
@@ -75,7 +75,6 @@ def found_in(data, offset=0):
 
 
 @given(st.lists(LINES, max_size=12))
-@settings(max_examples=150, deadline=None)
 def test_any_lines_in_any_blocks(lines):
     expected, place = {}, 0
     for line in lines:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import INVALID_UTF8, TOO_LONG, BlockText
@@ -80,7 +80,6 @@ label = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(['', ' ', 'a', ' b\r']), label), max_size=12), st.booleans()
 )

@@ -6,7 +6,7 @@ import itertools
 import pickle
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.bitext import Bitext
@@ -41,7 +41,6 @@ def index(text, item_bytes, unit_bytes, zipped=False):
     return join_counts(split.files[0][0], reversed(counts))
 
 
-@settings(deadline=None)
 @given(texts, st.integers(1, 200), st.integers(1, 300), st.booleans())
 def test_an_index_counts_lines_and_bytes(text, item_bytes, unit_bytes, zipped):
     found = index(text, item_bytes, unit_bytes, zipped)
@@ -49,7 +48,6 @@ def test_an_index_counts_lines_and_bytes(text, item_bytes, unit_bytes, zipped):
     assert found.text_bytes == len(text)
 
 
-@settings(deadline=None)
 @given(texts, st.integers(1, 200), st.integers(1, 300))
 def test_each_line_begins_in_its_chunk_after_the_line_feeds_counted_before(
     text, item_bytes, unit_bytes
@@ -66,7 +64,6 @@ def test_each_line_begins_in_its_chunk_after_the_line_feeds_counted_before(
         assert start <= found.start_of(chunk + 1)
 
 
-@settings(deadline=None)
 @given(texts, st.integers(0, 20), st.integers(0, 40))
 def test_after_newlines_counts_from_a_place(text, count, start):
     places = [place + 1 for place in range(start, len(text)) if text[place] == ord('\n')]

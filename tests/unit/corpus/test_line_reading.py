@@ -9,7 +9,7 @@ import tracemalloc
 
 import google_crc32c
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.corpus.bitext import Bitext
@@ -45,7 +45,6 @@ FILE, OTHER = (CorpusFile(name, name, 1, False) for name in 'st')
 FILE_KEY, OTHER_KEY = (('s', 's', 1, False), 2, 7, 0, None), (('t', 't', 1, False), 0, 1, 3, 4)
 
 
-@settings(deadline=None)
 @given(pieces_of_text, sizes)
 def test_whole_lines_are_as_few_as_fill_a_block(pieces, block_bytes):
     blocks = list(whole_lines(pieces, block_bytes))
@@ -79,7 +78,6 @@ def plain_blocks(text, block_bytes, max_line_bytes):
     return blocks + ([held] if held else [])
 
 
-@settings(deadline=None)
 @given(pieces_of_text, sizes, sizes)
 @example([b'aaaa'], 4, 3)
 @example([b'a\naaa', b'a\n', b'a'], 4, 3)
@@ -160,7 +158,6 @@ def largest_side(block):
     return max(map(len, data_of(block)))
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 300), max_size=4), st.integers(1, 100))
 def test_ranges_of_plain_files_tile_them_in_order(sizes, item_bytes):
     files = tuple(CorpusFile(f'{size}', f'{size}', size, False) for size in sizes)
@@ -181,7 +178,6 @@ def test_a_gzip_file_is_one_item():
     assert item.ranges == (TextRange(file, 0, 1000),)
 
 
-@settings(deadline=None)
 @given(lines, st.integers(1, 300))
 def test_no_side_of_an_item_is_larger_than_asked_unless_it_is_one_line(lengths, item_bytes):
     source = b''.join(b's' * length + b'\n' for length, _ in lengths)

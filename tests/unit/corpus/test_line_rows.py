@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.corpus.bitext_reading import bitext_rows
@@ -114,7 +114,6 @@ def assert_nothing_lost(rows: Rows, data: bytes):
     assert all(len(side) == len(rows) for side in rows.sides)
 
 
-@settings(deadline=None)
 @given(st.one_of(texts, damaged), st.integers(0, 2**44))
 @example(b'', 0)
 @example(b'\n', 0)
@@ -131,7 +130,6 @@ def test_lines_become_rows(data, offset):
 bounds = st.integers(1, 12)
 
 
-@settings(deadline=None)
 @given(st.one_of(texts, damaged), bounds)
 @example(b'abc\n', 3)
 @example(b'abcd\n', 3)
@@ -144,7 +142,6 @@ def test_a_line_that_is_too_long_is_that_whatever_else_it_may_be(data, bound):
     assert_nothing_lost(rows, data)
 
 
-@settings(deadline=None)
 @given(tables, bounds)
 @example(b'abcd\na\tb\nab\tcd\n', 3)
 def test_a_line_that_is_too_long_has_no_columns(data, bound):
@@ -175,7 +172,6 @@ def test_a_small_block():
     assert rows.lines == 4
 
 
-@settings(deadline=None)
 @given(tables, st.sampled_from([(0,), (1,), (0, 1), (1, 0), (2, 0), (1, 1), (0, 1, 3)]))
 @example(b'a\tb\tc\n\t\t\na\n \tb\t \n', (0, 1))
 @example(b'a\tb', (0, 1))
@@ -193,7 +189,6 @@ def test_columns_that_cannot_be(columns):
         tsv_rows(b'a\tb\n', 0, columns, T2T_LINES)
 
 
-@settings(deadline=None)
 @given(damaged, damaged, st.one_of(bounds, st.just(1 << 24)))
 @example(b'a\n\xff\n\xff\nb\n', b'\xff\n\xff\nb\n', 1 << 24)
 @example(b'\xff\nabcd\nabcd\n\n', b'abcd\n\xff\nabcde\nabcd\n', 3)
@@ -232,7 +227,6 @@ def test_pairs_of_blocks_must_have_as_many_lines():
     assert len(bitext_rows(b'a\nb', 0, b'c\nd\n', 0, T2T_LINES)) == 2
 
 
-@settings(deadline=None)
 @given(texts, st.text(st.characters(exclude_categories=['Cs']), max_size=5))
 def test_a_prefix_stands_before_each_row(data, prefix):
     (side,) = text_rows(data, 0, T2T_LINES).sides
@@ -242,7 +236,6 @@ def test_a_prefix_stands_before_each_row(data, prefix):
         assert prefixed.row(index) == prefix + side.row(index)
 
 
-@settings(deadline=None)
 @given(st.one_of(texts, damaged, tables), st.lists(st.integers(0, 100)))
 def test_blocks_cut_at_any_line_ends_give_the_same_rows(data, cuts):
     lines = [line + b'\n' for _, line in plain_lines(data)]

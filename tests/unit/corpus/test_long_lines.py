@@ -7,7 +7,7 @@ import json
 import tracemalloc
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.corpus.bitext import Bitext
@@ -137,7 +137,6 @@ def corpora(draw):
 bounds = st.one_of(st.integers(1, 70), st.sampled_from([8, 9, 10]))
 
 
-@settings(deadline=None, max_examples=200)
 @given(corpora(), st.integers(1, 80), bounds)
 @example(('text', [b'xxxx'], (False,)), 1, 3)
 @example(('text', [b'a\n' + b'x' * 40 + b'\nb'], (True,)), 4, 39)
@@ -157,7 +156,6 @@ def test_lines_are_left_out_alike_wherever_they_are_cut(drawn, item_bytes, bound
     assert (rows, tally, rejected) == whole
 
 
-@settings(deadline=None)
 @given(corpora(), st.integers(1, 80))
 def test_blocks_are_what_they_were_where_no_line_is_too_long(drawn, item_bytes):
     kind, texts, zipped = drawn

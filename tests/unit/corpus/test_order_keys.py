@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.corpus.order_keys import mix64, order_keys, shard_of
@@ -33,7 +33,6 @@ def plain_unmix(key: int, seed: int) -> int:
     return plain_unmix13(plain_unmix13(key) ^ plain_mix13((seed + 0x9E3779B97F4A7C15) % 2**64))
 
 
-@settings(deadline=None)
 @given(st.lists(WORDS), SEEDS)
 @example([0, 1, 2**64 - 1], 0)
 @example([0], 2**64 - 1)
@@ -49,7 +48,6 @@ def test_mix_is_pinned_so_that_no_release_changes_a_shuffle_unseen():
     assert order_keys(0, np.array([0, 1]), 0).tolist() == [0x48218226FF3CD4BF, 0x48294F70CCF5E4FC]
 
 
-@settings(deadline=None)
 @given(st.lists(WORDS), SEEDS)
 def test_mix_is_bijective(values, seed):
     mixed = mix64(np.array(values, np.uint64), seed)
@@ -58,7 +56,6 @@ def test_mix_is_bijective(values, seed):
     assert mix64(np.array(sources, np.uint64), seed).tolist() == values
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**20 - 1), st.lists(st.integers(0, 2**44 - 1)), SEEDS)
 @example(2**20 - 1, [0, 2**44 - 1], 0)
 def test_the_identity_comes_back(place, offsets, seed):
@@ -104,7 +101,6 @@ def test_keys_never_tie():
     assert len(np.unique(keys)) == len(keys)
 
 
-@settings(deadline=None)
 @given(st.lists(WORDS), st.one_of(st.integers(1, 2**32), st.sampled_from([1, 2**32 - 1, 2**32])))
 @example([0, 2**64 - 1, 2**63, 2**32 - 1, 2**32], 2**32)
 def test_shards_are_exact(keys, shards):

@@ -5,7 +5,7 @@ import io
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from read_format import became_of
 
@@ -105,7 +105,6 @@ def damage(value, max_line_bytes):
     st.sampled_from([1, 50, 1 << 20]),
     st.sampled_from([5, 1 << 20]),
 )
-@settings(max_examples=150, deadline=None)
 def test_rows_are_those_that_pyarrow_reads(content, fields, item_bytes, block_bytes, most):
     became = became_of(Parquet(fields), content, item_bytes, block_bytes, most)
     expected = plain(content, fields, most)

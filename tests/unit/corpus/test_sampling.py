@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.bitext import Bitext
@@ -117,7 +117,6 @@ def sampled_texts(data: bytes, budget: int) -> list[str]:
     item_bytes=st.integers(1, 90),
     compressed=st.booleans(),
 )
-@settings(deadline=None, max_examples=200)
 def test_lines_of_text_are_those_of_each_file(texts, ends, budget, item_bytes, compressed):
     datas = [as_file(lines, ends) for lines in texts]
     files = Files(datas, compressed)
@@ -143,7 +142,6 @@ def bitexts(draw):
     compressed=st.booleans(),
     sides=st.sampled_from([{0}, {1}, {0, 1}]),
 )
-@settings(deadline=None, max_examples=200)
 def test_each_side_of_a_pair_is_sampled_for_itself(pair, budget, item_bytes, compressed, sides):
     files = Files(pair, compressed)
     split = split_of(Bitext(), files)
@@ -302,7 +300,6 @@ def plainly_sampled(data: bytes, budget: int, max_line_bytes: int = 1 << 20) -> 
 
 
 @given(data=texts(), budget=st.integers(1, 400), compressed=st.booleans())
-@settings(deadline=None)
 def test_lines_are_sampled_as_by_a_plain_loop(data, budget, compressed):
     lines = len(lines_of(data))
     selected = sampled(data, budget, compressed=compressed).lines
@@ -318,7 +315,6 @@ def test_lines_are_sampled_as_by_a_plain_loop(data, budget, compressed):
     budget=st.integers(1, 100),
     limit=st.integers(1, 10),
 )
-@settings(deadline=None)
 def test_lines_that_cannot_be_used_keep_their_numbers_and_cost_nothing(parts, budget, limit):
     data = b''.join(parts)
     lines = len(lines_of(data))
@@ -368,7 +364,6 @@ def test_sampled_lines_are_found_among_the_lines_from_any_on(period, lines, firs
 
 
 @given(data=texts(), budget=st.integers(1, 400), step=st.integers(1, 50))
-@settings(deadline=None)
 def test_it_tells_which_line_begins_first_from_a_byte_on(data, budget, step):
     starts = range(step, len(data), step)
     found = sampled(data, budget, starts=starts)
@@ -384,7 +379,6 @@ def test_it_tells_which_line_begins_first_from_a_byte_on(data, budget, step):
     first=st.integers(0, 9),
     period=st.integers(1, 9),
 )
-@settings(deadline=None)
 def test_every_nth_line_is_found(data, first, period):
     lines = lines_of(data)
     number, starts, ends = every_nth_line(np.frombuffer(data, np.uint8), first, period)
@@ -393,7 +387,6 @@ def test_every_nth_line_is_found(data, first, period):
 
 
 @given(st.lists(st.text('a é中😀', max_size=40), max_size=12), st.text('é中😀', max_size=40))
-@settings(deadline=None)
 def test_characters_are_those_of_each_row_and_not_of_its_neighbours(rows, after):
     stored = [row.encode() for row in rows]
     text = np.frombuffer(b'|'.join([*stored, after.encode()]), np.uint8)

@@ -6,7 +6,7 @@ import itertools
 import struct
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from packed_in_parts import PACKERS, xz_of_blocks, zstd_with_table
 
@@ -56,7 +56,6 @@ def rows_of(chosen, file, opened, item_bytes, block_bytes=1 << 20):
 
 @PACKED
 @given(PARTS, st.integers(1, 40), st.integers(1, 40))
-@settings(max_examples=120, deadline=None)
 def test_every_line_is_read_once_wherever_a_file_is_cut(packer, texts, item_bytes, block_bytes):
     text = b''.join(texts)
     file, opened = packed_file(packer, texts)
@@ -69,7 +68,6 @@ def test_every_line_is_read_once_wherever_a_file_is_cut(packer, texts, item_byte
 
 @PACKED
 @given(PARTS, st.integers(1, 40), st.integers(1, 40), st.integers(1, 12))
-@settings(max_examples=120, deadline=None)
 def test_lines_that_are_too_long_have_their_places(packer, texts, item_bytes, block_bytes, longest):
     text = b''.join(texts)
     file, opened = packed_file(packer, texts)
@@ -182,7 +180,6 @@ def test_indexes_of_other_files_are_refused():
 
 
 @given(st.text('a\n', max_size=20).map(str.encode), st.data())
-@settings(max_examples=150, deadline=None)
 def test_lines_that_start_in_a_range(text, data):
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import INVALID_UTF8, OUTSIDE_SEGMENT, TOO_LONG, BlockText
@@ -50,7 +50,6 @@ piece = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.lists(piece, max_size=6).map(''.join), max_size=6))
 def test_references_become_characters_once(texts):
     encoded = [text.encode() for text in texts]

@@ -5,7 +5,7 @@ import io
 
 import google_crc32c
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus import stats
@@ -76,14 +76,12 @@ def crc32c_by_bits(data):
     return crc ^ 0xFFFFFFFF
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=300), st.binary(max_size=300))
 def test_two_checksums_combine_to_that_of_both(first, second):
     combined = combine_crc32c(google_crc32c.value(first), google_crc32c.value(second), len(second))
     assert combined == google_crc32c.value(first + second) == crc32c_by_bits(first + second)
 
 
-@settings(deadline=None)
 @given(*[st.integers(0, 2**32 - 1)] * 3, *[st.integers(0, 2**50)] * 2)
 def test_combining_is_associative_for_lengths_beyond_memory(first, second, third, two, three):
     left = combine_crc32c(combine_crc32c(first, second, two), third, three)
@@ -99,7 +97,6 @@ def checksums(text, cuts):
     ]
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200)), st.randoms())
 def test_checksums_join_in_any_order_however_the_text_was_cut(text, cuts, random):
     found = checksums(text, cuts)
@@ -135,7 +132,6 @@ def test_a_pair_gives_a_checksum_for_each_side():
     )
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=30)).map(b'\n'.join), st.booleans(), *[st.integers(1, 64)] * 2)
 def test_the_checksum_is_that_of_the_text_however_stored_or_cut(
     text, compressed, item_bytes, block_bytes
@@ -162,7 +158,6 @@ def told(text, offset, zipped=False, **block):
     return str(reject_error(reject, block, (split,), lambda path: io.BytesIO(stored)))
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.sampled_from([b'', b'a', b'\r', b'\xff' * 70]), min_size=1, max_size=20),
     st.booleans(),

@@ -41,7 +41,6 @@ def read(content, kind):
 
 @KINDS
 @given(st.lists(st.binary(max_size=2000), min_size=1, max_size=4), st.integers(0, 3))
-@settings(max_examples=40, deadline=None)
 def test_streams_one_after_another_are_one_text(kind, texts, padding):
     packed = b''.join(PACKERS[kind](text) for text in texts) + bytes(4 * padding)
     assert read(packed, kind) == b''.join(texts)
@@ -78,7 +77,6 @@ def test_skippable_frames_are_passed_over():
         assert read(packed, 'zstd') == b'text'
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     st.lists(st.tuples(st.sampled_from([0, 1, 3000, 300_000]), st.booleans()), max_size=5),
     st.booleans(),
@@ -188,20 +186,18 @@ def read_gzip(content, compressed=True):
     return b''.join(text_pieces(*stored(content, compressed)))
 
 
-@settings(deadline=None)
 @given(members, st.integers(0, 70))
 def test_members_and_zero_padding_are_read_as_one_text(texts, padding):
     content = b''.join(gzip.compress(text) for text in texts) + bytes(padding)
     assert read_gzip(content) == b''.join(texts)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_plain_files_are_read_as_they_are(text):
     assert read_gzip(text, compressed=False) == text
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(members)
 def test_a_file_cut_off_anywhere_inside_a_member_is_refused(texts):
     packed = [gzip.compress(text) for text in texts]
@@ -213,7 +209,7 @@ def test_a_file_cut_off_anywhere_inside_a_member_is_refused(texts):
             read_gzip(content[:size])
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.binary(min_size=1, max_size=100), st.data())
 def test_a_changed_bit_is_refused_or_harmless(text, data):
     content = bytearray(gzip.compress(text, mtime=0))

@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import google_crc32c
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import TOO_LONG, CorpusFile, Split
@@ -173,7 +173,6 @@ def expected(rows):
     return kept
 
 
-@settings(deadline=None, max_examples=150)
 @given(documents(), st.integers(1, 40), st.integers(1, 200), st.booleans())
 @example(
     '<tmx><tu><tuv xml:lang="en"><seg>a</seg></tuv><tuv lang="zh"><seg>b</seg></tuv></tu></tmx>',
@@ -190,14 +189,12 @@ def test_segments_are_those_of_elementtree(document, piece, block_bytes, drops):
     assert sum(each.empty for each in found) == len(rows) - len(expected(rows))
 
 
-@settings(deadline=None, max_examples=100)
 @given(documents())
 def test_one_language_is_a_text(document):
     found = read(document.encode(), Tmx(('en-US',)))
     assert texts_of(found) == expected(plain_rows(document, ('en-us',)))
 
 
-@settings(deadline=None, max_examples=60)
 @given(documents(), st.sampled_from(['utf-16-le', 'utf-16-be', 'utf-8']), st.integers(4, 50))
 def test_encodings_with_a_mark_give_the_same(document, encoding, piece):
     document = document.replace(' encoding="utf-8"', '')

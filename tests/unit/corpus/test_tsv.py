@@ -1,7 +1,7 @@
 """Columns by number or by the names of a header, and tabs that are kept."""
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from read_format import became_of
 
@@ -32,7 +32,6 @@ COLUMNS = [(0,), (1,), (0, 1), (1, 0), (2, 0), (1, 1), (0, 3)]
     st.tuples(SIZES, SIZES),
     st.booleans(),
 )
-@settings(max_examples=200, deadline=None)
 def test_columns_are_found_by_their_names(rows, names, ending, bom, sizes, zipped):
     header = bom + '\t'.join(names).encode() + ending
     lines = ['\t'.join(row).encode() for row in rows]
@@ -142,7 +141,6 @@ def plain_row(line, columns):
     return cells if all(cells) else 'empty'
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(line, max_size=8), st.sampled_from(COLUMNS))
 @example(['a\tb\tc\td'], (0, 1))
 @example(['a\tb\tc\td'], (2, 0))

@@ -4,7 +4,7 @@ import csv
 import io
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from read_format import became_of
 
@@ -38,7 +38,6 @@ def plain_rows(rows):
 
 
 @given(TABLES, st.sampled_from(['\n', '\r\n']), SIZES, st.booleans())
-@settings(max_examples=150, deadline=None)
 @example([['a\tb', '"'], ['\n', '""\r\n']], '\n', 1, False)
 def test_what_csv_writes_is_read_again(rows, ending, block_bytes, zipped):
     rows = [row for row in rows if any(field.strip(' \t\r\n\v\f"') for field in row)]
@@ -94,7 +93,6 @@ ANY = st.lists(
 
 
 @given(ANY, st.sampled_from([(1, 1 << 20), (7, 1 << 20), (1 << 20, 3), (1 << 20, 1 << 20)]))
-@settings(max_examples=300, deadline=None)
 @example(b'"a\tb\n', (1, 1 << 20))
 @example(b'a\t"b"c"d\n"\t\n', (1, 1 << 20))
 @example(b'a"b\tc\n', (1, 1 << 20))

@@ -9,7 +9,7 @@ from collections import Counter
 import numba
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.corpus.bitext_reading import bitext_rows
@@ -54,7 +54,6 @@ def count_rows(rows: Rows, sides: tuple[int, ...]) -> TokenTable:
     return TokenTable(*accumulator.finish())
 
 
-@settings(deadline=None)
 @given(texts)
 @example('')
 @example('a b a')
@@ -65,7 +64,6 @@ def test_tokens_of_lines_are_counted(text):
     assert table.total == plain_counts(text).total()
 
 
-@settings(deadline=None)
 @given(texts, st.text(valid_characters, max_size=3))
 def test_a_prefix_may_begin_and_end_a_row_with_a_space(text, prefix):
     (side,) = text_rows(text.encode(), 0, T2T_LINES).sides
@@ -84,7 +82,6 @@ def test_sides_are_counted_together_or_alone():
     assert len(count_rows(rows, ())) == 0
 
 
-@settings(deadline=None)
 @given(texts, st.lists(st.integers(0, 200)))
 def test_blocks_cut_at_any_line_ends_give_the_same_counts(text, cuts):
     lines = text.encode().split(b'\n')

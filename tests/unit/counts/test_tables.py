@@ -6,7 +6,7 @@ import zlib
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
@@ -55,7 +55,6 @@ sides = st.text(st.characters(exclude_characters='\t\n', exclude_categories=['Cs
 
 
 @given(st.lists(st.tuples(sides, sides), max_size=8))
-@settings(deadline=None)
 def test_sides_are_counted_apart_or_together_without_empty_rows(pairs):
     data = ''.join(f'{source}\t{target}\n' for source, target in pairs).encode()
     kept = [
@@ -116,7 +115,6 @@ def test_one_table_added_a_thousand_times_stays_as_small_as_it_is():
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=20))
-@settings(deadline=None)
 def test_the_order_of_adding_does_not_matter(ranges):
     tables = [token_table(first, count) for first, count in ranges]
     sums = []
@@ -129,7 +127,6 @@ def test_the_order_of_adding_does_not_matter(ranges):
     assert sums[0] == sums[1] == dict(plain)
 
 
-@settings(deadline=None)
 @given(st.lists(items, max_size=5))
 def test_tables_are_merged(lists):
     merged = merge_tables(TokenTable.from_items(pairs) for pairs in lists)
@@ -149,7 +146,6 @@ def test_sums_stop_at_the_largest_count():
         TokenTable.from_items([('a', _LARGEST + 1)])
 
 
-@settings(deadline=None)
 @given(items, st.lists(st.integers(0, 30), max_size=4))
 def test_the_parts_of_a_table_concatenate_to_it(pairs, cuts):
     table = TokenTable.from_items(pairs)
@@ -165,7 +161,6 @@ def test_the_parts_of_a_table_concatenate_to_it(pairs, cuts):
     assert list(whole.items()) == list(table.items())
 
 
-@settings(deadline=None)
 @given(items, st.one_of(st.integers(1, 9), st.sampled_from([64, 1000, 2**31])))
 def test_partitions_follow_the_crc32(pairs, partitions):
     table = TokenTable.from_items(pairs)
@@ -204,7 +199,6 @@ def test_counts_text():
 words = st.text(valid_characters.filter(lambda c: c not in '\n\t'), min_size=1, max_size=6)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(words, st.integers(0, 2**50), st.sampled_from('\t '), st.booleans())))
 def test_counts_text_of_any_tokens(lines):
     text = ''.join(

@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.counts import kernels
@@ -39,7 +39,6 @@ def assert_sound(table: TokenTable):
     assert table.total == sum(count for _, count in table.items())
 
 
-@settings(deadline=None)
 @given(items)
 def test_a_table_of_items(pairs):
     table = TokenTable.from_items(pairs)
@@ -61,7 +60,6 @@ def test_tokens_that_differ_in_one_byte_or_in_length_are_distinct(length):
     assert set(dict(table.items()).values()) == {2}
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=40)), st.randoms())
 def test_tokens_of_any_length_are_picked_whole(tokens, dice):
     offsets = np.cumsum([0, *map(len, tokens)])
@@ -75,7 +73,6 @@ def test_tokens_of_any_length_are_picked_whole(tokens, dice):
     assert picked.counts.tolist() == order
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(tokens, st.integers(0, _LARGEST)), unique_by=lambda pair: pair[0]))
 def test_packed_tables_round_trip(pairs):
     table = TokenTable.from_items(pairs)
@@ -102,7 +99,6 @@ def test_other_bytes_are_refused():
         TokenTable.from_bytes(b'PAR1' + bytes(20))
 
 
-@settings(deadline=None)
 @given(items)
 def test_arrow_tables_round_trip(pairs):
     table = TokenTable.from_items(pairs)
@@ -189,7 +185,6 @@ def test_arrays_of_slices_and_dictionaries():
         assert counts.tolist() == [2, 3, 4]
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=4), max_size=8))
 def test_ascending_means_each_token_is_greater_than_the_one_before(tokens):
     data = read_only(np.frombuffer(b''.join(tokens), np.uint8))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.encoding import encoder as encoding_encoder
@@ -49,7 +49,6 @@ class TestParts:
         monkeypatch.setattr(encoding_encoder, '_UINT16_IDS', request.param)
         self.id_type = np.uint16 if request.param > len(VOCABULARY) else np.int32
 
-    @settings(deadline=None, max_examples=150)
     @given(st.lists(row_texts, max_size=5), st.sampled_from(['', 'the ', '字']), st.booleans())
     @example(['the ' + 'cat' * 30 + ' the , ' + 'cat' * 30], '', True)
     @example(['cat' * 30 + ' ', ' ' * 50 + 'cat'], '', False)
@@ -65,7 +64,6 @@ class TestParts:
             for text in texts
         ]
 
-    @settings(deadline=None)
     @given(row_texts)
     def test_the_parts_of_a_row_have_its_tokens(self, text):
         data = text.encode()

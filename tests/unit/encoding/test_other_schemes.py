@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.counts.counting import TokenAccumulator
@@ -139,7 +139,6 @@ def test_rows_have_the_ids_of_their_words_between_two_others(long_row, monkeypat
     monkeypatch.setattr(encoding_encoder, 'LONG_ROW_BYTES', long_row)
     monkeypatch.setattr(encoding_encoder, 'LONG_TOKEN_BYTES', 30)
 
-    @settings(deadline=None)
     @given(texts, st.sampled_from([0, 1 << 16]))
     def check(texts, cache_bytes):
         encoder = RowEncoder(WhiteSpace(), WholeWords(), cache_bytes)
@@ -150,7 +149,6 @@ def test_rows_have_the_ids_of_their_words_between_two_others(long_row, monkeypat
     check()
 
 
-@settings(deadline=None)
 @given(texts)
 def test_words_are_counted_as_the_pre_tokenizer_writes_them(texts):
     sums, side = TokenAccumulator(), side_of(texts)

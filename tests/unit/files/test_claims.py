@@ -54,20 +54,13 @@ def test_folders_that_hold_something_stay(tmp_path, way):
     assert os.listdir(tmp_path / 'a') == ['result']
 
 
-def test_the_second_is_told_who_is_there(held, way):
+def test_the_second_is_told_who_is_there_until_that_is_killed(held, way):
     path, process = held
     with pytest.raises(InputError) as refused, Claim(str(path), 'the output'):
         pass
     said = str(refused.value)
     assert 'the output is being written by' in said
     assert f'process {process.pid} on host {platform.node()} since 20' in said
-    process.communicate()
-    with Claim(str(path), 'the output'):
-        pass
-
-
-def test_the_claim_of_a_killed_process_is_free(held, way):
-    path, process = held
     process.kill()
     process.wait()
     assert path.exists()

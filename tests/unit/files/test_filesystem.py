@@ -5,7 +5,7 @@ import os
 import sys
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipelines.files import filesystem
@@ -49,7 +49,6 @@ name_characters = st.characters(exclude_categories=['Cs', 'Cc'], exclude_charact
 file_names = st.text(name_characters, min_size=1, max_size=8)
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.sets(file_names, min_size=1, max_size=8))
 @example({'a', 'B', 'é', '中', '\U0001f600', '\uffee', 'a b', 'a-b', 'a.b'})
 def test_a_glob_is_sorted_by_the_names_bytes(tmp_path_factory, names):

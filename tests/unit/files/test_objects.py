@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from google_store import served_google_store
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from object_store import keep_stores_in_memory
 
@@ -105,7 +105,6 @@ def test_any_size_comes_back(size):
     assert filesystem.read_bytes('gs://bucket/a') == data
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     st.integers(0, 300_000),
     st.lists(

@@ -5,7 +5,7 @@ import zlib
 import google_crc32c
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.kernels.bytes import (
@@ -24,7 +24,6 @@ from tokcore.kernels.bytes import (
 @pytest.mark.parametrize(
     'polynomial, checksum', [(CRC32, zlib.crc32), (CRC32C, google_crc32c.value)]
 )
-@settings(deadline=None)
 @given(st.binary(max_size=300), st.integers(0, 20), st.integers(0, 20))
 @example(b'', 0, 0)
 @example(b'123456789', 0, 0)
@@ -40,7 +39,6 @@ def plain_varint(number: int) -> bytes:
     return bytes(number >> 7 * i & 127 | 128 * (i < last - 1) for i in range(last))
 
 
-@settings(deadline=None)
 @given(st.lists(st.one_of(st.integers(0, 300), st.integers(0, 2**63 - 1))))
 @example([0, 127, 128, 2**14 - 1, 2**14, 2**63 - 1])
 def test_varints_are_written_in_the_plain_form_and_read_back(numbers):

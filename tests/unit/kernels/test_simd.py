@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.kernels import simd
@@ -114,7 +114,6 @@ def scan(word):
     return trailing_zeros(word), popcount(word)
 
 
-@settings(deadline=None)
 @given(st.binary(min_size=64, max_size=100), st.data())
 def test_bytes_are_classified_at_any_place(data, draw):
     place = draw.draw(st.integers(0, len(data) - 64))
@@ -125,7 +124,6 @@ def test_bytes_are_classified_at_any_place(data, draw):
     assert high == sum(1 << i for i, byte in enumerate(chunk) if byte >= 0x80)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**64 - 1), st.integers(0, 3))
 def test_a_word_is_two_numbers(word, place):
     numbers = np.arange(5, dtype=np.int32)
@@ -135,7 +133,6 @@ def test_a_word_is_two_numbers(word, place):
     assert numbers.tobytes() == bytes(expected)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**64 - 1))
 def test_bits_are_found_and_counted(word):
     digits = f'{word:064b}'
@@ -153,10 +150,11 @@ def printed(**environment):
     return ended.stdout
 
 
-def test_plain_forms_compute_the_same_as_compiled_ones():
+def test_plain_forms_compute_the_same_as_compiled_ones(capsys):
     plain = printed(NUMBA_DISABLE_JIT='1')
     assert len(plain.splitlines()) == 4
-    assert plain == printed(NUMBA_DISABLE_JIT='0')
+    exec(USE_ALL, {})
+    assert plain == capsys.readouterr().out
 
 
 @kernel_without_allocation
@@ -168,7 +166,6 @@ def masks(data, place, other):
     )
 
 
-@settings(deadline=None)
 @given(st.binary(min_size=64, max_size=90), st.data())
 def test_intrinsics_on_chunks(data, draw):
     array = read_only(np.frombuffer(data, np.uint8))
@@ -185,7 +182,6 @@ def bits(word):
     return simd.trailing_zeros(word), simd.popcount(word)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**64 - 1) | st.sampled_from([0, 1 << 63, 2**64 - 1]))
 def test_intrinsics_on_words(word):
     word = np.uint64(word)

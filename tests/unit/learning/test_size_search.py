@@ -1,7 +1,7 @@
 """The search over min-counts, on invented vocabulary sizes."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.errors import InputError
@@ -53,7 +53,6 @@ steps = st.lists(st.integers(0, 40), min_size=1, max_size=60)
 ranges = st.tuples(st.integers(1, 50), st.integers(0, 60)).map(lambda t: (t[0], t[0] + t[1]))
 
 
-@settings(deadline=None, max_examples=200)
 @given(steps, st.integers(1, 1500), ranges)
 def test_t2t_tries_what_tensor2tensor_tries(steps, target, limits):
     size_of = descending_sizes(steps)
@@ -105,7 +104,6 @@ def test_t2t_ends_above_the_largest_count():
     assert result.min_count == 500
 
 
-@settings(deadline=None, max_examples=200)
 @given(steps, st.integers(20, 1500), st.one_of(st.none(), ranges))
 def test_closest_takes_the_nearer_neighbor(steps, target, limits):
     size_of = descending_sizes(steps)
@@ -122,7 +120,6 @@ def test_closest_takes_the_nearer_neighbor(steps, target, limits):
     assert result.min_count == min(neighbors, key=lambda m: (abs(size_of(m) - target), -m))
 
 
-@settings(deadline=None, max_examples=150)
 @given(
     steps,
     st.integers(20, 1500),

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.counts.token_table import TokenTable
@@ -70,7 +70,6 @@ def common_prefix(one, other):
 
 
 @given(vocabularies)
-@settings(deadline=None)
 def test_escaped_text_is_every_token_escaped(tokens):
     text, _ = sort(tokens, 5)
     assert characters(text) == ''.join(map(escaped, tokens))
@@ -79,7 +78,6 @@ def test_escaped_text_is_every_token_escaped(tokens):
 
 
 @given(vocabularies, depth_limits)
-@settings(deadline=None, max_examples=200)
 def test_suffixes_are_sorted_with_their_longest_common_prefixes(tokens, longest):
     text, classes = sort(tokens, longest)
     whole, cut = plain_suffixes(text, None), plain_suffixes(text, longest)
@@ -165,7 +163,6 @@ NO_RESERVED = np.zeros(0, np.int64)
 
 @pytest.mark.usefixtures('sizes')
 @given(tables, depth_limits, st.lists(st.integers(1, 40), min_size=1, max_size=4))
-@settings(deadline=None)
 def test_a_pruned_trie_has_the_strings_of_the_least_min_weight_so_far(table, longest, min_weights):
     text, counts = escape(table)
     pruned = PrunedSuffixTrie(text, counts, longest, NO_RESERVED)
@@ -174,7 +171,6 @@ def test_a_pruned_trie_has_the_strings_of_the_least_min_weight_so_far(table, lon
 
 
 @given(vocabularies, depth_limits)
-@settings(deadline=None, max_examples=100)
 def test_a_full_trie_has_all_strings(tokens, longest):
     text, counts = escape({token: 1 + len(token) % 3 for token in tokens})
     check_nodes(
@@ -210,7 +206,6 @@ def test_counts_of_any_size_are_summed_up(largest):
 
 @pytest.mark.parametrize('kind', [PrunedSuffixTrie, FullSuffixTrie])
 @given(tables, depth_limits, st.integers(1, 9), st.integers(0, 3))
-@settings(deadline=None, max_examples=100)
 def test_selections_are_those_of_the_plain_rule(kind, table, longest, min_count, reserved):
     text, counts = escape(table)
     # Suffixes as long as a reserved token would be.

@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.bpe.vocabulary import BpeVocabulary, ModelRules, TokenizerParts
@@ -48,7 +48,6 @@ def in_one_step(model):
 
 
 @given(PIECES, st.data())
-@settings(deadline=None)
 def test_no_pair_of_a_piece_has_a_border_between(pieces, data):
     text = data.draw(st.text(ALPHABET, max_size=30))
     borders = BorderPreTokenizer(borders_of_pieces(pieces))
@@ -74,7 +73,6 @@ SCORES = st.sampled_from([-1.0, -2.5, -7.3, -0.1, -3.3, -3.3 - 2e-7, -6.6, -6.6 
 
 @given(st.dictionaries(st.text(ALPHABET, min_size=1, max_size=5), SCORES, max_size=30), TEXTS,
        st.booleans(), st.integers(1, 400))  # fmt: skip
-@settings(max_examples=150, deadline=None)
 @example({'a': -3.3, 'b': -3.3, 'ab': -6.6 - 5e-7}, ['ab,ab,ab,ab'], False, 100)
 @example({'a': -3.3, 'aa': -6.6}, ['aa,' * 12], True, 300)
 def test_unigrams_of_single_precision(scored, texts, has_bytes, times):
@@ -113,7 +111,6 @@ RULES = [
 
 @given(PIECES, TEXTS, st.sampled_from([*RULES, ModelRules(), ModelRules(byte_fallback=True)]),
        st.sampled_from(['all', 'some', 'merged']))  # fmt: skip
-@settings(max_examples=200, deadline=None)
 @example([], ['é😀é😀é😀'], ModelRules('?', byte_fallback=True), 'some')
 def test_merges(pieces, texts, rules, fallback):
     names = [f'<0x{byte:02X}>' for byte in range(256 if fallback != 'some' else 200)]

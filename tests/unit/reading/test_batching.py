@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plain_nmt_batches import plain_training_batches
 from written_dataset import write_dataset
@@ -74,7 +74,6 @@ ALL_PAIRS = sorted(
     st.integers(1, 20), st.integers(0, 7), st.one_of(st.none(), st.integers(1, 50)),
     st.one_of(st.none(), st.integers(1, 50)),
 )  # fmt: skip
-@settings(max_examples=60, deadline=None)
 def test_batches_in_stored_order_are_nmts(dataset, size, buckets, source, target):
     found = dataset.batches(
         'train', batch_size=size, num_buckets=buckets, source_max_length=source,
@@ -154,7 +153,6 @@ def test_a_state_of_any_moment_goes_on_with_the_rest(dataset, kind):
 
 
 @given(st.integers(1, 2000), st.one_of(st.none(), st.integers(1, 70)), st.integers(0, 20))
-@settings(max_examples=60, deadline=None)
 def test_batches_by_a_budget_are_tensor2tensors(dataset, tokens, most, least):
     longest = most or tokens
     bounds = growing_boundaries(longest)

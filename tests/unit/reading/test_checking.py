@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from dataset_files import framed
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.kernels.bytes import row_offsets
@@ -56,7 +56,6 @@ IDS = st.lists(
 LARGEST = st.sampled_from([5, 127, 128, 16382, 16383, 16384, 32767, (1 << 21) + 3, (1 << 31) - 1])
 
 
-@settings(deadline=None)  # the first example compiles
 @given(st.lists(IDS, min_size=1, max_size=4), LARGEST, st.data())
 def test_a_record_is_marked_sound_if_and_only_if_it_is_parsed(rows, largest, data):
     contents = []
@@ -73,7 +72,6 @@ def test_a_record_is_marked_sound_if_and_only_if_it_is_parsed(rows, largest, dat
     assert parser.unparsed(text, records).tolist() == parser.parse(text, records)[1].tolist()
 
 
-@settings(deadline=None)  # the first example compiles
 @given(st.lists(IDS, max_size=6), st.integers(6, 1 << 31))
 def test_ids_out_of_range_are_named_by_their_records(rows, count):
     data = b''.join(framed(example({'targets': ids})) for ids in rows)
@@ -84,7 +82,6 @@ def test_ids_out_of_range_are_named_by_their_records(rows, count):
     assert all(parse_example(example({'targets': ids})) == {'targets': ids} for ids in rows)
 
 
-@settings(deadline=None)  # the first example compiles
 @given(st.binary(max_size=200), st.integers(1, 30))
 def test_any_bytes_are_checked_whatever_the_pieces(data, size):
     whole = check_records(io.BytesIO(data), 'x', {'targets': 100})
@@ -93,7 +90,6 @@ def test_any_bytes_are_checked_whatever_the_pieces(data, size):
     assert bool(whole.findings) == bool(data)
 
 
-@settings(deadline=None)  # the first example compiles
 @given(st.lists(IDS, min_size=1, max_size=8), st.integers(1, 60))
 def test_records_that_cross_pieces_are_found_whole(rows, size):
     data = b''.join(framed(example({'targets': ids})) for ids in rows)

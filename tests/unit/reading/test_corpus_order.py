@@ -6,7 +6,7 @@ import struct
 import google_crc32c
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from written_dataset import write_dataset
 
@@ -39,7 +39,6 @@ def in_order(folder, **asked):
 
 
 @given(st.permutations(range(7)), st.integers(1, 9), st.integers(0, 7), st.sampled_from(['tfrecord', 'parquet']))  # fmt: skip
-@settings(max_examples=30, deadline=None)
 def test_rows_come_in_any_order_that_is_written(tmp_path_factory, order, window, cut, kind):
     folder = tmp_path_factory.mktemp('drawn') / 'd'
     written(folder, [ROWS[:cut], ROWS[cut:]], order, kind)

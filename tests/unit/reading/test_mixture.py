@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from written_dataset import write_dataset
 
@@ -61,7 +61,6 @@ def orders(dataset, window, seed):
     st.integers(1, 30),
     st.integers(1, 5),
 )
-@settings(max_examples=30, deadline=None)
 def test_weights_hold_at_every_row(tmp_path_factory, drawn, stop, window, size):
     folder = tmp_path_factory.mktemp('drawn')
     datasets = {
@@ -117,7 +116,7 @@ def test_a_run_goes_on_with_another_number_of_readers(datasets, method, stop):
                    for batch in batches()]  # fmt: skip
     assert len(undisturbed) > 30
     dice = random.Random(str(stop))
-    for _ in range(8):
+    for _ in range(4):
         before, after = dice.choice([1, 2, 3, 7]), dice.choice([1, 2, 3, 7])
         readers = [batches(num_readers=before, reader_index=k) for k in range(before)]
         rounds = dice.randint(0, len(undisturbed) // before)
@@ -178,7 +177,6 @@ def test_a_number_of_ids_ends_the_round_that_reaches_it(datasets, method, stop):
     st.integers(1, 30),
     st.integers(0, 5),
 )
-@settings(max_examples=30, deadline=None)
 def test_each_dataset_ends_at_its_own_number_of_ids(
     tmp_path_factory, drawn, has_weights, window, most_more
 ):

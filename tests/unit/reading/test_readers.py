@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from written_dataset import write_dataset
 
@@ -114,7 +114,7 @@ def test_readers_take_turns_in_one_order(dataset, count, kind):
 def test_a_run_goes_on_with_another_number_of_readers(dataset, kind):
     asked, dice = ASKED[kind], random.Random(kind)
     undisturbed = [*map(listed, dataset.batches('train', **asked))]
-    for _ in range(10):
+    for _ in range(5):
         before, after = dice.choice(READERS), dice.choice(READERS)
         readers = readers_of(dataset, before, **asked)
         rounds = dice.randint(0, len(undisturbed) // before)
@@ -137,7 +137,6 @@ SHARDS = st.lists(st.lists(st.lists(st.integers(2, 257), max_size=12), max_size=
     SHARDS.filter(any), st.integers(1, 5), st.integers(1, 5), st.integers(1, 9), st.integers(1, 60),
     st.booleans(), st.integers(1, 3), st.integers(0, 9),
 )  # fmt: skip
-@settings(max_examples=60, deadline=None)
 def test_any_dataset_has_one_order(
     tmp_path_factory, shards, before, after, window, tokens, is_dropped, epochs, rounds
 ):

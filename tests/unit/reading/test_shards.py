@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from protobuf_example import features_by_protobuf
 from written_dataset import framed, parquet_shard, write_files
@@ -183,7 +183,6 @@ def folder(tmp_path_factory):
 
 
 @given(EXAMPLES, st.data())
-@settings(max_examples=150, deadline=None)
 def test_any_window_has_the_rows_that_were_written(folder, examples, dice):
     reader = shard(folder, framed(examples)[0], len(examples))
     for _ in range(3):
@@ -195,7 +194,6 @@ def test_any_window_has_the_rows_that_were_written(folder, examples, dice):
 
 
 @given(EXAMPLES)
-@settings(max_examples=50, deadline=None)
 def test_some_of_the_features_in_another_order(folder, examples):
     reader = shard(folder, framed(examples)[0], len(examples), ('targets',))
     _, rows = reader.read(0, len(examples))
@@ -263,7 +261,6 @@ def test_a_record_is_sound_with_all_that_stands_beside_its_ids(tmp_path, name, v
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
 def test_records_of_changed_bytes_are_read_as_protobuf_reads_them_or_not_at_all(folder, dice):
     name, value, _ = dice.draw(st.sampled_from([*BESIDE.values()]))
     payload = bytearray(example_beside(name, value))
@@ -351,7 +348,6 @@ def test_an_empty_shard_has_no_rows(tmp_path):
     assert rows.ids['inputs'].dtype == np.int32
 
 
-@settings(deadline=None)  # the first example compiles
 @given(st.lists(st.lists(st.integers(0, len(PIECES) - 1), max_size=5), max_size=6))
 def test_lines(rows):
     ids = np.array([id_ for row in rows for id_ in row], np.int32)

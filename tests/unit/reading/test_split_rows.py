@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from written_dataset import framed, write_dataset
 
@@ -27,7 +27,6 @@ def listed(row):
 
 
 @given(SHARDS, st.sampled_from(['tfrecord', 'parquet']), st.data())
-@settings(max_examples=60, deadline=None)
 def test_any_rows_are_those_that_were_written(tmp_path_factory, shards, output_format, draw):
     folder = tmp_path_factory.mktemp('drawn') / 'd'
     dataset = open_dataset(write_dataset(folder, shards, output_format=output_format))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.bitext import Bitext
@@ -55,7 +55,6 @@ def key_in(bucket: int, buckets: int = 4) -> int:
     return (bucket << 64) // buckets + 1
 
 
-@settings(deadline=None)
 @given(BATCHES, st.integers(1, 6), st.integers(0, 6000))
 def test_rows_are_conserved_in_order_and_the_limit_is_kept(batches, buckets, byte_limit):
     buffer = BucketBuffer(buckets, byte_limit)

@@ -6,7 +6,7 @@ import io
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.records.flat import document_lengths, flat_dtype, list_bytes
@@ -16,7 +16,6 @@ def written(lengths, records, first_row, shard):
     return list_bytes(np.array(lengths, np.int64), np.array(records), first_row, shard)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.integers(0, 1 << 40), max_size=20),
     st.integers(0, 1 << 40),

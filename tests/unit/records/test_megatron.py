@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.records.megatron import index_bytes, index_lengths, megatron_dtype
@@ -18,7 +18,6 @@ def plain_index(lengths, code, size):
     return data + b''.join(struct.pack('<q', number) for number in range(len(lengths) + 1))
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 1000), max_size=20), st.sampled_from([('uint16', 8), ('int32', 4)]))
 def test_an_index_is_the_plain_one_and_gives_its_lengths_back(lengths, kind):
     dtype, code = kind

@@ -6,7 +6,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.stats import (
@@ -102,7 +102,6 @@ def merged(files: dict[str, bytes], buckets: int, first: int, end: int, group_by
 
 class TestSorting:
     @given(st.lists(KEYS, unique=True, max_size=300))
-    @settings(deadline=None)
     def test_keys_are_sorted_with_their_places(self, keys):
         ordered, order = sort_keys(np.array(keys, np.uint64))
         assert ordered.tolist() == sorted(keys)
@@ -120,7 +119,6 @@ class TestSorting:
             sort_keys(np.array([1, *others, 1], np.uint64))
 
     @given(ROWS, st.integers(1, 5000))
-    @settings(deadline=None)
     def test_bounds_are_those_of_the_buckets(self, rows, buckets):
         keys = sorted(key for key, _ in rows)
         bounds = bucket_bounds(np.array(keys, np.uint64), buckets).tolist()
@@ -144,7 +142,6 @@ class TestFormat:
         assert data[-FOOTER_BYTES:][8:24] == FINGERPRINT
 
     @given(ROWS, st.integers(1, 9))
-    @settings(deadline=None)
     def test_a_run_depends_on_its_rows_and_not_on_their_order(self, rows, buckets):
         assert written(rows, buckets, REJECTED) == written(rows[::-1], buckets, REJECTED)
 
@@ -215,7 +212,6 @@ class TestDamage:
 
 class TestMerging:
     @given(ROWS, st.data(), st.integers(1, 4), st.integers(1, 4), st.integers(1, 3000))
-    @settings(deadline=None)
     def test_any_rows_in_any_runs_merge_to_the_sorted_rows(
         self, rows, data, shards, buckets_per_shard, group_bytes
     ):
@@ -271,7 +267,6 @@ class TestBuffer:
         assert not buffer.fits(block([(2, b'y' * (left - BUFFERED_ROW_BYTES + 1))], 3, b'two'))
 
     @given(st.lists(ROWS, max_size=6))
-    @settings(deadline=None)
     def test_its_rows_are_the_blocks_rows_sorted(self, blocks):
         used = set()
         buffer = RunBuffer(100)
@@ -292,7 +287,6 @@ class TestBuffer:
 
 
 @given(st.lists(st.binary(min_size=1, max_size=9), min_size=1), st.randoms())
-@settings(deadline=None)
 def test_adjacent_checksums_joined_in_any_batches_say_the_same(pieces, dice):
     checksums, offset = [], 0
     for piece in pieces:

@@ -6,7 +6,7 @@ import struct
 import google_crc32c
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.errors import InputError
@@ -101,7 +101,6 @@ KEYED_RECORDS = st.lists(
 # --- framing
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(ID_LISTS, ID_LISTS, KEYS), max_size=12))
 @example([([], [], 0)])
 @example([([2**31 - 1], [0], 2**64 - 1)])
@@ -117,7 +116,6 @@ def test_two_features_are_framed_as_the_formats_say(rows):
     ]
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=200), ID_LISTS, min_size=1, max_size=4), st.randoms())
 def test_features_are_sorted_by_name(features, random):
     given_order = list(features.items())
@@ -169,7 +167,6 @@ def test_misuse_is_refused():
 # --- framed rows as bytes
 
 
-@settings(deadline=None)
 @given(KEYED_RECORDS)
 def test_rows_survive_a_round_trip_through_bytes(records):
     rows = framed(records)
@@ -201,7 +198,6 @@ def test_arrays_must_fit_together():
 # --- cut, sort, join
 
 
-@settings(deadline=None)
 @given(KEYED_RECORDS, st.one_of(st.integers(1, 5), st.sampled_from([65_536, 65_537, 2**32])))
 def test_split_keeps_every_row_in_order_in_the_bucket_of_its_key(records, buckets):
     expected: dict[int, list] = {}
@@ -211,7 +207,6 @@ def test_split_keeps_every_row_in_order_in_the_bucket_of_its_key(records, bucket
     assert [(bucket, records_of(part)) for bucket, part in parts] == sorted(expected.items())
 
 
-@settings(deadline=None)
 @given(KEYED_RECORDS, st.lists(st.integers(0, 30), max_size=4))
 def test_sort_puts_the_rows_of_all_parts_by_key(records, cuts):
     bounds = [0, *sorted(min(cut, len(records)) for cut in cuts), len(records)]
@@ -220,7 +215,6 @@ def test_sort_puts_the_rows_of_all_parts_by_key(records, cuts):
     assert records_of(join_rows(iter(parts))) == records
 
 
-@settings(deadline=None)
 @given(KEYED_RECORDS, st.integers(1, 9), st.integers(1, 9))
 def test_sorted_buckets_are_the_sorted_whole(records, buckets, more):
     whole = records_of(sort_rows([framed(records)]))
@@ -245,14 +239,12 @@ def test_rows_unpacked_from_bytes_can_be_cut_and_sorted():
 # --- reading
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=60)))
 def test_records_are_read(payloads):
     data = b''.join(map(plain_record, payloads))
     assert list(read_records(data, 'f')) == payloads
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=20), min_size=1, max_size=4), st.data())
 def test_a_file_cut_anywhere_but_between_records_is_refused(payloads, data):
     records = list(map(plain_record, payloads))
@@ -267,7 +259,6 @@ def test_a_file_cut_anywhere_but_between_records_is_refused(payloads, data):
             list(read_records(whole[:cut], 'dir/f'))
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_any_flipped_bit_is_found(data):
     first, second = plain_record(b'first one'), plain_record(b'second')
@@ -279,7 +270,6 @@ def test_any_flipped_bit_is_found(data):
         list(read_records(bytes(damaged), 'f'))
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=5), ID_LISTS, max_size=3))
 def test_examples_are_parsed(features):
     assert parse_example(plain_example(features)) == features

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.shard_formats.formats import CONVERTED
@@ -51,7 +51,6 @@ ids = st.lists(st.integers(0, 3) | st.integers(0, 69_999), max_size=6)
 rows = st.lists(st.fixed_dictionaries({'inputs': ids, 'targets': ids}), max_size=12)
 
 
-@settings(deadline=None)  # a kernel is compiled at first
 @given(rows, st.integers(0, 12), st.sampled_from(['megatron', 'flat']))
 def test_the_files_are_the_rows_with_text_in_their_order(rows, cut, output_format):
     parts = [encoded(rows[:cut]), encoded(rows[cut:])]

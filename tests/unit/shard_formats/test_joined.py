@@ -6,7 +6,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipelines.shard_formats import joined
@@ -82,7 +82,6 @@ def written(parts, length, names=SIDES):
     return made, [*read_records(data, made.name)]
 
 
-@settings(deadline=None)  # a kernel is compiled at first
 @given(st.lists(st.tuples(IDS, IDS), max_size=12), st.integers(0, 12), st.integers(3, 24))
 @example([([10] * 4, [11] * 4), ([10] * 4, [11] * 5), ([10] * 5, [11] * 4)], 1, 10)
 @example([([10] * 9, [11]), ([10], [11] * 9), ([10] * 9, []), ([], [])], 2, 5)
@@ -94,7 +93,6 @@ def test_pairs_are_cut_and_padded_as_by_the_rule(rows, at, length):
     assert made.cut == sum(is_cut for _, is_cut in expected)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(IDS), max_size=12), st.integers(3, 12))
 def test_texts_are_cut_at_their_end(rows, length):
     made, records = written([rows], length, ['targets'])

@@ -5,7 +5,7 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.shard_formats import packed
@@ -64,7 +64,6 @@ def shuffled_rows(features, most):
     )
 
 
-@settings(deadline=None)  # a kernel is compiled at first
 @given(shuffled_rows(['targets'], 20), st.integers(0, 30), st.integers(1, 12))
 def test_texts_are_there_once_cut_where_they_are_longer(rows, cut, length):
     made, records = converted([rows[:cut], rows[cut:]], ['targets'], length)
@@ -81,7 +80,6 @@ def test_texts_are_there_once_cut_where_they_are_longer(rows, cut, length):
     assert made.packed == len(rows) - len(empty) and made.examples == len(rows)
 
 
-@settings(deadline=None)
 @given(shuffled_rows(['inputs', 'targets'], 14), st.integers(0, 30), st.integers(1, 12))
 def test_pairs_are_in_one_record_and_segment_and_longer_ones_are_left_out(rows, cut, length):
     made, records = converted([rows[:cut], rows[cut:]], ['inputs', 'targets'], length)
@@ -104,7 +102,6 @@ def test_pairs_are_in_one_record_and_segment_and_longer_ones_are_left_out(rows, 
 
 
 @given(shuffled_rows(['targets'], 9), st.lists(st.integers(0, 30), max_size=4))
-@settings(deadline=None, max_examples=30)
 def test_the_bytes_do_not_depend_on_how_rows_come(rows, cuts):
     bounds = [0, *sorted(cuts), len(rows)]
     parts = [rows[first:last] for first, last in zip(bounds, bounds[1:])]

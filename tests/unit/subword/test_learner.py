@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.counts.token_table import TokenTable
@@ -79,7 +79,6 @@ def problems(draw):
     return counts, limit, reserved
 
 
-@settings(deadline=None, max_examples=200)
 @given(problems(), st.lists(st.integers(-1, 40), min_size=1, max_size=4))
 @example(({}, 200, []), [1])
 @example(({'': 3}, None, []), [1])
@@ -96,7 +95,6 @@ def test_equals_the_quadratic_learner(problem, min_counts):
         assert len(expected) >= learner.smallest_size
 
 
-@settings(deadline=None, max_examples=100)
 @given(problems())
 def test_largest_count_is_the_largest_min_count_that_selects_a_string(problem):
     counts, limit, reserved = problem
@@ -114,7 +112,6 @@ def test_largest_count_is_the_largest_min_count_that_selects_a_string(problem):
     assert len(learner.build(learner.largest_count + 1)) == learner.smallest_size
 
 
-@settings(deadline=None, max_examples=50)
 @given(tables, st.randoms(use_true_random=False))
 def test_the_order_of_the_table_does_not_matter(counts, random):
     shuffled = list(counts.items())
@@ -124,7 +121,6 @@ def test_the_order_of_the_table_does_not_matter(counts, random):
     assert one.build(3) == other.build(3)
 
 
-@settings(deadline=None, max_examples=50)
 @given(tables, st.lists(st.integers(1, 40), min_size=2, max_size=6))
 def test_earlier_builds_do_not_matter(counts, min_counts):
     table = TokenTable.from_items(counts.items())
@@ -184,7 +180,6 @@ def test_positions_of_64_bits_and_ranks_of_32_give_the_same(monkeypatch):
             assert wide.build(min_count) == narrow.build(min_count)
 
 
-@settings(deadline=None, max_examples=100)
 @given(problems(), st.lists(st.integers(-1, 40), min_size=1, max_size=4))
 def test_a_full_trie_gives_the_same(problem, min_counts):
     counts, limit, reserved = problem
@@ -268,7 +263,6 @@ def selected_strings(draw):
 
 
 @given(selected_strings())
-@settings(deadline=None, max_examples=200)
 def test_the_order_is_by_count_and_string_descending(problem):
     text, positions, selected, counts, letter_counts = problem
     subtokens = Subtokens(

@@ -4,7 +4,7 @@ import os
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.errors import InputError
@@ -60,7 +60,6 @@ def test_the_longest_subtoken_is_taken_from_the_left():
     assert encoder.encode('') == []
 
 
-@settings(deadline=None)
 @given(subtokens, st.one_of(any_text, familiar_text))
 def test_ids_are_those_of_the_definition(words, text):
     vocabulary = [*RESERVED, *words, *CHARACTERS, *sorted(set(''.join(words)) - set(CHARACTERS))]
@@ -69,7 +68,6 @@ def test_ids_are_those_of_the_definition(words, text):
     assert encoder.decode(encoder.encode(text)) == text
 
 
-@settings(deadline=None)
 @given(any_text)
 def test_any_text_round_trips_though_the_vocabulary_has_few_characters(text):
     encoder = SubwordTextEncoder(SMALL)
@@ -164,7 +162,6 @@ def test_a_line_feed_alone_has_an_id_and_no_other_subtoken_contains_one():
             dump_vocabulary([*RESERVED, wrong])
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.text(st.characters(exclude_categories=['Cs'], exclude_characters='\r\n'), max_size=5)

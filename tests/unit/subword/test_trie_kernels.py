@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.subword.text_encoder import SubwordTextEncoder
@@ -38,7 +38,6 @@ letters = st.sampled_from(['ab', 'abc', 'aé字', '字典文', '𝔞𝔟a']).fla
 )
 
 
-@settings(deadline=None, max_examples=150)
 @given(letters)
 def test_the_longest_subtoken_is_taken(problem):
     alphabet, subtokens, words = problem

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.kernels.bytes import with_margin
@@ -59,7 +59,6 @@ def scanned(rows, pre_tokenizer, room):
 
 @pytest.mark.parametrize('pre_tokenizer', KINDS, ids=str)
 @given(st.lists(TEXTS, min_size=1, max_size=5), st.sampled_from([1, 3, 500]))
-@settings(max_examples=60, deadline=None)
 def test_rows_are_gone_on_with_anywhere(pre_tokenizer, texts, room):
     assert scanned(rows_of(texts), pre_tokenizer, room) == [
         pre_tokenizer.tokens(text) for text in texts

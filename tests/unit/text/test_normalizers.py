@@ -5,7 +5,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.text.normalizers import RAW_LINES, STRIPPED_LINES, T2T_LINES, RawLines
@@ -49,7 +49,6 @@ def laid_out(lines):
 
 
 @given(RAW_LINES_TEXT, st.sampled_from(FORMS))
-@settings(deadline=None, max_examples=150)
 @example(['한'.encode() * 30, '\u1100\u1161'.encode() * 30, b'x' * 63 + 'é'.encode()], 'NFC')
 def test_any_raw_lines(lines, form):
     rows = laid_out(lines)
@@ -134,7 +133,6 @@ def plain(row):
         return kept[error.start]
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(rows, gaps), max_size=12))
 @example([(b' a\nb\r\n', b'\n'), (b'', b'\n'), (b'\r \r', b'\n'), (b'\xe5\xad', b'\t')])
 def test_each_row_is_what_it_would_be_alone(drawn):
@@ -155,7 +153,6 @@ def test_it_has_a_name_and_no_options():
 
 
 @given(STRIPPED_LINES_TEXT)
-@settings(deadline=None)
 def test_any_stripped_lines(lines):
     lines = [line.replace(b'\n', b'') for line in lines]
     text = np.frombuffer(b''.join(line + b'\n' for line in lines), np.uint8)

@@ -7,7 +7,7 @@ import unicodedata
 import numpy as np
 import pytest
 import regex
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.kernels.bytes import READABLE
@@ -99,7 +99,6 @@ def test_tables_differ_only_where_unicode_has_grown():
     assert UNLIKE.isdisjoint(CLASSES)
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     rows=st.lists(LINES, min_size=1, max_size=5),
     expressions=st.sampled_from(SEQUENCES),
@@ -141,7 +140,6 @@ def test_every_code_point_beside_every_class(expressions):
         assert scanned(some, pre_tokenizer) == [by_regex(row, expressions) for row in some]
 
 
-@settings(deadline=None, max_examples=150)
 @given(LINES, st.sampled_from(SEQUENCES), st.sampled_from([1, 2, 4, 20]))
 @example('a!\n \n\t 1bbbbbb', DEEPSEEK, 4)
 @example('12345\0\0\0aaaaa  ', DEEPSEEK, 4)

@@ -5,7 +5,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.kernels.bytes import READABLE
@@ -89,7 +89,6 @@ def test_unescaping_what_escaping_never_writes(escaped, token):
     assert unescape_token(escaped) == token
 
 
-@settings(deadline=None)
 @given(any_token_text, st.frozensets(st.characters(exclude_categories=[])))
 def test_unescaping_restores_every_token(token, characters):
     alphabet = alphabet_of(characters)
@@ -129,7 +128,6 @@ def scanned(rows: list[str], between: bytes, room: int) -> list[list[str]]:
     return found
 
 
-@settings(deadline=None, max_examples=150)
 @given(
     rows=st.lists(texts, min_size=1, max_size=6),
     between=st.sampled_from([b'', b'\n', b' ', b'a', b'\xff\xe5', b'\xa0\xb0' * 40]),
@@ -202,7 +200,6 @@ def test_examples(text, tokens):
     assert detokenize(tokens) == text
 
 
-@settings(deadline=None)
 @given(any_text)
 @example('\ud800a \udfff')
 def test_tokens_of_a_string(text):

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.counts.token_table import TokenTable
@@ -45,7 +45,6 @@ def test_a_file_is_named_by_its_size_or_its_min_count():
 
 
 @given(st.lists(TEXTS, max_size=6), st.sampled_from(['space', 'unicode']))
-@settings(deadline=None)
 def test_words_of_any_text(texts, split):
     vocabulary = WordVocabulary(['<unk>', '<s>', '</s>', 'a', 'aa', '\t', 'é' * 40])
     encoder = WordScheme(split).encoder(vocabulary)

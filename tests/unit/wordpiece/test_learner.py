@@ -1,7 +1,7 @@
 """The learner of pieces against the plain words of its rules, and its searches for a size."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.counts.token_table import TokenTable
@@ -26,7 +26,6 @@ def learned(words, **options):
 
 @pytest.mark.parametrize('selection', ['endings', 'kept'])
 @given(WORDS, st.integers(1, 80), st.integers(1, 4), st.sampled_from(['##', '#', '_', 'a']))
-@settings(max_examples=150, deadline=None)
 def test_pieces_are_those_of_the_rule(selection, words, min_count, iterations, joiner):
     options = WordPieceOptions(
         vocab_size=1,

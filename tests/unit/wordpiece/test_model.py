@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plain_pieces import plain_ids
 
@@ -92,7 +92,6 @@ def test_any_joiner_will_do():
     assert segmented(['ab'], ['[UNK]', 'a', 'ab', 'aa'], 'a') == [[2]]
 
 
-@settings(deadline=None)
 @given(pieces, st.lists(words, min_size=1, max_size=9), st.sampled_from(['##', '#', 'a', '']))
 def test_ids_are_those_of_the_definition(pieces, words, joiner):
     vocabulary = ['[UNK]', *pieces]
@@ -100,7 +99,6 @@ def test_ids_are_those_of_the_definition(pieces, words, joiner):
     assert found == [plain_ids([word], vocabulary, joiner, 9) for word in words]
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=5), min_size=1, max_size=60))
 def test_all_of_unicode_is_found_again(words):
     assert segmented(words, ['[UNK]', *words]) == [

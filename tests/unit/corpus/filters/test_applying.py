@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import CorpusFile, FilterSpec, Split
@@ -137,7 +137,6 @@ PAIRS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
 @given(PAIRS, st.sampled_from(FORMS), st.sampled_from([7, 40, 1 << 20]), st.integers(1, 9))
 def test_rows_are_what_comes_of_one_after_the_other_however_files_are_cut(
     pairs, as_form, cut, limit

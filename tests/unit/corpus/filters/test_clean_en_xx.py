@@ -6,7 +6,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.corpus.filters.clean_en_xx_kernels import (
@@ -105,7 +105,6 @@ def assert_found(text, before, behind):
     assert not expected & IMPLIED or 'one-quote' in expected
 
 
-@settings(deadline=None, max_examples=200)
 @given(english_texts, between, between)
 def test_kernels_find_what_the_rules_over_strings_find(text, before, behind):
     assert_found(text, before, behind)
@@ -117,7 +116,6 @@ def test_kernels_find_what_the_rules_find_in_hard_texts(text):
         assert_found(text, before, behind)
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     st.lists(st.tuples(english_texts, english_texts, between, between), max_size=8),
     st.sampled_from([0, 1]),
@@ -138,7 +136,6 @@ def test_rows_become_what_each_would_alone(drawn, english):
         assert side.text is whole.text
 
 
-@settings(deadline=None)
 @given(st.lists(english_texts, max_size=8))
 def test_the_first_test_by_which_a_row_is_dropped_is_known(drawn):
     tests = failed_tests(side_of(drawn, ['A'] * len(drawn))).tolist()

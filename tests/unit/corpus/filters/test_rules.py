@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rows_of_text import applied, kept
 
@@ -44,7 +44,6 @@ def rows_where(rows, is_kept):
     return [number for number, row in enumerate(rows) if is_kept(row)]
 
 
-@settings(deadline=None)
 @given(st.one_of(PAIRS, SINGLES), st.integers(0, 5), st.integers(0, 9))
 def test_length_keeps_rows_whose_every_side_is_within_its_bounds(rows, least, more):
     for unit, length in (('', characters), (':tokens', words), (':characters', characters)):
@@ -55,7 +54,6 @@ def test_length_keeps_rows_whose_every_side_is_within_its_bounds(rows, least, mo
         )
 
 
-@settings(deadline=None)
 @given(PAIRS, st.decimals(1, 4, places=4, allow_nan=False))
 def test_ratio_keeps_pairs_of_which_the_longer_side_is_no_more_times_the_shorter(rows, ratio):
     for unit, length in (('', characters), (':tokens', words)):
@@ -77,7 +75,6 @@ def test_a_ratio_is_exact_at_its_bound(ratio, lengths):
     assert kept(make_filter(f'ratio:{ratio}'), rows) == [0]
 
 
-@settings(deadline=None)
 @given(PAIRS)
 def test_different_drops_equal_sides(rows):
     assert kept(make_filter('different'), rows) == rows_where(rows, lambda row: row[0] != row[1])
@@ -132,7 +129,6 @@ def test_what_is_no_script_is_none(code):
     assert not is_script(code)
 
 
-@settings(deadline=None)
 @given(PAIRS, st.sampled_from(['Latn', 'Hani', 'Jpan']), st.sampled_from(['0', '0.3', '0.5', '1']))
 def test_script_keeps_rows_with_enough_letters_of_it(rows, code, least):
     classes = letter_classes(code)
@@ -158,7 +154,6 @@ def test_a_stamp_tells_the_letters_of_scripts_apart():
     assert len(stamps) == len(NAMED)
 
 
-@settings(deadline=None)
 @given(st.one_of(PAIRS, SINGLES), st.sampled_from(['NFC', 'NFD', 'NFKC', 'NFKD']))
 def test_normal_forms_are_those_of_unicodedata(rows, form):
     texts, numbers = applied(make_filter(form.lower()), rows)
@@ -207,7 +202,6 @@ def without_entities(text):
     return text
 
 
-@settings(deadline=None)
 @given(st.one_of(PAIRS, SINGLES))
 def test_paracrawl_decodes_entities_one_after_another(rows):
     texts, numbers = applied(make_filter('paracrawl'), rows)

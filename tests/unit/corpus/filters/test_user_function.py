@@ -5,7 +5,7 @@ import signal
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rows_of_text import applied, kept, side_of
 
@@ -56,7 +56,6 @@ ANSWERS = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(TEXTS, TEXTS, ANSWERS), min_size=1, max_size=9))
 def test_what_is_returned_is_what_comes_out(drawn):
     answers = iter([answer for *_, answer in drawn])

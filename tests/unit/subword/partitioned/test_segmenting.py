@@ -4,7 +4,7 @@ from bisect import bisect_right
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.errors import InputError
@@ -75,7 +75,6 @@ def draw_range(data, groups):
     return first, data.draw(st.integers(first + 1, len(groups)))
 
 
-@settings(deadline=None)
 @given(TOKENS, LONGEST, BORDERS, st.data())
 def test_packs_the_suffixes_at_every_character(tokens, longest, borders, data):
     groups = groups_of(borders)
@@ -90,7 +89,6 @@ def test_packs_the_suffixes_at_every_character(tokens, longest, borders, data):
 SUBTOKENS = st.lists(st.text(LETTERS + 'u', min_size=2, max_size=7), max_size=12)
 
 
-@settings(deadline=None)
 @given(TOKENS, LONGEST, BORDERS, SUBTOKENS, st.data())
 def test_packs_the_suffixes_at_segments(tokens, longest, borders, subtokens, data):
     groups = groups_of(borders)
@@ -106,7 +104,6 @@ def test_packs_the_suffixes_at_segments(tokens, longest, borders, subtokens, dat
     assert_tables(tables, expected_suffixes(tokens, plain, longest), groups, group_range)
 
 
-@settings(deadline=None)
 @given(TOKENS, LONGEST, BORDERS, SUBTOKENS, st.data())
 def test_adds_to_the_longest_frequent_prefix_of_each_suffix(
     tokens, longest, borders, subtokens, data

@@ -5,7 +5,7 @@ from bisect import bisect_right
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.subword.partitioned.suffix_tables import (
@@ -34,7 +34,6 @@ def sample_of(strings):
     return SuffixTable.from_items((string.encode(), 1) for string in strings)
 
 
-@settings(deadline=None)
 @given(st.lists(TEXTS, max_size=40), st.integers(0, 12), st.lists(TEXTS))
 def test_every_string_is_within_the_bounds_of_one_group(sample, number, strings):
     groups = choose_groups(sample_of(sample), number)
@@ -48,7 +47,6 @@ def test_every_string_is_within_the_bounds_of_one_group(sample, number, strings)
         assert matching == [bisect_right(groups.borders, string)]
 
 
-@settings(deadline=None)
 @given(st.lists(TEXTS, max_size=40), st.integers(0, 12))
 def test_borders_are_whole_characters(sample, number):
     for border in choose_groups(sample_of(sample), number).borders:
@@ -105,7 +103,6 @@ def added_up(dictionaries):
     return total
 
 
-@settings(deadline=None)
 @given(ITEMS)
 def test_unpacks_the_strings_in_descending_order(items):
     table = SuffixTable.from_items(items.items())
@@ -116,7 +113,6 @@ def test_unpacks_the_strings_in_descending_order(items):
     assert again.nbytes == len(table.to_bytes())
 
 
-@settings(deadline=None)
 @given(ITEMS)
 def test_the_bytes_added_are_the_nodes_of_a_trie(items):
     prefixes = {string[:length] for string in items for length in range(1, len(string) + 1)}
@@ -125,7 +121,6 @@ def test_the_bytes_added_are_the_nodes_of_a_trie(items):
     assert table.longest == max(map(len, items), default=0)
 
 
-@settings(deadline=None)
 @given(st.lists(ITEMS, max_size=6))
 def test_merging_adds_up(parts):
     merged = merge_suffix_tables(SuffixTable.from_items(part.items()) for part in parts)
@@ -133,7 +128,6 @@ def test_merging_adds_up(parts):
     assert merged.to_bytes() == SuffixTable.from_items(added_up(parts).items()).to_bytes()
 
 
-@settings(deadline=None)
 @given(st.lists(ITEMS, max_size=8), st.randoms(use_true_random=False))
 def test_a_merger_does_not_depend_on_the_order(parts, dice):
     shuffled = parts[:]
@@ -153,7 +147,6 @@ def test_the_tables_waiting_in_a_merger_take_no_more_than_the_sum():
         assert merger._waiting_bytes <= merger._merged.nbytes
 
 
-@settings(deadline=None)
 @given(ITEMS, st.data())
 def test_rows_get_new_weights(items, data):
     table = SuffixTable.from_items(items.items())

@@ -1,7 +1,7 @@
 """The survey of tokens."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 
 from tokcore.kernels.jit import read_only
 from tokcore.subword.partitioned.survey import Surveyor, add_surveys
@@ -9,7 +9,6 @@ from tokcore.subword.partitioned.survey import Surveyor, add_surveys
 from .test_segmenting import TOKENS, escape
 
 
-@settings(deadline=None)
 @given(TOKENS, TOKENS)
 def test_surveys_of_parts_add_up(one, other):
     surveys = []

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.subword.partitioned.suffix_tables import PrefixPartitions, SuffixTable, proper_prefixes
@@ -40,7 +40,6 @@ def subtokens_of(groups, tables, min_count, alphabet):
     return list(order_subtokens(merge_selections(selections, groups.borders, alphabet, min_count)))
 
 
-@settings(deadline=None, max_examples=150)
 @given(SUFFIXES, BORDERS, MIN_COUNTS)
 def test_all_groups_together_select_what_the_plain_rule_selects(suffixes, borders, min_count):
     alphabet = 'ab中_z'
@@ -49,7 +48,6 @@ def test_all_groups_together_select_what_the_plain_rule_selects(suffixes, border
     assert subtokens_of(groups, tables, min_count, alphabet) == expected
 
 
-@settings(deadline=None, max_examples=150)
 @given(SUFFIXES, BORDERS, MIN_COUNTS, MIN_COUNTS)
 def test_infrequent_tails_do_not_matter_from_their_min_count_on(
     suffixes, borders, min_weight, more
@@ -65,7 +63,6 @@ def test_infrequent_tails_do_not_matter_from_their_min_count_on(
     )
 
 
-@settings(deadline=None, max_examples=150)
 @given(SUFFIXES, BORDERS, MIN_COUNTS)
 def test_a_suffix_is_cut_to_its_longest_frequent_prefix(suffixes, borders, min_weight):
     groups, tables = grouped(suffixes, borders)
