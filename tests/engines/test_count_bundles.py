@@ -4,7 +4,7 @@ import random
 
 import apache_beam as beam
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jobs import write
 
@@ -95,7 +95,6 @@ def test_the_bound_is_below_what_hangs():
     assert MOST_BUNDLE_BYTES <= 1 << 29
 
 
-@settings(deadline=None)
 @given(TOKENS)
 def test_paths_and_tables_cross_as_bytes(text):
     coder = PackedCoder(TableOrPath)

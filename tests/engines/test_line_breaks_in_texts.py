@@ -86,8 +86,15 @@ def tokenizer_of(scheme, folder):
     return kinds[scheme].load(path)
 
 
-@pytest.mark.parametrize('scheme', SCHEMES)
-@pytest.mark.parametrize('form', FORMATS)
+def _mostly_slow():
+    for at, scheme in enumerate(SCHEMES):
+        for number, form in enumerate(FORMATS):
+            # Each of either at least once.
+            slow = () if number == at % len(FORMATS) else pytest.mark.slow
+            yield pytest.param(form, scheme, marks=slow)
+
+
+@pytest.mark.parametrize(('form', 'scheme'), _mostly_slow())
 def test_every_scheme_learns_and_gives_back(inputs, tmp_path, form, scheme):
     options, comes_back = SCHEMES[scheme]
     folder = tmp_path / 'out'

@@ -1,6 +1,7 @@
 """`tokbeam count --merge`: counts add up without reading text again."""
 
 import json
+import shutil
 
 import pyarrow.parquet as parquet
 import pytest
@@ -17,14 +18,21 @@ def counted(folder) -> dict[str, int]:
     return {row['token']: row['count'] for row in rows}
 
 
-@pytest.fixture
-def halves(tmp_path):
+@pytest.fixture(scope='module')
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('made')
     lines = english_lines(400, seed=3)
     parts = {'one': lines[:150], 'two': lines[150:], 'all': lines}
     for name, part in parts.items():
-        path = write(tmp_path / f'{name}.txt', '\n'.join(part).encode())
-        succeed('count', '--text', path, '--output', tmp_path / name)
-    return tmp_path
+        path = write(folder / f'{name}.txt', '\n'.join(part).encode())
+        succeed('count', '--text', path, '--output', folder / name)
+    return folder
+
+
+@pytest.fixture
+def halves(made, tmp_path):
+    """A copy of what was counted, to do anything to."""
+    return shutil.copytree(made, tmp_path / 'made')
 
 
 def test_the_sum_of_two_halves_is_the_count_of_the_whole(halves):

@@ -166,9 +166,7 @@ def problems(draw):
     return tokens, limit, reserved, limits
 
 
-@settings(
-    deadline=None, max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(problem=problems(), min_count=st.integers(1, 60))
 def test_all_four_learners_agree(t2t_text_encoder, tmp_path_factory, problem, min_count):
     tokens, limit, reserved, limits = problem
@@ -237,9 +235,7 @@ FEW_COUNTS = {
 }
 
 
-@settings(
-    deadline=None, max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     steps=st.lists(
         st.tuples(st.sampled_from([4, 9, 15, 30]), st.booleans()), min_size=2, max_size=3

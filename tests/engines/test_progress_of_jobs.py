@@ -110,12 +110,22 @@ def test_a_result_that_is_there_is_no_work(told, corpus, tmp_path):
     assert not works(told)
 
 
-@pytest.mark.parametrize('shuffle', ['files', pytest.param('engine', marks=pytest.mark.slow)])
+PROCESSES = ['--direct_running_mode=multi_processing', '--direct_num_workers=2']
+
+
+def test_worker_processes_tell_of_what_they_count(told, corpus, tmp_path):
+    succeed('count', *corpus('tsv'), '--output', tmp_path / 'out', *PROCESSES)
+    assert_all_done(told)
+    assert works(told).keys() == {('count', 'reading')}
+    assert not [*tmp_path.rglob('progress')]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('shuffle', ['files', 'engine'])
 def test_worker_processes_tell_of_all_their_work(told, corpus, tmp_path, shuffle):
-    flags = ['--direct_running_mode=multi_processing', '--direct_num_workers=2']
     out = tmp_path / 'out'
     job = ['--name', 'n', '--scheme', 'byte', '--shards', 3, '--shuffle', shuffle]
-    succeed('build', *job, *corpus('bitext'), '--output', out, *flags)
+    succeed('build', *job, *corpus('bitext'), '--output', out, *PROCESSES)
     assert_all_done(told)
     expected = {('index', 'indexing'), ('encode', 'reading')}
     if shuffle == 'files':

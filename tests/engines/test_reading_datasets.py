@@ -21,9 +21,13 @@ KINDS = {
     'word': (['--scheme', 'word', '--vocab-size', 300], {}),
     'byte': (['--scheme', 'byte'], {'start': 0}),
 }  # fmt: skip
+QUICK = {'subword', 'wordpiece', 'bpe with ends'}
 
 
-@pytest.fixture(scope='module', params=KINDS)
+@pytest.fixture(
+    scope='module',
+    params=[pytest.param(each, marks=() if each in QUICK else pytest.mark.slow) for each in KINDS],
+)
 def kind(request):
     return request.param
 

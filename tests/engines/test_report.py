@@ -1,6 +1,7 @@
 """`tokbeam report`: its figures are those of plain computations, and its page needs nothing else."""
 
 import collections
+import functools
 import html.parser
 import json
 import math
@@ -81,13 +82,25 @@ LAYOUTS = {
 }
 
 
+@pytest.fixture(scope='module')
+def built(small, tmp_path_factory):
+    """Builds each layout once; returns its folder."""
+
+    @functools.cache
+    def build(layout):
+        out = tmp_path_factory.mktemp('built') / 'out'
+        succeed(
+            *('build', '--tsv', small.tsv, '--name', 'n', '--shards', 3, '--output', out),
+            *LAYOUTS[layout],
+        )
+        return out
+
+    return build
+
+
 @pytest.mark.parametrize('layout', LAYOUTS)
-def test_the_use_of_each_vocabulary_is_that_of_all_rows(small, layout, report, tmp_path):
-    out = tmp_path / 'out'
-    succeed(
-        *('build', '--tsv', small.tsv, '--name', 'n', '--shards', 3, '--output', out),
-        *LAYOUTS[layout],
-    )
+def test_the_use_of_each_vocabulary_is_that_of_all_rows(built, layout, report):
+    out = built(layout)
     told = report(out)
     dataset = tokcore.open_dataset(out)
     of_splits = [list(dataset.examples(split)) for split in dataset.splits]
@@ -142,11 +155,8 @@ def test_the_use_of_each_vocabulary_is_that_of_all_rows(small, layout, report, t
 
 @pytest.mark.parametrize('reading', ['--corpus', '--no-corpus'])
 @pytest.mark.parametrize('layout', ['two vocabularies', 'bytes', 'prefix'])
-def test_text_is_that_of_the_rows(small, layout, reading, report, tmp_path):
-    out = tmp_path / 'out'
-    succeed(
-        'build', '--tsv', small.tsv, '--name', 'n', '--output', out, '--shards', 2, *LAYOUTS[layout]
-    )
+def test_text_is_that_of_the_rows(built, layout, reading, report):
+    out = built(layout)
     [told] = report(out, reading)['rows']
     dataset = tokcore.open_dataset(out)
     for feature in ('inputs', 'targets'):

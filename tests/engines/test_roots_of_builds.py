@@ -14,10 +14,7 @@ LINES = [b'line %d of some' % number for number in range(60)]
 BYTES = {'--seed': 0, '--shards': 3, '--scheme': 'byte'}
 
 SETTINGS = settings(
-    max_examples=8,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=8, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

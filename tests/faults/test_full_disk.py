@@ -1,7 +1,6 @@
 """A write that fails, as on a full disk, ends a job and leaves nothing half written."""
 
 import mmap
-import os
 import re
 import subprocess
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_outcome import Outcome
 from generated_text import as_lines, as_tsv, chinese_lines, english_lines, pairs_with_gaps
-from jobs import limited_command, run, succeed, write
+from jobs import files_up_to, run, succeed, write
 from leftovers import (
     assert_finished,
     assert_nothing_made,
@@ -19,18 +18,14 @@ from leftovers import (
     result_files,
 )
 
-resource = pytest.importorskip('resource')
+pytest.importorskip('resource')
 
 
 def build_with_file_limit(arguments, limit):
     """Runs a build none of whose files may grow beyond `limit` bytes."""
-    return subprocess.run(
-        limited_command({resource.RLIMIT_FSIZE: limit}, *arguments),
-        # Bytecode and compiled kernels are there already, or not to be written under such a limit.
-        env={**os.environ, 'PYTHONDONTWRITEBYTECODE': '1'},
-        capture_output=True,
-        text=True,
-    )
+    with files_up_to(limit):
+        ended = run(*arguments)
+    return Outcome(ended.status, ended.said)
 
 
 @pytest.fixture(scope='module')
@@ -161,7 +156,7 @@ def test_disks_of_twenty_sizes_up_to_twice_enough(disk_jobs, small_disk, twentie
 
 def test_no_room_for_the_counts(arguments, whole, tmp_path):
     ended = build_with_file_limit([*arguments, '--output', tmp_path / 'out'], 500)
-    Outcome(ended.returncode, ended.stderr).assert_refused('File too large', tmp_path / 'out')
+    ended.assert_refused('File too large', tmp_path / 'out')
     assert_nothing_made(tmp_path / 'out')
 
 
@@ -171,8 +166,7 @@ def test_no_room_for_the_shards(arguments, whole, tmp_path):
     counts = [len(data) for name, data in whole.items() if name.startswith('counts.')]
     limit = 2 * max(vocabularies + counts)
     assert all(len(data) > limit for name, data in whole.items() if name.startswith('full-'))
-    ended = build_with_file_limit([*arguments, '--output', folder], limit)
-    Outcome(ended.returncode, ended.stderr).assert_refused('File too large')
+    build_with_file_limit([*arguments, '--output', folder], limit).assert_refused('File too large')
     assert_only_counts_made(folder)
     # With room again, the counts that are whole are kept and the rest is made.
     succeed(*arguments, '--output', folder)
