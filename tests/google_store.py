@@ -72,10 +72,10 @@ class GoogleStore(http.server.ThreadingHTTPServer):
     def environment(self, url=None):
         return {'GOOGLE_BASE_URL': url or self.url, 'GOOGLE_BEARER_TOKEN': TOKEN}
 
-    def use(self, patch: pytest.MonkeyPatch):
-        """Has this process, and those that it starts, use this store."""
+    def use(self, patch: pytest.MonkeyPatch, url=None):
+        """Has this process, and those that it starts, use this store, by its own address or another."""
         object_stores._bucket.cache_clear()
-        for name, value in self.environment().items():
+        for name, value in self.environment(url).items():
             patch.setenv(name, value)
 
     def put(self, key, data):

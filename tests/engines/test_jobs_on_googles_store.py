@@ -77,6 +77,14 @@ def test_a_build_gives_the_bytes_of_files(google, inputs, built, monkeypatch):
     assert TOKEN not in said and not any(TOKEN.encode() in data for data in found.values())
 
 
+def test_a_store_that_fails_now_and_then_changes_nothing(google, inputs, built, monkeypatch):
+    with Proxy(google.url, fails=10, delays=25, cuts=25, seed=5).serving() as proxy:
+        google.use(monkeypatch, proxy.url)
+        succeed(*build_line('byte'), *inputs[1], '--output', 'gs://corpora/faulty')
+        assert {'fail', 'cut'} <= set(proxy.broken)
+    assert without_records(google.files('faulty')) == built('byte')
+
+
 def test_a_killed_run_is_taken_up_and_leaves_nothing(google, inputs, built):
     line = [*build_line('byte'), *inputs[1], '--output', 'gs://corpora/killed']
     with Proxy(google.url).serving() as proxy:
