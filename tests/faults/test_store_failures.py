@@ -9,6 +9,7 @@ import sys
 import pytest
 from generated_text import english_lines
 from jobs import refuse, run, succeed, write
+from learner_runs import FINISHED, learning, write_syllables
 from object_store import Proxy, Store
 from test_secrets_of_stores import tattler
 
@@ -80,6 +81,24 @@ def test_a_killed_run_is_taken_up_and_leaves_nothing(store, line, whole, kills):
         said = ended.communicate()[1]
     assert ended.returncode == 0, said
     assert results(store, f'killed{len(kills)}') == whole
+
+
+def test_rounds_on_beam_go_on_where_a_kill_ended_them(store, tmp_path, monkeypatch):
+    counts = write_syllables(tmp_path / 'counts.txt')
+    stored, work = store.upload(counts, 'in/counts.txt'), 's3://corpora/rounds-work'
+    line = learning(
+        stored, '--learner', 'beam', '--work', work, '--output', 's3://corpora/rounds/v'
+    )
+    running = process(map(str, line), store.url)
+    assert any(': round 2: ' in said for said in running.stderr)
+    running.kill()
+    running.communicate()
+    assert store.files('rounds-work')
+    store.use(monkeypatch)
+    assert succeed(*line).count(FINISHED) >= 2
+    succeed(*learning(counts, '--output', tmp_path / 'v'))
+    assert store.files('rounds')['v'] == (tmp_path / 'v').read_bytes()
+    assert store.files('rounds-work') == {}
 
 
 @pytest.mark.parametrize(
