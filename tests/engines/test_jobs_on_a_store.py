@@ -207,6 +207,26 @@ def test_what_is_wrong_is_told_before_any_work(inputs, tmp_path, monkeypatch, li
     assert not (tmp_path / 'o').exists()
 
 
+def test_keys_come_from_options_or_a_profile(store, tmp_path, monkeypatch):
+    pytest.importorskip('boto3')
+    address, (key, secret) = store.url, KEYS
+    for name in store.environment():
+        monkeypatch.delenv(name)
+    text = ['--text', write(tmp_path / 't.txt', b'a few words\n')]
+    profile = f'[p]\naws_access_key_id = {key}\naws_secret_access_key = {secret}\n'.encode()
+    with monkeypatch.context() as patch:
+        file = write(tmp_path / 'credentials', profile)
+        patch.setenv('AWS_SHARED_CREDENTIALS_FILE', str(file))
+        patch.setenv('AWS_PROFILE', 'p')
+        patch.setenv('AWS_ENDPOINT_URL', address)
+        succeed('count', *text, '--output', 's3://corpora/keys/0')
+    flags = ['--s3_endpoint_url', address, '--s3_access_key_id', key]
+    flags += ['--s3_secret_access_key', secret]
+    succeed('count', *text, '--output', 's3://corpora/keys/1', *flags)
+    found = store.files('keys')
+    assert found['0/tokbeam.json'] == found['1/tokbeam.json']
+
+
 def test_requests_are_counted_as_the_store_gets_them(store, monkeypatch):
     data = os.urandom(2 * PART_BYTES + 1)
     with Proxy(store.url).serving() as proxy:
