@@ -43,7 +43,7 @@ def places_of(corpus, shards):
     return [[place[text] for text in decoded(shard, encoders)] for shard in shards]
 
 
-@pytest.mark.parametrize('count', [1, 3, 10])
+@pytest.mark.parametrize('count', [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_several_files_are_shuffled_as_one(corpus, tmp_path, count):
     shards = encode(corpus, tmp_path / 'out', '--shards', count)
     assert len(shards) == count

@@ -24,6 +24,7 @@ SCHEMES = {
     'bpe of subword-nmt': {'preset': 'subword-nmt', 'merges': 12},
     'word': {'vocab_size': 20, 'special_token': ['<pad>']},
 }
+QUICK = {'subword', 'bpe of subword-nmt'}
 
 COMMAND_OPTIONS = {
     'subword': ['--vocab-size', 60],
@@ -87,7 +88,10 @@ def test_every_format_is_read_with_its_options(corpus, format):
         assert_that(tokens, equal_to([(word, words.count(word)) for word in set(words)]))
 
 
-@pytest.mark.parametrize('name', SCHEMES)
+@pytest.mark.parametrize(
+    'name',
+    [pytest.param(each, marks=() if each in QUICK else pytest.mark.slow) for each in SCHEMES],
+)
 def test_every_scheme_learns_the_bytes_of_the_command(corpus, tmp_path, name):
     scheme = name.split()[0]
     options = SCHEMES[name]
@@ -107,7 +111,7 @@ def test_every_scheme_learns_the_bytes_of_the_command(corpus, tmp_path, name):
     assert (tmp_path / 'mine.vocab').exists() == (name == 'bpe of subword-nmt')
 
 
-@pytest.mark.parametrize('scheme', ['subword', 'bpe', 'byte'])
+@pytest.mark.parametrize('scheme', [pytest.param('subword', marks=pytest.mark.slow), 'bpe', 'byte'])
 def test_one_pipeline_learns_and_encodes_the_bytes_of_the_command(corpus, tmp_path, scheme):
     options = {} if scheme == 'byte' else {'vocab_size': 290}
     with pipeline() as running:

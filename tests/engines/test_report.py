@@ -195,8 +195,8 @@ PROCESSES = ('--direct_running_mode=multi_processing', '--direct_num_workers=2')
 @pytest.mark.parametrize(
     'engine',
     [
-        ('--workers', 1),
-        ('--workers', 2),
+        pytest.param(('--workers', 1), marks=pytest.mark.slow, id='one worker'),
+        pytest.param(('--workers', 2), id='two workers'),
         pytest.param(PROCESSES, marks=pytest.mark.slow, id='worker processes'),
     ],
 )

@@ -337,7 +337,7 @@ def test_rows_of_six_formats_come_in_the_order_of_the_corpus(output, capsys):
     assert run('verify', output).status == 0
 
 
-@pytest.mark.parametrize('kind', ['tfrecord', 'parquet'])
+@pytest.mark.parametrize('kind', ['tfrecord', pytest.param('parquet', marks=pytest.mark.slow)])
 def test_splits_of_one_corpus_come_in_its_order(kind, small, tmp_path):
     out = tmp_path / 'out'
     succeed(
@@ -386,7 +386,9 @@ def test_verify_names_an_order_of_the_corpus_that_is_none(output, printed):
     assert 'is damaged' in found['problem']
 
 
-@pytest.mark.parametrize('output_format', ['tfrecord', 'parquet', 'text'])
+@pytest.mark.parametrize(
+    'output_format', ['tfrecord', 'parquet', pytest.param('text', marks=pytest.mark.slow)]
+)
 def test_a_rerun_makes_the_same_rows(output_format, corpus, printed, tmp_path):
     out = corpus / 'out'
     if output_format != 'tfrecord':

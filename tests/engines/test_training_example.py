@@ -10,8 +10,8 @@ from jobs import succeed
 from tokcore import open_dataset
 
 SAMPLE = Path(__file__).parents[2] / 'pipelines' / 'sample'
-STEPS = 36
-SAVED_AT = 20
+STEPS = 24
+SAVED_AT = 14
 ASKED = {
     'batch_size': 32,
     'source_max_length': 40,

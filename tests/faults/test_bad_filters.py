@@ -106,7 +106,7 @@ FAILING = [
 ]
 
 
-@pytest.mark.parametrize('workers', [1, 2])
+@pytest.mark.parametrize('workers', [pytest.param(1, marks=pytest.mark.slow), 2])
 @pytest.mark.parametrize(('name', 'sentences'), FAILING, ids=[each[0] for each in FAILING])
 def test_a_function_that_fails_is_told_with_its_row(clean, tmp_path, name, sentences, workers):
     outcome = clean(f'functions_here:{name}', 'tsv', ['--workers', workers])

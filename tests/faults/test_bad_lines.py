@@ -1,6 +1,7 @@
 """Lines that cannot be used, and corpora without any, end a job with the place."""
 
 import gzip
+import itertools
 
 import pytest
 from leftovers import assert_nothing_made, assert_only_counts_made, final_files
@@ -48,8 +49,17 @@ def test_invalid_utf8_in_gzip_is_placed_in_the_text(build, write_corpus, tmp_pat
     assert_nothing_made(tmp_path / 'out')
 
 
-@pytest.mark.parametrize('split', SPLITS[1:])
-@pytest.mark.parametrize('kind', KINDS)
+def mostly_slow(kinds, splits, quick):
+    return pytest.mark.parametrize(
+        ('kind', 'split'),
+        [
+            pytest.param(*pair, marks=() if pair in quick else pytest.mark.slow)
+            for pair in itertools.product(kinds, splits)
+        ],
+    )
+
+
+@mostly_slow(KINDS, SPLITS[1:], [('bitext', 'dev'), ('tsv', 'test'), ('text', 'dev')])
 def test_invalid_utf8_only_in_another_split(build, write_corpus, tmp_path, kind, split):
     train, other = write_corpus(kind), write_corpus(kind, split)
     start = place_of_line(other.last, 7)
@@ -164,8 +174,7 @@ def test_an_empty_corpus(build, write_corpus, tmp_path, kind, what):
     assert_nothing_made(tmp_path / 'out')
 
 
-@pytest.mark.parametrize('split', SPLITS)
-@pytest.mark.parametrize('kind', ['bitext', 'tsv'])
+@mostly_slow(['bitext', 'tsv'], SPLITS, [('bitext', 'dev'), ('tsv', 'train')])
 def test_a_corpus_of_pairs_with_an_empty_side(build, write_corpus, tmp_path, kind, split):
     train = write_corpus(kind)
     pairs = [(source, ' ') if n % 2 else ('', target) for n, (source, target) in enumerate(PAIRS)]
