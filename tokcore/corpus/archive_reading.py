@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-import dataclasses
 import io
 import itertools
 import operator
@@ -107,6 +106,17 @@ def text_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
     return unpacked_pieces(file, open_binary)
 
 
+def member_text(file: MemberFile, open_binary: OpenBinary) -> bytes:
+    """Returns all text of a small member; raises InputError as `text_pieces`.
+
+    Of thousands of members that are read in their order, each takes a third of the time of pieces.
+    """
+    text = None
+    if isinstance(open_binary, _OpenArchives) and not file.compressed:
+        text = open_binary.next_member(file)
+    return b''.join(text_pieces(file, open_binary)) if text is None else text
+
+
 @contextlib.contextmanager
 def reading_on(
     open_binary: OpenBinary, files: Sequence[tuple[CorpusFile, ...]]
@@ -163,6 +173,14 @@ class _OpenArchives:
                 return reader.text(file)
         return _by_itself(file, self._open_binary)
 
+    def next_member(self, file: MemberFile) -> bytes | None:
+        """Returns the bytes of a member that comes next in its tar; None if it does not."""
+        for reader in self._readers:
+            data = reader.next_member(file)
+            if data is not None:
+                return data
+        return None
+
     def close(self) -> None:
         for reader in self._readers:
             reader.close()
@@ -188,9 +206,7 @@ class _Reader:
         self.is_busy = False  # from the call of `text` to the end of the member
 
     def expects(self, file: MemberFile) -> bool:
-        of_archive = self._expected.get(file.archive.path, [])
-        index = bisect.bisect_left(of_archive, (file.start,))
-        return index < len(of_archive) and of_archive[index][1] == file
+        return self._place_of(file) is not None
 
     def first_piece(self, file: MemberFile) -> bytes | None:
         """Returns a member's first piece if no more was read; a header is read before the text."""
@@ -198,6 +214,26 @@ class _Reader:
             return None
         first = self._latest[1]
         return first if self._tar.position == file.start + len(first) else None
+
+    def next_member(self, file: MemberFile) -> bytes | None:
+        """Returns the bytes of a member if no other one is expected before it in the open tar."""
+        tar, of_archive = self._tar, self._expected.get(file.archive.path)
+        if (
+            tar is None
+            or not of_archive
+            or of_archive[0][1] is not file
+            or self.is_busy
+            or tar.archive != file.archive
+            or tar.position > file.start
+            or file.access_point > tar.position + _LEAST_JUMP
+            or file.extents
+        ):
+            return None
+        del of_archive[0]
+        tar.skip_to(file.start)
+        data = b''.join(tar.pieces(file, 0))
+        self._latest = (file, data)
+        return data
 
     def text(self, file: MemberFile) -> Iterator[bytes]:
         """Yields a member's text in small pieces."""
@@ -207,7 +243,7 @@ class _Reader:
         if file.extents:
             pieces = _with_zeros(file, pieces)
         # A member of a zip may be compressed: its text is bounded by the size of the archive.
-        pieces = bounded(dataclasses.replace(file, size=file.archive.size), pieces)
+        pieces = bounded(file, pieces, stored_bytes=file.archive.size)
         if file.compressed:
             stream = io.BufferedReader(PieceReader(pieces), PIECE_BYTES)
             pieces = bounded(file, unpacked_stream(file, stream))
@@ -226,7 +262,7 @@ class _Reader:
                 pieces: Iterator[bytes] = itertools.chain(
                     [first], self._tar.pieces(file, len(first))
                 )
-            elif file in self._spooled:
+            elif self._spooled and file in self._spooled:
                 pieces = self._spooled_pieces(*self._spooled.pop(file))
             elif is_zip(file.archive):
                 pieces = self._zip_pieces(file)
@@ -241,9 +277,19 @@ class _Reader:
             self.is_busy = False
 
     def _remove_expected(self, file: MemberFile) -> None:
-        if self.expects(file):
-            of_archive = self._expected[file.archive.path]
-            del of_archive[bisect.bisect_left(of_archive, (file.start,))]
+        place = self._place_of(file)
+        if place is not None:
+            del self._expected[file.archive.path][place]
+
+    def _place_of(self, file: MemberFile) -> int | None:
+        """Returns the place of a member among those that are expected of its archive, if it is one."""
+        of_archive = self._expected.get(file.archive.path, ())
+        place = bisect.bisect_left(of_archive, (file.start,))
+        if place == len(of_archive):
+            return None
+        expected = of_archive[place][1]
+        # Comparing the fields of ten thousand members takes its time.
+        return place if expected is file or expected == file else None
 
     def _zip_pieces(self, file: MemberFile) -> Iterator[bytes]:
         if self._zip is None or self._zip.archive != file.archive:

@@ -159,20 +159,25 @@ def unpacked_stream(file: CorpusFile, stream: Readable, begin: int = 0) -> Itera
 
 def is_bomb(file: CorpusFile, text_bytes: int) -> bool:
     """Returns whether so much text is too much for the size of its file."""
-    return _exceeded_limit(file, text_bytes, file.size) is not None
+    return _exceeded_limit(file.size, text_bytes, file.size) is not None
 
 
 def bounded(
-    file: CorpusFile, pieces: Iterator[bytes], read_bytes: Callable[[], int] | None = None
+    file: CorpusFile,
+    pieces: Iterator[bytes],
+    read_bytes: Callable[[], int] | None = None,
+    stored_bytes: int | None = None,
 ) -> Iterator[bytes]:
     """Yields pieces of at most `PIECE_BYTES`; raises InputError if they are too much for their file.
 
-    `read_bytes` returns how many bytes of the file have been read for them; all of them by default.
+    `stored_bytes` is the size of what is stored, that of the file by default. `read_bytes` returns how
+    much of it has been read for the pieces; all of it by default.
     """
+    stored = file.size if stored_bytes is None else stored_bytes
     size = 0
     for piece in pieces:
         size += len(piece)
-        if limit := _exceeded_limit(file, size, read_bytes() if read_bytes else file.size):
+        if limit := _exceeded_limit(stored, size, read_bytes() if read_bytes else stored):
             raise InputError(
                 f'{file.path} unpacks to more than {limit}; if that is right, unpack it first'
             )
@@ -198,10 +203,10 @@ class _CountingReader:
         return data
 
 
-def _exceeded_limit(file: CorpusFile, text_bytes: int, read_bytes: int) -> str | None:
+def _exceeded_limit(stored_bytes: int, text_bytes: int, read_bytes: int) -> str | None:
     """Returns the limit that a text exceeds, in words; None if it exceeds none."""
-    if text_bytes > max(_FREE_BYTES, MOST_RATIO * file.size):
-        return f'{MOST_RATIO:,} times its {file.size} bytes'
+    if text_bytes > max(_FREE_BYTES, MOST_RATIO * stored_bytes):
+        return f'{MOST_RATIO:,} times its {stored_bytes} bytes'
     if text_bytes > max(_LONG_BYTES, _LONG_RATIO * read_bytes):
         return f'{_LONG_RATIO:,} times its first {read_bytes} bytes'
     return None

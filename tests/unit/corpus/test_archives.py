@@ -4,6 +4,7 @@ import bz2
 import glob
 import gzip
 import io
+import itertools
 import lzma
 import random
 import struct
@@ -14,7 +15,7 @@ import pytest
 import zstandard
 
 from tokcore.corpus import storage
-from tokcore.corpus.archive_reading import text_pieces
+from tokcore.corpus.archive_reading import member_text, reading_on, text_pieces
 from tokcore.corpus.archives import ArchiveLists, archive_and_member
 from tokcore.corpus.corpus import CorpusFile
 from tokcore.corpus.storage import PIECE_BYTES, compression_of
@@ -316,6 +317,29 @@ def test_a_large_member_comes_in_pieces(kind):
     pieces = Store(kind, packed(kind, [('a.en', b'\n' + text)])).pieces('a.en')
     assert b''.join(pieces) == b'\n' + text
     assert all(0 < len(piece) <= PIECE_BYTES for piece in pieces)
+
+
+@EVERY_KIND
+def test_members_are_read_in_any_order_at_once_or_in_pieces(kind):
+    texts = {name: text for name, text in MEMBERS.items() if text and name.isascii()}
+    store = Store(kind, packed(kind, list(texts.items())))
+    members = store.members('*.en')
+    for planned in itertools.permutations(members):
+        opened = []
+
+        def open_counted(path, opened=opened):
+            opened.append(path)
+            return store.open(path)
+
+        with reading_on(open_counted, [(member,) for member in planned]) as open_binary:
+            for number, member in enumerate(planned):
+                text = texts[member.path.partition('!')[2]]
+                if number % 3 == 1:
+                    assert b''.join(text_pieces(member, open_binary)) == text
+                assert member_text(member, open_binary) == text
+        if list(planned) == sorted(members, key=lambda member: member.start):
+            # The directory of a zip is read again for the member that was read already.
+            assert len(opened) == (2 if kind == 'zip' else 1)
 
 
 @EVERY_KIND
