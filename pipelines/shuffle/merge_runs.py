@@ -52,6 +52,7 @@ from pipelines.transforms.stats import (
     rejected_name,
 )
 from tokcore.corpus.corpus import OpenBinary
+from tokcore.corpus.stats import BlockStats
 from tokcore.errors import InputError, OperatingSystemError
 from tokcore.records.manifest import shard_name
 from tokcore.records.sorted_runs import (
@@ -221,8 +222,8 @@ class _WriteRunsFn(beam.DoFn):
 
     def _outputs(self, part: WrittenPart) -> Iterator:
         yield part
-        for each in (part.stats.tally, *part.stats.checksums):
-            yield beam.pvalue.TaggedOutput(STATS, each)
+        stats = BlockStats(part.stats.tally, part.stats.checksums, ())
+        yield beam.pvalue.TaggedOutput(STATS, stats)
 
 
 @dataclass(eq=False)

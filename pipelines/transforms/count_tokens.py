@@ -83,9 +83,8 @@ class CountTokens(beam.PTransform):
         p | ReadCorpus(paths) | CountTokens('bpe', pre_tokenizer='cl100k')
 
     Returns a dictionary of PCollections: `tables` has (key, `TokenTable`), one merged table for each
-    key, which is group * COUNT_PARTITIONS + partition; `stats` has a `LineTally` and the
-    `RangeChecksum`s of each block; `rejected` has `RejectedLines`. `LearnVocabulary` takes the
-    dictionary, `WriteCounts` its tables.
+    key, which is group * COUNT_PARTITIONS + partition; `stats` has the `BlockStats` of blocks;
+    `rejected` has `RejectedLines`. `LearnVocabulary` takes the dictionary, `WriteCounts` its tables.
     """
 
     def __init__(
@@ -175,7 +174,10 @@ class _CountBlocksFn(beam.DoFn):
         self._begin_tables()
 
     def process(self, element: Block) -> Iterator:
-        yield from self._count_batches(self._batches.add(element))
+        batches = self._batches.add(element)
+        if not batches:
+            return
+        yield from self._count_batches(batches)
         if self._counters[0].nbytes(self._counters[1:]) >= _FLUSH_BYTES:
             yield from self._end_tables()
             self._begin_tables()
@@ -240,7 +242,10 @@ class _CountBlocksFn(beam.DoFn):
         if self._budget is not None:
             self._budget.spend(stats)
         for output in tagged_stats(stats):
-            size = _STATS_BYTES if output.tag == STATS else len(output.value.json_lines)
+            if output.tag == STATS:
+                size = _STATS_BYTES * (1 + len(output.value.checksums))
+            else:
+                size = len(output.value.json_lines)
             if not self._output.fits(size):
                 raise InputError(
                     'the lines that cannot be used are more than a worker may send; check the '

@@ -257,9 +257,19 @@ class ReadBlocks(beam.PTransform):
         reading = beam.ParDo(_ReadFn(self.workers, self.block_bytes, self.max_line_bytes))
         return (
             root
-            | CreateReshuffled(passes)  # (WorkItem, ...)
+            | CreateReshuffled([_Pass(items) for items in passes])  # _Pass
             | 'Read' >> reading  # Block
         )
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """Items that one worker reads, as an element whose size Beam finds at once.
+
+    A tuple is pickled item by item for that, and there may be thousands.
+    """
+
+    items: tuple[WorkItem, ...]
 
 
 class _ReadFn(beam.DoFn):
@@ -274,7 +284,8 @@ class _ReadFn(beam.DoFn):
         self._reports.begin()
         self._pool: OrderedPool[list[Block]] = OrderedPool(self._workers)
 
-    def process(self, items: tuple[WorkItem, ...]) -> Iterator[Block]:
+    def process(self, element: _Pass) -> Iterator[Block]:
+        items = element.items
         if all(map(self._is_read_ahead, items)):
             for blocks in self._pool.submit(self._blocks, items):
                 yield from blocks

@@ -10,7 +10,7 @@ import json
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import apache_beam as beam
@@ -23,7 +23,7 @@ from tokcore.errors import InputError
 from tokcore.records.sorted_runs import RunStats
 
 STATS = 'stats'
-"""The tag of a step's output that has the `LineTally` and the `RangeChecksum`s of blocks."""
+"""The tag of a step's output that has the `BlockStats` of blocks, without the rejected lines."""
 
 REJECTED = 'rejected'
 """The tag of a step's output that has `RejectedLines`."""
@@ -33,8 +33,7 @@ REJECTED_FOLDER = 'rejected'
 
 def tagged_stats(stats: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
     """Yields the stats of a block as outputs of a DoFn, tagged `STATS` or `REJECTED`."""
-    for row in (stats.tally, *stats.checksums):
-        yield beam.pvalue.TaggedOutput(STATS, row)
+    yield beam.pvalue.TaggedOutput(STATS, replace(stats, rejected=()))
     for lines in stats.rejected:
         yield beam.pvalue.TaggedOutput(REJECTED, lines)
 
@@ -42,6 +41,8 @@ def tagged_stats(stats: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
 @dataclass(eq=False)
 class WriteStats(beam.PTransform):
     """Writes instances of dataclasses to one file; there is no file if there are no instances.
+
+    Of a `BlockStats` the tally and each of the checksums are written.
 
     Attributes:
         path: the file, on a filesystem that the driver and the workers reach; the fields of the
@@ -53,20 +54,26 @@ class WriteStats(beam.PTransform):
     def expand(self, rows: beam.PCollection) -> beam.PCollection:
         return (
             rows
-            | 'Gather' >> GatherToDriver(_json_line)  # (0, [str])
+            | 'Gather' >> GatherToDriver(_json_lines)  # (0, [str])
             | 'Write' >> beam.Map(_write_lines, self.path)
         )
 
 
+def _json_lines(row: Any) -> str:
+    # An element of Beam for each checksum costs more than all else that is done with it.
+    rows = (row.tally, *row.checksums) if isinstance(row, BlockStats) else (row,)
+    return ''.join(map(_json_line, rows))
+
+
 def _json_line(row: Any) -> str:
     # Not `astuple`, which copies each value: there may be as many rows as files in a corpus.
-    values = [getattr(row, field.name) for field in fields(row)]
-    return json.dumps([type(row).__name__, *values])
+    values = [getattr(row, name) for name in row.__dataclass_fields__]
+    return json.dumps([type(row).__name__, *values]) + '\n'
 
 
 def _write_lines(gathered: tuple[int, Iterable[str]], path: str) -> None:
-    lines = gathered[1]
-    filesystem.write_bytes(path, ''.join(line + '\n' for line in sorted(lines)).encode())
+    lines = ''.join(gathered[1]).splitlines(keepends=True)
+    filesystem.write_bytes(path, ''.join(sorted(lines)).encode())
 
 
 def read_stats(path: str, *types: type) -> Iterator:

@@ -87,13 +87,13 @@ def batch_rows(blocks: Batch, splits: Sequence[Split], normalizer: Normalizer) -
     rows = reader.rows(joined, normalizer)
     if rows.rejects:
         return None
-    numbers = np.searchsorted(ends, rows.line_starts, 'right')
+    counts = np.diff(np.searchsorted(rows.line_starts, ends), prepend=0)
     offsets = np.array([block.offset for block in blocks])
     offsets[1:] -= ends[:-1]
     rows = dataclasses.replace(
         rows,
-        line_starts=rows.line_starts + offsets[numbers],
-        file_indexes=np.array([block.file_index for block in blocks])[numbers],
+        line_starts=rows.line_starts + np.repeat(offsets, counts),
+        file_indexes=np.repeat([block.file_index for block in blocks], counts),
     )
     if split.key_range is not None:
         rows = rows_within(split.key_range, rows, first.file_index)

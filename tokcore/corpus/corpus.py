@@ -8,7 +8,10 @@ between processes, so they are frozen and hold plain values.
 from __future__ import annotations
 
 import dataclasses
+import functools
+import pickle
 import typing
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Literal, Protocol
@@ -174,6 +177,20 @@ class Split:
         """Returns the files of one index."""
         return self.files[file_index - self.first_file_index]
 
+    def __reduce__(self):
+        # Beam pickles each of its functions several times; a split may have thousands of files.
+        return _unpacked_split, (self._packed,)
+
+    @functools.cached_property
+    def _packed(self) -> bytes:
+        values = [getattr(self, each.name) for each in dataclasses.fields(self)]
+        return zlib.compress(pickle.dumps(values), level=1)
+
+
+@functools.lru_cache(maxsize=8)
+def _unpacked_split(packed: bytes) -> Split:
+    return Split(*pickle.loads(zlib.decompress(packed)))
+
 
 def split_of(splits: Sequence[Split], name: str, file_index: int) -> Split | None:
     """Returns the split or dataset that a file belongs to; None if the corpus has no such file."""
@@ -216,9 +233,10 @@ class TextRange:
 
 def _plain_values(value: Any) -> Any:
     """Returns what `astuple` returns, which copies each value: there may be thousands of members."""
-    if not dataclasses.is_dataclass(value):
+    names = getattr(value, '__dataclass_fields__', None)
+    if names is None:
         return value
-    return tuple([_plain_values(getattr(value, each.name)) for each in dataclasses.fields(value)])
+    return tuple([_plain_values(getattr(value, name)) for name in names])
 
 
 @dataclass(frozen=True)

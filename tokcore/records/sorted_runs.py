@@ -162,7 +162,13 @@ class RunStats:
     rejected: tuple[RejectedSection, ...] = ()
 
     def to_json(self) -> bytes:
-        fields = {**dataclasses.asdict(self), 'tally': self.tally.record()}
+        fields = {
+            'blocks': self.blocks,
+            'tally': self.tally.record(),
+            # Not `asdict`, which copies each value: there may be thousands of files.
+            'checksums': [vars(each) for each in self.checksums],
+            'rejected': [vars(each) for each in self.rejected],
+        }
         return json.dumps(fields, sort_keys=True).encode()
 
     @classmethod
