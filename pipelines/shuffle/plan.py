@@ -109,22 +109,22 @@ def plan_shuffle(
         output: the folder that the shards are for at last: no other output's runs are touched.
     """
     content = {**_content(read_plan, layout, features, options), 'output': output}
-    content |= _cut(read_plan, memory.run_bytes, memory.processes)
+    items = _run_items(read_plan, memory.run_bytes, memory.processes)
+    content |= _cut(items, memory.run_bytes)
     fingerprint = fingerprint_of(content)
     for earlier in stored_plans(work):
         run_bytes = earlier.content.get('run_bytes')
         if isinstance(run_bytes, int) and 0 < run_bytes <= memory.run_bytes:
-            cut = {**content, **_cut(read_plan, run_bytes, memory.processes)}
+            smaller = _run_items(read_plan, run_bytes, memory.processes)
+            cut = {**content, **_cut(smaller, run_bytes)}
             if plan_json(earlier.content) == plan_json(cut):
-                content, fingerprint = earlier.content, earlier.fingerprint
+                content, fingerprint, items = earlier.content, earlier.fingerprint, smaller
                 break
-    run_bytes = content['run_bytes']
-    items = _run_items(read_plan, run_bytes, memory.processes)
     plan = ShufflePlan(
         filesystem.join(work, f'{FOLDER_PREFIX}{fingerprint.hex()}'),
         fingerprint,
         tuple(layout),
-        run_bytes,
+        content['run_bytes'],
         read_plan.item_bytes,
         read_plan.reading.max_line_bytes,
     )
@@ -150,10 +150,9 @@ def begin_shuffle(
     return dataclasses.replace(plan, needed_bytes=need.bytes)
 
 
-def _cut(read_plan: ReadPlan, run_bytes: int, processes: int) -> dict[str, object]:
+def _cut(items: Sequence[RunItem], run_bytes: int) -> dict[str, object]:
     """What a plan says of how the corpus is cut into runs."""
-    sizes = [len(each.items) for each in _run_items(read_plan, run_bytes, processes)]
-    return {'run_bytes': run_bytes, 'items': sizes}
+    return {'run_bytes': run_bytes, 'items': [len(each.items) for each in items]}
 
 
 _source_digest = functools.cache(source_digest)

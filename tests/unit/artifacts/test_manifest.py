@@ -17,6 +17,7 @@ from tokcore.records.manifest import (
     OutputFile,
     VocabularyRecord,
     is_plain_name,
+    json_bytes,
 )
 from tokcore.schemes import find_scheme
 
@@ -249,3 +250,21 @@ def test_a_name_that_leads_elsewhere_is_no_name_of_a_manifest(name):
     file = {'name': name, 'bytes': 1, 'crc32c': '00000000', 'rows': 1}
     with pytest.raises(InputError, match='not a name in its folder'):
         Manifest.from_json(json.dumps({**FIELDS, 'files': [file]}).encode(), 'there')
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda values: st.lists(values) | st.dictionaries(st.text(), values) | st.tuples(values),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.text(), JSON_VALUES))
+def test_json_is_that_of_python_with_an_indent(fields):
+    expected = json.dumps(fields, indent=1, sort_keys=True, ensure_ascii=False) + '\n'
+    assert json_bytes(fields).decode() == expected
+
+
+def test_a_name_that_is_not_utf8_is_written_as_escapes():
+    fields = {'inputs': [{'name': 'a\udcff'}, {}], 'files': []}
+    assert json_bytes(fields).decode() == json.dumps(fields, indent=1, sort_keys=True) + '\n'

@@ -55,6 +55,13 @@ def test_work_goes_from_0_to_its_total(events):
     assert amounts(events) == [(0, 10), (4, 10), (10, 10)]
 
 
+def test_of_very_many_small_parts_not_each_is_told(events):
+    with track_work('count', 'reading', 100_000):
+        for _ in range(100_000):
+            advance('reading', 1)
+    assert amounts(events) == [(done, 100_000) for done in [*range(0, 100_000, 25), 100_000]]
+
+
 def test_the_total_may_be_set_later(events):
     with track_work('shuffle', 'merging', None, 'examples'):
         assert not events
