@@ -64,6 +64,34 @@ def _offsets(units: np.ndarray) -> np.ndarray:
     return (units >> np.uint32(10)) << ((units & np.uint32(1 << 9)) >> np.uint32(6))
 
 
+def sizes_of_unchanged(charsmap: Charsmap) -> np.ndarray:
+    """Returns the bytes of characters that SentencePiece does not replace, by their first byte.
+
+    uint8[256]: 0 if the charsmap has a string for that byte to begin. A byte of ASCII has 1 also if each
+    of these strings goes on with another character than of ASCII; then that must not follow.
+    """
+    sizes = np.zeros(256, np.uint8)
+    for first, size in ((0, 1), (0xC0, 2), (0xE0, 3), (0xF0, 4)):
+        sizes[first:] = size
+    sizes[0x80:0xC0] = 0  # not the first byte of a character
+    units = charsmap.units
+    if not len(units):
+        return sizes
+    labels = np.arange(256, dtype=np.uint32)
+    nodes = _offsets(units[:1])[0] ^ labels
+    has_strings = units[nodes] & _LABEL == labels
+    sizes[has_strings & (labels >= 0x80)] = 0
+    for byte in np.flatnonzero(has_strings[:0x80]).tolist():
+        unit = units[nodes[byte]]
+        children = nodes[byte] ^ _offsets(unit) ^ labels[1:0x80]
+        if (
+            unit >> np.uint32(8) & np.uint32(1)
+            or (units[children] & _LABEL == labels[1:0x80]).any()
+        ):
+            sizes[byte] = 0
+    return sizes
+
+
 class ClusterReplacements:
     """What `tokenizers` makes of text with a charsmap."""
 

@@ -19,7 +19,12 @@ from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, ModelRules, Tokeni
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.pretrained.borders import BorderPreTokenizer, borders_of_merges
-from tokcore.pretrained.charsmap import Charsmap, longest_replacement, parse_charsmap
+from tokcore.pretrained.charsmap import (
+    Charsmap,
+    longest_replacement,
+    parse_charsmap,
+    sizes_of_unchanged,
+)
 from tokcore.pretrained.pre_tokenizers import MARK, Cutting
 from tokcore.pretrained.protobuf import damaged, message_fields
 from tokcore.pretrained.unigram import UNKNOWN_PENALTY, UnigramModel
@@ -36,8 +41,9 @@ _UNIGRAM, _BPE = 1, 2
 _TYPES = {3: 'WORD', 4: 'CHAR'}
 
 _SPACE = 0x20
+_NOT_ASCII = 0x80
 _LARGEST_FLOAT = float(np.finfo(np.float32).max)
-_0, _1 = np.uint64(0), np.uint64(1)
+_0, _1, _4 = np.uint64(0), np.uint64(1), np.uint64(4)
 
 
 def is_sentencepiece_file(data: bytes) -> bool:
@@ -261,9 +267,10 @@ def _normalizer(file: _ModelFile, path: str) -> _Normalizer:
         bool(file.trainer.get(24, 0)),
         bool(spec.get(4, 1)),
     )
-    return _Normalizer(
-        charsmap, double_array_trie([(symbol, 0) for symbol in symbols], '\0'), bool(symbols), rules
-    )
+    sizes = sizes_of_unchanged(charsmap)
+    sizes[[symbol.encode()[0] for symbol in symbols]] = 0
+    trie = double_array_trie([(symbol, 0) for symbol in symbols], '\0')
+    return _Normalizer(charsmap, read_only(sizes), trie, bool(symbols), rules)
 
 
 class _Rules(NamedTuple):
@@ -279,6 +286,9 @@ class _Normalizer(NamedTuple):
     """The normalizer of a SentencePiece model."""
 
     charsmap: Charsmap
+    unchanged: np.ndarray
+    """uint8[256]: `sizes_of_unchanged`; 0 also for a byte that a symbol begins with."""
+
     symbols: DoubleArrayTrie
     """Pieces that the user defined, which stay as they are."""
 
@@ -328,6 +338,26 @@ def _normalize(text, starts, ends, row, normalizer, out, out_ends):
                 used = _put_space(out, used, rules.space)
             was_space = rules.removes_spaces
             while place < end:
+                byte = text[place]
+                size = np.uint64(normalizer.unchanged[byte])
+                after = place + size
+                # A mark behind a character of ASCII may change it.
+                stays = place < after and (
+                    after == end or (after < end and (size > _1 or text[after] < _NOT_ASCII))
+                )
+                if stays and used + _4 <= room:
+                    if byte == _SPACE:
+                        if not was_space:
+                            used = _put_space(out, used, rules.space)
+                        was_space = rules.removes_spaces
+                    else:
+                        out[used] = byte
+                        for k in range(_1, size):
+                            out[used + k] = text[place + k]
+                        used += size
+                        was_space = False
+                    place = after
+                    continue
                 source, first, last, after = _next_unit(text, place, end, normalizer)
                 unit = replacements if source else text
                 while was_space and first < last and unit[first] == _SPACE:

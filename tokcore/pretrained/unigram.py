@@ -25,20 +25,18 @@ import numpy as np
 from tokcore.encoding.kernels import (
     NO_ROOM,
     MissedTokens,
+    cache_lines,
     larger_workspace,
-    memo_row,
     segment_tokens,
-    token_words,
 )
-from tokcore.kernels.bytes import grown
-from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
-from tokcore.kernels.simd import load_word, prefetch
-from tokcore.pretrained.borders import NO_BORDERS, Borders, borders_of_pieces, next_border
+from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER, grown
+from tokcore.kernels.jit import inlined_kernel, kernel, kernel_without_allocation, read_only
+from tokcore.kernels.simd import CHUNK, load_word, prefetch, put_places, store_pair
+from tokcore.pretrained.borders import NO_BORDERS, Borders, border_bits, borders_of_pieces
 from tokcore.text.pre_tokenizer import RowPart, ScannedTokens
 from tokcore.wordpiece.model import (
     NO_CELL,
     WORD_ROOT,
-    DoubleArrayTrie,
     child_cell,
     double_array_trie,
     piece_ends_at,
@@ -49,27 +47,42 @@ UNKNOWN_PENALTY = 10.0
 
 _SHOWN = 60  # characters of a token that an error shows
 _NO_ID = -1
-_0, _1, _2, _3, _4, _8 = (np.uint64(number) for number in (0, 1, 2, 3, 4, 8))
-_32, _40, _BYTE, _LOW = (np.uint64(number) for number in (32, 40, 0xFF, 0xFFFF_FFFF))
+_0, _1, _2, _3, _8 = (np.uint64(number) for number in (0, 1, 2, 3, 8))
+_32, _56 = np.uint64(32), np.uint64(56)
+_SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
+_4, _BYTE = np.uint64(4), np.uint64(0xFF)
+_NO_TEXT = ~_0  # the last word of a step that is too long; no other has this number of bytes
+_UNKNOWN_CELL = WORD_ROOT
+"""The cell of a character without a piece: no piece ends at it."""
+
 _NOWHERE = np.uint32((1 << 32) - 1)
 _ROOM = 1 << 10  # bytes of tokens that a workspace has room for at first
+_MARGIN = 8  # ids that are written in advance
 
-_LONGEST_KEPT = 15
+_LONGEST_KEPT = 31
 """Bytes of a step whose ids are kept, and its pieces at most."""
 
-_IDS_KEPT = 3
-_KEPT_BITS = 15
-"""log2 of the rows of two steps each, a cache line: two megabytes."""
+_IDS_KEPT = 6
+_KEPT_BITS = 16
+"""log2 of the steps that are kept, each in a cache line: four megabytes."""
+
+_TEXT_WORDS, _LEVEL = 4, 7  # of such a line: words of text, the word behind the ids
 
 _GROUP = 32
-"""Steps whose rows are prefetched before the first is read."""
+"""Steps whose lines are prefetched, at least, before the first is read."""
 
-_STEP_END, _STEP_TEXT, _STEP_ROW = 0, 1, 3  # columns of _UnigramWork.steps; the text is two words
+_STEPS = _GROUP + CHUNK + 8
+"""Room for these, with the places that are written in advance."""
 
-_MOST_LEVEL = 60
+_STEP_ROW = 4  # column of _UnigramWork.steps, behind the text
+
+_PRECISION = 24  # bits of a number of single precision
+
 _MOST_SUM = 100_000.0
 """The sum of single precision at which SentencePiece begins anew."""
-_PRECISION = 24  # bits of a number of single precision
+
+_MOST_LEVEL = 17  # log2, and above that sum
+_NO_LEVEL = _MOST_LEVEL + 1
 
 
 class UnigramModel:
@@ -101,25 +114,33 @@ class UnigramModel:
         self.size = len(scores)
         largest = max((abs(scores[id_]) for id_ in pieces.values()), default=0.0)
         level = math.frexp((_LONGEST_KEPT + 1) * max(largest, abs(unknown_score), 1.0))[1]
+        keeps = single_precision and unknown is not None
+        trie = double_array_trie(pieces.items(), '\0')
+        dtype = np.float32 if single_precision else np.float64
+        scores_of_ids = np.array([*scores, unknown_score], dtype)
+        ids = trie.ids.copy()
+        ids[_UNKNOWN_CELL] = len(scores)
         self.state = _UnigramState(
-            double_array_trie(pieces.items(), '\0'),
-            read_only(np.array(scores, np.float64)),
-            float(unknown_score),
+            trie.cells,
+            read_only(ids),
+            read_only(scores_of_ids[ids]),
+            read_only(scores_of_ids),
             _NO_ID if unknown is None else unknown,
             read_only(np.array(fallback, np.int32)),
             single_precision,
             borders_of_pieces(pieces) if single_precision else NO_BORDERS,
-            level if single_precision else _MOST_LEVEL + 1,
+            min(level, _NO_LEVEL) if keeps else _NO_LEVEL,
             _MOST_SUM if single_precision else math.inf,
+            _text_masks(),
         )
 
     def workspace(self, tokens: int) -> _UnigramWork:
-        return _work(_ROOM, tokens)
+        return _work(_ROOM, tokens, self.state)
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
         start, end, index = (np.array([value], np.uint64) for value in (part.start, part.end, 0))
         size = part.end - part.start
-        work = _work(size + 1, 1)
+        work = _work(size + 1 + _MARGIN, 1, self.state)
         token = ScannedTokens(part.text, start, end, np.empty(0, np.int64))
         _, failure = segment_unigram(token, MissedTokens(index, 1, size), self.state, work)
         if failure:
@@ -143,9 +164,14 @@ def unknown_score(scores: Sequence[float]) -> float:
 class _UnigramState(NamedTuple):
     """The state; arrays are read-only."""
 
-    trie: DoubleArrayTrie
-    scores: np.ndarray  # float64[ids]
-    unknown_score: float
+    cells: np.ndarray  # uint64[cells]: of the trie
+    ids: (
+        np.ndarray
+    )  # int32[cells]: of the pieces that end there; of _UNKNOWN_CELL the number of ids
+    piece_scores: np.ndarray  # of the same cells
+    scores: np.ndarray
+    """float32[ids + 1] or float64[ids + 1], as sums are: the last is that of a character without a piece."""
+
     unknown: int  # the id of unknown characters, or _NO_ID
     fallback: np.ndarray  # int32[256 or 0]
     single_precision: bool
@@ -156,44 +182,54 @@ class _UnigramState(NamedTuple):
     most_sum: float
     """The sum to a place is subtracted where it is beyond this."""
 
+    text_masks: np.ndarray  # uint64[_LONGEST_KEPT + 1, 4]: the bits of texts of so many bytes
+
 
 class _UnigramWork(NamedTuple):
     """The workspace; for the best way to each place of a step, the piece that ends there."""
 
     ids: np.ndarray  # int32
     id_bounds: np.ndarray  # uint64
-    sums: np.ndarray  # float64[bytes]: the score of the way
+    sums: np.ndarray  # float32[bytes] or float64[bytes]: the score of the way
     starts: np.ndarray  # uint32[bytes]: where the piece starts
-    pieces: np.ndarray  # int32[bytes]: its id
+    pieces: np.ndarray  # uint32[bytes]: the cell where it ends in the trie
     kept: np.ndarray
-    """uint64[2 ** _KEPT_BITS, 8]: two steps a row. Of each the two words of its text, two ids, and a
-    word with the third id, the number of ids in bits 32 to 39, and above them the log2 of the sum up to
-    which they hold."""
-    steps: np.ndarray  # uint64[_GROUP, 4]: the ends, the words and the rows in `kept` of next steps
+    """uint64[2 ** _KEPT_BITS, 8]: a step a row: its text and zeros, with its bytes as the last one; six ids;
+    and a word with their number and, from bit 8 on, the log2 of the sum up to which they hold."""
+    steps: np.ndarray  # uint64[_STEPS, 5]: the texts of next steps, and their rows in `kept`
+    ends: np.ndarray  # uint64[_STEPS]: where they end
     best: np.ndarray  # float64[_LONGEST_KEPT + 1]: the largest score to each place of a short step
     second: np.ndarray  # float64[as many]: the second largest
 
 
-def _work(size: int, tokens: int) -> _UnigramWork:
-    """Returns a workspace for tokens of so many bytes in all, and one for each token."""
+def _work(size: int, tokens: int, model: _UnigramState) -> _UnigramWork:
+    """Returns a workspace with `size` ids at most, and for so many tokens."""
     return _UnigramWork(
         np.empty(size, np.int32),
         np.empty(tokens + 1, np.uint64),
-        np.empty(size, np.float64),
+        np.empty(size, model.scores.dtype),
         np.empty(size, np.uint32),
-        np.empty(size, np.int32),
-        np.zeros((1 << _KEPT_BITS, 8), np.uint64),
-        np.empty((_GROUP, 4), np.uint64),
+        np.empty(size, np.uint32),
+        cache_lines(1 << _KEPT_BITS),
+        np.empty((_STEPS, 5), np.uint64),
+        np.empty(_STEPS, np.uint64),
         np.empty(_LONGEST_KEPT + 1, np.float64),
         np.empty(_LONGEST_KEPT + 1, np.float64),
     )
+
+
+def _text_masks() -> np.ndarray:
+    masks = np.zeros((_LONGEST_KEPT + 1, 8 * _TEXT_WORDS), np.uint8)
+    for size in range(len(masks)):
+        masks[size, :size] = 0xFF
+    return read_only(masks.view(np.uint64))
 
 
 @segment_tokens.register(_UnigramState)
 @kernel_without_allocation
 def segment_unigram(tokens, missed, model, work):
     """As `segment_tokens` says; `failure` is 1 + the place of a character without a piece."""
-    if len(work.ids) < missed.nbytes + missed.count:
+    if len(work.ids) < missed.nbytes + missed.count + _MARGIN:
         return 0, NO_ROOM
     used = _0
     work.id_bounds[0] = _0
@@ -207,60 +243,63 @@ def segment_unigram(tokens, missed, model, work):
     return 0, 0
 
 
-@kernel_without_allocation
+@inlined_kernel
 def _segment(text, start, size, model, work, used):
     """Writes the ids of the token text[start:start + size] to work.ids[used:], step by step.
 
     Returns (place, used): the size, or the place of a character without a piece where that is an
     error; and how many ids are written then.
     """
-    ids, steps = work.ids, work.steps
+    ids, steps, kept, scores = work.ids, work.steps, work.kept, model.scores
     begin = used
     end = start + size
     place = start
-    lowest = 2.0**model.lowest_level
-    sum_here, level, limit = 0.0, model.lowest_level, lowest
+    work.sums[_0] = 0.0
+    sum_here = zero = work.sums[_0]
+    # Below the limit, what is kept for a level holds.
+    level, limit = model.lowest_level, 2.0**model.lowest_level
+    scanned, previous = start, _0
     while place < end:
-        group = _find_steps(text, place, end, model, work)
+        group, scanned, previous = _find_steps(text, place, scanned, previous, end, model, work)
         for step in range(group):
             if abs(sum_here) > model.most_sum:
-                sum_here, level, limit = 0.0, model.lowest_level, lowest
-            while abs(sum_here) >= limit and level <= _MOST_LEVEL:
-                level += 1
-                limit *= 2.0
-            after = steps[step, _STEP_END]
-            first, row = steps[step, _STEP_TEXT], steps[step, _STEP_ROW]
-            second = steps[step, _STEP_TEXT + 1]
-            # Where a sum in the step may be beyond the most, nothing that is kept holds.
-            is_short = (
-                second != _0 and level <= _MOST_LEVEL and abs(sum_here) + lowest <= model.most_sum
-            )
-            column = _kept_column(first, second, row, work.kept)
-            if is_short and column != _8 and work.kept[row, column + _3] >> _40 >= np.uint64(level):
-                two, more = work.kept[row, column + _2], work.kept[row, column + _3]
-                count = more >> _32 & _BYTE
-                for number in range(count):
-                    id_ = (
-                        two & _LOW
-                        if number == _0
-                        else (two >> _32 if number == _1 else more & _LOW)
-                    )
-                    ids[used] = np.int32(id_)
-                    sum_here = _rounded(model.scores[id_] + sum_here, model)
-                    used += _1
+                sum_here, level, limit = zero, model.lowest_level, 2.0**model.lowest_level
+            while level < _NO_LEVEL and abs(sum_here) >= limit:
+                level, limit = _next_level(level, limit, model)
+            after, row = work.ends[step], steps[step, _STEP_ROW]
+            is_kept = _is_kept(steps, step, row, kept)
+            if is_kept and kept[row, _LEVEL] >> _8 >= np.uint64(level):
+                count = kept[row, _LEVEL] & _BYTE
+                store_pair(ids, used, kept[row, _TEXT_WORDS])
+                if count > _2:
+                    store_pair(ids, used + _2, kept[row, _TEXT_WORDS + 1])
+                    store_pair(ids, used + _4, kept[row, _TEXT_WORDS + 2])
+                for k in range(count):
+                    sum_here = scores[np.uint64(ids[used + k])] + sum_here
+                used += count
                 place = after
                 continue
             length = after - place
-            reached = _find_best_way(text, place, length, sum_here, model, work)
-            if reached < length:
-                return place - start + reached, used
-            sum_here = work.sums[length]
-            has_unknown = _has_unknown(length, model, work)
-            count = _put_way(text, place, length, model, work, used) - used
-            if is_short and column == _8 and not has_unknown and count <= np.uint64(_IDS_KEPT):
-                holds = _level_of(_margin(text, place, length, model, work), length, model)
-                if holds >= level:
-                    _keep(first, second, ids, used, count, holds, work.kept, row)
+            holds = -1
+            is_short = length <= np.uint64(_LONGEST_KEPT)
+            if is_short and not is_kept and level <= _MOST_LEVEL:
+                margin = _find_two_ways(text, place, length, model, work)
+                holds = _level_of(margin, length, model)
+            if holds >= level:
+                count, sum_here, has_unknown = _put_way(
+                    text, place, length, model, work, used, sum_here
+                )
+                if not has_unknown and count <= np.uint64(_IDS_KEPT):
+                    _keep(steps, step, ids, used, count, holds, kept, row)
+            else:
+                work.sums[_0] = sum_here
+                reached = _find_best_way(text, place, length, model, work)
+                if reached < length:
+                    return place - start + reached, used
+                if abs(work.sums[length]) < abs(sum_here):
+                    level, limit = model.lowest_level, 2.0**model.lowest_level
+                sum_here = work.sums[length]
+                count, _, _ = _put_way(text, place, length, model, work, used, sum_here)
             if used > begin and ids[used] == model.unknown and ids[used - _1] == model.unknown:
                 # One id for the run, which began before the border.
                 for number in range(used, used + count - _1):
@@ -272,61 +311,71 @@ def _segment(text, start, size, model, work, used):
 
 
 @kernel_without_allocation
-def _find_steps(text, place, end, model, work):
-    """Writes the next steps of text[place:end] to work.steps; returns how many.
+def _next_level(level, limit, model):
+    """The level above one, and its limit: where a sum in a step may be beyond the most, there is none."""
+    farthest = model.most_sum - 2.0**model.lowest_level
+    if limit >= farthest or level >= _MOST_LEVEL:
+        return _NO_LEVEL, np.inf
+    return level + 1, min(limit * 2.0, farthest)
 
-    The rows of `work.kept` are prefetched.
+
+@inlined_kernel
+def _find_steps(text, place, scanned, previous, end, model, work):
+    """Finds the next steps of text[place:end], whose borders up to `scanned` have been looked for.
+
+    Writes them to work.steps; the rows of `work.kept` are prefetched. Returns (count, scanned, previous):
+    how many, how far borders have been looked for now, and the character before that.
     """
-    count = _0
-    while place < end and count < np.uint64(_GROUP):
-        after = next_border(text, place, end, model.borders)
-        first, second = token_words(
-            load_word(text, place), load_word(text, place + _8), after - place
-        )
-        row = memo_row(first, second, np.uint64(64 - _KEPT_BITS))
-        prefetch(work.kept, row * _8)
-        work.steps[count, _STEP_END] = after
-        work.steps[count, _STEP_TEXT] = first
-        work.steps[count, _STEP_TEXT + 1] = second
-        work.steps[count, _STEP_ROW] = row
+    steps, ends, count = work.steps, work.ends, _0
+    while scanned < end and count < np.uint64(_GROUP):
+        bits, previous = border_bits(text, scanned, previous, end, model.borders)
+        if bits:
+            count = put_places(bits, scanned, ends, count)
+        scanned += np.uint64(CHUNK)
+    if scanned >= end:
+        ends[count] = end
         count += _1
+    for step in range(count):
+        after = ends[step]
+        length = after - place
+        mixed = _0
+        if length <= np.uint64(_LONGEST_KEPT):
+            for word in range(_TEXT_WORDS):
+                bits = load_word(text, place + np.uint64(8 * word)) & model.text_masks[length, word]
+                if word == _TEXT_WORDS - 1:
+                    bits |= length << _56
+                steps[step, word] = bits
+                mixed = (mixed ^ bits) * _MIXER
+            mixed = (mixed ^ mixed >> _32) * _SPREAD
+        else:
+            steps[step, _TEXT_WORDS - 1] = _NO_TEXT
+        row = mixed >> np.uint64(64 - _KEPT_BITS)
+        prefetch(work.kept, row * _8)
+        steps[step, _STEP_ROW] = row
         place = after
-    return count
+    return count, scanned, previous
 
 
 @kernel_without_allocation
-def _kept_column(first, second, row, kept):
-    """The first column (uint64) of what is kept for a text of two words, or 8."""
-    if kept[row, 0] == first and kept[row, 1] == second:
-        return _0
-    return _4 if kept[row, 4] == first and kept[row, 5] == second else _8
+def _is_kept(steps, step, row, kept):
+    """Whether a row of what is kept is for a step."""
+    differs = _0
+    for word in range(_TEXT_WORDS):
+        differs |= steps[step, word] ^ kept[row, word]
+    return differs == _0
 
 
 @kernel_without_allocation
-def _keep(first, second, ids, used, count, level, kept, row):
-    """Keeps the ids of a short step, ids[used:used + count], as the newest of its row."""
-    column = _0 if kept[row, 1] == _0 else _4
-    two = np.uint64(ids[used])
-    more = np.uint64(level) << _40 | count << _32
-    if count > _1:
-        two |= np.uint64(ids[used + _1]) << _32
-    if count > _2:
-        more |= np.uint64(ids[used + _2])
-    kept[row, column] = first
-    kept[row, column + _1] = second
-    kept[row, column + _2] = two
-    kept[row, column + _3] = more
-
-
-@kernel_without_allocation
-def _has_unknown(size, model, work):
-    """Whether the best way to the end of a step has unknown characters."""
-    end = size
-    while end > _0:
-        if work.pieces[end] == model.unknown:
-            return True
-        end = np.uint64(work.starts[end])
-    return False
+def _keep(steps, step, ids, used, count, level, kept, row):
+    """Keeps the ids of a step, ids[used:used + count]."""
+    for word in range(_TEXT_WORDS):
+        kept[row, word] = steps[step, word]
+    for pair in range(_0, count, _2):
+        low, high = np.uint64(ids[used + pair]), np.uint64(0)
+        if pair + _1 < count:
+            high = np.uint64(ids[used + pair + _1])
+        kept[row, np.uint64(_TEXT_WORDS) + (pair >> _1)] = low | high << _32
+    kept[row, _LEVEL] = np.uint64(level) << _8 | count
 
 
 @kernel_without_allocation
@@ -334,10 +383,11 @@ def _level_of(margin, size, model):
     """The log2 of the largest sum up to which rounding changes no choice in a step of `size` bytes.
 
     Two ways have at most twice as many pieces as there are bytes. Before a sum of 2 ** level no sum in
-    the step exceeds 2 ** (level + 1), and its rounding 2 ** (level - 24). It is -1 if there is none.
+    the step exceeds 2 ** (level + 1), and its rounding 2 ** (level - 24). The margin is a sum of double
+    precision, whose rounding is far less than that of one more piece. It is -1 if there is none.
     """
     level = model.lowest_level
-    most = np.float64(size) * 2.0 ** (level + 1 - _PRECISION)
+    most = np.float64(size + _1) * 2.0 ** (level + 1 - _PRECISION)
     if margin <= most:
         return -1
     while level < _MOST_LEVEL and margin > most * 2.0:
@@ -346,10 +396,14 @@ def _level_of(margin, size, model):
     return level
 
 
-@kernel_without_allocation
-def _margin(text, start, size, model, work):
-    """How much the best way through the short step text[start:start + size] is better than any other."""
-    best, second, cells = work.best, work.second, model.trie.cells
+@inlined_kernel
+def _find_two_ways(text, start, size, model, work):
+    """Finds the best way to each place of the short step text[start:start + size], in double precision.
+
+    Returns how much the way to its end is better than any other.
+    """
+    best, second = work.best, work.second
+    cells, scores = model.cells, model.piece_scores
     for place in range(size + _1):
         best[place] = second[place] = -np.inf
     best[_0] = 0.0
@@ -365,28 +419,33 @@ def _margin(text, start, size, model, work):
             end += _1
             if piece_ends_at(cells, cell):
                 has_character |= end == character_end
-                _add_ways(place, end, model.scores[np.uint64(model.trie.ids[cell])], work)
+                _add_ways(place, end, cell, scores[cell], work)
         if not has_character:
-            _add_ways(place, character_end, model.unknown_score, work)
+            cell = np.uint64(_UNKNOWN_CELL)
+            _add_ways(place, character_end, cell, scores[cell], work)
         place = character_end
     return best[size] - second[size]
 
 
-@kernel_without_allocation
-def _add_ways(start, end, score, work):
+@inlined_kernel
+def _add_ways(place, end, cell, score, work):
+    """Adds the two best ways to a place, each with the piece of a cell, to those to its end."""
     best, second = work.best, work.second
-    for there in (best[start] + score, second[start] + score):
-        if there > best[end]:
-            best[end], second[end] = there, best[end]
-        elif there > second[end]:
-            second[end] = there
+    there = best[place] + np.float64(score)
+    if there > best[end]:
+        second[end] = max(best[end], second[place] + np.float64(score))
+        best[end] = there
+        work.starts[end] = np.uint32(place)
+        work.pieces[end] = np.uint32(cell)
+    elif there > second[end]:
+        second[end] = there
 
 
 @larger_workspace.register(_UnigramState)
 @kernel
 def _larger_unigram_work(missed, model, work):
     """As `larger_workspace` says; what the arrays hold is not needed."""
-    size = missed.nbytes + missed.count
+    size = missed.nbytes + missed.count + _MARGIN
     return _UnigramWork(
         grown(work.ids, 0, size),
         work.id_bounds,
@@ -395,29 +454,28 @@ def _larger_unigram_work(missed, model, work):
         grown(work.pieces, 0, size),
         work.kept,
         work.steps,
+        work.ends,
         work.best,
         work.second,
     )
 
 
-@kernel_without_allocation
-def _find_best_way(text, start, size, sum_before, model, work):
-    """Finds the best way to each place of the step text[start:start + size], after a sum of scores.
+@inlined_kernel
+def _find_best_way(text, start, size, model, work):
+    """Finds the best way to each place of the step text[start:start + size], after the sum work.sums[0].
 
     Returns the size, or the place of a character without a piece where that is an error.
     """
-    cells, sums, starts = model.trie.cells, work.sums, work.starts
+    cells, sums, starts, pieces = model.cells, work.sums, work.starts, work.pieces
+    scores = model.piece_scores
     for place in range(size + _1):
         starts[place] = _NOWHERE
-    sums[_0] = sum_before
     place = farthest = _0
     while place < size:
         sum_here = sums[place]
         if abs(sum_here) > model.most_sum:
-            for end in range(place + _1, farthest + _1):
-                if starts[end] != _NOWHERE:
-                    sums[end] = _rounded(sums[end] - sum_here, model)
-            sums[place] = sum_here = 0.0
+            _begin_anew(place, farthest, work)
+            sum_here = sums[place]
         character_end = min(place + _character_length(text[start + place]), size)
         has_character = False
         cell, end = np.uint64(WORD_ROOT), place
@@ -427,35 +485,32 @@ def _find_best_way(text, start, size, sum_before, model, work):
                 break
             end += _1
             if piece_ends_at(cells, cell):
-                id_ = model.trie.ids[cell]
                 has_character |= end == character_end
-                sum_there = _rounded(model.scores[np.uint64(id_)] + sum_here, model)
+                sum_there = scores[cell] + sum_here
                 if starts[end] == _NOWHERE or sum_there > sums[end]:
-                    _set_way(work, end, sum_there, place, id_)
+                    sums[end], starts[end] = sum_there, np.uint32(place)
+                    pieces[end] = np.uint32(cell)
                 farthest = max(farthest, end)
         if not has_character:
-            sum_there = _rounded(model.unknown_score + sum_here, model)
+            sum_there = scores[np.uint64(_UNKNOWN_CELL)] + sum_here
             if starts[character_end] == _NOWHERE or sum_there > sums[character_end]:
                 if model.unknown == _NO_ID:
                     return place
-                id_ = np.int32(model.unknown)
-                _set_way(work, character_end, sum_there, place, id_)
-                farthest = max(farthest, character_end)
+                sums[character_end], starts[character_end] = sum_there, np.uint32(place)
+                pieces[character_end] = np.uint32(_UNKNOWN_CELL)
+            farthest = max(farthest, character_end)
         place = character_end
     return size
 
 
 @kernel_without_allocation
-def _rounded(value, model):
-    # The sum of two numbers of single precision is the same in double precision, rounded.
-    return np.float64(np.float32(value)) if model.single_precision else value
-
-
-@kernel_without_allocation
-def _set_way(work, end, score, start, id_):
-    work.sums[end] = score
-    work.starts[end] = np.uint32(start)
-    work.pieces[end] = id_
+def _begin_anew(place, farthest, work):
+    """Subtracts the sum to a place from the sums to that place and to those reached behind it."""
+    sums = work.sums
+    for end in range(place + _1, farthest + _1):
+        if work.starts[end] != _NOWHERE:
+            sums[end] -= sums[place]
+    sums[place] = 0.0
 
 
 @kernel_without_allocation
@@ -469,11 +524,15 @@ def _character_length(byte):
     )
 
 
-@kernel_without_allocation
-def _put_way(text, start, size, model, work, used):
-    """Writes the ids of the best way to work.ids[used:]; returns how many are written then."""
+@inlined_kernel
+def _put_way(text, start, size, model, work, used, sum_before):
+    """Writes the ids of the best way to work.ids[used:].
+
+    Returns how many, the sum of scores behind it, and whether it has unknown characters.
+    """
     # The links lead from the end to the start; they are turned round.
-    ends = work.starts
+    ids, pieces, ends = work.ids, work.pieces, work.starts
+    first_id, sum_there = used, sum_before
     end, next_end = size, _0
     while end > _0:
         before = np.uint64(ends[end])
@@ -481,25 +540,25 @@ def _put_way(text, start, size, model, work, used):
         next_end = end
         end = before
     begin, end = _0, next_end
-    unknown_from, is_unknown = _0, False
+    unknown_from, is_unknown, has_unknown = _0, False, False
     while begin < size:
-        id_ = work.pieces[end]
-        if id_ == model.unknown:
+        cell = np.uint64(pieces[end])
+        id_ = model.ids[cell]
+        sum_there = model.piece_scores[cell] + sum_there
+        if cell == np.uint64(_UNKNOWN_CELL) or id_ == model.unknown:
             if not is_unknown:
-                unknown_from, is_unknown = begin, True
+                unknown_from, is_unknown, has_unknown = begin, True, True
         else:
             if is_unknown:
-                used = _put_unknown(
-                    text, start + unknown_from, start + begin, model, work.ids, used
-                )
+                used = _put_unknown(text, start + unknown_from, start + begin, model, ids, used)
                 is_unknown = False
-            work.ids[used] = id_
+            ids[used] = id_
             used += _1
         begin = end
         end = np.uint64(ends[end])
     if is_unknown:
-        used = _put_unknown(text, start + unknown_from, start + size, model, work.ids, used)
-    return used
+        used = _put_unknown(text, start + unknown_from, start + size, model, ids, used)
+    return used - first_id, sum_there, has_unknown
 
 
 @kernel_without_allocation
@@ -509,11 +568,11 @@ def _put_unknown(text, start, end, model, ids, used):
         # `tokenizers` looks such a run up among all pieces.
         cell = np.uint64(WORD_ROOT)
         for place in range(start, end):
-            cell = child_cell(model.trie.cells, cell, text[place])
+            cell = child_cell(model.cells, cell, text[place])
             if cell == NO_CELL:
                 break
-        if cell != NO_CELL and piece_ends_at(model.trie.cells, cell):
-            ids[used] = model.trie.ids[cell]
+        if cell != NO_CELL and piece_ends_at(model.cells, cell):
+            ids[used] = model.ids[cell]
             return used + _1
     has_bytes = len(model.fallback) > 0
     for place in range(start, end):
