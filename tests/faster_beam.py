@@ -6,6 +6,7 @@ are without this, and so are `slow` tests of other engines.
 """
 
 import argparse
+import bz2
 import copy
 import functools
 import types
@@ -16,6 +17,7 @@ from typing import Any
 @functools.cache
 def install() -> None:
     """Replaces functions of Beam in this process by ones that remember results."""
+    import apache_beam.internal.cloudpickle_pickler as cloudpickle_pickler
     import apache_beam.io.filesystems as filesystems
     import apache_beam.options.pipeline_options as pipeline_options
     import apache_beam.transforms.core as core
@@ -24,8 +26,14 @@ def install() -> None:
 
     userstate.get_dofn_specs = _by_class(userstate.get_dofn_specs)
     core.get_function_args_defaults = _by_function(core.get_function_args_defaults)
-    decorators.get_signature = _signatures(decorators.get_signature)
+    core._check_fn_use_yield_and_return = _by_callable(core._check_fn_use_yield_and_return)
+    decorators.get_signature = _by_callable(decorators.get_signature)
     decorators.IOTypeHints._make_origin = classmethod(_without_stack)
+    from_callable = decorators.IOTypeHints.from_callable
+    decorators.IOTypeHints.from_callable = staticmethod(_by_callable(from_callable))
+    cloudpickle_pickler.bz2 = types.SimpleNamespace(
+        compress=_compressed_fast, decompress=bz2.decompress
+    )
     pipeline_options.PipelineOptions.view_as = _view_as
     pipeline_options.PipelineOptions._visible_option_list = _visible_option_list
     options = pipeline_options.PipelineOptions
@@ -49,8 +57,13 @@ def _by_function(inspect_function: Any) -> Any:
     return remembered
 
 
-def _signatures(get_signature: Any) -> Any:
-    """Remembers signatures by function, those of methods without `self` apart from the others."""
+def _compressed_fast(data: bytes, compresslevel: int) -> bytes:
+    """Compresses as the least level does: the greatest clears megabytes for each function."""
+    return bz2.compress(data, 1)
+
+
+def _by_callable(inspect_callable: Any) -> Any:
+    """Remembers what there is to know of functions, that of methods apart: they have no `self`."""
     of_functions: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
     of_methods: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
@@ -59,9 +72,9 @@ def _signatures(get_signature: Any) -> Any:
         if isinstance(function, types.MethodType):
             known, key = of_methods, function.__func__
         if not isinstance(key, types.FunctionType):
-            return get_signature(function)
+            return inspect_callable(function)
         if key not in known:
-            known[key] = get_signature(function)
+            known[key] = inspect_callable(function)
         return known[key]
 
     return remembered

@@ -84,7 +84,7 @@ def test_the_folder_is_the_one_that_a_build_makes(output_format, building, conve
 
 
 @pytest.mark.parametrize(
-    'cut', [('--item-size', 64, '--workers', 2), ('--shuffle', 'engine', '--workers', 1)], ids=str
+    'cut', [('--item-size', 512, '--workers', 2), ('--shuffle', 'engine', '--workers', 1)], ids=str
 )
 def test_bytes_do_not_depend_on_how_it_is_cut(cut, building, converted, tmp_path):
     for output_format in ('megatron', 'flat'):

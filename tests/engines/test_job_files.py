@@ -126,7 +126,7 @@ def test_what_was_left_out_has_a_file_for_each_dataset_and_reason(built):
     ]
 
 
-def test_prefixes_are_those_of_the_dataset(built, tmp_path):
+def test_prefixes_are_those_of_the_dataset(built, filter_lines):
     """The texts of the rows are read back from the ids."""
     pairs = {}
     for side, feature in (('source', 'inputs'), ('target', 'targets')):
@@ -134,8 +134,8 @@ def test_prefixes_are_those_of_the_dataset(built, tmp_path):
         ids = '\n'.join(
             ' '.join(map(str, row[feature])) for shard in read_shards(built) for row in shard
         )
-        lines = run_with_input(ids, 'detokenize', '--vocab', vocabulary)
-        pairs[side] = lines.splitlines()
+        lines = filter_lines(ids.encode(), 'detokenize', '--vocab', vocabulary)
+        pairs[side] = lines.decode().splitlines()
     assert sum(line.startswith('rows: ') for line in pairs['source']) == counted(built, 'rows')
     assert sum(line.startswith('<en> ') for line in pairs['target']) == counted(built, 'columns')
 
@@ -146,22 +146,9 @@ def counted(folder, dataset):
     )
 
 
-def run_with_input(text, *arguments):
-    import subprocess
-    import sys
-
-    return subprocess.run(
-        [sys.executable, '-m', 'pipelines', *map(str, arguments)],
-        input=text,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-
-
 @pytest.mark.parametrize(
     'how',
-    [('--workers', 2), ('--item-size', 100), ('--shuffle', 'engine', '--item-size', '1KiB')],
+    [('--workers', 2, '--item-size', 100), ('--shuffle', 'engine', '--item-size', '1KiB')],
     ids=str,
 )
 def test_bytes_do_not_depend_on_how_it_is_run(folder, built, tmp_path, how):

@@ -77,7 +77,10 @@ def test_one_field_is_a_text_and_may_hold_line_feeds(tmp_path, filter_lines):
     assert lines_of(tmp_path / 'out')['empty'] == 1
 
 
-@pytest.mark.parametrize('suffix', PACKERS)
+@pytest.mark.parametrize(
+    'suffix',
+    [pytest.param(each, marks=() if each == 'zst' else pytest.mark.slow) for each in PACKERS],
+)
 def test_every_compression_gives_the_same_bytes(small, small_build, tmp_path, suffix):
     text = small.tsv.read_bytes()
     cut = text.index(b'\n', len(text) // 2) + 1

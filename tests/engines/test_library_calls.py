@@ -55,6 +55,7 @@ def test_count_vocab_and_encode_follow_one_another(small, tmp_path):
     vocabularies = {
         learner: pipelines.vocab(
             counts=tmp_path / 'counts' / 'subword', vocab_size=900, learner=learner,
+            min_count_range=(2, 9),
             output=tmp_path / learner,
         ).path
         for learner in ('memory', 'beam')

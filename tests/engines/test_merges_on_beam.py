@@ -98,8 +98,11 @@ def test_equals_the_learner_in_memory(tmp_path, rules):
 words = st.one_of(st.text('ab', max_size=9), st.text('abcé中', max_size=6))
 
 
-@pytest.mark.parametrize('rules', [BYTES, SUFFIX], ids=['bytes', 'suffix'])
-@settings(deadline=None, max_examples=2, suppress_health_check=list(HealthCheck))
+@pytest.mark.parametrize(
+    'rules',
+    [pytest.param(BYTES, id='bytes', marks=pytest.mark.slow), pytest.param(SUFFIX, id='suffix')],
+)
+@settings(max_examples=2, suppress_health_check=list(HealthCheck))
 @given(
     st.dictionaries(words, st.integers(0, 12), min_size=1, max_size=15),
     st.sampled_from([1, 30, ANY_SIZE]),
@@ -174,8 +177,11 @@ GPT2 = ['--scheme', 'bpe', '--vocab-size', 280]
 # The Chinese side has no blanks, so each of its lines is one word.
 @pytest.mark.parametrize(
     ('side', 'asked'),
-    [('target', NMT), ('source', GPT2), ('target', [*GPT2, '--pre-tokenizer', 'none'])],
-    ids=['codes of lines', 'bytes', 'bytes of lines'],
+    [
+        pytest.param('target', NMT, id='codes of lines'),
+        pytest.param('source', GPT2, id='bytes', marks=pytest.mark.slow),
+        pytest.param('target', [*GPT2, '--pre-tokenizer', 'none'], id='bytes of lines'),
+    ],
 )
 def test_the_command_learns_one_vocabulary_by_both(small, tmp_path, side, asked):
     for learner in ('memory', 'beam'):
@@ -186,7 +192,13 @@ def test_the_command_learns_one_vocabulary_by_both(small, tmp_path, side, asked)
     assert not (tmp_path / '.tokbeam').exists()
 
 
-@pytest.mark.parametrize('size', [['--vocab-size', 380], ['--merges', 60]], ids=['size', 'merges'])
+@pytest.mark.parametrize(
+    'size',
+    [
+        pytest.param(['--vocab-size', 380], id='size'),
+        pytest.param(['--merges', 60], id='merges', marks=pytest.mark.slow),
+    ],
+)
 def test_merges_of_whole_lines_go_on_from_those_within_tokens(
     small, tmp_path, size, tokenizers, filter_lines
 ):

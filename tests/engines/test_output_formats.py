@@ -19,9 +19,13 @@ KINDS = {
     'byte': ['--scheme', 'byte'],
 }
 LOSSLESS = {'subword', 'bpe', 'byte'}
+QUICK = {'subword', 'codes', 'byte'}
 
 
-@pytest.fixture(scope='module', params=KINDS)
+@pytest.fixture(
+    scope='module',
+    params=[pytest.param(each, marks=() if each in QUICK else pytest.mark.slow) for each in KINDS],
+)
 def kind(request):
     return request.param
 
@@ -105,7 +109,7 @@ def test_what_is_read_of_parquet_is_what_is_read_of_records(kind, built):
 @pytest.mark.parametrize(
     ('output_format', 'cut'),
     [
-        ('text', ('--item-size', 64, '--workers', 2)),
+        ('text', ('--item-size', 512, '--workers', 2)),
         ('parquet', ('--shuffle', 'engine', '--workers', 1)),
     ],
     ids=str,

@@ -39,10 +39,10 @@ def write_counts(folder, counts, files):
 @pytest.mark.parametrize(
     ('counts', 'limit', 'reserved'),
     [
-        (sample_counts(), 200, []),
+        pytest.param(sample_counts(), 200, [], marks=pytest.mark.slow),
         (sample_counts(), 4, ['katoing', 'st']),
-        (sample_counts(), None, ['<UNK>']),
-        ({'ab': 3, 'abab': 2}, 1, []),
+        pytest.param(sample_counts(), None, ['<UNK>'], marks=pytest.mark.slow),
+        pytest.param({'ab': 3, 'abab': 2}, 1, [], marks=pytest.mark.slow),
         ({'': 2, 'the': 5, 'then': 5}, 2, ['the']),
     ],
 )

@@ -55,7 +55,7 @@ def test_the_vocabulary_is_learned_from_the_training_rows_alone(cut, tmp_path):
 @pytest.mark.parametrize(
     'running',
     [
-        ['--item-size', 64, '--workers', 2],
+        ['--item-size', 512, '--workers', 2],
         ['--shuffle', 'engine'],
         pytest.param(
             ['--direct_running_mode=multi_processing', '--direct_num_workers=1'],

@@ -65,8 +65,8 @@ def on_beam(folder, paths, run_pipeline, options):
 @pytest.mark.parametrize(
     'changes',
     [
-        {},
-        {'joiner': 'k', 'special_tokens': ('kato', '中')},
+        pytest.param({}, marks=pytest.mark.slow),
+        pytest.param({'joiner': 'k', 'special_tokens': ('kato', '中')}, marks=pytest.mark.slow),
         {'max_characters': 5, 'max_learned_word_length': 6, 'iterations': 2},
     ],
     ids=str,

@@ -12,11 +12,7 @@ from tokcore.learning.size_search import search_vocabulary
 from tokcore.subword.learner import MemoryLearner
 from tokcore.subword.text_encoder import SubwordTextEncoder, dump_vocabulary
 
-SETTINGS = settings(
-    deadline=None,
-    max_examples=120,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+SETTINGS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 CHARACTERS = 'ab' * 6 + 'cd_\\u;019 \t\n\ré中ा\U0001f600\x85\xa0'
 words = st.one_of(
@@ -67,7 +63,7 @@ TEXTS = st.lists(
 )
 
 
-@settings(SETTINGS, max_examples=60)
+@SETTINGS
 @given(TEXTS, st.integers(20, 60))
 def test_texts_with_line_breaks(t2t_text_encoder, t2t_tokenizer, tmp_path_factory, texts, target):
     """The whole of `build_from_generator`; and the file gives both the ids that it gives."""
@@ -111,7 +107,13 @@ def learner():
 
 
 @pytest.mark.parametrize('limits', [(1, 1000), (1, 3), (5, 6), (40, 90), (7, 7), (2000, 9000)])
-@pytest.mark.parametrize('target', [1, 60, 100, 150, 199, 260, 333, 500, 640, 900, 2500])
+@pytest.mark.parametrize(
+    'target',
+    [
+        *(1, 150, 500, 2500),
+        *(pytest.param(n, marks=pytest.mark.slow) for n in (60, 100, 199, 260, 333, 640, 900)),
+    ],
+)
 def test_the_searched_vocabulary_is_the_same_file(
     t2t_text_encoder, tmp_path, monkeypatch, learner, target, limits
 ):
