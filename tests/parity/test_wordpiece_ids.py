@@ -114,7 +114,7 @@ def drawn_lines(count):
         yield ''.join(word + dice.choice(marks) for word in words)
 
 
-LINES = list(drawn_lines(600))
+LINES = list(drawn_lines(200))
 
 
 @pytest.fixture(scope='module')

@@ -238,8 +238,9 @@ def members(size):
 SIZE = 200 << 20
 
 
-@pytest.mark.parametrize('kind', ['text', 'tsv', 'bitext'])
-@pytest.mark.parametrize('zipped', [False, True])
+@pytest.mark.parametrize(
+    ('kind', 'zipped'), [('text', False), ('tsv', True), ('bitext', False), ('bitext', True)]
+)
 def test_a_line_of_any_size_takes_no_more_than_a_line_that_is_allowed(kind, zipped):
     content = members(SIZE)
     size = len(content) if zipped else SIZE

@@ -100,9 +100,17 @@ def datasets(tmp_path_factory):
 WEIGHTS = {'long': 0.5, 'short': 0.3, 'parquet': 0.2}
 
 
-@pytest.mark.parametrize('method', ['batches', 'packed'])
 @pytest.mark.parametrize(
-    'stop', ['first', 'all', {'long': 2000, 'short': 999, 'parquet': 1}], ids=str
+    ('method', 'stop'),
+    [
+        ('batches', 'first'),
+        ('packed', 'all'),
+        ('batches', {'long': 2000, 'short': 999, 'parquet': 1}),
+        pytest.param('packed', 'first', marks=pytest.mark.slow),
+        pytest.param('batches', 'all', marks=pytest.mark.slow),
+        pytest.param('packed', {'long': 2000, 'short': 999, 'parquet': 1}, marks=pytest.mark.slow),
+    ],
+    ids=str,
 )
 def test_a_run_goes_on_with_another_number_of_readers(datasets, method, stop):
     mixed = tokcore.mixture(datasets, weights=WEIGHTS, stop=stop)

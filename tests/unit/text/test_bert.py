@@ -69,10 +69,10 @@ def test_rows_are_gone_on_with_anywhere(pre_tokenizer, texts, room):
 @pytest.mark.parametrize(
     'text',
     [
-        'word, ' * 30_000,
-        '中文字' * 60_000,
-        'x' * 200_000 + ' é ' + 'y' * 2_000,
-        '한글' * 20_000 + ' a',
+        'word, ' * 10_000,
+        '中文字' * 20_000,
+        'x' * 70_000 + ' é ' + 'y' * 2_000,
+        '한글' * 7_000 + ' a',
     ],
     ids=['words', 'ideographs', 'long words', 'syllables'],
 )
