@@ -97,7 +97,7 @@ def reason_against_rounds(old: BpeVocabulary) -> str | None:
 
 
 def _with_merges(
-    old: BpeVocabulary, pieces: Sequence[str], merges: tuple[tuple[str, str], ...]
+    old: BpeVocabulary, pieces: Sequence[str], merges: Sequence[tuple[str, str]]
 ) -> BpeVocabulary:
     """Returns a vocabulary with further merges, and pieces of which the first are its own."""
     if not merges:
@@ -106,7 +106,7 @@ def _with_merges(
     entries = {**old.entries, **{token.content: token.id for token in old.added}}
     for id_ in range(old.vocab_size, len(pieces)):
         entries[pieces[id_]] = id_
-    return dataclasses.replace(old, entries=entries, merges=old.merges + merges)
+    return dataclasses.replace(old, entries=entries, merges=(*old.merges, *merges))
 
 
 def check_extensible(old: object, path: str) -> BpeVocabulary:

@@ -145,7 +145,7 @@ class BpeVocabulary(EntriesWithAddedTokens):
     """
 
     entries: Mapping[str, int]
-    merges: tuple[tuple[str, str], ...]
+    merges: Sequence[tuple[str, str]]
     added: tuple[AddedToken, ...] = ()
     parts: TokenizerParts = field(default_factory=TokenizerParts.of)
     rules: ModelRules = ModelRules()
@@ -238,8 +238,12 @@ class BpeVocabulary(EntriesWithAddedTokens):
             return NO_CUTS
         if len({*self.entries.values()}) < len(self.entries):
             return NO_CUTS  # a symbol stands for two tokens
-        tokens, sizes, _ = spelled_tokens(self.entries)
+        tokens, sizes, _ = self._spelled
         return joins_of_tokens(tokens, sizes)
+
+    @functools.cached_property
+    def _spelled(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return spelled_tokens(self.entries)
 
     @functools.cached_property
     def merge_ids(self) -> np.ndarray:
@@ -266,7 +270,7 @@ class BpeVocabulary(EntriesWithAddedTokens):
             return token_lookup(
                 {entry.encode('utf-8', 'surrogatepass'): id_ for entry, id_ in self.entries.items()}
             )
-        data, sizes, are_tokens = spelled_tokens(self.entries)
+        data, sizes, are_tokens = self._spelled
         ids = np.fromiter(self.entries.values(), np.int64, len(self.entries))
         return token_lookup_of(data, sizes, ids[are_tokens])
 

@@ -35,6 +35,9 @@ from tokcore.text.unicode import CODE_POINTS, next_character
 _CODE_BITS = 21
 _CODE = (1 << _CODE_BITS) - 1
 _0, _1 = np.uint64(0), np.uint64(1)
+_SMALL_A, _SMALL_Z = np.uint64(0x61), np.uint64(0x7A)
+_MOST_LETTER_PAIRS = 500
+"""Of 676: with so many in pieces, rows are not cut between any small letters of ASCII."""
 
 
 class Borders(NamedTuple):
@@ -44,10 +47,11 @@ class Borders(NamedTuple):
     shift: np.uint64  # of `CharacterPairs`
     known: np.ndarray
     """bool[0x110000]: rows are not cut between two characters that are not known; bool[0]: they are."""
+    joins_letters: bool  # whether all pairs of small letters of ASCII are there
 
 
 NO_BORDERS = Borders(
-    read_only(np.empty(0, np.uint64)), np.uint64(0), read_only(np.empty(0, np.bool_))
+    read_only(np.empty(0, np.uint64)), np.uint64(0), read_only(np.empty(0, np.bool_)), False
 )
 """Rows are cut nowhere."""
 
@@ -70,7 +74,10 @@ def borders_of_pieces(pieces: Collection[str], known: Collection[str] = ()) -> B
     pairs, _ = _pairs_of(read_only(text), bounds, bits)
     is_known = np.zeros(CODE_POINTS if known else 0, np.bool_)
     is_known[[*map(ord, known)]] = True
-    return Borders(read_only(pairs.bits), pairs.shift, read_only(is_known))
+    joins_letters = bool(_joined_letters(pairs) >= _MOST_LETTER_PAIRS)
+    if joins_letters:
+        _add_letters(pairs)  # the few others leave places uncut, and are rare
+    return Borders(read_only(pairs.bits), pairs.shift, read_only(is_known), joins_letters)
 
 
 def borders_of_merges(vocabulary: BpeVocabulary) -> Borders:
@@ -176,6 +183,14 @@ def next_border(text, place, end, borders):
     before = place
     character, place = character_bytes(text, place)
     while place < end:
+        if borders.joins_letters and _SMALL_A <= character <= _SMALL_Z:
+            letters = trailing_zeros(~byte_range_mask(text, place, 0x61, 0x7A))
+            if letters >= end - place:
+                return end
+            if letters != _0:
+                place += letters
+                before = place - _1
+                character = np.uint64(text[before])
         following, after = character_bytes(text, place)
         if not has_characters(character, following, pairs):
             if len(borders.known) == 0:
@@ -232,3 +247,21 @@ def _add_pairs(text, offsets, pairs):
             size += add_characters(character, following, pairs)
             character = following
     return size
+
+
+@kernel_without_allocation
+def _joined_letters(pairs):
+    """Returns how many pairs of small letters of ASCII there are."""
+    count = 0
+    for letter in range(_SMALL_A, _SMALL_Z + _1):
+        for following in range(_SMALL_A, _SMALL_Z + _1):
+            count += has_characters(letter, following, pairs)
+    return count
+
+
+@kernel_without_allocation
+def _add_letters(pairs):
+    """Adds all pairs of small letters of ASCII."""
+    for letter in range(_SMALL_A, _SMALL_Z + _1):
+        for following in range(_SMALL_A, _SMALL_Z + _1):
+            add_characters(letter, following, pairs)

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.bpe.model_kernels import MergeState
@@ -47,7 +47,6 @@ def encoded(state: MergeState, model, texts: list[str]) -> list[list[int]]:
 
 
 @given(st.randoms(use_true_random=False), _TEXTS, st.booleans(), st.booleans())
-@settings(deadline=None, max_examples=200)
 def test_ids_are_those_of_whole_tokens(chance, texts, shuffled, ignores_merges):
     merges = random_merges(chance, ''.join(texts).encode(), chance.randrange(60), shuffled)
     others = [text.encode() for text in chance.sample(texts, 1)] if ignores_merges else []
@@ -96,7 +95,6 @@ def test_where_phrases_are_cut(tokens, parts):
 
 @example([b'\xf0', b'a'], 'a🙂🙂')
 @given(st.lists(st.binary(min_size=1, max_size=9), max_size=5), st.text(_TEXT, max_size=20))
-@settings(deadline=None)
 def test_no_token_reaches_across_a_cut(tokens, text):
     # Tokens of any bytes, and pieces of the text itself.
     data = text.encode()

@@ -1,7 +1,7 @@
 """Added tokens in texts, many at once: those that a search from the left finds, text by text."""
 
 import numpy as np
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.bpe.vocabulary import AddedToken
@@ -32,7 +32,6 @@ def searched(text: str, contents: list[str]) -> list[tuple[str, int]]:
     st.lists(st.sampled_from(_CONTENTS), unique=True),
     st.booleans(),
 )
-@settings(deadline=None)
 @example(['\ta\t', '', 'é<b>'], ['\t', '<b>'], True)
 def test_texts_are_cut_as_by_a_search(texts, contents, has_one_that_strips):
     tokens = [AddedToken(10 + number, content) for number, content in enumerate(contents)]

@@ -67,6 +67,30 @@ def test_no_pair_of_a_piece_has_a_border_between(pieces, data):
     assert len(inside - joined) <= 3
 
 
+LETTERS = 'abcdefghijklmnopqrstuvwxyz'
+
+
+@given(st.lists(st.text('abz,▁é', max_size=80), min_size=1, max_size=4), st.integers(19, 26))
+@example(['a' * 200, ',' + 'a' * 64 + ',b', 'ab▁' * 30, ''], 26)
+def test_words_are_passed_where_letters_are_joined(texts, size):
+    pieces = [left + right for left in LETTERS[:size] for right in LETTERS]
+    borders = borders_of_pieces([*pieces, 'é,'])
+    assert borders.joins_letters == (size * len(LETTERS) >= 500)
+    for text in texts:
+        encoded = text.encode()
+        row = one_row(with_margin(np.frombuffer(encoded, np.uint8)), 0, len(encoded))
+        tokens, by_pairs = (
+            [
+                encoded[start:end].decode()
+                for starts, ends in scan_row(row, *BorderPreTokenizer(each).prepare(row))
+                for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+            ]
+            for each in (borders, borders._replace(joins_letters=False))
+        )
+        assert ''.join(tokens) == text
+        assert tokens == by_pairs
+
+
 # The last scores differ by less than what a sum of many loses by rounding.
 SCORES = st.sampled_from([-1.0, -2.5, -7.3, -0.1, -3.3, -3.3 - 2e-7, -6.6, -6.6 - 5e-7])
 
