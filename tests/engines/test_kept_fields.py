@@ -72,7 +72,9 @@ def float32(number):
     return float(tf.constant(number, tf.float32).numpy())
 
 
-@pytest.mark.parametrize('name', FORMATS)
+@pytest.mark.parametrize(
+    'name', ['jsonl', 'parquet', pytest.param('quoted tsv', marks=pytest.mark.slow)]
+)
 def test_further_fields_stand_beside_the_text(name, tmp_path):
     given = FORMATS[name](tmp_path)
     out = tmp_path / 'out'
@@ -92,7 +94,9 @@ def test_further_fields_stand_beside_the_text(name, tmp_path):
     assert [each['targets'] for each in found] == texts
 
 
-@pytest.mark.parametrize('name', FORMATS)
+@pytest.mark.parametrize(
+    'name', [pytest.param('jsonl', marks=pytest.mark.slow), 'parquet', 'quoted tsv']
+)
 def test_a_label_is_the_targets(name, tmp_path):
     given = FORMATS[name](tmp_path)
     labels = write(tmp_path / 'labels', b'neg\nneutral\npos\n')
@@ -176,6 +180,7 @@ def test_what_does_not_go_together_is_refused(name, tmp_path, monkeypatch):
 def test_bytes_do_not_depend_on_how_it_is_run(tmp_path):
     given = [*jsonl(tmp_path), '--keep', KEEP, *BUILD]
     succeed('build', *given, '--workers', 1, '--output', tmp_path / 'one')
-    for number, how in enumerate((['--workers', 2, '--item-size', 100], ['--shuffle', 'engine'])):
-        succeed('build', *given, *how, '--output', tmp_path / f'other-{number}')
-        assert files_of(tmp_path / f'other-{number}') == files_of(tmp_path / 'one')
+    for number, how in enumerate((['--workers', 2], ['--shuffle', 'engine'])):
+        out = tmp_path / f'other-{number}'
+        succeed('build', *given, *how, '--item-size', 300, '--output', out)
+        assert files_of(out) == files_of(tmp_path / 'one')

@@ -42,7 +42,7 @@ def examples(folder):
     return sorted(repr(each) for shard in read_shards(folder) for each in shard)
 
 
-@pytest.mark.parametrize('entities', ['keep', 'decode'])
+@pytest.mark.parametrize('entities', [pytest.param('keep', marks=pytest.mark.slow), 'decode'])
 def test_examples_are_those_of_the_segments(plain, tmp_path, entities):
     change = str if entities == 'keep' else lambda text: text.replace('&amp;', '&')
     found = build(tmp_path / 'out', *plain, '--entities', entities)

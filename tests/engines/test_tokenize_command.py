@@ -53,7 +53,7 @@ def test_a_last_line_without_an_end_is_a_line(vocabulary, filter_lines):
 
 
 def test_a_megabyte_is_no_border(vocabulary, filter_lines):
-    lines = ['x' * 3_000_000, *english_lines(20, seed=1), '', 'y ' * 400_000 + 'z']
+    lines = ['x' * 1_500_000, *english_lines(20, seed=1), '', 'y ' * 700_000 + 'z']
     ids = filter_lines(as_lines(lines), 'tokenize', '--vocab', vocabulary)
     assert filter_lines(ids, 'detokenize', '--vocab', vocabulary) == as_lines(lines)
 

@@ -49,7 +49,7 @@ def test_they_lie_where_the_vocabularys_name_puts_them(text, tmp_path, name, opt
         assert each['crc32c'] == f'{google_crc32c.value(data):08x}'
 
 
-@pytest.mark.parametrize('options', [BPE, WORDPIECE])
+@pytest.mark.parametrize('options', [BPE, pytest.param(WORDPIECE, marks=pytest.mark.slow)])
 def test_their_bytes_depend_on_the_vocabulary_alone(text, tmp_path, options):
     written = []
     for name in ('one', 'two'):

@@ -55,6 +55,7 @@ def steps(model, batches, count):
     return losses, seen
 
 
+@pytest.mark.slow
 def test_the_loss_falls_and_a_saved_state_goes_on(tensorflow, dataset):
     model = model_of(tensorflow, dataset.vocab_size())
     batches = dataset.batches('train', **ASKED)

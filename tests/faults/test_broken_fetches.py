@@ -39,7 +39,9 @@ def part_of(tmp_path):
     return parts[0].stat().st_size if parts else 0
 
 
-@pytest.mark.parametrize('how', [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    'how', [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
 def test_a_killed_run_is_gone_on_with(server, tmp_path, how):
     page = server.pages['/a.txt']
     page.stalls_after = 2 << 20

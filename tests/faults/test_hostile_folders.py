@@ -90,8 +90,15 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize('absolute', [False, True])
-@pytest.mark.parametrize('extra', [(), ('--overwrite',)])
+@pytest.mark.parametrize(
+    ('extra', 'absolute'),
+    [
+        ((), True),
+        (('--overwrite',), False),
+        pytest.param((), False, marks=pytest.mark.slow),
+        pytest.param(('--overwrite',), True, marks=pytest.mark.slow),
+    ],
+)
 def test_a_run_record_deletes_nothing_but_what_the_tool_makes(encode, victim, extra, absolute):
     names = [str(victim / 'victim'), str(victim / 'victim' / '1')] if absolute else HOSTILE
     left = ['n-train-00000-of-00005', 'vocab.n.8192.subwords']
@@ -115,7 +122,7 @@ def test_a_manifest_deletes_nothing_but_what_the_tool_makes(encode, victim):
     assert precious(victim) == 3
 
 
-@pytest.mark.parametrize('name', ['../victim/1', ''])
+@pytest.mark.parametrize('name', ['../victim/1', pytest.param('', marks=pytest.mark.slow)])
 def test_a_manifest_with_such_names_is_none(encode, victim, name):
     folder = victim / 'out'
     succeed(*encode(folder))
@@ -204,7 +211,14 @@ def test_no_name_is_one_of_the_tools_own(encode, tmp_path):
     assert not (tmp_path / 'out').exists()
 
 
-@pytest.mark.parametrize('data', [b'[]', b'{"format": 1, "options": []}', b'[' * 100_000])
+@pytest.mark.parametrize(
+    'data',
+    [
+        pytest.param(b'[]', marks=pytest.mark.slow),
+        b'{"format": 1, "options": []}',
+        pytest.param(b'[' * 100_000, marks=pytest.mark.slow),
+    ],
+)
 def test_records_of_any_shape_end_in_a_sentence_or_are_passed_over(encode, tmp_path, data):
     folder = tmp_path / 'out'
     succeed(*encode(folder))

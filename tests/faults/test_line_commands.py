@@ -145,6 +145,7 @@ def test_no_room_for_the_output_is_told(lane, letters):
     ended.assert_refused('standard output', 'No space left', 'make room')
 
 
+@pytest.mark.slow
 @needs_full_device
 def test_nor_is_there_room_if_each_line_is_written_at_once(letters):
     outcome, _ = run_redirected(

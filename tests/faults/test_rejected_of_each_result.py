@@ -39,7 +39,7 @@ def count(text, output, *extra):
     return ['count', '--text', text, '--on-error', 'skip', '--output', output, *extra]
 
 
-@pytest.mark.parametrize('command', [vocab, count])
+@pytest.mark.parametrize('command', [vocab, pytest.param(count, marks=pytest.mark.slow)])
 def test_two_results_in_one_folder(texts, tmp_path, command):
     first, second = tmp_path / 'd' / '1', tmp_path / 'd' / '2'
     assert f'1 line was left out: {first}.rejected/{REASON}' in succeed(*command(texts['x'], first))
@@ -57,7 +57,7 @@ def test_two_results_in_one_folder(texts, tmp_path, command):
     }
 
 
-@pytest.mark.parametrize('command', [vocab, count])
+@pytest.mark.parametrize('command', [pytest.param(vocab, marks=pytest.mark.slow), count])
 def test_replacing_leaves_none_behind_that_is_stale(texts, tmp_path, command):
     path = tmp_path / 'd' / '1'
     succeed(*command(texts['x'], path))

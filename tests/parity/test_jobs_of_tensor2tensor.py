@@ -280,6 +280,7 @@ def downloaded_german(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_a_cleaned_problem_beside_the_original(
     downloaded_german, tmp_path, tensorflow, monkeypatch
 ):

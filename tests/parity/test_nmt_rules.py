@@ -91,7 +91,7 @@ class Drawn:
 
 
 @pytest.mark.parametrize('rules', [(), (tuple(GLOSSARIES[:3]), True)])
-@pytest.mark.parametrize('dropout', [0.1, 0.5, 1.0])
+@pytest.mark.parametrize('dropout', [pytest.param(0.1, marks=pytest.mark.slow), 0.5, 1.0])
 def test_dropout_is_that_of_apply_bpe_with_the_same_numbers(
     subword_nmt, codes, monkeypatch, rules, dropout
 ):

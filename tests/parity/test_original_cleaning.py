@@ -158,6 +158,7 @@ def test_lines_of_sgm_that_are_none_fail_in_the_original(original):
     assert cleaned([('', '')]) == []
 
 
+@pytest.mark.slow
 def test_real_pairs(original):
     path = CORPORA / 'enzh.tsv.gz'
     if not path.exists():

@@ -141,7 +141,7 @@ def run_python(code: str, folder: pathlib.Path, **environment: str) -> str:
 def test_a_second_run_compiles_nothing():
     # With the cache of all tests, which has most kernels: to compile them takes a minute.
     cache = {'NUMBA_CACHE_DIR': str(jit.CACHE_FOLDER)}
-    run_python(WARM_UP, PACKAGE.parent, **cache)
+    exec(textwrap.dedent(WARM_UP), {})
     misses, hits = json.loads(run_python(WARM_UP, PACKAGE.parent, **cache))
     assert misses == 0
     assert hits > 0
@@ -212,13 +212,12 @@ def test_kernels_run_without_a_writable_folder(tmp_path):
     (tmp_path / 'file').touch()
     blocked = str(tmp_path / 'file' / 'folder')
     code = """
+        import numpy as np
+        from tokcore.kernels.bytes import write_varints
         from tokcore.kernels.jit import CACHE_FOLDER
-        from tokcore.text.t2t import tokenize
-        from tokcore.counts.tables import merge_tables
-        from tokcore.counts.token_table import TokenTable
 
         assert CACHE_FOLDER is None
-        assert merge_tables([TokenTable.from_items([('a', 1)])] * 2).total == 2
+        assert write_varints(np.array([300]), np.empty(9, np.uint8)) == 2
     """
     run_python(code, tmp_path, HOME=blocked, XDG_CACHE_HOME=blocked, NUMBA_CACHE_DIR=blocked)
 
