@@ -51,6 +51,8 @@ from tokcore import (
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, TokenizerParts
 from tokcore.corpus.corpus import BlockText, TextRange
 from tokcore.corpus.plain_text import PlainText
+from tokcore.encoding.kernels import encode_rows
+from tokcore.learning.pruned_trie_kernels import split_frontier
 from tokcore.schemes import find_scheme
 from tokcore.subword.partitioned.suffix_tables import PrefixPartitions
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
@@ -134,6 +136,11 @@ def copy_of(value):
     return pickle.loads(pickle.dumps(value))
 
 
+def compiled_forms(kernel):
+    """The number of types that a kernel is compiled for; perhaps none is compiled at all."""
+    return len(getattr(kernel, 'signatures', ()))
+
+
 @pytest.mark.parametrize('is_used', [False, True], ids=['new', 'used'])
 @pytest.mark.parametrize('name', TOKENIZERS)
 def test_a_copy_of_a_tokenizer_gives_the_same_ids(name, is_used):
@@ -144,7 +151,9 @@ def test_a_copy_of_a_tokenizer_gives_the_same_ids(name, is_used):
     copy = copy_of(tokenizer)
     ids = tokenizer.encode(known)
     assert ids
+    compiled = compiled_forms(encode_rows)
     assert copy.encode(known) == ids
+    assert compiled_forms(encode_rows) == compiled
     assert copy.decode(ids) == tokenizer.decode(ids)
     assert copy_of(copy).encode(known) == ids
 
@@ -171,7 +180,11 @@ def test_a_copy_of_a_learner_learns_the_same(is_used):
     learner = MemoryLearner(TABLE)
     if is_used:
         learner.build(2)
-    assert list(copy_of(learner).build(2)) == list(learner.build(2))
+    copy = copy_of(learner)
+    learned = list(learner.build(2))
+    compiled = compiled_forms(split_frontier)
+    assert list(copy.build(2)) == learned
+    assert compiled_forms(split_frontier) == compiled
 
 
 def test_a_copy_of_an_error_says_the_same():

@@ -26,6 +26,7 @@ from tokcore.encoding.kernels import (
     segment_tokens,
 )
 from tokcore.kernels.bytes import with_margin
+from tokcore.kernels.jit import read_only_state
 from tokcore.text.pre_tokenizer import (
     PreTokenizer,
     ScannedTokens,
@@ -82,7 +83,7 @@ class RowEncoder:
         """
         self._pre_tokenizer = pre_tokenizer
         self._model = model
-        self._state, self._work = model.state, model.workspace(TOKENS)
+        self._state, self._work = read_only_state(model.state), model.workspace(TOKENS)
         self._cache = empty_cache(cache_bytes, TOKENS)
         self._places = (np.empty(TOKENS, np.uint64), np.empty(TOKENS, np.uint64))
 

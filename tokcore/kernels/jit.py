@@ -124,6 +124,18 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
+def read_only_state(state: Any) -> Any:
+    """Returns the state of a family, a `NamedTuple`, with read-only views of all arrays in it.
+
+    An array that was pickled is no longer read-only, and kernels would be compiled for it anew.
+    """
+    if isinstance(state, np.ndarray):
+        return read_only(state)
+    if isinstance(state, tuple):
+        return getattr(state, '_make', tuple)(map(read_only_state, state))
+    return state
+
+
 def _candidate_folders() -> Iterator[tuple[pathlib.Path, bool]]:
     """Yields folders for caches, and whether each belongs to this program alone."""
     chosen = os.environ.get(_NUMBA_VARIABLE)

@@ -8,10 +8,11 @@ enough.
 """
 
 from math import isqrt
+from typing import Any
 
 import numpy as np
 
-from tokcore.kernels.jit import read_only
+from tokcore.kernels.jit import read_only, read_only_state
 from tokcore.learning.pruned_trie_kernels import (
     LARGEST_NEXT,
     TRIE_CURSOR,
@@ -84,6 +85,9 @@ class PrunedSuffixTrie:
         )
         self._ends = SuffixEnds(np.empty(size, integer), np.empty(size, np.uint16))
         self._min_weight = 0
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _text=read_only_state(state['_text']))
 
     def at_least(self, min_weight: int) -> SuffixTrie:
         """Returns a trie of all strings that weigh `min_weight` or more, and of all characters.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.kernels.jit import kernel_without_allocation, read_only, read_only_state
 from tokcore.text.t2t import (
     BACKSLASH,
     ESCAPE_CHARACTERS,
@@ -40,6 +40,9 @@ class EscapedText:
     starts: np.ndarray  # int64[tokens + 1]: where each escaped token begins
     alphabet: np.ndarray  # int32[letters]: code points, ascending
     end_rank: int  # the underscore's, which ends every token
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update({name: read_only_state(value) for name, value in state.items()})
 
     def rank_string(self, escaped: str) -> np.ndarray:
         """Returns the ranks of a string whose characters are all in the alphabet, int32."""

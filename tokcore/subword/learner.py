@@ -9,7 +9,7 @@ first read, since a search compares the sizes of some ten vocabularies and retur
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -138,6 +138,9 @@ class MemoryLearner:
         if longest > 0 and len(self._counts):
             kind = FullSuffixTrie if _needs_sorting(self._text, longest) else PrunedSuffixTrie
             self._trie = kind(self._text, self._counts, longest, self._reserved_suffixes())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _counts=read_only(state['_counts']))
 
     @property
     def smallest_size(self) -> int:
