@@ -157,6 +157,31 @@ def byte_range_mask(typing_context, text, place, lowest, highest):
     return None
 
 
+def _at_least_mask(text, place, lowest):
+    chunk = text[place : place + np.uint64(CHUNK)]
+    return np.packbits(chunk >= lowest, bitorder='little').view('<u8')[0]
+
+
+@intrinsic(_at_least_mask)
+def at_least_mask(typing_context, text, place, lowest):
+    """Bit i of the uint64 says whether `text[place + i] >= lowest`, for i below 64.
+
+    `text` uint8[...] C-contiguous; `lowest` up to 255, known when it runs.
+    """
+
+    def generate(context, builder, signature, arguments):
+        address = _address(context, builder, text, *arguments[:2], _CHUNK_TYPE)
+        byte = builder.trunc(arguments[2], _CHUNK_TYPE.element)
+        unset = ir.Constant(_CHUNK_TYPE, ir.Undefined)
+        first = builder.insert_element(unset, byte, ir.IntType(32)(0))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), CHUNK), [0] * CHUNK)
+        every = builder.shuffle_vector(first, unset, zeros)
+        chunk = builder.load(address, align=1)
+        return builder.bitcast(builder.icmp_unsigned('>=', chunk, every), _WORD)
+
+    return types.uint64(text, types.uint64, types.uint64), generate
+
+
 @kernel_without_allocation
 def put_places(bits, place, places, count):
     """Appends `place` + i for each set bit i to places[:count]; returns the new count."""

@@ -11,8 +11,8 @@ the features that are read may be of any kind, but is looked at as well: protobu
 import numpy as np
 
 from tokcore.kernels.crc32c import crc32c_bytes
-from tokcore.kernels.jit import kernel_without_allocation
-from tokcore.kernels.simd import load_word, trailing_zeros
+from tokcore.kernels.jit import inlined_kernel, kernel_without_allocation
+from tokcore.kernels.simd import CHUNK, at_least_mask, load_word
 
 WHOLE, HEAD_CUT_OFF, HEAD_DAMAGED, CUT_OFF = range(4)
 """The status with which `index_records` stops."""
@@ -27,10 +27,13 @@ LARGEST_ID = (1 << 31) - 1
 _MESSAGE, _NAME, _VALUE, _INT64_LIST, _SINGLE = 0x0A, 0x0A, 0x12, 0x1A, 0x08
 _BYTES_LIST, _FLOAT_LIST = 0x0A, 0x12
 
-_TWO_BYTES = 128
-"""The smallest number of two bytes."""
+_GOES_ON = np.uint64(0x80)
+"""A byte from here on is not the last one of its number; so it is the smallest number of two bytes."""
 
-_EACH, _HIGHEST = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+_THREE_BYTES = np.uint64(1 << 14)
+"""The smallest number of three bytes."""
+
+_ONE = np.uint64(1)
 
 _ANY_NUMBER = -1
 """As the largest number of a list: read without its sign it is the largest that there is."""
@@ -196,42 +199,36 @@ def _find_name(data, start, end, names, bounds):
     return -1
 
 
-@kernel_without_allocation
+@inlined_kernel
 def _are_ids(data, place, end, largest):
     """Whether data[place:end] are whole varints of numbers up to `largest`.
 
-    Eight bytes are looked at at once. Numbers of one byte, and those of two of which the second is below
-    that of `largest`, are ids; only others are decoded.
+    64 bytes are looked at at once. A number is an id if it has fewer bytes than `largest`, or as many, two
+    or three, of which the last is below its last one; only where there are others all are decoded.
     """
-    if np.uint64(largest) < np.uint64(_TWO_BYTES) or end < 8:
-        while place < end:
+    is_wide = np.uint64(largest) >= _THREE_BYTES
+    last_byte = np.uint64(largest) >> (np.uint64(14) if is_wide else np.uint64(7))
+    lowest = min(last_byte, _GOES_ON)
+    while place < end:
+        size = np.uint64(min(CHUNK, end - place))
+        stop = place + np.int64(size)
+        if np.uint64(largest) >= _GOES_ON and place + CHUNK <= len(data):
+            goes_on = at_least_mask(data, np.uint64(place), _GOES_ON)
+            # A number of which the rest comes after the chunk is left for the next one.
+            while end > stop and size > _ONE and goes_on >> (size - _ONE) & _ONE:
+                size -= _ONE
+            last_bytes = goes_on << _ONE
+            if is_wide:
+                last_bytes = (goes_on & last_bytes) << _ONE
+            unsure = last_bytes & at_least_mask(data, np.uint64(place), lowest)
+            unsure |= goes_on & (_ONE << (size - _ONE))
+            if unsure << (np.uint64(CHUNK) - size) == np.uint64(0):
+                place += np.int64(size)
+                continue
+        while place < stop:
             number, place = _varint(data, place, end)
             if place < 0 or number > np.uint64(largest):
                 return False
-        return True
-    if place < end and data[np.uint64(end - 1)] >= _TWO_BYTES:
-        return False
-    limit = min(np.uint64(largest) >> np.uint64(7), np.uint64(128))
-    excess = (np.uint64(128) - limit) * _EACH  # added to `limit` or more it sets the highest bit
-    carried = np.uint64(0)  # that of the byte before, moved to the first byte
-    while place < end:
-        if place + 8 <= end:
-            word = load_word(data, np.uint64(place))
-        else:  # followed by zeros, which are ids
-            word = load_word(data, np.uint64(end - 8)) >> np.uint64(8 * (place + 8 - end))
-        more = word & _HIGHEST  # bytes after which their number goes on
-        seconds = more << np.uint64(8) | carried
-        second_bytes = word & (seconds - (seconds >> np.uint64(7)))
-        unsure = (more | (second_bytes + excess)) & seconds
-        if unsure == np.uint64(0):
-            carried = more >> np.uint64(56)
-            place += 8
-            continue
-        place += np.int64(trailing_zeros(unsure) >> np.uint64(3)) - 1
-        number, place = _varint(data, place, end)
-        if place < 0 or number > np.uint64(largest):
-            return False
-        carried = np.uint64(0)
     return True
 
 

@@ -158,9 +158,10 @@ def test_plain_forms_compute_the_same_as_compiled_ones(capsys):
 
 
 @kernel_without_allocation
-def masks(data, place, other):
+def masks(data, place, other, lowest):
     return (
         simd.byte_range_mask(data, place, 0x30, 0x39),
+        simd.at_least_mask(data, place, lowest),
         simd.mismatch_mask(data, place, data, other),
         simd.load_word(data, place),
     )
@@ -170,8 +171,10 @@ def masks(data, place, other):
 def test_intrinsics_on_chunks(data, draw):
     array = read_only(np.frombuffer(data, np.uint8))
     place, other = (np.uint64(draw.draw(st.integers(0, len(data) - 64))) for _ in range(2))
-    assert masks(array, place, other) == (
+    lowest = np.uint64(draw.draw(st.integers(0, 255)))
+    assert masks(array, place, other, lowest) == (
         simd._byte_range_mask(array, place, 0x30, 0x39),
+        simd._at_least_mask(array, place, lowest),
         simd._mismatch_mask(array, place, array, other),
         simd._load_word(array, place),
     )
