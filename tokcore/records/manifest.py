@@ -40,6 +40,7 @@ _OPTIONAL = ('sha256', 'dtype', 'dropped', 'packed', 'cut')
 _RULES = ('normalizer', 'pre_tokenizer')
 
 _PLAIN_TYPES = (str, int, float, types.NoneType)
+_CONTAINERS = (dict, tuple, list)
 
 _OTHER_FORMAT = (
     'make it again with this version (--overwrite replaces it), or use the version that made it'
@@ -359,21 +360,42 @@ def _json_text(value: Any, depth: int, is_ascii: bool) -> str:
 
     Names are strings.
     """
-    encoder = _encoder(depth, is_ascii)
-    if not value or not isinstance(value, (dict, tuple, list)):
+    encoder, inner = _encoder(depth, is_ascii), _encoder(depth + 1, is_ascii)
+    if not value or not isinstance(value, _CONTAINERS):
         return encoder.encode(value)
-    parts = value.values() if isinstance(value, dict) else value
-    if not any(isinstance(part, (dict, tuple, list)) for part in parts):
+    indent = ' ' * (depth + 1)
+    if not _has_containers(value):
         text = encoder.encode(value)[1:-1]
     elif isinstance(value, dict):
         text = encoder.item_separator.join(
             f'{encoder.encode(name)}: {_json_text(part, depth + 1, is_ascii)}'
             for name, part in sorted(value.items())
         )
+    elif brackets := _brackets_of_records(value):
+        # At once: a line feed in the text, and not in a string, is between fields or records.
+        begin, end = brackets
+        text = inner.encode(value)[2:-2].replace(
+            f'{end}{inner.item_separator}{begin}',
+            f'\n{indent}{end}{encoder.item_separator}{begin}\n{indent} ',
+        )
+        text = f'{begin}\n{indent} {text}\n{indent}{end}'
     else:
         text = encoder.item_separator.join(_json_text(part, depth + 1, is_ascii) for part in value)
-    begin, end = '{}' if isinstance(value, dict) else '[]'
-    return f'{begin}\n{" " * (depth + 1)}{text}\n{" " * depth}{end}'
+    begin, end = ('{', '}') if isinstance(value, dict) else ('[', ']')
+    return f'{begin}\n{indent}{text}\n{" " * depth}{end}'
+
+
+def _brackets_of_records(parts: Sequence[Any]) -> tuple[str, str] | None:
+    """Returns the brackets of parts that are alike and hold plain values only; None of others."""
+    for kind, brackets in ((dict, ('{', '}')), ((tuple, list), ('[', ']'))):
+        if all(isinstance(part, kind) and part and not _has_containers(part) for part in parts):
+            return brackets
+    return None
+
+
+def _has_containers(container: Any) -> bool:
+    parts = container.values() if isinstance(container, dict) else container
+    return any(isinstance(part, _CONTAINERS) for part in parts)
 
 
 @functools.cache

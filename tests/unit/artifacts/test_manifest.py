@@ -4,7 +4,7 @@ import dataclasses
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipelines.artifacts.manifest import RunRecord, read_manifest, read_run
@@ -252,14 +252,17 @@ def test_a_name_that_leads_elsewhere_is_no_name_of_a_manifest(name):
         Manifest.from_json(json.dumps({**FIELDS, 'files': [file]}).encode(), 'there')
 
 
+PLAIN_VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+RECORDS = st.lists(st.dictionaries(st.text(), PLAIN_VALUES)) | st.lists(st.lists(PLAIN_VALUES))
 JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    PLAIN_VALUES | RECORDS,
     lambda values: st.lists(values) | st.dictionaries(st.text(), values) | st.tuples(values),
     max_leaves=20,
 )
 
 
 @given(st.dictionaries(st.text(), JSON_VALUES))
+@example({'inputs': [{'name': '},\n  {', 'bytes': 1}, {'name': '}'}], 'runs': [(']', 1), [',']]})
 def test_json_is_that_of_python_with_an_indent(fields):
     expected = json.dumps(fields, indent=1, sort_keys=True, ensure_ascii=False) + '\n'
     assert json_bytes(fields).decode() == expected

@@ -13,10 +13,12 @@ import zipfile
 
 import pytest
 import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tokcore.corpus import storage
 from tokcore.corpus.archive_reading import member_text, reading_on, text_pieces
-from tokcore.corpus.archives import ArchiveLists, archive_and_member
+from tokcore.corpus.archives import ArchiveLists, _Member, archive_and_member
 from tokcore.corpus.corpus import CorpusFile
 from tokcore.corpus.storage import PIECE_BYTES, compression_of
 from tokcore.errors import InputError
@@ -402,3 +404,26 @@ def test_a_large_member_is_not_its_successors_header():
 )
 def test_a_path_names_an_archive_and_a_member(path, named):
     assert archive_and_member(path) == named
+
+
+@pytest.mark.parametrize('form', [tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT, tarfile.PAX_FORMAT])
+@given(st.binary(max_size=120), st.integers(0, 1 << 34), st.integers(0, 511), st.integers(0, 255))
+def test_a_header_is_what_python_finds_in_it(form, name, size, place, byte):
+    member = tarfile.TarInfo(name.decode('utf-8', 'surrogateescape'))
+    member.size = size
+    sound = member.tobuf(form, 'utf-8', 'surrogateescape')[-512:]
+    changed = bytearray(sound)
+    changed[place] = byte
+    mended = (
+        changed[:148] + b'%06o\0 ' % (256 + sum(changed) - sum(changed[148:156])) + changed[156:]
+    )
+    for header in (sound, bytes(changed), bytes(mended)):
+        assert read_header(_Member, header) == read_header(tarfile.TarInfo, header)
+
+
+def read_header(kind, header):
+    try:
+        member = kind.frombuf(header, 'utf-8', 'surrogateescape')
+    except tarfile.HeaderError as error:
+        return type(error)
+    return member.name, member.size, member.type, member.linkname
