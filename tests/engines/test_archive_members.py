@@ -139,8 +139,14 @@ def _mostly_slow(pairs, quick):
     ('what', 'archive'),
     _mostly_slow(
         itertools.product(ASKED, ['one.tar.zst', 'parts.tar.zst', 'plain.tar', 'some.zip']),
-        # Each of either at least once.
-        [*zip(ASKED, ['one.tar.zst', 'some.zip', 'parts.tar.zst', 'plain.tar'] * 2, strict=True)],
+        # Each kind of archive, and each format, at least once.
+        [
+            ('text', 'one.tar.zst'),
+            ('bitext', 'some.zip'),
+            ('quoted columns', 'parts.tar.zst'),
+            ('json lines', 'plain.tar'),
+            ('two splits', 'some.zip'),
+        ],
     ),
 )
 def test_members_give_the_bytes_of_files(stored, of_files, tmp_path, what, archive):

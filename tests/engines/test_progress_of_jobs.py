@@ -68,7 +68,13 @@ def assert_all_done(events):
 BUILD = ['build', '--name', 'n', '--vocab-size', 600, '--shards', 3, '--item-size', '4KiB']
 
 
-@pytest.mark.parametrize(('kind', 'workers'), INPUTS.items())
+@pytest.mark.parametrize(
+    ('kind', 'workers'),
+    [
+        pytest.param(*each, marks=() if each[0] in ('tsv', 'gzip bitext') else pytest.mark.slow)
+        for each in INPUTS.items()
+    ],
+)
 def test_a_build_does_all_the_work_that_it_tells_of(told, corpus, tmp_path, kind, workers):
     said = succeed(*BUILD, *corpus(kind), '--output', tmp_path / 'out', '--workers', workers)
     assert_all_done(told)

@@ -20,8 +20,17 @@ def files_below(folder):
     return [path for path in folder.rglob('*') if path.is_file()]
 
 
-@pytest.mark.parametrize('text', [b'', b'\n \n', b'\r\n'])
-@pytest.mark.parametrize('work', [False, True])
+@pytest.mark.parametrize(
+    ('text', 'work'),
+    [
+        (b'', False),
+        (b'\n \n', True),
+        pytest.param(b'', True, marks=pytest.mark.slow),
+        pytest.param(b'\n \n', False, marks=pytest.mark.slow),
+        pytest.param(b'\r\n', False, marks=pytest.mark.slow),
+        pytest.param(b'\r\n', True, marks=pytest.mark.slow),
+    ],
+)
 def test_an_empty_split_leaves_no_runs(material, tmp_path, text, work):
     empty = write(tmp_path / 'empty', text)
     said = refuse(

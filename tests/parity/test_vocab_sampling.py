@@ -198,7 +198,7 @@ def vocab(folder, *options):
     return ('vocab', *sides, '--max-subtoken-length', 'none', '--search', 't2t', *options)
 
 
-@pytest.mark.parametrize('budget', [5_000, 1_000_000])
+@pytest.mark.parametrize('budget', [5_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 def test_a_problems_vocabulary_is_the_originals_file(problem, t2t_generator_utils, budget):
     names = ('a.en.gz', 'a.zh', 'b.en', 'b.zh')
     t2t_generator_utils.get_or_generate_vocab(
