@@ -18,6 +18,15 @@ import numpy as np
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, ModelRules, TokenizerParts, refuse
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.kernels.simd import (
+    CHUNK,
+    WIDE_BYTES,
+    byte_range_mask,
+    copy_chunk,
+    load_word,
+    store_word,
+    trailing_zeros,
+)
 from tokcore.pretrained.borders import BorderPreTokenizer, borders_of_merges
 from tokcore.pretrained.charsmap import (
     Charsmap,
@@ -41,9 +50,10 @@ _UNIGRAM, _BPE = 1, 2
 _TYPES = {3: 'WORD', 4: 'CHAR'}
 
 _SPACE = 0x20
-_NOT_ASCII = 0x80
+_FIRST_SEEN, _LAST_SEEN, _NOT_ASCII = 0x21, 0x7E, 0x80
+_CHUNK, _WIDE = np.uint64(CHUNK), np.uint64(WIDE_BYTES)
 _LARGEST_FLOAT = float(np.finfo(np.float32).max)
-_0, _1, _4 = np.uint64(0), np.uint64(1), np.uint64(4)
+_0, _1, _8 = np.uint64(0), np.uint64(1), np.uint64(8)
 
 
 def is_sentencepiece_file(data: bytes) -> bool:
@@ -261,8 +271,10 @@ def _normalizer(file: _ModelFile, path: str) -> _Normalizer:
             f'{path}: normalizer_spec.precompiled_charsmap is damaged; give a whole SentencePiece model'
         )
     symbols = [piece.text for piece in file.pieces if piece.type == _USER_DEFINED]
+    space = (MARK if spec.get(5, 1) else ' ').encode()
     rules = _Rules(
-        read_only(np.frombuffer((MARK if spec.get(5, 1) else ' ').encode(), np.uint8)),
+        read_only(np.frombuffer(space, np.uint8)),
+        np.uint64(int.from_bytes(space, 'little')),
         bool(spec.get(3, 1)),
         bool(file.trainer.get(24, 0)),
         bool(spec.get(4, 1)),
@@ -270,13 +282,15 @@ def _normalizer(file: _ModelFile, path: str) -> _Normalizer:
     sizes = sizes_of_unchanged(charsmap)
     sizes[[symbol.encode()[0] for symbol in symbols]] = 0
     trie = double_array_trie([(symbol, 0) for symbol in symbols], '\0')
-    return _Normalizer(charsmap, read_only(sizes), trie, bool(symbols), rules)
+    keeps_ascii = bool(sizes[_FIRST_SEEN : _LAST_SEEN + 1].all())
+    return _Normalizer(charsmap, read_only(sizes), keeps_ascii, trie, bool(symbols), rules)
 
 
 class _Rules(NamedTuple):
     """What becomes of spaces."""
 
     space: np.ndarray  # uint8[1 or 3]: what replaces U+0020
+    space_word: np.uint64  # its bytes, the first the lowest
     adds_space: bool  # to each text that is not empty
     at_end: bool  # that space, not at the start
     removes_spaces: bool  # at the start, at the end, and after another space
@@ -288,6 +302,9 @@ class _Normalizer(NamedTuple):
     charsmap: Charsmap
     unchanged: np.ndarray
     """uint8[256]: `sizes_of_unchanged`; 0 also for a byte that a symbol begins with."""
+
+    keeps_ascii: bool
+    """Whether `unchanged` is 1 for all characters of ASCII that can be seen."""
 
     symbols: DoubleArrayTrie
     """Pieces that the user defined, which stay as they are."""
@@ -339,21 +356,35 @@ def _normalize(text, starts, ends, row, normalizer, out, out_ends):
             was_space = rules.removes_spaces
             while place < end:
                 byte = text[place]
+                has_chunk = place + _CHUNK <= np.uint64(len(text)) and used + _CHUNK <= room
+                if has_chunk and normalizer.keeps_ascii and _FIRST_SEEN <= byte <= _LAST_SEEN:
+                    run = _ascii_run(text, place, end)
+                    if run:
+                        copy_chunk(out, used, text, place)
+                        if run > _WIDE:
+                            copy_chunk(out, used + _WIDE, text, place + _WIDE)
+                        used += run
+                        place += run
+                        was_space = False
+                        continue
                 size = np.uint64(normalizer.unchanged[byte])
                 after = place + size
                 # A mark behind a character of ASCII may change it.
                 stays = place < after and (
                     after == end or (after < end and (size > _1 or text[after] < _NOT_ASCII))
                 )
-                if stays and used + _4 <= room:
+                if stays and used + _8 <= room:
                     if byte == _SPACE:
                         if not was_space:
-                            used = _put_space(out, used, rules.space)
+                            store_word(out, used, rules.space_word)
+                            used += space_size
                         was_space = rules.removes_spaces
                     else:
-                        out[used] = byte
-                        for k in range(_1, size):
-                            out[used + k] = text[place + k]
+                        if has_chunk:
+                            store_word(out, used, load_word(text, place))
+                        else:
+                            for k in range(size):
+                                out[used + k] = text[place + k]
                         used += size
                         was_space = False
                     place = after
@@ -385,6 +416,22 @@ def _normalize(text, starts, ends, row, normalizer, out, out_ends):
         row += 1
         out_ends[row] = np.int64(used)
     return row
+
+
+@kernel_without_allocation
+def _ascii_run(text, place, end):
+    """Returns how many bytes (uint64) of text[place:end], 64 at most, are of ASCII, and not spaces or controls.
+
+    64 bytes can be read. A character that a mark may follow is left out.
+    """
+    others = ~byte_range_mask(text, place, _FIRST_SEEN, _LAST_SEEN)
+    if end - place < _CHUNK:
+        others |= ~_0 << (end - place)
+    run = trailing_zeros(others)
+    after = place + run
+    if run > _0 and after < end and text[after] >= _NOT_ASCII:
+        run -= _1
+    return run
 
 
 @kernel_without_allocation

@@ -33,14 +33,8 @@ from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER, grown
 from tokcore.kernels.jit import inlined_kernel, kernel, kernel_without_allocation, read_only
 from tokcore.kernels.simd import CHUNK, load_word, prefetch, put_places, store_pair
 from tokcore.pretrained.borders import NO_BORDERS, Borders, border_bits, borders_of_pieces
+from tokcore.pretrained.compact_trie import ROOT, compact_trie, has_label, has_piece, next_entry
 from tokcore.text.pre_tokenizer import RowPart, ScannedTokens
-from tokcore.wordpiece.model import (
-    NO_CELL,
-    WORD_ROOT,
-    child_cell,
-    double_array_trie,
-    piece_ends_at,
-)
 
 UNKNOWN_PENALTY = 10.0
 """How far the score of a character without a piece is below the lowest score of a piece."""
@@ -52,7 +46,7 @@ _32, _56 = np.uint64(32), np.uint64(56)
 _SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
 _4, _BYTE = np.uint64(4), np.uint64(0xFF)
 _NO_TEXT = ~_0  # the last word of a step that is too long; no other has this number of bytes
-_UNKNOWN_CELL = WORD_ROOT
+_UNKNOWN_CELL = ROOT
 """The cell of a character without a piece: no piece ends at it."""
 
 _NOWHERE = np.uint32((1 << 32) - 1)
@@ -115,7 +109,7 @@ class UnigramModel:
         largest = max((abs(scores[id_]) for id_ in pieces.values()), default=0.0)
         level = math.frexp((_LONGEST_KEPT + 1) * max(largest, abs(unknown_score), 1.0))[1]
         keeps = single_precision and unknown is not None
-        trie = double_array_trie(pieces.items(), '\0')
+        trie = compact_trie(pieces.items())
         dtype = np.float32 if single_precision else np.float64
         scores_of_ids = np.array([*scores, unknown_score], dtype)
         ids = trie.ids.copy()
@@ -164,11 +158,11 @@ def unknown_score(scores: Sequence[float]) -> float:
 class _UnigramState(NamedTuple):
     """The state; arrays are read-only."""
 
-    cells: np.ndarray  # uint64[cells]: of the trie
-    ids: (
-        np.ndarray
-    )  # int32[cells]: of the pieces that end there; of _UNKNOWN_CELL the number of ids
-    piece_scores: np.ndarray  # of the same cells
+    cells: np.ndarray  # of the trie
+    ids: np.ndarray  # int32[cells]: of the pieces that end there
+    piece_scores: np.ndarray
+    """Their scores; of _UNKNOWN_CELL that of a character without a piece."""
+
     scores: np.ndarray
     """float32[ids + 1] or float64[ids + 1], as sums are: the last is that of a character without a piece."""
 
@@ -411,13 +405,14 @@ def _find_two_ways(text, start, size, model, work):
     while place < size:
         character_end = min(place + _character_length(text[start + place]), size)
         has_character = False
-        cell, end = np.uint64(WORD_ROOT), place
+        entry, end = np.uint64(cells[ROOT]), place
         while end < size:
-            cell = child_cell(cells, cell, text[start + end])
-            if cell == NO_CELL:
+            byte = text[start + end]
+            cell, entry = next_entry(cells, entry, byte)
+            if not has_label(entry, byte):
                 break
             end += _1
-            if piece_ends_at(cells, cell):
+            if has_piece(entry):
                 has_character |= end == character_end
                 _add_ways(place, end, cell, scores[cell], work)
         if not has_character:
@@ -478,13 +473,14 @@ def _find_best_way(text, start, size, model, work):
             sum_here = sums[place]
         character_end = min(place + _character_length(text[start + place]), size)
         has_character = False
-        cell, end = np.uint64(WORD_ROOT), place
+        entry, end = np.uint64(cells[ROOT]), place
         while end < size:
-            cell = child_cell(cells, cell, text[start + end])
-            if cell == NO_CELL:
+            byte = text[start + end]
+            cell, entry = next_entry(cells, entry, byte)
+            if not has_label(entry, byte):
                 break
             end += _1
-            if piece_ends_at(cells, cell):
+            if has_piece(entry):
                 has_character |= end == character_end
                 sum_there = scores[cell] + sum_here
                 if starts[end] == _NOWHERE or sum_there > sums[end]:
@@ -566,12 +562,13 @@ def _put_unknown(text, start, end, model, ids, used):
     """Writes the ids of the run of unknown characters text[start:end]."""
     if not model.single_precision:
         # `tokenizers` looks such a run up among all pieces.
-        cell = np.uint64(WORD_ROOT)
-        for place in range(start, end):
-            cell = child_cell(model.cells, cell, text[place])
-            if cell == NO_CELL:
+        cell, entry, place = np.uint64(ROOT), np.uint64(model.cells[ROOT]), start
+        while place < end:
+            cell, entry = next_entry(model.cells, entry, text[place])
+            if not has_label(entry, text[place]):
                 break
-        if cell != NO_CELL and piece_ends_at(model.cells, cell):
+            place += _1
+        if place == end and has_piece(entry):
             ids[used] = model.ids[cell]
             return used + _1
     has_bytes = len(model.fallback) > 0
