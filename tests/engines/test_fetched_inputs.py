@@ -202,6 +202,7 @@ def test_a_work_folder_elsewhere_is_refused(tmp_path):
     assert 'hdfs://h/work' in said
 
 
+@pytest.mark.slow
 def test_of_two_runs_one_fetches_and_the_other_waits(server, tmp_path):
     address, work = f'{server.address}/texts/a.txt', tmp_path / 'work'
     given = ['count', '--text', address, '--fetch', '--work', work]

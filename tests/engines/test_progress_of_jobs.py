@@ -161,12 +161,17 @@ def on_a_terminal(*arguments):
     return said
 
 
-def test_a_terminal_has_a_bar_unless_quiet(corpus, tmp_path):
+def test_a_terminal_has_a_bar(corpus, tmp_path):
     line = ['count', *corpus('tsv'), '--item-size', '8KiB', '--output', tmp_path / 'out']
     said = on_a_terminal(*line)
     assert re.search(r'\rcount: +\d+%\|', said)
     assert said.splitlines()[-1].startswith('tokbeam: next: ')
-    assert on_a_terminal(*line, '--overwrite', '--quiet') == ''
+
+
+@pytest.mark.slow
+def test_a_terminal_has_none_if_quiet(corpus, tmp_path):
+    line = ['count', *corpus('tsv'), '--item-size', '8KiB', '--output', tmp_path / 'out']
+    assert on_a_terminal(*line, '--quiet') == ''
 
 
 def test_a_signal_ends_the_bar_with_a_line_of_its_own(corpus, tmp_path):

@@ -306,6 +306,7 @@ def test_a_cleaned_problem_beside_the_original(
     assert sum(each.get('added', 0) for each in lines)
 
 
+@pytest.mark.slow
 def test_a_problem_of_characters_with_packed_columns_beside_the_original(tmp_path, tensorflow):
     name = 'translate_encs_wmt_characters'
     problem, _ = original_of(name)

@@ -109,7 +109,8 @@ def runs_of(folder):
     }
 
 
-@pytest.mark.parametrize('workers', [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize('workers', [1, 2])
 def test_a_killed_encode_goes_on(corpus, vocabulary, tmp_path, monkeypatch, workers):
     monkeypatch.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
     folder = tmp_path / 'out'
