@@ -39,9 +39,6 @@ _OPTIONAL = ('sha256', 'dtype', 'dropped', 'packed', 'cut')
 
 _RULES = ('normalizer', 'pre_tokenizer')
 
-_PLAIN_TYPES = (str, int, float, types.NoneType)
-_CONTAINERS = (dict, tuple, list)
-
 _OTHER_FORMAT = (
     'make it again with this version (--overwrite replaces it), or use the version that made it'
 )
@@ -280,15 +277,11 @@ def is_plain_name(name: str) -> bool:
 
 def _plain(value: Any) -> Any:
     """Returns what `asdict` returns, which copies each value: there may be thousands of inputs."""
+    if dataclasses.is_dataclass(value):
+        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
     if isinstance(value, (tuple, list)):
         return [_plain(each) for each in value]
-    names = getattr(value, '__dataclass_fields__', None)
-    if names is None:
-        return value
-    return {
-        name: each if isinstance(each := getattr(value, name), _PLAIN_TYPES) else _plain(each)
-        for name in names
-    }
+    return value
 
 
 def _omit_unset(fields: dict[str, Any], *names: str) -> None:
@@ -349,60 +342,11 @@ def _reason(error: Exception) -> str:
 def json_bytes(fields: dict[str, Any]) -> bytes:
     """Returns JSON for people: a field a line, sorted, UTF-8 where names allow."""
     try:
-        return f'{_json_text(fields, 0, False)}\n'.encode()
+        text = json.dumps(fields, indent=1, sort_keys=True, ensure_ascii=False)
+        return f'{text}\n'.encode()
     except UnicodeEncodeError:
         # A file name need not be UTF-8; JSON can hold its bytes as escapes only.
-        return f'{_json_text(fields, 0, True)}\n'.encode()
-
-
-def _json_text(value: Any, depth: int, is_ascii: bool) -> str:
-    """Returns what `json.dumps` returns with an indent of 1, which encodes thousands of inputs slowly.
-
-    Names are strings.
-    """
-    encoder, inner = _encoder(depth, is_ascii), _encoder(depth + 1, is_ascii)
-    if not value or not isinstance(value, _CONTAINERS):
-        return encoder.encode(value)
-    indent = ' ' * (depth + 1)
-    if not _has_containers(value):
-        text = encoder.encode(value)[1:-1]
-    elif isinstance(value, dict):
-        text = encoder.item_separator.join(
-            f'{encoder.encode(name)}: {_json_text(part, depth + 1, is_ascii)}'
-            for name, part in sorted(value.items())
-        )
-    elif brackets := _brackets_of_records(value):
-        # At once: a line feed in the text, and not in a string, is between fields or records.
-        begin, end = brackets
-        text = inner.encode(value)[2:-2].replace(
-            f'{end}{inner.item_separator}{begin}',
-            f'\n{indent}{end}{encoder.item_separator}{begin}\n{indent} ',
-        )
-        text = f'{begin}\n{indent} {text}\n{indent}{end}'
-    else:
-        text = encoder.item_separator.join(_json_text(part, depth + 1, is_ascii) for part in value)
-    begin, end = ('{', '}') if isinstance(value, dict) else ('[', ']')
-    return f'{begin}\n{indent}{text}\n{" " * depth}{end}'
-
-
-def _brackets_of_records(parts: Sequence[Any]) -> tuple[str, str] | None:
-    """Returns the brackets of parts that are alike and hold plain values only; None of others."""
-    for kind, brackets in ((dict, ('{', '}')), ((tuple, list), ('[', ']'))):
-        if all(isinstance(part, kind) and part and not _has_containers(part) for part in parts):
-            return brackets
-    return None
-
-
-def _has_containers(container: Any) -> bool:
-    parts = container.values() if isinstance(container, dict) else container
-    return any(isinstance(part, _CONTAINERS) for part in parts)
-
-
-@functools.cache
-def _encoder(depth: int, is_ascii: bool) -> json.JSONEncoder:
-    """Returns an encoder of the fields or items of a value; an `indent` would make it a slow one."""
-    separators = (f',\n{" " * (depth + 1)}', ': ')
-    return json.JSONEncoder(ensure_ascii=is_ascii, sort_keys=True, separators=separators)
+        return f'{json.dumps(fields, indent=1, sort_keys=True)}\n'.encode()
 
 
 def _rules_to_json(fields: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ import dataclasses
 import json
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.artifacts.manifest import RunRecord, read_manifest, read_run
@@ -17,7 +17,6 @@ from tokcore.records.manifest import (
     OutputFile,
     VocabularyRecord,
     is_plain_name,
-    json_bytes,
 )
 from tokcore.schemes import find_scheme
 
@@ -250,24 +249,3 @@ def test_a_name_that_leads_elsewhere_is_no_name_of_a_manifest(name):
     file = {'name': name, 'bytes': 1, 'crc32c': '00000000', 'rows': 1}
     with pytest.raises(InputError, match='not a name in its folder'):
         Manifest.from_json(json.dumps({**FIELDS, 'files': [file]}).encode(), 'there')
-
-
-PLAIN_VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
-RECORDS = st.lists(st.dictionaries(st.text(), PLAIN_VALUES)) | st.lists(st.lists(PLAIN_VALUES))
-JSON_VALUES = st.recursive(
-    PLAIN_VALUES | RECORDS,
-    lambda values: st.lists(values) | st.dictionaries(st.text(), values) | st.tuples(values),
-    max_leaves=20,
-)
-
-
-@given(st.dictionaries(st.text(), JSON_VALUES))
-@example({'inputs': [{'name': '},\n  {', 'bytes': 1}, {'name': '}'}], 'runs': [(']', 1), [',']]})
-def test_json_is_that_of_python_with_an_indent(fields):
-    expected = json.dumps(fields, indent=1, sort_keys=True, ensure_ascii=False) + '\n'
-    assert json_bytes(fields).decode() == expected
-
-
-def test_a_name_that_is_not_utf8_is_written_as_escapes():
-    fields = {'inputs': [{'name': 'a\udcff'}, {}], 'files': []}
-    assert json_bytes(fields).decode() == json.dumps(fields, indent=1, sort_keys=True) + '\n'
