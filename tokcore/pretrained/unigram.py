@@ -57,8 +57,8 @@ _LONGEST_KEPT = 31
 """Bytes of a step whose ids are kept, and its pieces at most."""
 
 _IDS_KEPT = 6
-_KEPT_BITS = 16
-"""log2 of the steps that are kept, each in a cache line: four megabytes."""
+_KEPT_BITS = 17
+"""log2 of the steps that are kept, each in a cache line: eight megabytes."""
 
 _TEXT_WORDS, _LEVEL = 4, 7  # of such a line: words of text, the word behind the ids
 
