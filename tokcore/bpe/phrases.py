@@ -21,11 +21,10 @@ from tokcore.kernels.bytes import row_offsets, with_margin
 from tokcore.kernels.jit import inlined_kernel, kernel_without_allocation, read_only
 from tokcore.kernels.simd import load_word, store_pair
 from tokcore.text.character_pairs import (
-    BITS_PER_PAIR,
-    LEAST_BITS,
     MOST_BITS,
     CharacterPairs,
     add_characters,
+    bits_for,
     character_bytes,
     has_characters,
     no_pairs,
@@ -46,7 +45,7 @@ _BEFORE, _AFTER = 1, 2
 """Bits of a character that phrases are not cut before, or after."""
 
 _0, _1, _2, _8, _32 = (np.uint64(number) for number in (0, 1, 2, 8, 32))
-_BYTE, _HIGH_BIT = np.uint64(0xFF), np.uint64(0x80)
+_HIGH_BIT = np.uint64(0x80)
 
 
 class Joins(NamedTuple):
@@ -85,11 +84,8 @@ def joins_of_tokens(tokens: np.ndarray, sizes: np.ndarray) -> Joins:
     """
     text, bounds = with_margin(tokens), read_only(row_offsets(sizes).astype(np.uint64))
     sides = np.zeros(CODE_POINTS, np.uint8)
-    bits = MOST_BITS
-    size = int(_add_joins(text, bounds, no_pairs(bits), sides))
-    while BITS_PER_PAIR * size < 1 << bits and bits > LEAST_BITS:
-        bits -= 1
-    pairs = no_pairs(bits)
+    size = int(_add_joins(text, bounds, no_pairs(MOST_BITS), sides))
+    pairs = no_pairs(bits_for(size))
     _add_joins(text, bounds, pairs, sides)
     return Joins(pairs._replace(bits=read_only(pairs.bits)), read_only(sides))
 

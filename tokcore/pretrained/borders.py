@@ -20,11 +20,10 @@ from tokcore.kernels.bytes import row_offsets, with_margin
 from tokcore.kernels.jit import inlined_kernel, kernel_without_allocation, read_only
 from tokcore.kernels.simd import CHUNK, byte_range_mask, trailing_zeros
 from tokcore.text.character_pairs import (
-    BITS_PER_PAIR,
-    LEAST_BITS,
     MOST_BITS,
     CharacterPairs,
     add_characters,
+    bits_for,
     character_bytes,
     has_characters,
     no_pairs,
@@ -67,11 +66,8 @@ def borders_of_pieces(pieces: Collection[str], known: Collection[str] = ()) -> B
     offsets = row_offsets([len(piece) for piece in data])
     text = with_margin(np.frombuffer(b''.join(data), np.uint8))
     bounds = read_only(offsets.astype(np.uint64))
-    bits = MOST_BITS
-    pairs, size = _pairs_of(read_only(text), bounds, bits)
-    while BITS_PER_PAIR * size < 1 << bits and bits > LEAST_BITS:
-        bits -= 1
-    pairs, _ = _pairs_of(read_only(text), bounds, bits)
+    _, size = _pairs_of(read_only(text), bounds, MOST_BITS)
+    pairs, _ = _pairs_of(read_only(text), bounds, bits_for(size))
     is_known = np.zeros(CODE_POINTS if known else 0, np.bool_)
     is_known[[*map(ord, known)]] = True
     joins_letters = bool(_joined_letters(pairs) >= _MOST_LETTER_PAIRS)

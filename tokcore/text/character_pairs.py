@@ -11,10 +11,10 @@ from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER
 from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import load_word
 
-LEAST_BITS, MOST_BITS = 12, 22
+_LEAST_BITS, MOST_BITS = 12, 22
 """log2 of the bits; at most half a megabyte, which a processor has near."""
 
-BITS_PER_PAIR = 8
+_BITS_PER_PAIR = 8
 """At least, so that few pairs have the hash of another."""
 
 _WORD_BITS = 6
@@ -34,6 +34,14 @@ class CharacterPairs(NamedTuple):
 def no_pairs(bits: int) -> CharacterPairs:
     """Returns a set without pairs, of 2 ** bits bits."""
     return CharacterPairs(np.zeros(1 << bits - _WORD_BITS, np.uint64), np.uint64(64 - bits))
+
+
+def bits_for(size: int) -> int:
+    """Returns log2 of the bits of a set, of which `size` are set if it has `MOST_BITS`."""
+    bits = MOST_BITS
+    while _BITS_PER_PAIR * size < 1 << bits and bits > _LEAST_BITS:
+        bits -= 1
+    return bits
 
 
 @kernel_without_allocation
