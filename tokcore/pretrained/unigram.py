@@ -41,7 +41,7 @@ UNKNOWN_PENALTY = 10.0
 
 _SHOWN = 60  # characters of a token that an error shows
 _NO_ID = -1
-_0, _1, _2, _3, _8 = (np.uint64(number) for number in (0, 1, 2, 3, 8))
+_0, _1, _2, _8 = (np.uint64(number) for number in (0, 1, 2, 8))
 _32, _56 = np.uint64(32), np.uint64(56)
 _SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
 _4, _BYTE = np.uint64(4), np.uint64(0xFF)

@@ -74,7 +74,7 @@ _BLOCK = 256
 _BLOCK_BITS, _IN_BLOCK = np.uint64(8), np.uint64(0xFF)
 
 _3 = np.uint64(3)
-_8, _16 = np.uint64(8), np.uint64(16)
+_8 = np.uint64(8)
 _TWO_BYTES = np.uint64(65535)
 _S, _D, _M, _T = (np.uint64(ord(byte)) for byte in 'sdmt')
 # Two letters as they are read, the first one lowest.
