@@ -5,8 +5,10 @@ import io
 import json
 
 import pytest
+from characters import SAMPLE
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from rows_of_text import side_of
 
 from tokcore.bpe.json_files import rust_float
 from tokcore.errors import InputError
@@ -183,26 +185,75 @@ def test_unigram_without_an_unknown_token(tokenizers, unigram_file):
         ours.encode('the 字')
 
 
-@pytest.mark.parametrize('rule', ['nmt_nfkc', pytest.param('nmt_nfkc_cf', marks=pytest.mark.slow)])
-def test_the_charsmap_as_tokenizers_reads_it(tokenizers, sentencepiece, unigram_file, rule):
+RULES = {
+    'nmt_nfkc': {'normalization_rule_name': 'nmt_nfkc'},
+    'nmt_nfkc_cf': {'normalization_rule_name': 'nmt_nfkc_cf'},
+    'odd': {'normalization_rule_tsv': 'a b|a\u0301 á|© (c)|©\u200d ©|क k|\u0301\u0301 2|\u0600a .|\u1100\u1161 가|\r \n|x\u0e33 '},
+}  # fmt: skip
+CLUSTERED = [
+    *'a©ékक字😀x\r\n', '\u0301', '\u0302', '\u05b0', '\u0600', '\u094d', '\u0e33', '\u1100', '\u1161', '\u11a8', '\u200d',
+    '\u00ad', '\uac00', '\ufe0f', '\U0001F1E9', '\U0001F3FD', '\U000110BD', ' ', '\t',
+]  # fmt: skip
+
+
+def charsmap_of(sentencepiece, folder, options):
+    """The bytes of the charsmap of a model with some rules."""
     from tokcore.pretrained.protobuf import message_fields
 
-    model = learned(sentencepiece, model_type='unigram', normalization_rule_name=rule)
+    rules = options.get('normalization_rule_tsv')
+    if rules is not None:
+        path = folder / 'rules.tsv'
+        lines = (rule.split(' ') for rule in rules.split('|'))
+        in_hex = (
+            '\t'.join(' '.join(f'{ord(c):X}' for c in side) for side in pair) for pair in lines
+        )
+        path.write_text('\n'.join([*in_hex, '']))
+        options = {'normalization_rule_tsv': str(path)}
+    model = learned(sentencepiece, model_type='unigram', **options)
     spec = next(value for number, value, _ in message_fields(model, '') if number == 3)
-    charsmap = next(value for number, value, _ in message_fields(spec, '') if number == 2)
+    return next(value for number, value, _ in message_fields(spec, '') if number == 2)
+
+
+@pytest.mark.parametrize(
+    'rule', ['nmt_nfkc', pytest.param('nmt_nfkc_cf', marks=pytest.mark.slow), 'odd']
+)
+def test_the_charsmap_as_tokenizers_reads_it(
+    tokenizers, sentencepiece, unigram_file, tmp_path, rule
+):
+    charsmap = charsmap_of(sentencepiece, tmp_path, RULES[rule])
     theirs = tokenizers.normalizers.Precompiled(charsmap)
     text = base64.b64encode(charsmap).decode()
     file = {**unigram_file, 'normalizer': {'type': 'Precompiled', 'precompiled_charsmap': text}}
     data = json.dumps(file).encode()
-    step = parse_pretrained(data, 'small.json').steps[0].keywords['change']
+    vocabulary = parse_pretrained(data, 'small.json')
+    step = vocabulary.steps[0]
+    plain = step.keywords['replacements']
 
-    @given(TEXTS)
-    @settings(database=None)
-    def same(text):
-        assert step(text) == theirs.normalize_str(text)
+    @given(st.lists(TEXTS | st.lists(st.sampled_from(CLUSTERED)).map(''.join), max_size=4))
+    @settings(database=None, max_examples=100)
+    @example(
+        [
+            '',
+            'a\u0301\u0301',
+            'ａ',
+            '\u0301\u0301',
+            '©\u200d©\u0301',
+            'a\r\n',
+            '\u0600a',
+            'क\u094dक\u0302',
+        ]
+    )
+    def same(texts):
+        changed = step(side_of(texts))
+        rows = [changed.row(row) for row in range(len(texts))]
+        assert rows == [theirs.normalize_str(text) for text in texts] == [*map(plain, texts)]
 
     same()
-    ours = PretrainedTokenizer(parse_pretrained(data, 'small.json'))
+    # Pairs of every character with others that it may be in a cluster with.
+    pairs = [f'{character}a{character}\u0301{character}\u200d' for character in SAMPLE]
+    changed = step(side_of([*SAMPLE, *pairs]))
+    assert [changed.row(row) for row in range(len(changed))] == [*map(plain, [*SAMPLE, *pairs])]
+    ours = PretrainedTokenizer(vocabulary)
     whole = tokenizers.Tokenizer.from_str(data.decode())
     for line in [*LINES, *PHRASES]:
         assert ours.encode(line) == whole.encode(line).ids
@@ -278,6 +329,22 @@ def test_a_sum_that_begins_anew_within_a_word(sentencepiece):
         assert ours.encode(text) == theirs.encode(text)
 
 
+def charsmap(root=0, replacements='x' * 600):
+    """A normalizer with a charsmap, in which the replacement of `a` begins at byte 353."""
+    import struct
+
+    units = [root, *([0] * 255)]
+    units[ord('a')] = 1 << 8 | ord('a')
+    data = struct.pack('<257I', 1024, *units) + replacements.encode()
+    field = b'\x12' + bytes([len(data) & 0x7F | 0x80, len(data) >> 7]) + data
+    return b'\x1a' + bytes([len(field) & 0x7F | 0x80, len(field) >> 7]) + field
+
+
+def test_a_charsmap_that_is_not_damaged():
+    ours = PretrainedTokenizer(parse_pretrained(UNKNOWN + piece(b'x', 0) + charsmap(), 'x.model'))
+    assert ours.encode('a') == [0] + [1] * 247
+
+
 @pytest.mark.parametrize(
     ('data', 'said'),
     [
@@ -291,6 +358,8 @@ def test_a_sum_that_begins_anew_within_a_word(sentencepiece):
         (UNKNOWN + b'\x12\x02\x18\x02' + piece(b'ab', 0), "'ab' without a piece for 'a'"),
         (UNKNOWN + b'\x12\x02\x18\x02' + piece(b'a', 0, 5), 'of the type UNUSED'),
         (UNKNOWN + b'\x1a\x07\x12\x05\x01\x00\x00\x00\x00', 'precompiled_charsmap is damaged'),
+        (UNKNOWN + charsmap(root=1 << 31), 'precompiled_charsmap is damaged'),
+        (UNKNOWN + charsmap(replacements='é' * 300), 'precompiled_charsmap is damaged'),
         (UNKNOWN + b'\x2a\x03\x12\x01x', 'a denormalizer at denormalizer_spec'),
         (UNKNOWN + b'\x0b', 'the wire type 3 at byte'),
     ],

@@ -6,25 +6,20 @@ in bits 0 to 7 and 31, whether a string ends at it in bit 8, and the offset of i
 10 to 30, times 256 if bit 9 is set. The child of node n by a byte is unit n ^ offset ^ byte, if that
 has the byte as its label; the child by zero has the place of the replacement.
 
-SentencePiece replaces the longest string at each place. `tokenizers` goes through the text by
-grapheme clusters: of a cluster of up to five bytes the shortest string at its start replaces the
-whole cluster; otherwise characters are replaced one by one, each by the shortest string too.
+SentencePiece replaces the longest string at each place; `cluster_replacements` has what `tokenizers` does.
 """
 
 from __future__ import annotations
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
-import regex
 
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 
 _LABEL = np.uint32((1 << 31) | 0xFF)
-_LARGEST_CLUSTER = 5  # bytes
-_CACHED = 1 << 16  # clusters
-_CLUSTERS = regex.compile(r'\X')
+_PLACE = (1 << 31) - 1
+_LEADS = (0, 0, 0xC0, 0xE0, 0xF0)  # the bits that characters of so many bytes begin with
 
 
 class Charsmap(NamedTuple):
@@ -50,18 +45,73 @@ def parse_charsmap(data: bytes) -> Charsmap | None:
     # So no walk leaves the arrays.
     nodes = np.arange(len(units), dtype=np.uint32)
     is_node = units >> np.uint32(31) == 0
+    is_node[0] = True  # the root, whose label nobody reads
     base = nodes ^ _offsets(units)
     if (base[is_node] | np.uint32(0xFF)).max(initial=0) >= len(units):
         return None
     ends = base[is_node & (units >> np.uint32(8) & np.uint32(1) == 1)]
-    values = units[ends] & np.uint32((1 << 31) - 1)
+    values = units[ends] & np.uint32(_PLACE)
     if values.max(initial=0) >= max(1, len(replacements)):
         return None
+    if (replacements[values[values < len(replacements)]] & 0xC0 == 0x80).any():
+        return None  # within a character
     return Charsmap(read_only(units), read_only(replacements))
 
 
 def _offsets(units: np.ndarray) -> np.ndarray:
     return (units >> np.uint32(10)) << ((units & np.uint32(1 << 9)) >> np.uint32(6))
+
+
+def replacement_at(charsmap: Charsmap, place: int) -> bytes:
+    """Returns the replacement that begins at a place."""
+    data = charsmap.replacements[place:].tobytes()
+    return data.partition(b'\0')[0]
+
+
+def shortest_replacement(text: bytes, charsmap: Charsmap) -> bytes | None:
+    """Returns the replacement of the shortest string that a text begins with; None if there is none."""
+    units = charsmap.units
+    if not len(units):
+        return None
+    node = int(_offsets(units[:1])[0])
+    for byte in text:
+        if byte == 0:
+            return None
+        node ^= byte
+        unit = int(units[node])
+        if unit & int(_LABEL) != byte:
+            return None
+        node ^= (unit >> 10) << ((unit & (1 << 9)) >> 6)
+        if unit >> 8 & 1:
+            return replacement_at(charsmap, int(units[node]) & _PLACE)
+    return None
+
+
+class CharacterStrings(NamedTuple):
+    """What a charsmap has for each of some characters."""
+
+    begin: np.ndarray  # bool[characters]: whether a string begins with it, or ends in it
+    places: np.ndarray  # int64[characters]: of the shortest one's replacement; -1 if it ends later
+
+
+def strings_of_characters(codes: np.ndarray, size: int, charsmap: Charsmap) -> CharacterStrings:
+    """Returns what a charsmap has for characters, int64[characters], of `size` bytes of UTF-8."""
+    places = np.full(len(codes), -1, np.int64)
+    units = charsmap.units
+    if not len(units):
+        return CharacterStrings(np.zeros(len(codes), np.bool_), places)
+    go_on = np.ones(len(codes), np.bool_)
+    nodes = np.full(len(codes), _offsets(units[:1])[0])
+    for number in range(size):
+        bits = codes >> 6 * (size - 1 - number)
+        bytes_ = (bits & 0x3F | 0x80 if number else bits | _LEADS[size]).astype(np.uint32)
+        nodes = np.where(go_on, nodes ^ bytes_, 0)
+        node_units = units[nodes]
+        go_on &= (node_units & _LABEL == bytes_) & (bytes_ != 0)
+        nodes = np.where(go_on, nodes ^ _offsets(node_units), 0)
+        is_end = go_on & (places < 0) & (node_units >> np.uint32(8) & np.uint32(1) == 1)
+        places[is_end] = units[nodes[is_end]] & np.uint32(_PLACE)
+    return CharacterStrings(go_on | (places >= 0), places)
 
 
 def sizes_of_unchanged(charsmap: Charsmap) -> np.ndarray:
@@ -92,58 +142,6 @@ def sizes_of_unchanged(charsmap: Charsmap) -> np.ndarray:
     return sizes
 
 
-class ClusterReplacements:
-    """What `tokenizers` makes of text with a charsmap."""
-
-    def __init__(self, charsmap: Charsmap):
-        """Takes the strings and their replacements."""
-        self._charsmap = charsmap
-        self._replaced = functools.lru_cache(_CACHED)(self._of_cluster)
-        self._plain = frozenset(
-            chr(code) for code in range(128) if self._replaced(chr(code)) == chr(code)
-        )
-
-    def __reduce__(self) -> tuple[type, tuple[Charsmap]]:
-        return type(self), (self._charsmap,)
-
-    def __call__(self, text: str) -> str:
-        """Returns the text with its replacements."""
-        if text.isascii() and self._plain.issuperset(text):
-            return text
-        return ''.join(map(self._replaced, _CLUSTERS.findall(text)))
-
-    def _of_cluster(self, cluster: str) -> str:
-        if len(cluster.encode('utf-8', 'surrogatepass')) <= _LARGEST_CLUSTER:
-            replaced = self._shortest(cluster)
-            if replaced is not None:
-                return replaced
-        replacements = map(self._shortest, cluster)
-        return ''.join(
-            character if new is None else new
-            for character, new in zip(cluster, replacements, strict=True)
-        )
-
-    def _shortest(self, text: str) -> str | None:
-        """Returns the replacement of the shortest string that the text begins with, or None."""
-        units = self._charsmap.units
-        if not len(units):
-            return None
-        node = int(_offsets(units[:1])[0])
-        for byte in text.encode('utf-8', 'surrogatepass'):
-            if byte == 0:
-                return None
-            node ^= byte
-            unit = int(units[node])
-            if unit & int(_LABEL) != byte:
-                return None
-            node ^= (unit >> 10) << ((unit & (1 << 9)) >> 6)
-            if unit >> 8 & 1:
-                place = int(units[node]) & ((1 << 31) - 1)
-                data = self._charsmap.replacements[place:].tobytes()
-                return data[: data.index(0)].decode() if 0 in data else data.decode()
-        return None
-
-
 @kernel_without_allocation
 def longest_replacement(text, place, end, charsmap):
     """Returns the end of the longest string at text[place:end], and where its replacement is.
@@ -165,7 +163,7 @@ def longest_replacement(text, place, end, charsmap):
         node ^= _offset(unit)
         place += np.uint64(1)
         if unit >> np.uint64(8) & np.uint64(1):
-            found, value = place, np.uint64(units[node]) & np.uint64((1 << 31) - 1)
+            found, value = place, np.uint64(units[node]) & np.uint64(_PLACE)
     return found, value
 
 

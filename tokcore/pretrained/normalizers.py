@@ -17,7 +17,8 @@ import regex
 from tokcore.bpe.vocabulary import flattened, part_type, refuse
 from tokcore.errors import InputError
 from tokcore.kernels.jit import read_only
-from tokcore.pretrained.charsmap import ClusterReplacements, parse_charsmap
+from tokcore.pretrained.charsmap import parse_charsmap
+from tokcore.pretrained.cluster_replacements import ClusterReplacements
 from tokcore.pretrained.expressions import checked_expression
 from tokcore.text.patterns import WHITE_SPACE
 from tokcore.text.rewriting import replace_rows, rewrite_rows
@@ -64,7 +65,8 @@ def _step(part: Mapping[str, Any], path: str, where: str) -> TextStep:
         case 'Replace':
             return _replacement(part, path, where)
         case 'Precompiled':
-            return functools.partial(rewritten, change=_cluster_replacements(part, path, where))
+            replacements = _cluster_replacements(part, path, where)
+            return functools.partial(_with_clusters_replaced, replacements=replacements)
         case 'BertNormalizer':
             flags = tuple(
                 bool(part.get(name, True)) for name in ('clean_text', 'handle_chinese_chars')
@@ -90,6 +92,13 @@ def _cluster_replacements(part: Mapping[str, Any], path: str, where: str) -> Clu
             f'{path}: {where}.precompiled_charsmap is damaged; give a whole tokenizer.json'
         )
     return ClusterReplacements(charsmap)
+
+
+def _with_clusters_replaced(side: Side, replacements: ClusterReplacements) -> Side:
+    side, rows = replacements.by_table(side)
+    if not len(rows):
+        return side
+    return replace_rows(side, rows, rewritten(side.take(rows).joined(), replacements))
 
 
 def prepended(side: Side, prefix: str, to: np.ndarray | None = None) -> Side:

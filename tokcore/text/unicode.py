@@ -68,14 +68,14 @@ def letter_classes(code: str) -> np.ndarray:
     classes = np.zeros(CODE_POINTS, np.uint8)
     own = '||'.join(rf'\p{{Script={script}}}' for script in _SEVERAL.get(code, code).split())
     none = '||'.join(rf'\p{{Script={script}}}' for script in _NOT_SCRIPTS[:2])
-    for first, end in _runs(rf'[\p{{L}}--[{none}]]+'):
+    for first, end in runs_of(rf'[\p{{L}}--[{none}]]+'):
         classes[first:end] = OTHER
-    for first, end in _runs(rf'[\p{{L}}&&[{own}]]+'):
+    for first, end in runs_of(rf'[\p{{L}}&&[{own}]]+'):
         classes[first:end] = OWN
     return read_only(classes)
 
 
-def _runs(pattern: str) -> list[tuple[int, int]]:
+def runs_of(pattern: str) -> list[tuple[int, int]]:
     """Returns the runs of code points that a pattern matches, as (first, last + 1)."""
     import regex
 

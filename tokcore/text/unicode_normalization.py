@@ -24,7 +24,7 @@ from tokcore.text.unicode import CODE_POINTS, decode_word, ideograph_mask, next_
 
 NormalForm = Literal['NFC', 'NFD', 'NFKC', 'NFKD']
 
-_STAYS, _DEPENDS_ON_NEIGHBORS = -1, -2
+STAYS, _DEPENDS_ON_NEIGHBORS = -1, -2
 
 # Korean vowels and final consonants, of which syllables are composed.
 _JAMO = [*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)]
@@ -67,7 +67,7 @@ def _normalize_by_table(side: Side, rows: np.ndarray, form: NormalForm) -> tuple
     replaced = rows[can_replace]
     offsets = row_offsets(sizes[can_replace])
     text = np.empty(int(offsets[-1]), np.uint8)
-    _write_replaced(*side.take(replaced).arrays(), replacements, offsets, text)
+    write_replaced(*side.take(replaced).arrays(), replacements, offsets, text)
     new_rows = Side(text, offsets[:-1], offsets[1:])
     return replace_rows(side, replaced, new_rows), rows[~can_replace]
 
@@ -91,7 +91,7 @@ def _quick_check_bits(form: NormalForm) -> np.ndarray:
     return read_only(np.packbits(fails, bitorder='little').view(np.uint64))
 
 
-class _Replacements(NamedTuple):
+class Replacements(NamedTuple):
     """Code point c becomes pool[offsets[n]:offsets[n + 1]], where n is numbers[c]."""
 
     numbers: np.ndarray  # int32[0x110000]; -1 where c stays, -2 where its neighbors matter
@@ -100,9 +100,9 @@ class _Replacements(NamedTuple):
 
 
 @functools.cache
-def _replacements(form: NormalForm) -> _Replacements:
+def _replacements(form: NormalForm) -> Replacements:
     fails = np.unpackbits(_quick_check_bits(form).view(np.uint8), bitorder='little')
-    numbers = np.full(CODE_POINTS, _STAYS, np.int32)
+    numbers = np.full(CODE_POINTS, STAYS, np.int32)
     pool: list[bytes] = []
     for code in np.flatnonzero(fails).tolist():
         normalized = unicodedata.normalize(form, chr(code))
@@ -118,7 +118,7 @@ def _replacements(form: NormalForm) -> _Replacements:
             numbers[code] = len(pool)
             pool.append(normalized.encode())
     offsets = row_offsets(list(map(len, pool)))
-    return _Replacements(
+    return Replacements(
         read_only(numbers), read_only(offsets), read_only(np.frombuffer(b''.join(pool), np.uint8))
     )
 
@@ -173,7 +173,7 @@ def _measure_replaced(text, starts, ends, replacements, sizes):
 
 
 @kernel_without_allocation
-def _write_replaced(text, starts, ends, replacements, offsets, out):
+def write_replaced(text, starts, ends, replacements, offsets, out):
     """Writes each row, its characters replaced, to out[offsets[row]:]."""
     for row in range(len(starts)):
         position, end = starts[row], ends[row]
