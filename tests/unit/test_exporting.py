@@ -15,8 +15,11 @@ from tokcore.bpe.trainer import learn_merges
 from tokcore.bpe.vocabulary import BpeVocabulary
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
-from tokcore.exporting import exported_files
+from tokcore.exporting import exported_files, sample_lines
+from tokcore.pretrained.scheme import PretrainedScheme
 from tokcore.schemes import find_scheme
+from tokcore.tokenizers import tokenizer_of
+from tokcore.wordpiece.scheme import WordPieceScheme
 
 WORDS = {'the': 9, ' the': 12, ' other': 5, ' then': 4, ' café': 3, '字': 2, ' low': 5, ' lower': 4}
 PIECES = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'the', 'fox', '##es', 't', '##h', '##e', '.', '字']  # fmt: skip
@@ -113,6 +116,33 @@ def test_a_model_of_sentencepiece(capsys, vocabularies, sentencepiece):
     status, said = export(capsys, vocabularies, 'x.model', 'sentencepiece')
     assert status == 0 and 'proved: sentencepiece encodes' in said
     assert '--to huggingface cannot hold' in export(capsys, vocabularies, 'x.model', 'huggingface', '--output', str(vocabularies / 'o'))[1]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ('name', 'scheme', 'target', 'file', 'again'),
+    [
+        ('tokenizer.json', BpeScheme(), 'huggingface', 'tokenizer.json', BpeScheme()),
+        ('tokenizer.json', BpeScheme(), 'tiktoken', 'x.tiktoken', PretrainedScheme(pattern='llama3')),
+        ('lines.json', BpeScheme(), 'huggingface', 'tokenizer.json', BpeScheme()),
+        ('ranks.tiktoken', PretrainedScheme(pattern='o200k'), 'tiktoken', 'x.tiktoken',
+         PretrainedScheme(pattern='o200k')),
+        ('vocab.txt', WordPieceScheme(), 'vocab.txt', 'vocab.txt', WordPieceScheme()),
+        ('vocab.txt', WordPieceScheme(), 'huggingface', 'tokenizer.json', PretrainedScheme()),
+    ],
+)  # fmt: skip
+def test_what_is_exported_is_read_and_exported_again(
+    vocabularies, name, scheme, target, file, again
+):
+    path = vocabularies / name
+    vocabulary = scheme.parse(path.read_bytes(), str(path))
+    files = exported_files(scheme, vocabulary, target, 'x')
+    read = again.parse(files[file], file)
+    ours, theirs = tokenizer_of(vocabulary, scheme), tokenizer_of(read, again)
+    lines = sample_lines(vocabulary)
+    # A file of ranks has no special tokens.
+    special = {'add_special_tokens': False} if target == 'tiktoken' else {}
+    assert theirs.encode_batch(lines) == ours.encode_batch(lines, **special)
+    assert exported_files(again, read, target, 'x')[file] == files[file]
 
 
 def test_without_the_library_it_is_not_proved(capsys, monkeypatch, vocabularies):

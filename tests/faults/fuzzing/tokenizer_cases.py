@@ -19,7 +19,15 @@ from tokcore.tokenizers import PretrainedTokenizer
 from . import drawn_text
 from .room import Room, Violation
 
-_TEXTS = ['', 'the line of words', 'a\tb  c\r\n12345', '小语料第一行。', '▁▁ x<s>😀', '\x00é\u0301']
+_TEXTS = [
+    '',
+    'the line of words',
+    'a\tb  c\r\n12345',
+    '小语料第一行。',
+    '▁▁ x<s>😀',
+    '\x00é\u0301',
+    'a\u0301 naïve é',
+]
 
 _BYTES = {BYTE_TO_CHARACTER[byte]: byte for byte in range(256)}
 _MERGES = ['t h', 'th e', 'l i', 'Ġ the', 'o f']
@@ -112,14 +120,32 @@ def _message(number: int, data: bytes) -> bytes:
     return bytes([number << 3 | 2]) + _number(len(data)) + data
 
 
-def _sentencepiece(kind: int) -> bytes:
+def _charsmap(dice: random.Random) -> bytes:
+    """A charsmap for `a` and `é`, of which a few units or some bytes are others."""
+    units = [0] * 1024
+    units[0x61], units[0x161] = 0x100 << 10 | 1 << 8 | 0x61, 1 << 31
+    units[0xC3] = 0x200 << 10 | 0xC3
+    units[0x26A], units[0x16A] = 0x300 << 10 | 1 << 8 | 0xA9, 1 << 31 | 2
+    for _ in range(dice.choice([0, 1, 1, 2, 4])):
+        place = dice.choice([0, 0x61, 0x161, 0xC3, 0x26A, 0x16A, dice.randrange(1024)])
+        units[place] = dice.choice(
+            [0, units[place] ^ 1 << dice.randrange(32), dice.getrandbits(32)]
+        )
+    data = struct.pack('<1025I', 4096, *units) + dice.choice(
+        [b'b\0ee\0', 'é\0字'.encode(), b'', b'\0']
+    )
+    return drawn_text.mutated(dice, data) if dice.random() < 0.2 else data
+
+
+def _sentencepiece(kind: int, charsmap: bytes = b'') -> bytes:
     data = b''
     for id_, entry in enumerate(_MARKED):
         type_ = 2 if id_ == 0 else 3 if id_ == 1 else 6 if id_ < 258 else 1
         piece = _message(1, entry.encode()) + b'\x15' + struct.pack('<f', -1.5 - id_ / 8)
         data += _message(1, piece + b'\x18' + bytes([type_]))
     trainer = b'\x18' + bytes([kind]) + b'\x98\x02\x01'
-    return data + _message(2, trainer) + _message(3, _message(1, b'identity') + b'\x18\x01')
+    normalizer = _message(1, b'identity') + _message(2, charsmap) + b'\x18\x01'
+    return data + _message(2, trainer) + _message(3, normalizer)
 
 
 _ODD_VALUES: list[Callable[[], object]] = [
@@ -158,7 +184,14 @@ def attack_tokenizer_files(room: Room, dice: random.Random) -> None:
 
 
 def _draw_file(dice: random.Random) -> tuple[bytes, str | None]:
-    kind = dice.choice(['json', 'json', 'json', 'ranks', 'tekken', 'unigram', 'bpe'])
+    kind = dice.choice(['json', 'json', 'json', 'ranks', 'tekken', 'unigram', 'bpe', 'charsmap'])
+    if kind == 'charsmap':
+        charsmap = _charsmap(dice)
+        if dice.random() < 0.5:
+            return _sentencepiece(1, charsmap), None
+        text = base64.b64encode(charsmap).decode()
+        normalizer = {'type': 'Precompiled', 'precompiled_charsmap': text}
+        return json.dumps({**_JSON_FILES[-1], 'normalizer': normalizer}).encode(), None
     if kind == 'ranks':
         pattern = dice.choice(['o200k', 'gpt2', r'\w+|\W', '(', None])
         return drawn_text.mutated(dice, _RANKS), pattern
