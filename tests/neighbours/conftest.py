@@ -46,6 +46,10 @@ def vocabularies(texts, tmp_path_factory) -> dict[str, Vocabulary]:
     succeed('vocab', *text, *wordpiece, '--no-lower-case', '--output', folder / 'cased.txt')
     succeed('vocab', *text, *bpe, '--output', folder / 'gpt2' / 'tokenizer.json')
     succeed('vocab', *text, *bpe, '--preset', 'cl100k', '--output', folder / 'cl100k.json')
+    o200k = ['--preset', 'cl100k', '--pre-tokenizer', 'o200k', '--unicode-form', 'NFC']
+    succeed('vocab', *text, *bpe, *o200k, '--output', folder / 'o200k.json')
+    to = ['--to', 'huggingface', '--output', folder / 'exported']
+    succeed('export', folder / 'o200k.json', *to)
     one, two = folder / 'one', folder / 'two'
     pair = ['--source', SAMPLE / 'train.en', '--target', SAMPLE / 'train.zh', '--shards', 2]
     succeed('build', *text, *wordpiece, '--name', 'one', '--shards', 2, '--output', one)
@@ -67,6 +71,7 @@ def vocabularies(texts, tmp_path_factory) -> dict[str, Vocabulary]:
         'cl100k': Vocabulary(
             folder / 'cl100k.json', folder / 'cl100k.json.tokenizer', 'BpeTokenizer'
         ),
+        'exported': Vocabulary(folder / 'o200k.json', folder / 'exported', 'BpeTokenizer'),
         'build': Vocabulary(
             one / 'vocab.one.2500.wordpiece.txt', one, 'WordPieceTokenizer'
         ),

@@ -74,7 +74,7 @@ def test_pairs_of_texts_are_as_berts(opened, our_ids):
 
 
 def test_byte_level_text_comes_back(opened):
-    for name in ('gpt2', 'cl100k', 'build, inputs', 'build, targets'):
+    for name in ('gpt2', 'cl100k', 'exported', 'build, inputs', 'build, targets'):
         assert opened[name]['decoded'] == LINES
 
 
