@@ -67,6 +67,11 @@ _LOOK_SHARE = 0.1
 
 _FAILURES_SECONDS = 1
 _WAITING_SECONDS = 10
+"""After so many it is told that a job waits for slots; as often it is looked whether they are there."""
+
+_LACKING_SECONDS = 300
+"""So long may a cluster have fewer slots than a waiting job needs: a TaskManager is started again in less."""
+
 _MISTAKE = 'tokcore.errors.'
 
 _NOT_STARTED = ('Cannot run program', 'Process died with exit code')
@@ -235,7 +240,8 @@ class ClusterRunner(PortableRunner):
         )
         # It may run before its id is known here, so until then it is known by its name.
         with cancelled_at_the_end(functools.partial(self._cancel_left, rest)):
-            return ClusterJob(rest, rest.submit(archive), name)
+            slots = options.view_as(FlinkRunnerOptions).parallelism
+            return ClusterJob(rest, rest.submit(archive), name, slots)
 
     def _cancel_left(self, rest: FlinkRest) -> None:
         """Cancels the jobs of an earlier driver; the output is claimed, so there is no other one."""
@@ -246,13 +252,22 @@ class ClusterRunner(PortableRunner):
 
 
 class ClusterJob(PipelineResult):
-    """A job on a cluster, cancelled when this process ends before it."""
+    """A job on a cluster, cancelled when this process ends before it.
 
-    def __init__(self, rest: FlinkRest, job: str, name: str):
+    Args:
+        rest: the cluster.
+        job: its id there.
+        name: its name.
+        slots: that it needs.
+    """
+
+    def __init__(self, rest: FlinkRest, job: str, name: str, slots: int):
         super().__init__(PipelineState.RUNNING)
-        self._rest, self._job, self._name = rest, job, name
+        self._rest, self._job, self._name, self._slots = rest, job, name, slots
         self._failures = 0
-        self._waits_since: float | None = None
+        self._has_told_waiting = False
+        self._slots_due: float | None = None
+        self._lacks_since: float | None = None
 
     @property
     def state(self) -> str:
@@ -266,8 +281,9 @@ class ClusterJob(PipelineResult):
         """Waits for the job's end; returns its state, after `duration` milliseconds in any case.
 
         Raises:
-            RuntimeError: it failed or was cancelled, or the cluster has lost it. What a worker raised
-                is in the text. A user's mistake ends the job at once, without a restart.
+            RuntimeError: it failed or was cancelled, or the cluster has lost it, or has had too few
+                slots for it for five minutes. What a worker raised is in the text. A user's mistake
+                ends the job at once, without a restart.
             InputError: no worker starts, or a disk of the cluster is full.
         """
         end = float('inf') if duration is None else time.monotonic() + duration / 1000
@@ -311,7 +327,7 @@ class ClusterJob(PipelineResult):
                 if now >= failures_due:
                     self._tell_failures()
                     failures_due = now + _FAILURES_SECONDS
-                self._tell_waiting(state)
+                self._watch_waiting(state)
                 time.sleep(
                     min(_MOST_LOOK_SECONDS, max(_FIRST_LOOK_SECONDS, _LOOK_SHARE * (now - began)))
                 )
@@ -337,23 +353,41 @@ class ClusterJob(PipelineResult):
                 "its TaskManager's log and `log` beside the workers' socket have more"
             )
 
-    def _tell_waiting(self, state: JobState) -> None:
-        """Logs once that the job has waited for slots for some seconds."""
+    def _watch_waiting(self, state: JobState) -> None:
+        """Logs once that the job waits for slots; raises RuntimeError if they do not come."""
+        now = time.monotonic()
         if state.running or state.finished == state.vertices:
-            self._waits_since = None
+            self._has_told_waiting, self._slots_due, self._lacks_since = False, None, None
             return
-        if self._waits_since is None:
-            self._waits_since = time.monotonic()
-        elif time.monotonic() - self._waits_since > _WAITING_SECONDS:
-            overview = self._rest.overview()
+        if self._slots_due is None:
+            self._slots_due = now + _WAITING_SECONDS
+        if now <= self._slots_due:
+            return
+        overview = self._rest.overview()
+        total, managers = overview['slots-total'], overview['taskmanagers']
+        if not self._has_told_waiting:
             _LOGGER.info(
-                '%s waits for slots: %d of %d are free, of %d TaskManagers',
+                '%s waits for %d slots: %d of %d are free, of %d TaskManagers',
                 self._name,
+                self._slots,
                 overview['slots-available'],
-                overview['slots-total'],
-                overview['taskmanagers'],
+                total,
+                managers,
             )
-            self._waits_since = float('inf')
+            self._has_told_waiting = True
+        self._slots_due = now + _WAITING_SECONDS
+        if total >= self._slots:
+            self._lacks_since = None
+            return
+        if self._lacks_since is None:
+            self._lacks_since = now
+        if now - self._lacks_since > _LACKING_SECONDS:
+            raise RuntimeError(
+                f'the job {self._name} needs {self._slots} slots, and for {_LACKING_SECONDS} seconds '
+                f'{self._rest.address} has had fewer, now {total} of {managers} TaskManagers: one is '
+                'lost and does not start again, and its log says why; give the command again when it '
+                'is there, or with a smaller --parallelism'
+            )
 
 
 def _is_of_start(failure: str) -> bool:

@@ -10,7 +10,7 @@ import functools
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -28,6 +28,7 @@ from pipelines.learning.suffix_transforms import (
     FREQUENT_NODES,
     CountAndSelect,
     CountSubstrings,
+    PlannedRound,
     SelectFromStored,
     SelectionPlan,
     StoredGroup,
@@ -37,7 +38,7 @@ from pipelines.transforms.read import CreateReshuffled
 from pipelines.transforms.stats import GatherToDriver, read_stats
 from tokcore.encoding.scheme import Learned
 from tokcore.errors import InputError
-from tokcore.learning.size_search import Progress
+from tokcore.learning.size_search import Progress, min_counts_ahead
 from tokcore.subword.learner import (
     ITERATIONS,
     RESERVED_TOKENS,
@@ -77,6 +78,14 @@ MAX_GROUPS = 4096
 """A group is a file, and two elements in every iteration; beyond this number, groups get larger."""
 
 
+TOKENS_AT_ONCE = 2_000_000
+"""Most tokens, times rounds in one job: what may turn out not to be needed is learned in a second or
+two of a worker, and a cluster takes some four for each job."""
+
+MOST_AT_ONCE = 31
+"""Most rounds in one job: five steps of a bisection, so that Tensor2Tensor's ten take two jobs."""
+
+
 def search_on_beam(
     search: VocabularySearch[SubwordOptions], report: Progress
 ) -> tuple[Learned, int]:
@@ -113,10 +122,26 @@ def search_on_beam(
             lowest=options.lowest_min_count,
             workers=search.engine.workers,
             label=search.label,
+            run_near=search.engine.near(search.counts.size().bytes).run,
+            # On this machine there is nobody else to learn what may not be needed.
+            ahead=None if search.engine.runner.is_local else functools.partial(_ahead, options),
         )
         learner = _ClaimedLearner(packed, claim)
         learned = search_subwords(learner, packed.largest_count, options, report)
         return learned, packed.predicted_peak
+
+
+def _ahead(
+    options: SubwordOptions, largest_count: int, tried: Mapping[int, int], most: int
+) -> list[int]:
+    return min_counts_ahead(
+        tried,
+        most,
+        options.vocab_size,
+        strategy=options.search,
+        min_count_range=options.min_count_range,
+        largest_count=largest_count,
+    )
 
 
 @dataclass(frozen=True)
@@ -128,10 +153,19 @@ class LearnerLimits:
     group_bytes: int = GROUP_BYTES
     bundle_bytes: int = MOST_BUNDLE_BYTES
     frequent_nodes: int = FREQUENT_NODES
+    tokens_at_once: int = TOKENS_AT_ONCE
+
+
+Ahead = Callable[[int, Mapping[int, int], int], Sequence[int]]
+"""Takes the largest count, the sizes of the vocabularies built so far by min-count, and a number.
+Returns at most so many min-counts that may be built next, by how soon."""
 
 
 class PackedLearner:
     """Learns the same vocabularies as `MemoryLearner`, each round in a Beam pipeline.
+
+    Of few tokens a pipeline costs more than what it does, so rounds that a search may come to are
+    learned in the pipeline of the round that it has come to.
 
     Args:
         paths: Parquet files of token counts; a token may occur in several.
@@ -145,6 +179,8 @@ class PackedLearner:
         workers: batches at a time in a worker.
         label: begins log messages.
         limits: how much is done at a time.
+        run_near: as `run`, for light work before the first round; None: as `run`.
+        ahead: tells the min-counts that may be built next; None: that is not known.
 
     Raises:
         ValueError: `max_subtoken_length` is below 1.
@@ -165,8 +201,13 @@ class PackedLearner:
         workers: int = 1,
         label: str = 'vocab',
         limits: LearnerLimits = LearnerLimits(),
+        run_near: RunPipeline | None = None,
+        ahead: Ahead | None = None,
     ):
         self._paths = tuple(paths)
+        self._run_near, self._ahead = run_near or run, ahead
+        self._sizes: dict[int, int] = {}
+        self._together: set[int] = set()
         self._run, self._workers, self._label, self._limits = run, workers, label, limits
         self._longest = longest_candidate(max_subtoken_length)
         self._lowest = max(1, lowest)
@@ -201,26 +242,56 @@ class PackedLearner:
 
     def build(self, min_count: int) -> tuple[str, ...]:
         """Returns the subtokens by id, as `MemoryLearner.build`."""
-        min_count = min(max(1, min_count), _LARGEST)
+        asked, min_count = min_count, self._learned_for(min_count)
         if min_count < self._lowest:
             raise ValueError(f'min-count {min_count} is below {self._lowest}, the lowest allowed')
         if self._longest < 1:
             return self._fixed.reserved + tuple(reversed(self._fixed.alphabet))
         self._rounds += 1
         files = self._files.round(min_count)
-        if files.has_vocabulary(ITERATIONS):
+        if not files.has_vocabulary(ITERATIONS):
+            self._learn_rounds(self._with_next(min_count))
+        elif min_count not in self._together:
             _LOGGER.info(
                 '%s: round %d at min-count %d was finished by an earlier run',
                 self._label,
                 self._rounds,
                 min_count,
             )
-        else:
-            self._store_first(min_count)
-            self._learn_round(files, min_count)
+        self._use_stored(min_count)
+        learned = self._fixed.reserved + order_subtokens(files.read_vocabulary(ITERATIONS))
+        self._sizes[asked] = len(learned)
+        return learned
+
+    def _learned_for(self, min_count: int) -> int:
+        return min(max(1, min_count), _LARGEST)
+
+    def _with_next(self, min_count: int) -> list[int]:
+        """Returns a min-count, and those without a vocabulary that a search may come to after it."""
+        most = min(MOST_AT_ONCE, self._limits.tokens_at_once // max(1, self._stats.tokens))
+        if self._ahead is None or most <= 1:
+            return [min_count]
+        ahead = map(self._learned_for, self._ahead(self.largest_count, self._sizes, most))
+        together = [
+            each
+            for each in dict.fromkeys([min_count, *ahead])
+            if each >= self._lowest and not self._files.round(each).has_vocabulary(ITERATIONS)
+        ]
+        if len(together) > 1:
+            _LOGGER.info(
+                '%s: round %d takes %d min-counts at once, which the search may come to',
+                self._label,
+                self._rounds,
+                len(together),
+            )
+        self._together.update(together)
+        return together
+
+    def _use_stored(self, min_count: int) -> None:
+        """Makes the tables of a round's frequent suffixes, if there are any, serve later rounds."""
+        files = self._files.round(min_count)
         if files.has_vocabulary(1) and filesystem.exists(files.sizes_path):
             self._stored[min_count] = files.groups, files.read_sizes()
-        return self._fixed.reserved + order_subtokens(files.read_vocabulary(ITERATIONS))
 
     def _survey(self) -> TokenStats:
         path = self._files.survey_path
@@ -234,7 +305,9 @@ class PackedLearner:
             started = time.monotonic()
             bits = max(0, (rows // self._limits.sampled_tokens).bit_length())
             survey_tokens = SurveyTokens(path, bits, self._longest, self._limits.group_bytes)
-            self._run(lambda pipeline: pipeline | CreateReshuffled(self._paths) | survey_tokens)
+            self._run_near(
+                lambda pipeline: pipeline | CreateReshuffled(self._paths) | survey_tokens
+            )
             _LOGGER.info(
                 '%s: %d tokens surveyed in %.1f s', self._label, rows, time.monotonic() - started
             )
@@ -279,7 +352,7 @@ class PackedLearner:
         filesystem.delete_file(sizes_path)
         count_substrings = self._count_substrings(None, 1, (first, last))
         store_groups = StoreGroups(self._files.first, sizes_path, self._stats.groups, self._lowest)
-        self._run(
+        self._run_near(
             lambda pipeline: (
                 pipeline
                 | CreateReshuffled(self._paths)  # path
@@ -291,38 +364,46 @@ class PackedLearner:
         self._files.finish_pass(first, last, [(group.group, group.bytes) for group in stored])
         filesystem.delete_file(sizes_path)
 
-    def _learn_round(self, files: RoundFiles, min_count: int) -> None:
-        while not files.has_vocabulary(ITERATIONS):
-            self._run_bounded(functools.partial(self._run_round, files, min_count))
+    def _learn_rounds(self, min_counts: Sequence[int]) -> None:
+        self._store_first(min(min_counts))
+        planned = [self._planned(min_count) for min_count in min_counts]
+        while not all(each.files.has_vocabulary(ITERATIONS) for each in planned):
+            self._run_bounded(functools.partial(self._run_rounds, planned))
 
-    def _run_round(self, files: RoundFiles, min_count: int) -> None:
-        done = 0
-        while files.has_vocabulary(done + 1):
-            done += 1
+    def _planned(self, min_count: int) -> PlannedRound:
         min_weight = max(min_weight for min_weight in self._stored if min_weight <= min_count)
         stored, sizes = self._stored[min_weight]
+        return PlannedRound(self._files.round(min_count), min_count, stored, sizes)
+
+    def _run_rounds(self, planned: Sequence[PlannedRound]) -> None:
+        done = min(map(_iterations_done, planned))
+        rounds = tuple(each.files for each in planned)
+        numbers = range(len(self._stats.groups))
         plan = SelectionPlan(
-            files, self._stats.groups, self._fixed.alphabet, min_count, self._workers,
+            planned, self._stats.groups, self._fixed.alphabet, self._workers,
             self._limits.frequent_nodes,
         )  # fmt: skip
         steps: dict[str, beam.PTransform] = {}
         if done == 0:
-            steps['Iteration1'] = SelectFromStored(plan, stored, sorted(sizes))
-        group_bytes = [sizes.get(group, 0) for group in range(len(self._stats.groups))]
+            steps['Iteration1'] = SelectFromStored(plan)
+        group_bytes = [sum(each.sizes.get(group, 0) for each in planned) for group in numbers]
         ranges = list(pass_ranges(group_bytes, self._pass_bytes))
         for iteration in range(max(2, done + 1), ITERATIONS + 1):
             for part, group_range in enumerate(ranges):
-                count_substrings = self._count_substrings(files, iteration, group_range)
+                count_substrings = self._count_substrings(rounds, iteration, group_range)
                 steps[f'Iteration{iteration}Part{part}'] = CountAndSelect(
                     plan, count_substrings, self._paths, part, ranges
                 )
         self._run(functools.partial(build_chain, steps))
 
     def _count_substrings(
-        self, files: RoundFiles | None, iteration: int, group_range: tuple[int, int]
+        self,
+        rounds: tuple[RoundFiles, ...] | None,
+        iteration: int,
+        group_range: tuple[int, int],
     ) -> CountSubstrings:
         return CountSubstrings(
-            files,
+            rounds,
             iteration,
             self._stats.groups,
             group_range,
@@ -346,6 +427,13 @@ class PackedLearner:
                 self._label,
                 self._limits.bundle_bytes >> 20,
             )
+
+
+def _iterations_done(planned: PlannedRound) -> int:
+    done = 0
+    while planned.files.has_vocabulary(done + 1):
+        done += 1
+    return done
 
 
 class _ClaimedLearner:

@@ -7,8 +7,9 @@ when the files of the iteration are whole. So iterations can be chained in one p
 """
 
 import functools
+import itertools
 import queue
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -28,7 +29,12 @@ from pipelines.learning.chain import EmitElements, GatherResults
 from pipelines.learning.rounds import GroupFiles, RoundFiles
 from pipelines.transforms.stats import WriteStats
 from tokcore.errors import InputError
-from tokcore.subword.partitioned.segmenting import Segmenter, escaped_batches, pack_all_suffixes
+from tokcore.subword.partitioned.segmenting import (
+    EscapedBatch,
+    Segmenter,
+    escaped_batches,
+    pack_all_suffixes,
+)
 from tokcore.subword.partitioned.suffix_tables import (
     PrefixPartitions,
     SuffixTable,
@@ -59,7 +65,8 @@ class CountSubstrings(beam.PTransform):
 
     Attributes:
         round: the files of the round, with the vocabulary to segment by. None in the first
-            iteration, in which every character is a segment.
+            iteration, in which every character is a segment. Of several rounds, the keys of the
+            nth, from 0, are n times the number of groups larger.
         iteration: the number of the iteration; from 2 on, the vocabulary is that of the one before.
         groups: the prefix groups, which are the keys.
         group_range: [first, last) of the groups to count.
@@ -68,7 +75,7 @@ class CountSubstrings(beam.PTransform):
         most_bundle_bytes: most bytes of the output of a bundle.
     """
 
-    round: RoundFiles | None
+    round: RoundFiles | tuple[RoundFiles, ...] | None
     iteration: int
     groups: PrefixPartitions
     group_range: tuple[int, int]
@@ -93,7 +100,9 @@ class _CountFn(beam.DoFn):
     """Counts batches in threads, and merges the tables of a bundle before it sends them."""
 
     def __init__(self, options: CountSubstrings):
-        self._round, self._iteration = options.round, options.iteration
+        several = isinstance(options.round, tuple)
+        self._rounds = options.round if several else tuple(filter(None, [options.round]))
+        self._iteration = options.iteration
         self._groups, self._range = options.groups, options.group_range
         self._longest, self._workers = options.longest, options.workers
         self._most = options.most_bundle_bytes
@@ -107,61 +116,53 @@ class _CountFn(beam.DoFn):
         self._output.begin()
         self._mergers: dict[int, SuffixTableMerger] = {}
         self._merged_bytes = 0
-        # One array for each call that is running, as threads must not add to the same numbers.
-        self._weights: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
-        self._segmenter: Segmenter | None = None
+        self._segmenters: list[_CountingSegmenter] | None = None
 
     def process(self, element: str) -> None:
-        if self._round is not None and self._segmenter is None:
+        if self._segmenters is None:
             # Not in `setup`, which may come before the vocabulary is written.
-            self._segmenter = load_segmenter(self._round, self._iteration)
-        has_frequent = self._segmenter is not None and self._segmenter.has_frequent
-        if has_frequent and self._range[0] > 0:
-            return  # all groups are counted in the first pass
+            segmenters = load_segmenters(self._rounds, self._iteration)
+            self._segmenters = [
+                _CountingSegmenter(segmenter, number * len(self._groups))
+                for number, segmenter in enumerate(segmenters)
+                # Of those with frequent suffixes all groups are counted in the first pass.
+                if not (segmenter.has_frequent and self._range[0] > 0)
+            ]
+        if self._rounds and not self._segmenters:
+            return
         for arrays in read_batches(element):
-            for tables in self._calls.submit(self._count, arrays):
+            for tables in self._calls.submit(self._count, arrays, self._segmenters):
                 self._merge(tables)
 
     def finish_bundle(self) -> Iterator:
         for counted in self._calls.drain():
             self._merge(counted)
-        tables: Iterable[tuple[int, SuffixTable]]
-        if self._segmenter is not None and self._segmenter.has_frequent:
-            tables = self._weighed_tables(self._segmenter)
-        else:
-            tables = ((group, merger.merged()) for group, merger in self._mergers.items())
-        for group, table in tables:
+        merged = ((key, merger.merged()) for key, merger in self._mergers.items())
+        weighed = (segmenter.weighed_tables() for segmenter in self._segmenters or ())
+        for key, table in itertools.chain(merged, *weighed):
             self._output.add(table.nbytes)
             self._sent.inc()
-            yield in_global_window((group, table))
+            yield in_global_window((key, table))
         self._output.end()
-        self._mergers, self._segmenter = {}, None
+        self._mergers, self._segmenters = {}, None
 
     def teardown(self) -> None:
         self._calls.close()
 
-    def _count(self, arrays: TokenArrays) -> list[tuple[int, SuffixTable]]:
+    def _count(
+        self, arrays: TokenArrays, segmenters: 'Sequence[_CountingSegmenter]'
+    ) -> list[tuple[int, SuffixTable]]:
         tables: list[tuple[int, SuffixTable]] = []
-        batches = escaped_batches(*arrays, self._longest)
-        if self._segmenter is None:
-            for batch in batches:
+        for batch in escaped_batches(*arrays, self._longest):
+            if not self._rounds:
                 tables += pack_all_suffixes(batch, self._longest, self._groups, self._range)
-        elif self._segmenter.has_frequent:
-            try:
-                weights = self._weights.get_nowait()
-            except queue.Empty:
-                weights = self._segmenter.empty_weights()
-            for batch in batches:
-                self._segmenter.weigh(batch, weights)
-            self._weights.put(weights)
-        else:
-            for batch in batches:
-                tables += self._segmenter.pack(batch, self._longest, self._groups, self._range)
+            for segmenter in segmenters:
+                tables += segmenter.count(batch, self._longest, self._groups, self._range)
         return tables
 
     def _merge(self, tables: list[tuple[int, SuffixTable]]) -> None:
-        for group, table in tables:
-            merger = self._mergers.setdefault(group, SuffixTableMerger())
+        for key, table in tables:
+            merger = self._mergers.setdefault(key, SuffixTableMerger())
             self._merged_bytes -= merger.nbytes
             merger.add(table)
             self._merged_bytes += merger.nbytes
@@ -169,22 +170,56 @@ class _CountFn(beam.DoFn):
             merged = sum(merger.merged().nbytes for merger in self._mergers.values())
             self._output.refuse_excess(merged)
 
-    def _weighed_tables(self, segmenter: Segmenter) -> Iterator[tuple[int, SuffixTable]]:
-        total = segmenter.empty_weights()
+
+class _CountingSegmenter:
+    """Counts by the segmenter of one of the rounds; several threads may call it."""
+
+    def __init__(self, segmenter: Segmenter, first_key: int):
+        self._segmenter, self._first_key = segmenter, first_key
+        # One array for each call that is running, as threads must not add to the same numbers.
+        self._weights: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
+
+    def count(
+        self,
+        batch: EscapedBatch,
+        longest: int,
+        groups: PrefixPartitions,
+        group_range: tuple[int, int],
+    ) -> list[tuple[int, SuffixTable]]:
+        """Returns (key, table); none of frequent suffixes, which are kept for the bundle's end."""
+        segmenter = self._segmenter
+        if not segmenter.has_frequent:
+            tables = segmenter.pack(batch, longest, groups, group_range)
+            return [(self._first_key + group, table) for group, table in tables]
+        try:
+            weights = self._weights.get_nowait()
+        except queue.Empty:
+            weights = segmenter.empty_weights()
+        segmenter.weigh(batch, weights)
+        self._weights.put(weights)
+        return []
+
+    def weighed_tables(self) -> Iterator[tuple[int, SuffixTable]]:
+        """Yields (key, table) of the frequent suffixes."""
+        if not self._segmenter.has_frequent:
+            return
+        total = self._segmenter.empty_weights()
         while not self._weights.empty():
             total += self._weights.get()
-        yield from segmenter.tables(total)
+        for group, table in self._segmenter.tables(total):
+            yield self._first_key + group, table
 
 
-# All bundles of a stage use the same one.
+# All bundles of a stage use the same ones.
 @functools.lru_cache(maxsize=1)
-def load_segmenter(round_files: RoundFiles, iteration: int) -> Segmenter:
-    """Returns the segmenter of an iteration, loaded once in each process."""
-    return Segmenter(
-        round_files.read_vocabulary(iteration - 1),
-        round_files.read_reserved(),
-        round_files.read_frequent(),
-    )
+def load_segmenters(rounds: tuple[RoundFiles, ...], iteration: int) -> list[Segmenter]:
+    """Returns the rounds' segmenters of an iteration, loaded once in each process."""
+    return [
+        Segmenter(
+            files.read_vocabulary(iteration - 1), files.read_reserved(), files.read_frequent()
+        )
+        for files in rounds
+    ]
 
 
 class _MergeSuffixTablesFn(beam.CombineFn):
@@ -252,13 +287,29 @@ def _store(element: tuple[int, SuffixTable], options: StoreGroups) -> StoredGrou
 
 
 @dataclass(frozen=True)
-class SelectionPlan:
-    """The inputs of selection that are the same in all iterations of a round."""
+class PlannedRound:
+    """A round that is to be learned.
 
-    round: RoundFiles
+    Attributes:
+        files: of the round.
+        min_count: of the round.
+        stored: the groups' tables that it begins from, of this min-count or a lower one.
+        sizes: the bytes of these tables, by group; other groups have none.
+    """
+
+    files: RoundFiles
+    min_count: int
+    stored: GroupFiles
+    sizes: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class SelectionPlan:
+    """The inputs of selection that are the same in all iterations of rounds learned at once."""
+
+    rounds: Sequence[PlannedRound]
     groups: PrefixPartitions
     alphabet: str
-    min_count: int
     workers: int = 1
     frequent_nodes: int = FREQUENT_NODES
 
@@ -267,26 +318,27 @@ class SelectionPlan:
 class SelectFromStored(beam.PTransform):
     """The first iteration, from stored tables: signal to signal.
 
-    Writes the vocabulary, the tables of the frequent suffixes, and one file of all of them, if they
-    are few enough to segment by.
+    Writes the vocabulary of each round, the tables of its frequent suffixes, and one file of all
+    of them, if they are few enough to segment by.
 
     Attributes:
-        plan: of the round.
-        stored: the groups' tables, of this min-count or a lower one.
-        numbers: the groups that have a table.
+        plan: of the rounds.
     """
 
     plan: SelectionPlan
-    stored: GroupFiles
-    numbers: Sequence[int]
 
     def expand(self, signal: beam.PCollection) -> beam.PCollection:
-        select = functools.partial(_select_stored, self.plan, self.stored)
+        groups = [
+            (number, group)
+            for number, each in enumerate(self.plan.rounds)
+            for group in sorted(each.sizes)
+        ]
         selections = (
             signal
-            | 'CreateGroups' >> EmitElements(self.numbers)  # group
-            | 'Select' >> ThreadedMap(select, self.plan.workers)  # _GroupSelection
-        )
+            | 'CreateGroups' >> EmitElements(groups)  # (number of the round, group)
+            | 'Select'
+            >> ThreadedMap(functools.partial(_select_stored, self.plan), self.plan.workers)
+        )  # _GroupSelection
         all_groups = ((0, len(self.plan.groups)),)
         return (signal, selections) | 'Finish' >> _FinishIteration(self.plan, 1, 0, all_groups)
 
@@ -298,7 +350,7 @@ class CountAndSelect(beam.PTransform):
     The last pass writes the vocabulary.
 
     Attributes:
-        plan: of the round.
+        plan: of the rounds.
         count_substrings: the transform that counts.
         paths: files of token counts.
         part: the number of the pass.
@@ -316,7 +368,7 @@ class CountAndSelect(beam.PTransform):
         selections = (
             signal
             | 'CreatePaths' >> EmitElements(self.paths)  # path
-            | 'CountSubstrings' >> self.count_substrings  # (group, table)
+            | 'CountSubstrings' >> self.count_substrings  # (group of a round, table)
             | 'Select' >> ThreadedMap(select, self.plan.workers)  # _GroupSelection
         )
         iteration = self.count_substrings.iteration
@@ -328,6 +380,7 @@ class CountAndSelect(beam.PTransform):
 class _GroupSelection:
     """The selection of a group, packed, and the size of its table of frequent suffixes."""
 
+    round: int  # its number in the plan
     group: int
     strings: bytes
     shared: tuple
@@ -335,25 +388,31 @@ class _GroupSelection:
     added: int
 
 
-def _select_stored(plan: SelectionPlan, stored: GroupFiles, group: int) -> _GroupSelection:
+def _select_stored(plan: SelectionPlan, element: tuple[int, int]) -> _GroupSelection:
     """Selects from a stored table, and writes the table of the frequent suffixes."""
-    bounds = plan.groups.bounds(group)
-    table = stored.read(group)
-    selection, frequent = select_partition(table, *bounds, plan.min_count, plan.min_count)
-    plan.round.groups.write(group, frequent)
+    number, group = element
+    planned = plan.rounds[number]
+    table = planned.stored.read(group)
+    min_count = planned.min_count
+    selection, frequent = select_partition(table, *plan.groups.bounds(group), min_count, min_count)
+    planned.files.groups.write(group, frequent)
     strings = selection.strings.to_bytes()
-    return _GroupSelection(group, strings, selection.shared, frequent.nbytes, frequent.added)
+    return _GroupSelection(
+        number, group, strings, selection.shared, frequent.nbytes, frequent.added
+    )
 
 
 def _select_counted(plan: SelectionPlan, element: tuple[int, SuffixTable]) -> _GroupSelection:
-    group, table = element
-    selection, _ = select_partition(table, *plan.groups.bounds(group), plan.min_count, 0)
-    return _GroupSelection(group, selection.strings.to_bytes(), selection.shared, 0, 0)
+    key, table = element
+    number, group = divmod(key, len(plan.groups))
+    min_count = plan.rounds[number].min_count
+    selection, _ = select_partition(table, *plan.groups.bounds(group), min_count, 0)
+    return _GroupSelection(number, group, selection.strings.to_bytes(), selection.shared, 0, 0)
 
 
 @dataclass(eq=False)
 class _FinishIteration(beam.PTransform):
-    """Writes the selection of a pass, and after the last pass the vocabulary.
+    """Writes the selections of a pass, and after the last pass the vocabularies.
 
     Takes (signal, selections) and returns a signal.
     """
@@ -365,7 +424,7 @@ class _FinishIteration(beam.PTransform):
 
     def expand(self, inputs) -> beam.PCollection:
         signal, selections = inputs
-        limited = selections | 'LimitOutput' >> beam.ParDo(_LimitOutputFn(self.plan.min_count))
+        limited = selections | 'LimitOutput' >> beam.ParDo(_LimitOutputFn(self.plan))
         return (
             (signal, limited)
             | 'Gather' >> GatherResults()  # (0, [_GroupSelection | None])
@@ -376,8 +435,8 @@ class _FinishIteration(beam.PTransform):
 class _LimitOutputFn(beam.DoFn):
     """Passes selections on, and refuses more of them than a bundle may put out."""
 
-    def __init__(self, min_count: int):
-        self._min_count = min_count
+    def __init__(self, plan: SelectionPlan):
+        self._min_counts = [each.min_count for each in plan.rounds]
         self._output = BundleOutput(SELECTION_METRICS)
 
     def start_bundle(self) -> None:
@@ -388,7 +447,7 @@ class _LimitOutputFn(beam.DoFn):
         if not self._output.fits(size):
             # Passes over fewer groups would not help: one worker gathers the selections of all.
             raise InputError(
-                f'at min-count {self._min_count} a vocabulary would be larger than a worker may '
+                f'at min-count {self._min_counts[element.round]} a vocabulary would be larger than a worker may '
                 'send; ask for fewer entries, or for a higher --min-count-range'
             )
         self._output.add(size)
@@ -404,9 +463,17 @@ class _FinishIterationFn(beam.DoFn):
         self._part, self._ranges = finish.part, tuple(finish.ranges)
 
     def process(self, element: tuple[int, Iterable[_GroupSelection | None]]) -> Iterator[int]:
-        plan, files = self._plan, self._plan.round
         gathered = (selection for selection in element[1] if selection is not None)
-        selections = sorted(gathered, key=lambda selection: selection.group)
+        selections = sorted(gathered, key=lambda selection: (selection.round, selection.group))
+        for number, planned in enumerate(self._plan.rounds):
+            own = [selection for selection in selections if selection.round == number]
+            self._finish(planned.files, planned.min_count, own)
+        yield self._part
+
+    def _finish(
+        self, files: RoundFiles, min_count: int, selections: Sequence[_GroupSelection]
+    ) -> None:
+        plan = self._plan
         strings = merge_suffix_tables(
             SuffixTable.from_bytes(selection.strings) for selection in selections
         )
@@ -414,17 +481,14 @@ class _FinishIterationFn(beam.DoFn):
         group_range = self._ranges[self._part]
         files.write_selection(self._iteration, group_range, PartitionSelection(strings, shared))
         if self._part + 1 < len(self._ranges):
-            yield self._part
             return
         if self._iteration == 1:
-            self._write_frequent(selections)
+            self._write_frequent(files, selections)
         parts = (files.read_selection(self._iteration, part) for part in self._ranges)
-        vocabulary = merge_selections(parts, plan.groups.borders, plan.alphabet, plan.min_count)
+        vocabulary = merge_selections(parts, plan.groups.borders, plan.alphabet, min_count)
         files.write_vocabulary(self._iteration, vocabulary)
-        yield self._part
 
-    def _write_frequent(self, selections: Sequence[_GroupSelection]) -> None:
-        files = self._plan.round
+    def _write_frequent(self, files: RoundFiles, selections: Sequence[_GroupSelection]) -> None:
         sizes = {selection.group: selection.nbytes for selection in selections}
         tables = None
         if sum(selection.added for selection in selections) <= self._plan.frequent_nodes:

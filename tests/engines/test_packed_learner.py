@@ -1,5 +1,6 @@
 """The packed learner on Beam equals the one in memory, however it is partitioned."""
 
+import dataclasses
 import functools
 import gzip
 import itertools
@@ -21,12 +22,12 @@ from pipelines.files.local_folder import LocalFolder
 from pipelines.learning.plain_learner import BeamLearner
 from pipelines.learning.rounds import is_learner_file
 from pipelines.learning.subword_on_beam import LearnerLimits, PackedLearner
-from pipelines.learning.suffix_transforms import METRICS, SELECTION_METRICS, load_segmenter
+from pipelines.learning.suffix_transforms import METRICS, SELECTION_METRICS, load_segmenters
 from tokcore.corpus.line_rows import text_rows
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
-from tokcore.learning.size_search import search_vocabulary
+from tokcore.learning.size_search import min_counts_ahead, search_vocabulary
 from tokcore.subword.learner import MemoryLearner
 from tokcore.subword.partitioned.suffix_tables import PrefixPartitions
 from tokcore.text.normalizers import T2T_LINES
@@ -226,6 +227,40 @@ def test_a_round_is_one_job_and_a_finished_one_none(tmp_path):
     assert runs.jobs == 4
 
 
+@pytest.mark.parametrize('limits', [LearnerLimits(), SMALL_GROUPS, IN_FULL, IN_PASSES],
+                         ids=['one group', 'small groups', 'in full', 'in passes'])  # fmt: skip
+def test_rounds_that_may_come_are_learned_in_one_job(tmp_path, limits):
+    runs, near = Runs(), Runs()
+    counts = sample_counts()
+    memory = MemoryLearner(TokenTable.from_items(counts.items()))
+    search = functools.partial(
+        search_vocabulary, target_size=250, smallest_size=memory.smallest_size, largest_count=9999
+    )
+
+    def ahead(largest_count, tried, most):
+        assert most == 7
+        return min_counts_ahead(tried, most, 250, largest_count=9999)
+
+    limits = dataclasses.replace(limits, tokens_at_once=7 * len(counts))
+    learners = [
+        PackedLearner(
+            write_counts(tmp_path, counts, 3), str(tmp_path / 'work'), runs,
+            workers=2, limits=limits, run_near=near, ahead=ahead,
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    expected = search(memory.build)
+    assert len(expected.tried) > 6
+    assert search(learners[0].build) == expected
+    assert runs.jobs == -(-len(expected.tried) // 3)
+    assert near.jobs >= 2  # the survey and the first tables
+    # Another learner takes what is there, also where iterations of some rounds are lost.
+    for number, (min_count, _) in enumerate(expected.tried[:4]):
+        for iteration in range(4, number, -1):
+            (tmp_path / 'work' / f'round-{min_count}' / f'vocabulary-{iteration}').unlink()
+    assert search(learners[1].build) == expected
+
+
 # Some words with common prefixes, so that rounds of neighboring min-counts differ.
 FEW_COUNTS = {
     word: 3 + 7 * number % 29
@@ -336,7 +371,7 @@ def test_a_damaged_file_that_workers_read_is_an_error(tmp_path, name):
         min_count = 15
         for iteration in (2, 3, 4):
             (folder / 'round-15' / f'vocabulary-{iteration}').unlink()
-        load_segmenter.cache_clear()
+        load_segmenters.cache_clear()
     else:
         learner.build(15)
     with pytest.raises(Exception, match=f'{name} is damaged; run again, and'):

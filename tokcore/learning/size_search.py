@@ -4,9 +4,10 @@ It works with any learner that builds the vocabulary of a min-count. Strategies 
 min-counts that they try.
 """
 
-from collections.abc import Callable, Sequence
+import collections
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from tokcore.errors import InputError
 
@@ -99,6 +100,63 @@ def search_vocabulary(
         around = _neighbors(sizes, (min(low, *sizes.tried), max(high, *sizes.tried)))
         reachable = tuple((count, sizes.tried[count]) for count in around if count in sizes)
     return SearchResult(tuple(sizes.vocabulary(best)), best, tried, reachable)
+
+
+def min_counts_ahead(
+    tried: Mapping[int, int],
+    most: int,
+    target_size: int,
+    *,
+    strategy: Strategy = 't2t',
+    min_count_range: tuple[int, int] | None = None,
+    largest_count: int,
+) -> list[int]:
+    """Returns the min-counts that a search may build next, by how soon.
+
+    The first is the next one; after it come the two of which one follows, as its vocabulary is too
+    large or too small, and so on. The search itself is run with such sizes.
+
+    Args:
+      tried: the sizes of the vocabularies that it has built, by min-count.
+      most: so many min-counts are returned, unless there are fewer.
+      target_size, strategy, min_count_range, largest_count: as `search_vocabulary` has them.
+    """
+
+    def first_unknown(sizes: Mapping[int, int]) -> int | None:
+        def build(min_count: int) -> Sequence[str]:
+            if min_count not in sizes:
+                raise _UnknownSizeError(min_count)
+            return cast(Sequence[str], range(sizes[min_count]))
+
+        try:
+            search_vocabulary(
+                build,
+                target_size,
+                strategy=strategy,
+                min_count_range=min_count_range,
+                smallest_size=0,
+                largest_count=largest_count,
+            )
+        except _UnknownSizeError as unknown:
+            return unknown.min_count
+        return None
+
+    ahead: dict[int, None] = {}
+    supposed = collections.deque([dict(tried)])
+    while supposed and len(ahead) < most:
+        sizes = supposed.popleft()
+        min_count = first_unknown(sizes)
+        if min_count is not None:
+            ahead[min_count] = None
+            # Neither is within 1 % of the target, where a search may end.
+            supposed += ({**sizes, min_count: size} for size in (2 * target_size + 1, 0))
+    return list(ahead)
+
+
+class _UnknownSizeError(Exception):
+    def __init__(self, min_count: int):
+        super().__init__(min_count)
+        self.min_count = min_count
 
 
 class _Sizes:

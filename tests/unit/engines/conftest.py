@@ -19,7 +19,8 @@ class FakeFlink:
         uploads: all of them.
         started: the requests to run one.
         names: of jobs, by id.
-        states: of jobs, by id: each look at a job takes the first away, unless it is the last.
+        states: of jobs, by id: each look at a job takes the first away, unless it is the last. A
+            job that is restarting waits for slots.
         failures: of jobs, by id, oldest first.
         cancelled: ids of jobs.
         refusal: the error with which it answers a request to run a job.
@@ -89,7 +90,8 @@ class FakeFlink:
             return 200, {'exceptionHistory': {'entries': entries}}
         states = self.states[job]
         state = states.pop(0) if len(states) > 1 else states[0]
-        vertices = ['FINISHED'] * 2 if state == 'FINISHED' else ['FINISHED', 'RUNNING']
+        second = {'FINISHED': 'FINISHED', 'RESTARTING': 'SCHEDULED'}.get(state, 'RUNNING')
+        vertices = ['FINISHED', second]
         return 200, {'state': state, 'vertices': [{'status': each} for each in vertices]}
 
 

@@ -155,7 +155,7 @@ def test_the_job_of_a_killed_driver_is_cancelled_and_no_other(flink, run):
 @pytest.fixture
 def job(flink):
     rest = FlinkRest(flink.address)
-    return ClusterJob(rest, rest.submit(b''), 'tokbeam-count-1-x')
+    return ClusterJob(rest, rest.submit(b''), 'tokbeam-count-1-x', slots=2)
 
 
 def test_a_job_that_finishes_is_done(flink, job):
@@ -244,19 +244,39 @@ def test_a_job_is_cancelled_when_the_process_ends(flink, job):
     assert not has_jobs()
 
 
-def test_waiting_for_slots_is_told_once(flink, job, caplog, monkeypatch):
-    caplog.set_level(logging.INFO)
+@pytest.fixture
+def waiting(flink, job, monkeypatch):
+    """A job that waits at some looks, which are as if each came after the seconds between two."""
     monkeypatch.setattr('pipelines.engines.flink_cluster._WAITING_SECONDS', -1)
-    monkeypatch.setattr(
-        flink, '_answer_of_job', lambda *_: (200, answers.pop(0)) if answers else (200, ended)
-    )
-    waiting = {'state': 'RUNNING', 'vertices': [{'status': 'SCHEDULED'}], 'exceptionHistory': {}}
-    ended = {'state': 'FINISHED', 'vertices': [{'status': 'FINISHED'}]}
-    answers = [waiting] * 6
-    job.wait_until_finish()
+    flink.states['job1'] = ['RESTARTING'] * 4 + ['FINISHED']
+    return job
+
+
+def test_waiting_for_slots_is_told_once(waiting, caplog):
+    caplog.set_level(logging.INFO)
+    assert waiting.wait_until_finish() == 'DONE'
     assert caplog.messages == [
-        'tokbeam-count-1-x waits for slots: 2 of 2 are free, of 2 TaskManagers'
+        'tokbeam-count-1-x waits for 2 slots: 2 of 2 are free, of 2 TaskManagers'
     ]
+
+
+def test_a_job_whose_slots_are_not_there_for_minutes_is_given_up(flink, waiting, monkeypatch):
+    flink.overview |= {'slots-total': 1, 'slots-available': 1, 'taskmanagers': 1}
+    monkeypatch.setattr('pipelines.engines.flink_cluster._LACKING_SECONDS', -1)
+    said = (
+        '-1-x needs 2 slots, .* has had fewer, now 1 of 1 TaskManagers: .* log says why; give the'
+    )
+    with pytest.raises(RuntimeError, match=said):
+        waiting.wait_until_finish()
+    assert flink.cancelled == ['job1']
+
+
+@pytest.mark.parametrize('slots', [1, 2], ids=['not yet for minutes', 'all there'])
+def test_a_job_waits_on_for_slots_that_may_come(flink, waiting, monkeypatch, slots):
+    flink.overview |= {'slots-total': slots, 'slots-available': 0, 'taskmanagers': slots}
+    if slots == 2:  # another job has them
+        monkeypatch.setattr('pipelines.engines.flink_cluster._LACKING_SECONDS', -1)
+    assert waiting.wait_until_finish() == 'DONE'
 
 
 def test_equal_versions_pass_and_another_is_named():

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.errors import InputError
-from tokcore.learning.size_search import search_vocabulary
+from tokcore.learning.size_search import min_counts_ahead, search_vocabulary
 
 
 def search(size_of, target, **options):
@@ -161,3 +161,32 @@ def test_invalid_targets_ranges_and_strategies_are_refused():
         search(lambda m: 20, 50, min_count_range=(6, 5))
     with pytest.raises(ValueError, match="no search strategy 'best'"):
         search(lambda m: 20, 50, strategy='best')
+
+
+@given(
+    steps,
+    st.integers(20, 1500),
+    st.sampled_from(['t2t', 'closest']),
+    st.one_of(st.none(), ranges),
+    st.sampled_from([1, 3, 7, 15]),
+)
+def test_min_counts_ahead_hold_the_next_steps_of_a_search(steps, target, strategy, limits, most):
+    options = {
+        'strategy': strategy, 'min_count_range': limits, 'largest_count': len(steps),
+    }  # fmt: skip
+    size_of = descending_sizes(steps)
+    _, built = search(size_of, target, **options)
+    generations = most.bit_length()
+    for done in range(len(built) + 1):
+        tried = {m: size_of(m) for m in built[:done]}
+        ahead = min_counts_ahead(tried, most, target, **options)
+        assert len(set(ahead)) == len(ahead) <= most
+        assert ahead[:1] == built[done : done + 1]
+        assert set(built[done : done + generations]) <= set(ahead)
+        assert not tried.keys() & set(ahead)
+
+
+def test_the_first_five_steps_of_t2t_are_thirty_one_min_counts():
+    ahead = min_counts_ahead({}, 31, 5000, largest_count=10**6)
+    assert ahead[:7] == [500, 750, 250, 875, 625, 375, 125]
+    assert len(ahead) == 31

@@ -50,7 +50,7 @@ MAX_NODES = 1 << 26
 
 
 @dataclass(frozen=True)
-class _EscapedBatch:
+class EscapedBatch:
     """Escaped tokens, one after another."""
 
     text: np.ndarray  # uint8, UTF-8
@@ -60,7 +60,7 @@ class _EscapedBatch:
 
 def escaped_batches(
     data: np.ndarray, offsets: np.ndarray, counts: np.ndarray, longest: int
-) -> Iterator[_EscapedBatch]:
+) -> Iterator[EscapedBatch]:
     """Yields escaped tokens in batches whose suffixes of up to `longest` characters are bounded."""
     sizes = np.empty(len(counts), np.int64)
     _escaped_sizes(data, offsets, sizes)
@@ -77,12 +77,12 @@ def escaped_batches(
             raise InputError(f'a token of {starts[-1]} bytes is too long; leave it out')
         text = np.empty(int(starts[-1]), np.uint8)
         _escape_batch(data, offsets, first, last, text)
-        yield _EscapedBatch(read_only(text), read_only(starts), read_only(counts[first:last]))
+        yield EscapedBatch(read_only(text), read_only(starts), read_only(counts[first:last]))
         first = last
 
 
 def pack_all_suffixes(
-    batch: _EscapedBatch, longest: int, groups: PrefixPartitions, group_range: tuple[int, int]
+    batch: EscapedBatch, longest: int, groups: PrefixPartitions, group_range: tuple[int, int]
 ) -> list[tuple[int, SuffixTable]]:
     """Packs the suffixes at every character, as the first iteration counts them."""
     return pack_suffixes(_suffix_rows(batch, np.zeros(0, np.uint64), longest, groups, group_range),
@@ -140,7 +140,7 @@ class Segmenter:
         """Returns int64[frequent suffixes + 1] zeros; the last is for all other suffixes."""
         return np.zeros(self._rows + 1, np.int64)
 
-    def weigh(self, batch: _EscapedBatch, weights: np.ndarray) -> None:
+    def weigh(self, batch: EscapedBatch, weights: np.ndarray) -> None:
         """Adds the weights of the suffixes at segments to those of their frequent prefixes."""
         if _weigh_segments(batch.text, batch.starts, batch.counts, self._edges, weights):
             raise ValueError('a token has a character that the vocabulary lacks')
@@ -158,7 +158,7 @@ class Segmenter:
 
     def pack(
         self,
-        batch: _EscapedBatch,
+        batch: EscapedBatch,
         longest: int,
         groups: PrefixPartitions,
         group_range: tuple[int, int],
@@ -169,7 +169,7 @@ class Segmenter:
 
 
 def _suffix_rows(
-    batch: _EscapedBatch,
+    batch: EscapedBatch,
     edges: np.ndarray,
     longest: int,
     groups: PrefixPartitions,
