@@ -13,6 +13,7 @@ from rows_of_text import side_of
 from tokcore.bpe.json_files import rust_float
 from tokcore.errors import InputError
 from tokcore.pretrained.files import is_pretrained_file, parse_pretrained
+from tokcore.text.patterns import WHITE_SPACE
 from tokcore.tokenizers import PretrainedTokenizer
 
 LINES = [
@@ -162,6 +163,7 @@ def test_unigram_of_tokenizers(tokenizers, unigram_file, name):
     @settings(database=None)
     @example('züü üü  zü')
     @example('<unk> x<unk>y ü<unk>')
+    @example('the'.join(WHITE_SPACE) + '\u200b\u180e ▁the ▁ ▁▁')
     def same(text):
         ids = theirs.encode(text).ids
         assert ours.encode(text) == ids

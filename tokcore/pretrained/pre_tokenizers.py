@@ -5,7 +5,6 @@ Patterns that have a name are cut by their kernels, others by the package `regex
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -17,9 +16,10 @@ from tokcore.bpe.vocabulary import flattened, part_type, refuse
 from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import byte_range_mask, popcount, put_places
 from tokcore.pretrained.expressions import checked_expression
-from tokcore.pretrained.normalizers import TextStep, prepended, rewritten, starting_with
+from tokcore.pretrained.marked_words import marked_words
+from tokcore.pretrained.normalizers import TextStep, prepended, starting_with
 from tokcore.text.listed_tokens import RowTokens
-from tokcore.text.patterns import DEFINITIONS, PUNCTUATION, WHITE_SPACE, named_pattern
+from tokcore.text.patterns import DEFINITIONS, PUNCTUATION, named_pattern
 from tokcore.text.pre_tokenizer import (
     CHUNK_TOKENS,
     PreTokenizer,
@@ -41,7 +41,6 @@ _NUMERIC, _SPACE = r'\p{N}', r'\s'
 _WORDS = r'[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]+'
 _BEHAVIORS: dict[str, Behavior] = {behavior: behavior for behavior in BEHAVIORS}
 _WHITESPACE_SPLIT = Split(_SPACE, 'Removed')
-_SPACES = regex.compile(f'[{regex.escape(WHITE_SPACE)}]+')
 _0, _1 = np.uint64(0), np.uint64(1)
 _STRIDE = np.uint64(61)
 
@@ -75,7 +74,7 @@ class Cutting:
             replace: replaces spaces in texts.
         """
         if self.words:
-            return rewritten(side, functools.partial(_prefixed_words, prefix=self.prefix))
+            return marked_words(side, self.prefix)
         if self.spaces != ' ':
             side = replace(side)
         if self.prefixed == 'never':
@@ -138,11 +137,6 @@ def parse_cutting(part: Any, path: str, place: str) -> Cutting:
     else:
         cutter = SplitPreTokenizer(tuple(splits))
     return Cutting(prefix, prefixed, spaces, cutter, byte_level, words)
-
-
-def _prefixed_words(text: str, prefix: str) -> str:
-    words = [word for word in _SPACES.split(text) if word]
-    return ''.join(word if word.startswith(prefix) else prefix + word for word in words)
 
 
 def _prepend_scheme(part: Mapping[str, Any], path: str, where: str) -> Prefixed:
