@@ -6,7 +6,7 @@ import importlib
 import logging
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, cast
 
@@ -48,6 +48,13 @@ _BYTES_OF_PROCESS = 350 << 20
 
 _BYTES_PER_TOKEN = 40
 """The table itself, in addition to the learner."""
+
+TOKENS_AT_ONCE = 2_500_000
+"""Most tokens, times rounds in one job: what may turn out not to be needed is learned in some three
+seconds of a worker, and a cluster takes some four for each job."""
+
+MOST_AT_ONCE = 31
+"""Most rounds in one job: five steps of a bisection, so that Tensor2Tensor's ten take two jobs."""
 
 
 @dataclass(frozen=True)
@@ -367,6 +374,26 @@ def _words_bytes(size: CountedSize) -> int:
 
 def _megabytes(size: int) -> str:
     return f'{size >> 20} MB'
+
+
+def rounds_at_once(tokens: int, budget: int = TOKENS_AT_ONCE) -> int:
+    """Returns how many rounds of learning from so many tokens a job of a cluster may learn.
+
+    It is a number of whole steps of a bisection: 1, 3, 7, 15 or 31.
+    """
+    most = min(MOST_AT_ONCE, budget // max(1, tokens))
+    return max(1, (1 << ((most + 1).bit_length() - 1)) - 1)
+
+
+def tell_together(label: str, number: int, min_counts: Sequence[int]) -> None:
+    """Logs that a round learns other min-counts besides its own."""
+    if len(min_counts) > 1:
+        _LOGGER.info(
+            '%s: round %d learns %d min-counts at once, which the search may come to',
+            label,
+            number,
+            len(min_counts),
+        )
 
 
 BeamSearch = Callable[[VocabularySearch, Progress], tuple[Learned, int]]

@@ -23,7 +23,13 @@ from pipelines.files.claims import Claim
 from pipelines.learning.chain import build_chain
 from pipelines.learning.plain_learner import BeamLearner, FixedSubtokens
 from pipelines.learning.rounds import GroupFiles, LearnerFiles, RoundFiles, SearchRounds, TokenStats
-from pipelines.learning.search import VocabularySearch, predicted_bytes
+from pipelines.learning.search import (
+    TOKENS_AT_ONCE,
+    VocabularySearch,
+    predicted_bytes,
+    rounds_at_once,
+    tell_together,
+)
 from pipelines.learning.suffix_transforms import (
     FREQUENT_NODES,
     CountAndSelect,
@@ -38,7 +44,7 @@ from pipelines.transforms.read import CreateReshuffled
 from pipelines.transforms.stats import GatherToDriver, read_stats
 from tokcore.encoding.scheme import Learned
 from tokcore.errors import InputError
-from tokcore.learning.size_search import Progress, min_counts_ahead
+from tokcore.learning.size_search import Progress, min_counts_ahead, search_vocabulary
 from tokcore.subword.learner import (
     ITERATIONS,
     RESERVED_TOKENS,
@@ -76,14 +82,6 @@ hundred groups per GB to share. With half of it, a batch gives twice as many sma
 
 MAX_GROUPS = 4096
 """A group is a file, and two elements in every iteration; beyond this number, groups get larger."""
-
-
-TOKENS_AT_ONCE = 2_000_000
-"""Most tokens, times rounds in one job: what may turn out not to be needed is learned in a second or
-two of a worker, and a cluster takes some four for each job."""
-
-MOST_AT_ONCE = 31
-"""Most rounds in one job: five steps of a bisection, so that Tensor2Tensor's ten take two jobs."""
 
 
 def search_on_beam(
@@ -134,14 +132,15 @@ def search_on_beam(
 def _ahead(
     options: SubwordOptions, largest_count: int, tried: Mapping[int, int], most: int
 ) -> list[int]:
-    return min_counts_ahead(
-        tried,
-        most,
-        options.vocab_size,
+    search = functools.partial(
+        search_vocabulary,
+        target_size=options.vocab_size,
         strategy=options.search,
         min_count_range=options.min_count_range,
+        smallest_size=0,
         largest_count=largest_count,
     )
+    return min_counts_ahead(search, tried, options.vocab_size, most)
 
 
 @dataclass(frozen=True)
@@ -154,11 +153,6 @@ class LearnerLimits:
     bundle_bytes: int = MOST_BUNDLE_BYTES
     frequent_nodes: int = FREQUENT_NODES
     tokens_at_once: int = TOKENS_AT_ONCE
-
-
-Ahead = Callable[[int, Mapping[int, int], int], Sequence[int]]
-"""Takes the largest count, the sizes of the vocabularies built so far by min-count, and a number.
-Returns at most so many min-counts that may be built next, by how soon."""
 
 
 class PackedLearner:
@@ -180,7 +174,9 @@ class PackedLearner:
         label: begins log messages.
         limits: how much is done at a time.
         run_near: as `run`, for light work before the first round; None: as `run`.
-        ahead: tells the min-counts that may be built next; None: that is not known.
+        ahead: takes the largest count, the sizes of the vocabularies built so far by min-count, and a
+            number; returns at most so many min-counts that may be built next, by how soon. None:
+            that is not known.
 
     Raises:
         ValueError: `max_subtoken_length` is below 1.
@@ -202,7 +198,7 @@ class PackedLearner:
         label: str = 'vocab',
         limits: LearnerLimits = LearnerLimits(),
         run_near: RunPipeline | None = None,
-        ahead: Ahead | None = None,
+        ahead: Callable[[int, Mapping[int, int], int], Sequence[int]] | None = None,
     ):
         self._paths = tuple(paths)
         self._run_near, self._ahead = run_near or run, ahead
@@ -268,8 +264,8 @@ class PackedLearner:
 
     def _with_next(self, min_count: int) -> list[int]:
         """Returns a min-count, and those without a vocabulary that a search may come to after it."""
-        most = min(MOST_AT_ONCE, self._limits.tokens_at_once // max(1, self._stats.tokens))
-        if self._ahead is None or most <= 1:
+        most = rounds_at_once(self._stats.tokens, self._limits.tokens_at_once)
+        if self._ahead is None or most == 1:
             return [min_count]
         ahead = map(self._learned_for, self._ahead(self.largest_count, self._sizes, most))
         together = [
@@ -277,13 +273,7 @@ class PackedLearner:
             for each in dict.fromkeys([min_count, *ahead])
             if each >= self._lowest and not self._files.round(each).has_vocabulary(ITERATIONS)
         ]
-        if len(together) > 1:
-            _LOGGER.info(
-                '%s: round %d takes %d min-counts at once, which the search may come to',
-                self._label,
-                self._rounds,
-                len(together),
-            )
+        tell_together(self._label, self._rounds, together)
         self._together.update(together)
         return together
 

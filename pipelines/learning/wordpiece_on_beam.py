@@ -3,7 +3,7 @@
 The words are partitioned once. The first iteration's counts serve all min-counts; the later
 iterations of a min-count are steps of one job, each of which segments the words by the pieces that the
 one before has written. Counts are tables, which are added up like those of tokens, without pieces
-below the min-count. Finished work is in a folder, where a new run of the driver continues.
+below the min-count. Of few words a job learns several min-counts. Finished work is in a folder, where a new run of the driver continues.
 """
 
 import dataclasses
@@ -21,7 +21,12 @@ from pipelines.engines.pool import MOST_BUNDLE_BYTES, BundleOutput, with_output_
 from pipelines.files import filesystem
 from pipelines.learning.chain import EmitElements, GatherResults, build_chain
 from pipelines.learning.rounds import ClaimedRun, SearchRounds, WordFiles
-from pipelines.learning.search import VocabularySearch, predicted_bytes
+from pipelines.learning.search import (
+    VocabularySearch,
+    predicted_bytes,
+    rounds_at_once,
+    tell_together,
+)
 from pipelines.transforms.count_tokens import MergeTablesFn, TableOrPath, pack_or_spill
 from pipelines.transforms.read import CreateReshuffled, MapToStats
 from pipelines.transforms.stats import WriteStats, read_stats
@@ -29,11 +34,12 @@ from tokcore.counts.tables import COUNT_PARTITIONS, concatenate_tables, partitio
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned
 from tokcore.errors import InputError
-from tokcore.learning.size_search import Progress
+from tokcore.learning.size_search import Progress, min_counts_ahead
 from tokcore.text.unicode import UNICODE_VERSION
 from tokcore.warm_up import compile_learning
 from tokcore.wordpiece.learner import (
     WordFilter,
+    Words,
     first_counts,
     later_counts,
     pieces_by_id,
@@ -48,6 +54,9 @@ from tokcore.wordpiece.vocabulary import WordPieceVocabulary
 _LOGGER = logging.getLogger(__name__)
 
 _METRICS = 'tokbeam.wordpiece'
+
+_ENDINGS_SIZE = 4
+"""All endings of a word are some four times as long as it is."""
 
 
 def search_on_beam(
@@ -70,6 +79,9 @@ def search_on_beam(
             ClaimedRun(claim, search.engine.run),
             options,
             search.label,
+            ClaimedRun(claim, search.engine.near(_ENDINGS_SIZE * size.bytes).run),
+            # On this machine there is nobody else to learn what may not be needed.
+            looks_ahead=not search.engine.runner.is_local,
         )
         result = search_pieces(
             learner.build, learner.smallest_size, learner.bounds, options, report
@@ -108,8 +120,10 @@ class BeamPieceLearner:
         work: another such folder, of this run alone.
         run: runs a pipeline, which it builds by the function that it is given, and waits for its
             end.
-        options: of learning; size and search are not used.
+        options: of learning; the search for the size is looked ahead in, and else not used.
         label: begins log messages.
+        run_near: as `run`, for light work before the first round; None: as `run`.
+        looks_ahead: whether a pipeline may learn min-counts that the search may come to.
 
     Raises:
         InputError: there is no word, or more than `max_words`.
@@ -123,8 +137,13 @@ class BeamPieceLearner:
         run: RunPipeline,
         options: WordPieceOptions,
         label: str = 'vocab',
+        run_near: RunPipeline | None = None,
+        looks_ahead: bool = False,
     ):
         self._files, self._run, self._options, self._label = files, run, options, label
+        self._run_near, self._looks_ahead = run_near or run, looks_ahead
+        self._sizes: dict[int, int] = {}
+        self._together: set[int] = set()
         self._work = filesystem.join(work, f'wordpiece-{uuid.uuid4().hex}')
         self._rounds = 0
         all_words = WordFilter(frozenset(options.first_entries), options.max_learned_word_length)
@@ -141,7 +160,7 @@ class BeamPieceLearner:
         self.bounds = max(low, survey.smallest_count), min(high, survey.largest_count)
         alphabet = most_frequent_characters(survey.characters, options.max_characters)
         self._filter = dataclasses.replace(all_words, characters=alphabet)
-        self._partitions = survey.partitions
+        self._partitions, self._words = survey.partitions, survey.words
         # The least min-count that a search can try.
         min_count = max(1, min(self.bounds[0], sum(self.bounds) // 2))
         self._first, self._characters = self._count_first(min_count)
@@ -154,36 +173,79 @@ class BeamPieceLearner:
     def build(self, min_count: int) -> tuple[str, ...]:
         """Returns the pieces by id, as `PieceLearner.build`."""
         self._rounds += 1
-        files, iterations = self._files, self._options.iterations
-        paths = [files.pieces_path(min_count, number) for number in range(1, iterations + 1)]
-        done = sum(map(filesystem.exists, paths))  # the files are written in their order
-        if done == iterations:
+        path = self._pieces_path(min_count, self._options.iterations)
+        if not filesystem.exists(path):
+            self._learn_rounds(self._with_next(min_count))
+        elif min_count not in self._together:
             _LOGGER.info(
                 '%s: round %d at min-count %d was finished by an earlier run',
                 self._label,
                 self._rounds,
                 min_count,
             )
-        if done == 0:
-            files.write_table(paths[0], _frequent(self._first, min_count))
-            done = 1
+        words, endings = split_counts([self._files.read_table(path)])
+        joined = {self._options.joiner + ending: count for ending, count in endings.items()}
+        # If a word and an ending are one piece, the ending's count is used.
+        pieces = pieces_by_id(words | joined, self._characters, self._options)
+        self._sizes[min_count] = len(pieces)
+        return pieces
+
+    def _with_next(self, min_count: int) -> list[int]:
+        """Returns a min-count, and those without pieces that the search may come to after it."""
+        most = rounds_at_once(self._words)
+        if not self._looks_ahead or most == 1:
+            return [min_count]
+
+        def search(build: Callable) -> None:
+            search_pieces(build, 0, self.bounds, self._options, _tell_nobody)
+
+        ahead = min_counts_ahead(search, self._sizes, self._options.vocab_size, most)
+        last = self._options.iterations
+        together = [
+            each
+            for each in dict.fromkeys([min_count, *ahead])
+            if not filesystem.exists(self._pieces_path(each, last))
+        ]
+        tell_together(self._label, self._rounds, together)
+        self._together.update(together)
+        return together
+
+    def _learn_rounds(self, min_counts: Sequence[int]) -> None:
+        for min_count in min_counts:
+            path = self._pieces_path(min_count, 1)
+            if not filesystem.exists(path):
+                self._files.write_table(path, _frequent(self._first, min_count))
+        done = min(map(self._iterations_done, min_counts))
         steps = {
             f'Iteration{number + 1}': _SelectPieces(
                 self._words_paths(),
-                _CountLater(self._filter, path, tuple(self._characters), self._options.joiner),
-                next_path,
-                filesystem.join(self._work, f'counts-{min_count}-{number}'),
-                min_count,
+                self._filter,
+                [self._planned(min_count, number) for min_count in min_counts],
+                filesystem.join(self._work, f'counts-{min_counts[0]}-{number}'),
             )
-            for number, (path, next_path) in enumerate(zip(paths, paths[1:]), 1)
-            if number >= done
+            for number in range(done, self._options.iterations)
         }
         if steps:
             self._run(functools.partial(build_chain, steps))
-        words, endings = split_counts([files.read_table(paths[-1])])
-        joined = {self._options.joiner + ending: count for ending, count in endings.items()}
-        # If a word and an ending are one piece, the ending's count is used.
-        return pieces_by_id(words | joined, self._characters, self._options)
+
+    def _planned(self, min_count: int, number: int) -> '_PlannedPieces':
+        return _PlannedPieces(
+            _CountLater(
+                self._pieces_path(min_count, number),
+                tuple(self._characters),
+                self._options.joiner,
+            ),
+            self._pieces_path(min_count, number + 1),
+            min_count,
+        )
+
+    def _iterations_done(self, min_count: int) -> int:
+        """Returns how many iterations have left their pieces; they are written in their order."""
+        numbers = range(1, self._options.iterations + 1)
+        return sum(filesystem.exists(self._pieces_path(min_count, number)) for number in numbers)
+
+    def _pieces_path(self, min_count: int, iteration: int) -> str:
+        return self._files.pieces_path(min_count, iteration)
 
     def _words_paths(self) -> list[str]:
         return [self._files.words_path(partition) for partition in self._partitions]
@@ -206,7 +268,7 @@ class BeamPieceLearner:
                 | 'WriteStats' >> WriteStats(stats_path)
             )
 
-        self._run(build)
+        self._run_near(build)
         survey = _Survey.of(list(read_stats(stats_path, _WordSurvey)))
         files.write_json(files.survey_path, dataclasses.astuple(survey))
         return survey
@@ -237,10 +299,14 @@ class BeamPieceLearner:
             survey = _SurveyCharacters(self._filter)
             pipeline | 'Characters' >> MapToStats(self._words_paths(), survey, surveyed)
 
-        self._run(build)
+        self._run_near(build)
         partitions = [table.partition for table in read_stats(counted, _WrittenTable)]
         characters = (each.characters for each in read_stats(surveyed, _Characters))
         return sorted(partitions), sorted({*''.join(characters)})
+
+
+def _tell_nobody(min_count: int, size: int, target: int) -> None:
+    """The report of a search that is looked ahead in."""
 
 
 @dataclass(frozen=True)
@@ -315,9 +381,9 @@ def _frequent(table: TokenTable, min_count: int) -> TokenTable:
     return table.pick((table.counts >= min_count).nonzero()[0])
 
 
-def _read_counts(path: str) -> TokenTable:
+def _read_counts(path: str) -> list[TokenTable]:
     with filesystem.open_binary(path) as stream:
-        return TokenTable.from_arrow(parquet.read_table(stream, columns=['token', 'count']))
+        return [TokenTable.from_arrow(parquet.read_table(stream, columns=['token', 'count']))]
 
 
 @dataclass(frozen=True)
@@ -333,78 +399,92 @@ class _SurveyCharacters:
 class _CountFirst:
     word_filter: WordFilter
 
-    def __call__(self, path: str) -> TokenTable:
-        return first_counts(self.word_filter.select(WordFiles.read_table(path)))
+    def __call__(self, path: str) -> list[TokenTable]:
+        return [first_counts(self.word_filter.select(WordFiles.read_table(path)))]
 
 
 @dataclass(frozen=True)
 class _CountLater:
-    """Segments the words of a partition by the pieces so far, and counts endings."""
+    """Segments words by the pieces so far, and counts endings."""
 
-    word_filter: WordFilter
     pieces_path: str
     characters: tuple[str, ...]
     joiner: str
 
-    def __call__(self, path: str) -> TokenTable:
-        words, endings = split_counts([WordFiles.read_table(self.pieces_path)])
+    def count(self, words: Words) -> TokenTable:
+        known, endings = split_counts([WordFiles.read_table(self.pieces_path)])
         joined = (self.joiner + text for text in (*endings, *self.characters))
-        pieces = [*dict.fromkeys([*words, *self.characters, *joined])]
-        return later_counts(
-            self.word_filter.select(WordFiles.read_table(path)), pieces, self.joiner
-        )
+        pieces = [*dict.fromkeys([*known, *self.characters, *joined])]
+        return later_counts(words, pieces, self.joiner)
+
+
+@dataclass(frozen=True)
+class _PlannedPieces:
+    """An iteration of a min-count.
+
+    Attributes:
+        count: counts the endings of words.
+        target: the file of pieces.
+        min_count: of a piece.
+    """
+
+    count: _CountLater
+    target: str
+    min_count: int
 
 
 @dataclass(eq=False)
 class _SelectPieces(beam.PTransform):
-    """A later iteration: signal to signal. Writes the pieces that are frequent.
+    """A later iteration of some min-counts: signal to signal. Writes the pieces that are frequent.
 
     Attributes:
         paths: the files of the words.
-        count: counts the endings of the words of a file.
-        target: the file of pieces.
+        word_filter: selects the words to learn from.
+        planned: the iteration of each min-count.
         folder: gets the counts of the partitions.
-        min_count: of a piece.
     """
 
     paths: Sequence[str]
-    count: _CountLater
-    target: str
+    word_filter: WordFilter
+    planned: Sequence[_PlannedPieces]
     folder: str
-    min_count: int
 
     def expand(self, signal: beam.PCollection) -> beam.PCollection:
-        path_of = functools.partial(_part_path, self.folder)
         counted = (
             signal
             | 'EmitPaths' >> EmitElements(self.paths)  # path
-            | 'SumTables' >> _SumTables(self.count, self.folder)  # (partition, table)
-            | 'WriteFrequent' >> beam.Map(_write_frequent, path_of, self.min_count)
+            | 'SumTables' >> _SumTables(self._count, self.folder)  # (partition, table)
+            | 'WriteFrequent' >> beam.Map(self._write_counts)
         )
         return (
             (signal, counted)
             | 'Gather' >> GatherResults()  # (0, [_WrittenTable | None])
-            | 'WritePieces'
-            >> beam.Map(_write_pieces, self.count.pieces_path, path_of, self.target)  # signal
+            | 'WritePieces' >> beam.Map(self._write_pieces)  # signal
         )
 
+    def _count(self, path: str) -> list[TokenTable]:
+        words = self.word_filter.select(WordFiles.read_table(path))
+        return [each.count.count(words) for each in self.planned]
 
-def _part_path(folder: str, partition: int) -> str:
-    return filesystem.join(folder, f'part-{partition:05d}')
+    def _write_counts(self, element: tuple[int, TokenTable]) -> _WrittenTable:
+        min_count = self.planned[element[0] // COUNT_PARTITIONS].min_count
+        return _write_frequent(element, self._part_path, min_count)
 
+    def _write_pieces(self, gathered: tuple[int, Iterable[_WrittenTable | None]]) -> int:
+        """Writes the frequent endings that are gathered, and the words, which stay the same."""
+        partitions = sorted(written.partition for written in gathered[1] if written is not None)
+        for number, each in enumerate(self.planned):
+            tables = [
+                WordFiles.read_table(self._part_path(partition))
+                for partition in partitions
+                if partition // COUNT_PARTITIONS == number
+            ]
+            words = words_of_counts(WordFiles.read_table(each.count.pieces_path))
+            WordFiles.write_table(each.target, concatenate_tables([words, *tables]))
+        return gathered[0]
 
-def _write_pieces(
-    gathered: tuple[int, Iterable[_WrittenTable | None]],
-    earlier: str,
-    path_of: Callable[[int], str],
-    target: str,
-) -> int:
-    """Writes the frequent endings that are gathered, and the words, which stay the same."""
-    partitions = sorted(written.partition for written in gathered[1] if written is not None)
-    tables = [WordFiles.read_table(path_of(partition)) for partition in partitions]
-    words = words_of_counts(WordFiles.read_table(earlier))
-    WordFiles.write_table(target, concatenate_tables([words, *tables]))
-    return gathered[0]
+    def _part_path(self, partition: int) -> str:
+        return filesystem.join(self.folder, f'part-{partition:05d}')
 
 
 @dataclass(eq=False)
@@ -412,11 +492,12 @@ class _SumTables(beam.PTransform):
     """Adds up the tables that a function makes of paths; returns (partition, `TokenTable`).
 
     Attributes:
-        make: makes a table of a path.
+        make: makes tables of a path. Those of all paths are added up one by one; partitions of the
+            nth, from 0, have numbers from n times `COUNT_PARTITIONS` on.
         spill_folder: a folder that all workers reach, for tables that exceed a bundle's bound.
     """
 
-    make: Callable[[str], TokenTable]
+    make: Callable[[str], Sequence[TokenTable]]
     spill_folder: str
 
     def expand(self, paths: beam.PCollection) -> beam.PCollection:
@@ -429,9 +510,9 @@ class _SumTables(beam.PTransform):
 
 
 class _PartitionTableFn(beam.DoFn):
-    """Emits the partitions of the table that a function makes of each path."""
+    """Emits the partitions of the tables that a function makes of each path."""
 
-    def __init__(self, make: Callable[[str], TokenTable], spill_folder: str):
+    def __init__(self, make: Callable[[str], Sequence[TokenTable]], spill_folder: str):
         self._make, self._spill_folder = make, spill_folder
         self._output = BundleOutput(_METRICS, MOST_BUNDLE_BYTES)
 
@@ -439,8 +520,11 @@ class _PartitionTableFn(beam.DoFn):
         self._output.begin()
 
     def process(self, element: str) -> Iterator[tuple[int, TableOrPath]]:
-        for partition, table in partition_table(self._make(element), COUNT_PARTITIONS):
-            yield partition, pack_or_spill(table.to_bytes(), self._output, self._spill_folder)
+        for number, made in enumerate(self._make(element)):
+            first = number * COUNT_PARTITIONS
+            for partition, table in partition_table(made, COUNT_PARTITIONS):
+                packed = pack_or_spill(table.to_bytes(), self._output, self._spill_folder)
+                yield first + partition, packed
 
     def finish_bundle(self) -> None:
         self._output.end()

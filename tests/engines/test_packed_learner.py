@@ -239,7 +239,7 @@ def test_rounds_that_may_come_are_learned_in_one_job(tmp_path, limits):
 
     def ahead(largest_count, tried, most):
         assert most == 7
-        return min_counts_ahead(tried, most, 250, largest_count=9999)
+        return min_counts_ahead(search, tried, 250, most)
 
     limits = dataclasses.replace(limits, tokens_at_once=7 * len(counts))
     learners = [

@@ -1,5 +1,6 @@
 """The WordPiece learner on Beam learns the pieces of the one in memory."""
 
+import dataclasses
 import random
 
 import apache_beam as beam
@@ -14,7 +15,7 @@ from pipelines.learning.rounds import WordFiles, is_learner_file
 from pipelines.learning.wordpiece_on_beam import BeamPieceLearner
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
-from tokcore.wordpiece.learner import PieceLearner
+from tokcore.wordpiece.learner import PieceLearner, learn_wordpieces, search_pieces
 from tokcore.wordpiece.options import WordPieceOptions
 
 
@@ -100,6 +101,33 @@ def test_a_killed_driver_repeats_no_job_and_a_round_is_one(tmp_path):
     assert [learner.build(count) for count in (40, 2)] == [memory.build(count) for count in (40, 2)]
     assert runs.jobs == 1
     assert all(map(is_learner_file, names_below(str(tmp_path / 'files'))))
+
+
+@pytest.mark.parametrize('search', ['closest', 'tensorflow-text', 'at-most'])
+def test_min_counts_that_may_come_are_learned_in_one_job(tmp_path, search):
+    counts = sample_counts()
+    options = dataclasses.replace(OPTIONS, search=search)
+    table = TokenTable.from_items([*counts.items(), ('shared', 10)])
+    memory = learn_wordpieces(table, options, lambda *_: None)
+    assert len(memory.tried) > 3
+    runs, near = Runs(), Runs()
+    learners = [
+        BeamPieceLearner(
+            write_counts(tmp_path, counts, 2), WordFiles(str(tmp_path / 'files')),
+            str(tmp_path / 'work'), runs, options, run_near=near, looks_ahead=True,
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    for learner in learners:
+        learned = search_pieces(
+            learner.build, learner.smallest_size, learner.bounds, options, lambda *_: None
+        )
+        assert learned == memory
+        # The other learner goes on where iterations of some rounds are lost.
+        for number, (min_count, _) in enumerate(memory.tried[:3]):
+            for iteration in range(4, number, -1):
+                (tmp_path / 'files' / f'round-{min_count}' / f'pieces-{iteration}').unlink()
+    assert near.jobs == 2 and runs.jobs <= 4
 
 
 @pytest.mark.slow

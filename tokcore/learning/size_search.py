@@ -103,23 +103,18 @@ def search_vocabulary(
 
 
 def min_counts_ahead(
-    tried: Mapping[int, int],
-    most: int,
-    target_size: int,
-    *,
-    strategy: Strategy = 't2t',
-    min_count_range: tuple[int, int] | None = None,
-    largest_count: int,
+    search: Callable[[Build], object], tried: Mapping[int, int], target_size: int, most: int
 ) -> list[int]:
     """Returns the min-counts that a search may build next, by how soon.
 
     The first is the next one; after it come the two of which one follows, as its vocabulary is too
-    large or too small, and so on. The search itself is run with such sizes.
+    large or too small, and so on.
 
     Args:
+      search: searches vocabularies of a function; what it builds depends on nothing but their sizes.
       tried: the sizes of the vocabularies that it has built, by min-count.
+      target_size: that it searches for.
       most: so many min-counts are returned, unless there are fewer.
-      target_size, strategy, min_count_range, largest_count: as `search_vocabulary` has them.
     """
 
     def first_unknown(sizes: Mapping[int, int]) -> int | None:
@@ -129,16 +124,11 @@ def min_counts_ahead(
             return cast(Sequence[str], range(sizes[min_count]))
 
         try:
-            search_vocabulary(
-                build,
-                target_size,
-                strategy=strategy,
-                min_count_range=min_count_range,
-                smallest_size=0,
-                largest_count=largest_count,
-            )
+            search(build)
         except _UnknownSizeError as unknown:
             return unknown.min_count
+        except InputError:
+            pass  # all sizes are known, and none of them will do
         return None
 
     ahead: dict[int, None] = {}
@@ -148,7 +138,7 @@ def min_counts_ahead(
         min_count = first_unknown(sizes)
         if min_count is not None:
             ahead[min_count] = None
-            # Neither is within 1 % of the target, where a search may end.
+            # Neither is so near to the target that a search may end.
             supposed += ({**sizes, min_count: size} for size in (2 * target_size + 1, 0))
     return list(ahead)
 

@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.artifacts.counts import CountedSize, find_counts
 from pipelines.engines.machine import available_bytes, peak_bytes
-from pipelines.learning.search import choose_learner, predicted_bytes
+from pipelines.learning.search import choose_learner, predicted_bytes, rounds_at_once
 from tokcore.bpe.scheme import SCHEME
 from tokcore.errors import InputError
 
@@ -95,3 +95,12 @@ def test_sizes_come_from_footers_and_stored_bytes(tmp_path):
 def test_the_memory_of_this_machine_is_known():
     assert available_bytes() > 0
     assert peak_bytes() > 10 << 20
+
+
+@pytest.mark.parametrize(
+    ('tokens', 'rounds'),
+    [(0, 31), (80_000, 31), (81_000, 15), (166_000, 15), (357_000, 7), (833_000, 3),
+     (834_000, 1), (10**8, 1)],
+)  # fmt: skip
+def test_a_job_takes_whole_steps_of_a_bisection(tokens, rounds):
+    assert rounds_at_once(tokens) == rounds

@@ -1,5 +1,7 @@
 """The search over min-counts, on invented vocabulary sizes."""
 
+import functools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -163,6 +165,10 @@ def test_invalid_targets_ranges_and_strategies_are_refused():
         search(lambda m: 20, 50, strategy='best')
 
 
+def a_search(target, **options):
+    return functools.partial(search_vocabulary, target_size=target, smallest_size=0, **options)
+
+
 @given(
     steps,
     st.integers(20, 1500),
@@ -179,7 +185,7 @@ def test_min_counts_ahead_hold_the_next_steps_of_a_search(steps, target, strateg
     generations = most.bit_length()
     for done in range(len(built) + 1):
         tried = {m: size_of(m) for m in built[:done]}
-        ahead = min_counts_ahead(tried, most, target, **options)
+        ahead = min_counts_ahead(a_search(target, **options), tried, target, most)
         assert len(set(ahead)) == len(ahead) <= most
         assert ahead[:1] == built[done : done + 1]
         assert set(built[done : done + generations]) <= set(ahead)
@@ -187,6 +193,6 @@ def test_min_counts_ahead_hold_the_next_steps_of_a_search(steps, target, strateg
 
 
 def test_the_first_five_steps_of_t2t_are_thirty_one_min_counts():
-    ahead = min_counts_ahead({}, 31, 5000, largest_count=10**6)
+    ahead = min_counts_ahead(a_search(5000, largest_count=10**6), {}, 5000, 31)
     assert ahead[:7] == [500, 750, 250, 875, 625, 375, 125]
     assert len(ahead) == 31
