@@ -163,7 +163,8 @@ class BeamPieceLearner:
         self._partitions, self._words = survey.partitions, survey.words
         # The least min-count that a search can try.
         min_count = max(1, min(self.bounds[0], sum(self.bounds) // 2))
-        self._first, self._characters = self._count_first(min_count)
+        self._first, characters = self._count_first(min_count)
+        self._characters = tuple(characters)  # one object, which a job of many rounds has once
 
     @property
     def smallest_size(self) -> int:
@@ -231,9 +232,7 @@ class BeamPieceLearner:
     def _planned(self, min_count: int, number: int) -> '_PlannedPieces':
         return _PlannedPieces(
             _CountLater(
-                self._pieces_path(min_count, number),
-                tuple(self._characters),
-                self._options.joiner,
+                self._pieces_path(min_count, number), self._characters, self._options.joiner
             ),
             self._pieces_path(min_count, number + 1),
             min_count,
