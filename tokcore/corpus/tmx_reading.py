@@ -10,7 +10,6 @@ are declared.
 from __future__ import annotations
 
 import codecs
-import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -118,10 +117,21 @@ def unit_rows(
         max_line_bytes: a longer unit is rejected.
     """
     units = _parse_units(data, languages, drop_codes)
-    starts, ends = (np.array(bounds, np.int64) for bounds in (units.starts, units.ends))
-    reasons = dict.fromkeys(units.with_undefined, _UNDEFINED_ENTITY)
-    reasons |= dict.fromkeys(np.flatnonzero(ends - starts > max_line_bytes).tolist(), TOO_LONG)
-    sides = [normalizer.apply(_side_of(texts)).side for texts in units.texts]
+    starts = np.array(units.starts, np.int64)
+    by_language = [units.texts[number :: len(languages)] for number in range(len(languages))]
+    reasons = {
+        number: _UNDEFINED_ENTITY
+        for texts in by_language
+        for number, text in enumerate(texts)
+        if text is None
+    }
+    # A unit ends before the next one begins.
+    most_sizes = np.diff(starts, append=len(data))
+    for number in np.flatnonzero(most_sizes > max_line_bytes).tolist():
+        start, end = units.bounds(data, number)
+        if end - start > max_line_bytes:
+            reasons[number] = TOO_LONG
+    sides = [normalizer.apply(_side_of(texts)).side for texts in by_language]
     has_text = np.ones(len(starts), bool)
     for side in sides:
         has_text &= side.ends > side.starts
@@ -134,15 +144,15 @@ def unit_rows(
         len(starts),
         len(starts) - len(rows) - len(reasons),
         tuple(
-            _reject(reason, offset, data, int(starts[number]), int(ends[number]))
+            _reject(reason, offset, data, *units.bounds(data, number))
             for number, reason in sorted(reasons.items())
         ),
     )
 
 
-def _side_of(texts: Sequence[str]) -> Side:
+def _side_of(texts: Sequence[str | None]) -> Side:
     """Returns rows with a line feed before and after each."""
-    encoded = [text.encode() for text in texts]
+    encoded = [(text or '').encode() for text in texts]
     sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))
     ends = np.cumsum(sizes + 1)
     return Side(np.frombuffer(b'\n'.join((b'', *encoded, b'')), np.uint8), ends - sizes, ends)
@@ -161,9 +171,15 @@ class _Units:
     """The units of a block."""
 
     starts: list[int]
-    ends: list[int]
-    texts: list[list[str]]  # by language; '' if a unit has no segment for it
-    with_undefined: set[int]  # numbers of units whose texts refer to undefined entities
+    ends: list[int]  # as expat reports them
+    texts: list[str | None]
+    """Of each unit a segment for each language, one after another: '' if there is none, None if it
+    refers to an undefined entity."""
+
+    def bounds(self, data: bytes, number: int) -> tuple[int, int]:
+        """Returns where a unit starts and ends in the block."""
+        start = self.starts[number]
+        return start, _tag_end(data, start, self.ends[number])
 
 
 def _parse_units(data: bytes, languages: tuple[str, ...], drop_codes: bool) -> _Units:
@@ -173,20 +189,17 @@ def _parse_units(data: bytes, languages: tuple[str, ...], drop_codes: bool) -> _
     """
     parser = expat.ParserCreate('utf-8')
     parser.buffer_text = True
-    units = _Units([], [], [[] for _ in languages], set())
-    numbers = range(len(languages))
-    texts: list[str] = []  # of the open unit, by language
-    fits: list[int] = []  # how well these fit
-    undefined: list[bool] = []  # whether these refer to undefined entities
-    in_unit = has_children = has_undefined = False
-    variant: tuple[int, ...] | None = None  # fits of the open variant, until it has a segment
+    units = _Units([], [], [])
+    starts, texts, count = units.starts, units.texts, len(languages)
+    fits: list[int] = []  # how well the last `count` texts fit
+    fits_of: dict[str, Sequence[tuple[int, int]]] = {}  # by language
+    in_unit = has_undefined = False
+    variant: Sequence[tuple[int, int]] | None = None  # fits of the open one, until it has a segment
     parts: list[str] | None = None  # of the open segment
     codes = 0  # open elements from the outermost code on
 
     def start_element(name: str, attributes: dict[str, str]) -> None:
-        nonlocal texts, fits, undefined, in_unit, has_children, has_undefined
-        nonlocal variant, parts, codes
-        has_children = True
+        nonlocal fits, in_unit, has_undefined, variant, parts, codes
         if parts is not None:
             if codes or (drop_codes and name in _CODES):
                 codes += 1
@@ -194,41 +207,42 @@ def _parse_units(data: bytes, languages: tuple[str, ...], drop_codes: bool) -> _
         elif name == 'seg':
             if variant is not None:
                 parts, codes, has_undefined = [], 0, False
-                parser.CharacterDataHandler = parts.append
+                if variant:
+                    parser.CharacterDataHandler = parts.append
         elif name == 'tuv':
             if in_unit and variant is None:
-                language = attributes.get('xml:lang', attributes.get('lang', ''))
-                variant = _fits(language, languages)
+                language = attributes.get('xml:lang')
+                if language is None:
+                    language = attributes.get('lang', '')
+                variant = fits_of.get(language)
+                if variant is None:
+                    variant = fits_of[language] = _fits(language, languages)
         elif name == 'tu' and not in_unit:
-            units.starts.append(parser.CurrentByteIndex - len(_PROLOG))
-            texts, fits = [''] * len(languages), [0] * len(languages)
-            undefined = [False] * len(languages)
-            in_unit, has_children = True, False
+            starts.append(parser.CurrentByteIndex - len(_PROLOG))
+            texts.extend([''] * count)
+            fits = [0] * count
+            in_unit = True
 
     def end_element(name: str) -> None:
         nonlocal in_unit, variant, parts, codes
         if parts is not None and name != 'tu':
             if name == 'seg':
-                text = ''.join(parts).replace('\n', ' ').replace('\r', ' ')
-                for number in numbers:
-                    if variant is not None and variant[number] > fits[number]:
-                        texts[number], fits[number] = text, variant[number]
-                        undefined[number] = has_undefined
+                if variant:
+                    parser.CharacterDataHandler = None
+                    text = ''.join(parts).replace('\n', ' ').replace('\r', ' ')
+                    for number, fit in variant:
+                        if fit > fits[number]:
+                            texts[number - count] = None if has_undefined else text
+                            fits[number] = fit
                 variant = parts = None
-                parser.CharacterDataHandler = None
             elif codes:
                 codes -= 1
-                if not codes:
+                if variant and not codes:
                     parser.CharacterDataHandler = parts.append
         elif name == 'tuv':
             variant = None
         elif name == 'tu' and in_unit:
-            index = parser.CurrentByteIndex - len(_PROLOG)
-            if any(undefined):
-                units.with_undefined.add(len(units.ends))
-            units.ends.append(_tag_end(data, units.starts[-1], index, has_children))
-            for number in numbers:
-                units.texts[number].append(texts[number])
+            units.ends.append(parser.CurrentByteIndex - len(_PROLOG))
             in_unit, variant, parts = False, None, None
             parser.CharacterDataHandler = None
 
@@ -239,32 +253,32 @@ def _parse_units(data: bytes, languages: tuple[str, ...], drop_codes: bool) -> _
     parser.StartElementHandler = start_element
     parser.EndElementHandler = end_element
     parser.SkippedEntityHandler = skip_entity
-    # Not the last piece: the elements around the units stay open.
-    parser.Parse(_PROLOG + data, False)
+    parser.Parse(_PROLOG, False)
+    parser.Parse(data, False)  # not the last piece: the elements around the units stay open
     return units
 
 
-@functools.lru_cache(maxsize=1 << 10)
-def _fits(language: str, codes: tuple[str, ...]) -> tuple[int, ...]:
-    """Returns how well a language, as it is written, fits each of some in lower case, or 0."""
+def _fits(language: str, codes: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
+    """Returns which of some codes in lower case a language fits, as it is written, and how well."""
     if not language.isascii():
         language = language.encode('ascii', 'replace').decode()
     language = language.lower().replace('_', '-')
     return tuple(
-        _EXACT if language == code else _REGION if language.startswith(f'{code}-') else 0
-        for code in codes
+        (number, _EXACT if language == code else _REGION)
+        for number, code in enumerate(codes)
+        if language == code or language.startswith(f'{code}-')
     )
 
 
-def _tag_end(text: bytes | bytearray, start: int, index: int, has_children: bool) -> int:
+def _tag_end(text: bytes | bytearray, start: int, index: int) -> int:
     """Returns where a unit ends that starts at `start`; expat reports its end at `index`.
 
     That is where its end tag starts, or, if the unit is an empty-element tag, where that ends.
     """
-    if not has_children:
+    if text[index - 2 : index] == b'/>':
         tag = _START_TAG.match(text, start)
-        if tag is not None and tag.group().endswith(b'/>'):
-            return tag.end()
+        if tag is not None and tag.end() == index:
+            return index
     return text.index(b'>', index) + 1
 
 
@@ -299,10 +313,10 @@ class _UnitReader:
         self._held = _Held()
         self._depth = 0
         self._unit_start: int | None = None  # of the open unit
-        self._has_children = False  # the open unit
         self._long_beginning: bytes | None = None  # of the open unit, if it is not held
-        self._block_start = self._block_end = 0  # of the whole units of the next block
+        self._block_start = 0  # of the whole units of the next block
         self._block_depth: int | None = None  # of these units; None: there are none yet
+        self._last_unit = (0, 0)  # of these: its start, and its end as expat reports it
         self._is_parent_closed = False  # the element that these units are in has ended
         self._ready: list[tuple[BlockText, tuple[LongLine, ...]]] = []
 
@@ -331,6 +345,7 @@ class _UnitReader:
                 'or not XML; convert it to UTF-8'
             )
         self._parser = expat.ParserCreate(None if self._decoder is None else 'utf-8')
+        self._parser.ordered_attributes = True  # lists cost less
         self._parser.XmlDeclHandler = self._check_declaration
         self._parser.StartDoctypeDeclHandler = self._check_document_type
         self._parser.StartElementHandler = self._start_element
@@ -372,7 +387,7 @@ class _UnitReader:
                 'bytes; is a comment or a quote not closed? mend it, or give a larger --max-line-size'
             )
         has_units = self._block_depth is not None
-        if has_units and self._block_end - self._block_start >= self._block_bytes:
+        if has_units and self._units_end() - self._block_start >= self._block_bytes:
             self._close_block()
         start = self._unit_start
         if start is not None and self._long_beginning is None and held.end - start > most:
@@ -388,12 +403,17 @@ class _UnitReader:
     def _close_block(self, always: bool = False) -> None:
         """Makes a block of the whole units since the last one, if there are any."""
         if self._block_depth is not None:
-            data = self._held.slice(self._block_start, self._block_end)
+            data = self._held.slice(self._block_start, self._units_end())
             self._ready.append((BlockText(self._block_start, data), ()))
         elif always:
             self._ready.append((BlockText(self._held.end, b''), ()))
         self._block_depth = None
         self._is_parent_closed = False
+
+    def _units_end(self) -> int:
+        """Returns where the last of the whole units ends; there must be one."""
+        held, (start, index) = self._held, self._last_unit
+        return held.offset + _tag_end(held.text, start - held.offset, index - held.offset)
 
     def _ready_blocks(self) -> Iterator[Block]:
         for text, long_units in self._ready:
@@ -410,19 +430,17 @@ class _UnitReader:
             )
         self._ready.clear()
 
-    def _start_element(self, name: str, attributes: dict[str, str]) -> None:
-        if not self._depth and name != _ROOT:
+    def _start_element(self, name: str, attributes: list[str]) -> None:
+        self._depth = depth = self._depth + 1
+        if depth == 1 and name != _ROOT:
             raise InputError(
                 f'{self._path} is XML of <{name[:40]}> and not of <{_ROOT}>; give another format'
             )
-        self._has_children = True
         if name == 'tu' and self._unit_start is None:
             self._unit_start = self._parser.CurrentByteIndex
-            self._has_children = False
             if self._is_parent_closed:
                 self._close_block()
-        self._depth += 1
-        if self._depth > _MOST_DEPTH:
+        if depth > _MOST_DEPTH:
             raise InputError(
                 f'{self._path} has over {_MOST_DEPTH} elements within each other at byte '
                 f'{self._parser.CurrentByteIndex}; TMX has a dozen: mend it'
@@ -430,15 +448,17 @@ class _UnitReader:
 
     def _end_element(self, name: str) -> None:
         self._depth -= 1
-        if self._block_depth is not None and self._depth < self._block_depth:
+        if self._unit_start is not None:
+            if name == 'tu':
+                self._end_unit(self._unit_start)
+                self._unit_start = None
+        elif self._block_depth is not None and self._depth < self._block_depth:
             self._is_parent_closed = True
-        if name == 'tu' and self._unit_start is not None:
-            self._end_unit(self._unit_start)
-            self._unit_start = None
 
     def _end_unit(self, start: int) -> None:
-        index, held = self._parser.CurrentByteIndex, self._held
+        index = self._parser.CurrentByteIndex
         if self._long_beginning is not None:
+            held = self._held
             size = held.offset + held.text.index(b'>', index - held.offset) + 1 - start
             # `read` has the checksum of what was read.
             unit = LongLine(0, start, size, size, 0, self._long_beginning)
@@ -447,8 +467,7 @@ class _UnitReader:
             return
         if self._block_depth is None:
             self._block_start, self._block_depth = start, self._depth
-        relative = start - held.offset, index - held.offset
-        self._block_end = held.offset + _tag_end(held.text, *relative, self._has_children)
+        self._last_unit = start, index
 
     def _check_declaration(self, version: str, encoding: str | None, standalone: int) -> None:
         if encoding is None:
