@@ -14,6 +14,8 @@ from hypothesis import settings
 # copy once more. `pythonpath` in pyproject.toml is for the processes of pytest.
 _ROOT = str(pathlib.Path(__file__).parents[1])
 os.environ['PYTHONPATH'] = os.pathsep.join(filter(None, [_ROOT, os.environ.get('PYTHONPATH')]))
+# Servers of tests are on this machine, whatever proxy leads out of it.
+os.environ['NO_PROXY'] = '127.0.0.1'
 
 # The same examples in every run, so that a change alone makes a test fail. Before a release and for a new
 # kernel, --hypothesis-profile=thorough draws others, and more.

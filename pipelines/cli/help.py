@@ -322,10 +322,3 @@ def as_text(rows: list[tuple[str, str, str]]) -> str:
         f'  {option:{widths[0]}}  {schemes:{widths[1]}}  {takers}\n'
         for option, schemes, takers in rows
     )
-
-
-def as_markdown(rows: list[tuple[str, str, str]]) -> str:
-    """Returns the table as the README shows it."""
-    lines = ['| option | schemes | commands |', '| --- | --- | --- |']
-    lines += [f'| `{option}` | {schemes} | {takers} |' for option, schemes, takers in rows]
-    return '\n'.join(lines) + '\n'

@@ -1,6 +1,7 @@
 """A small corpus with gaps, and the dataset that the plainest command makes of it."""
 
 import io
+import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,3 +73,16 @@ def filter_lines(monkeypatch):
         return output.getvalue() if status == 0 else ended.said.encode()
 
     return run_filter
+
+
+@pytest.fixture
+def printed(capsys):
+    """Runs a command that checks a folder; returns its status and the JSON of its lines."""
+
+    def run_printed(*arguments: object) -> tuple[int, list]:
+        capsys.readouterr()
+        ended = run(*arguments, '--json', '--quiet')
+        assert ended.status in (0, 3), ended.said
+        return ended.status, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return run_printed

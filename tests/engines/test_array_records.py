@@ -1,12 +1,11 @@
 """`--output-format array_record`, of `build` and of `convert`; `verify` and `where` of such folders."""
 
-import json
 import shutil
 import sys
 
 import pytest
 from dataset_files import files_of, manifest_of
-from jobs import refuse, run, succeed
+from jobs import refuse, succeed
 
 from pipelines.shard_formats import array_record
 from tokcore import open_dataset
@@ -36,19 +35,6 @@ def converted(built, tmp_path_factory):
     folder = tmp_path_factory.mktemp('converted') / 'out'
     succeed('convert', built, '--to', 'array_record', '--output', folder, '--workers', 2)
     return folder
-
-
-@pytest.fixture
-def printed(capsys):
-    """Runs a command; returns its status and the JSON of its lines."""
-
-    def run_printed(*arguments):
-        capsys.readouterr()
-        ended = run(*arguments, '--json', '--quiet')
-        assert ended.status in (0, 3), ended.said
-        return ended.status, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-
-    return run_printed
 
 
 def test_the_records_are_the_payloads_of_the_tfrecords(built, converted):

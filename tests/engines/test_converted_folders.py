@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import json
 import os
 import shutil
 import struct
@@ -150,19 +149,6 @@ def test_flat_has_the_rows_of_the_records_and_where_they_come_from(built, conver
                         str(start), str(end), str(before + record), shard, str(record)
                     ]  # fmt: skip
         before += len(read_shards(built)[number])
-
-
-@pytest.fixture
-def printed(capsys):
-    """Runs a command; returns its status and the JSON of its lines."""
-
-    def run_printed(*arguments):
-        capsys.readouterr()
-        ended = run(*arguments, '--json', '--quiet')
-        assert ended.status in (0, 3), ended.said
-        return ended.status, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-
-    return run_printed
 
 
 @pytest.mark.parametrize('output_format', ['megatron', 'flat'])

@@ -15,11 +15,6 @@ TEXT = ''.join(f'the {number} words of a text\n' for number in range(200)).encod
 BUILD = ['--name', 'web', '--shards', 2, '--vocab-size', 60]
 
 
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch):
-    monkeypatch.setenv('NO_PROXY', '127.0.0.1')
-
-
 @pytest.fixture
 def server():
     with web_server({'/texts/a.txt': Page(TEXT)}) as running:

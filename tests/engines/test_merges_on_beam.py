@@ -4,7 +4,6 @@ import collections
 import dataclasses
 import gzip
 import io
-import itertools
 import json
 import os
 import random
@@ -13,15 +12,14 @@ import sys
 from pathlib import Path
 
 import apache_beam as beam
-import pyarrow.parquet as parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jobs import refuse, succeed, write
+from stopped_learners import StoppedError, stop_after, write_counts
 
 from pipelines.artifacts.counts import counts_parts, find_counts, read_counts
 from pipelines.files.filesystem import names_below
-from pipelines.files.local_folder import LocalFolder
 from pipelines.learning import search
 from pipelines.learning.bpe_on_beam import BeamMerges, begin_with
 from pipelines.learning.rounds import MergeFiles, is_learner_file
@@ -57,15 +55,9 @@ def sample_counts():
     return {word: dice.randint(1, 90) for word in words}
 
 
-def write_counts(folder, counts, files=3, rows=10):
+def write_parts(folder, counts, files=3, rows=10):
     """Writes a table as some Parquet files of small row groups; returns the files' parts."""
-    items = sorted(counts.items())
-    paths = []
-    for number in range(files):
-        paths.append(str(folder / f'counts-{number}.parquet'))
-        table = TokenTable.from_items(items[number::files])
-        parquet.write_table(table.to_arrow(), paths[-1], row_group_size=rows)
-    return counts_parts(paths, 2 * rows)
+    return counts_parts(write_counts(folder, counts, files, row_group_size=rows), 2 * rows)
 
 
 def result(learned):
@@ -85,7 +77,7 @@ def on_beam(folder, parts, rules, run, **options):
 @pytest.mark.parametrize('rules', [BYTES, SUFFIX], ids=['bytes', 'suffix'])
 def test_equals_the_learner_in_memory(tmp_path, rules):
     counts, run = sample_counts(), Runs()
-    parts = write_counts(tmp_path, counts)
+    parts = write_parts(tmp_path, counts)
     assert len(parts) > 3
     learner = on_beam(tmp_path, parts, rules, run, workers=2)
     learner.learn(1000)
@@ -112,7 +104,7 @@ words = st.one_of(st.text('ab', max_size=9), st.text('abcé中', max_size=6))
 def test_any_table_at_any_thresholds(tmp_path_factory, rules, counts, most_cells, files, dice):
     folder = tmp_path_factory.mktemp('merges')
     rules = dataclasses.replace(rules, merges=4)
-    parts = write_counts(folder, counts, files, rows=4)
+    parts = write_parts(folder, counts, files, rows=4)
     learner = on_beam(folder, parts, rules, Runs(), workers=dice.randint(1, 2))
     learner.learn(most_cells, choose_threshold=lambda largest, least: dice.randint(least, largest))
     assert result(learner.learning.learned()) == in_memory(counts, rules)
@@ -120,7 +112,7 @@ def test_any_table_at_any_thresholds(tmp_path_factory, rules, counts, most_cells
 
 def test_a_learner_goes_on_from_merges_alone(tmp_path):
     counts, rules = sample_counts(), SUFFIX
-    parts = write_counts(tmp_path, counts)
+    parts = write_parts(tmp_path, counts)
     begun = on_beam(tmp_path, parts, dataclasses.replace(rules, merges=25), Runs())
     begun.learn(ANY_SIZE)
     files = MergeFiles(str(tmp_path / 'files'))
@@ -135,7 +127,7 @@ def test_a_learner_goes_on_from_merges_alone(tmp_path):
 
 
 def test_a_token_in_several_files_has_the_sum_of_its_counts(tmp_path):
-    parts = 2 * write_counts(tmp_path, {'abab': 3, 'ba': 1}, 1)
+    parts = 2 * write_parts(tmp_path, {'abab': 3, 'ba': 1}, 1)
     learner = on_beam(tmp_path, parts, dataclasses.replace(BYTES, merges=2), Runs())
     learner.learn(ANY_SIZE)
     assert learner.learning.counts.tolist() == [12, 6]
@@ -144,7 +136,7 @@ def test_a_token_in_several_files_has_the_sum_of_its_counts(tmp_path):
 def test_rare_tokens_are_left_out(tmp_path):
     counts = sample_counts()
     rules = dataclasses.replace(BYTES, merges=20)
-    learner = on_beam(tmp_path, write_counts(tmp_path, counts), rules, Runs(), min_token_count=40)
+    learner = on_beam(tmp_path, write_parts(tmp_path, counts), rules, Runs(), min_token_count=40)
     learner.learn(ANY_SIZE)
     frequent = {word: count for word, count in counts.items() if count >= 40}
     assert result(learner.learning.learned()) == in_memory(frequent, rules)
@@ -153,19 +145,19 @@ def test_rare_tokens_are_left_out(tmp_path):
 def test_counts_above_31_bits_and_a_sum_that_is_too_large(tmp_path):
     counts = {'abab': 1 << 60, 'ab': 3, 'cab': 1 << 33}
     rules = dataclasses.replace(BYTES, merges=2)
-    learner = on_beam(tmp_path, write_counts(tmp_path, counts), rules, Runs())
+    learner = on_beam(tmp_path, write_parts(tmp_path, counts), rules, Runs())
     learner.learn(ANY_SIZE)
     assert result(learner.learning.learned()) == in_memory(counts, rules)
     assert learner.learning.counts[0] == (1 << 61) + 3 + (1 << 33)
     (tmp_path / 'large').mkdir()
-    parts = write_counts(tmp_path / 'large', {'ab': (1 << 63) - 1, 'abc': 1})
+    parts = write_parts(tmp_path / 'large', {'ab': (1 << 63) - 1, 'abc': 1})
     learner = on_beam(tmp_path / 'large', parts, rules, Runs())
     with pytest.raises(Exception, match='a pair of symbols occurs more than 2\\^63 - 1 times'):
         learner.learn(ANY_SIZE)
 
 
 def test_a_suffix_inside_a_word_is_refused(tmp_path):
-    parts = write_counts(tmp_path, {'ab': 4, 'a</w>b': 2, 'b': 3})
+    parts = write_parts(tmp_path, {'ab': 4, 'a</w>b': 2, 'b': 3})
     with pytest.raises(InputError, match="the token 'a</w>b' has '</w>' inside.* --learner memory"):
         on_beam(tmp_path, parts, SUFFIX, Runs())
 
@@ -228,7 +220,7 @@ def test_an_extension_goes_on_from_the_merges_of_a_killed_run(tmp_path):
     learned = learn_merges(table, dataclasses.replace(BYTES, merges=20))
     old = BpeVocabulary.learned(learned.entries, learned.merges)
     rules = dataclasses.replace(BYTES, merges=50)  # the old ones among them
-    parts = write_counts(tmp_path, counts)
+    parts = write_parts(tmp_path, counts)
     files = MergeFiles(str(tmp_path / 'files'))
     begin_with(old, files)
     begun = on_beam(tmp_path, parts, dataclasses.replace(rules, merges=33), run)
@@ -278,26 +270,6 @@ def test_a_cluster_learns_what_does_not_fit_in_memory(small, tmp_path, monkeypat
     assert (tmp_path / 'memory').read_bytes() == (tmp_path / 'beam').read_bytes()
 
 
-class StoppedError(RuntimeError):
-    """Stands for the death of driver and workers."""
-
-    def __init__(self):
-        super().__init__(type(self).__name__)
-
-
-def stop_after(patch, files):
-    """Lets a number of files get their final names, as if a kill came before the next."""
-    left = itertools.count(files, -1)
-    replace = LocalFolder.replace
-
-    def stop_or_replace(folder, *names):
-        if next(left) <= 0:
-            raise StoppedError
-        replace(folder, *names)
-
-    patch.setattr(LocalFolder, 'replace', stop_or_replace)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize('files', [1, 3, 6, 9, 14, 22])
 def test_a_learner_killed_after_any_file_can_be_resumed(tmp_path, files, monkeypatch):
@@ -305,7 +277,7 @@ def test_a_learner_killed_after_any_file_can_be_resumed(tmp_path, files, monkeyp
         {'abab': 90, 'cab': 7, 'bcab': 41, 'aaa': 2},
         dataclasses.replace(SUFFIX, merges=6),
     )
-    parts = write_counts(tmp_path, counts, 2)
+    parts = write_parts(tmp_path, counts, 2)
     with monkeypatch.context() as patch:
         stop_after(patch, files)
         with pytest.raises(Exception, match=StoppedError.__name__):
@@ -319,7 +291,7 @@ def test_a_learner_killed_after_any_file_can_be_resumed(tmp_path, files, monkeyp
 @pytest.mark.slow
 def test_killed_after_each_job_it_makes_no_merge_again(tmp_path):
     counts = sample_counts()
-    parts = write_counts(tmp_path, counts)
+    parts = write_parts(tmp_path, counts)
     made, most_jobs = [0], 1
 
     class StopAtJob(Runs):
@@ -347,7 +319,7 @@ def test_killed_after_each_job_it_makes_no_merge_again(tmp_path):
 @pytest.mark.parametrize('name', ['merges', 'words-{}/part-00000'])
 def test_a_damaged_file_is_an_error(tmp_path, name):
     counts = sample_counts()
-    parts = write_counts(tmp_path, counts, 1)
+    parts = write_parts(tmp_path, counts, 1)
     on_beam(tmp_path, parts, dataclasses.replace(BYTES, merges=5), Runs()).learn(ANY_SIZE)
     files = MergeFiles(str(tmp_path / 'files'))
     path = tmp_path / 'files' / name.format(files.numbers_of_merges()[0])

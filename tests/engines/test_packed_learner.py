@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import gzip
-import itertools
 import random
 from pathlib import Path
 
@@ -14,11 +13,11 @@ import pytest
 from apache_beam.testing.util import assert_that
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from stopped_learners import StoppedError, stop_after, write_counts
 
 from pipelines import CountSubstrings
 from pipelines.engines.pool import BUNDLE_BYTES, MOST_BUNDLE_BYTES, BundleOutput
 from pipelines.files.filesystem import names_below
-from pipelines.files.local_folder import LocalFolder
 from pipelines.learning.plain_learner import BeamLearner
 from pipelines.learning.rounds import is_learner_file
 from pipelines.learning.subword_on_beam import LearnerLimits, PackedLearner
@@ -62,16 +61,6 @@ class Runs:
                 self.largest[name.namespace] = max(
                     self.largest.get(name.namespace, 0), metric.result.max
                 )
-
-
-def write_counts(folder, counts, files):
-    """Writes a table as some Parquet files and returns their paths."""
-    items = sorted(counts.items())
-    paths = []
-    for i in range(files):
-        paths.append(str(folder / f'counts-{i}.parquet'))
-        parquet.write_table(TokenTable.from_items(items[i::files]).to_arrow(), paths[-1])
-    return paths
 
 
 def sample_counts():
@@ -299,37 +288,13 @@ def test_min_counts_in_any_order_with_other_learners_in_between(tmp_path_factory
         finished.append(min_count)
 
 
-class StoppedError(RuntimeError):
-    """Stands for the death of driver and workers: no file gets its final name any more."""
-
-    def __init__(self):
-        super().__init__(type(self).__name__)
-
-
-class StopAfter:
-    """Lets a number of files get their final names, as if a kill came before the next."""
-
-    def __init__(self, files):
-        self._left = itertools.count(files, -1)
-
-    def patch(self, patch):
-        replace = LocalFolder.replace
-
-        def stop_or_replace(folder, *names):
-            if next(self._left) <= 0:
-                raise StoppedError
-            replace(folder, *names)
-
-        patch.setattr(LocalFolder, 'replace', stop_or_replace)
-
-
 @pytest.mark.parametrize('files', [3, 10, 19, 24])
 def test_a_learner_killed_after_any_file_can_be_resumed(tmp_path, files, monkeypatch):
     paths = write_counts(tmp_path, FEW_COUNTS, 2)
     memory = MemoryLearner(TokenTable.from_items(FEW_COUNTS.items()))
     arguments = paths, str(tmp_path / 'work'), Runs()
     with monkeypatch.context() as patch:
-        StopAfter(files).patch(patch)
+        stop_after(patch, files)
         with pytest.raises(Exception, match=StoppedError.__name__):
             learner = PackedLearner(*arguments, limits=IN_PASSES)
             for min_count in (15, 4, 9):

@@ -4,9 +4,9 @@ import json
 import random
 
 import apache_beam as beam
-import pyarrow.parquet as parquet
 import pytest
 from apache_beam.testing.util import assert_that, equal_to
+from stopped_learners import write_counts
 
 from pipelines import CountSubstringsByElement
 from pipelines.learning.plain_learner import BeamLearner
@@ -24,16 +24,6 @@ def sample_counts():
     syllables = ['ka', 'to', 'ing', 'st', '中', '文字', 'é', '_', '\\', '7', '\U0001f600']
     words = [''.join(dice.choices(syllables, k=dice.randint(1, 4))) for _ in range(150)]
     return {word: dice.randint(1, 90) for word in words}
-
-
-def write_counts(folder, counts, files):
-    """Writes a table as some Parquet files and returns their paths."""
-    items = sorted(counts.items())
-    paths = []
-    for i in range(files):
-        paths.append(str(folder / f'counts-{i}.parquet'))
-        parquet.write_table(TokenTable.from_items(items[i::files]).to_arrow(), paths[-1])
-    return paths
 
 
 @pytest.mark.parametrize(

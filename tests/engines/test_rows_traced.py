@@ -136,20 +136,6 @@ def output(corpus, tmp_path):
     return folder / 'out'
 
 
-@pytest.fixture
-def printed(capsys):
-    """Runs a command that prints lines of JSON; returns its status and these."""
-
-    def run_command(*arguments):
-        capsys.readouterr()
-        ended = run(*arguments, '--json', '--quiet')
-        out = capsys.readouterr().out
-        assert ended.status in (0, 3), ended.said
-        return ended.status, [json.loads(line) for line in out.splitlines()]
-
-    return run_command
-
-
 def raw_line(path, number):
     """A line of a file, by its number from 1, as the test itself reads it."""
     return raw_lines(path)[number - 1].decode()

@@ -4,26 +4,18 @@ import dataclasses
 import random
 
 import apache_beam as beam
-import pyarrow.parquet as parquet
 import pytest
 from generated_text import english_lines
 from jobs import refuse, succeed, write
+from stopped_learners import StoppedError, stop_after, write_counts
 
 from pipelines.files.filesystem import names_below
-from pipelines.files.local_folder import LocalFolder
 from pipelines.learning.rounds import WordFiles, is_learner_file
 from pipelines.learning.wordpiece_on_beam import BeamPieceLearner
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.wordpiece.learner import PieceLearner, learn_wordpieces, search_pieces
 from tokcore.wordpiece.options import WordPieceOptions
-
-
-class StoppedError(RuntimeError):
-    """Stands for the death of driver and workers."""
-
-    def __init__(self):
-        super().__init__(type(self).__name__)
 
 
 class Runs:
@@ -40,22 +32,15 @@ class Runs:
             build_pipeline(pipeline)
 
 
+SHARED = [('shared', 5)]
+"""In each file of counts."""
+
+
 def sample_counts():
     dice = random.Random(7)
     syllables = ['ka', 'to', 'ing', 'st', '中', '文字', 'é', '##', '\U0001f600', '7']
     words = [''.join(dice.choices(syllables, k=dice.randint(1, 4))) for _ in range(120)]
     return {word: dice.randint(1, 90) for word in words}
-
-
-def write_counts(folder, counts, files):
-    """Writes a table as some Parquet files, with the first word in all of them; returns paths."""
-    items = sorted(counts.items())
-    paths = []
-    for number in range(files):
-        paths.append(str(folder / f'counts-{number}.parquet'))
-        table = TokenTable.from_items(items[number::files] + [('shared', 5)])
-        parquet.write_table(table.to_arrow(), paths[-1])
-    return paths
 
 
 def on_beam(folder, paths, run_pipeline, options):
@@ -75,7 +60,7 @@ def on_beam(folder, paths, run_pipeline, options):
 def test_equals_the_learner_in_memory(tmp_path, changes):
     counts = sample_counts()
     options = WordPieceOptions(vocab_size=99, min_count_range=(2, 1000), **changes)
-    paths = write_counts(tmp_path, counts, 3)
+    paths = write_counts(tmp_path, counts, 3, SHARED)
     learner = on_beam(tmp_path, paths, Runs(), options)
     table = TokenTable.from_items([*counts.items(), ('shared', 15)])
     memory = PieceLearner(table, options)
@@ -89,7 +74,7 @@ OPTIONS = WordPieceOptions(vocab_size=99, min_count_range=(2, 1000))
 
 def test_a_killed_driver_repeats_no_job_and_a_round_is_one(tmp_path):
     counts = sample_counts()
-    paths = write_counts(tmp_path, counts, 2)
+    paths = write_counts(tmp_path, counts, 2, SHARED)
     for most in (0, 1, 1, 1):
         with pytest.raises(StoppedError):
             learner = on_beam(tmp_path, paths, Runs(most), OPTIONS)
@@ -120,7 +105,7 @@ def test_min_counts_that_may_come_are_learned_in_one_job(tmp_path, search):
     runs, near = Runs(), Runs()
     learners = [
         BeamPieceLearner(
-            write_counts(tmp_path, counts, 2), WordFiles(str(tmp_path / 'files')),
+            write_counts(tmp_path, counts, 2, SHARED), WordFiles(str(tmp_path / 'files')),
             str(tmp_path / 'work'), runs, options, run_near=near, looks_ahead=True,
         )
         for _ in range(2)
@@ -141,19 +126,9 @@ def test_min_counts_that_may_come_are_learned_in_one_job(tmp_path, search):
 @pytest.mark.parametrize('seed', range(4))
 def test_a_kill_after_any_file_changes_no_piece(tmp_path, seed, monkeypatch):
     counts = dict(list(sample_counts().items())[:20])
-    paths = write_counts(tmp_path, counts, 2)
-    left = random.Random(seed).randrange(30)
-    replace = LocalFolder.replace
-
-    def replace_or_stop(folder, *names):
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise StoppedError
-        replace(folder, *names)
-
+    paths = write_counts(tmp_path, counts, 2, SHARED)
     with monkeypatch.context() as patch:
-        patch.setattr(LocalFolder, 'replace', replace_or_stop)
+        stop_after(patch, random.Random(seed).randrange(30))
         with pytest.raises(Exception, match=StoppedError.__name__):
             on_beam(tmp_path, paths, Runs(), OPTIONS).build(2)
     memory = PieceLearner(TokenTable.from_items([*counts.items(), ('shared', 10)]), OPTIONS)
@@ -161,7 +136,7 @@ def test_a_kill_after_any_file_changes_no_piece(tmp_path, seed, monkeypatch):
 
 
 def test_a_damaged_file_is_an_error(tmp_path):
-    paths = write_counts(tmp_path, sample_counts(), 1)
+    paths = write_counts(tmp_path, sample_counts(), 1, SHARED)
     on_beam(tmp_path, paths, Runs(), OPTIONS).build(40)
     path = tmp_path / 'files' / 'round-40' / 'pieces-4'
     data = bytearray(path.read_bytes())
@@ -172,7 +147,7 @@ def test_a_damaged_file_is_an_error(tmp_path):
 
 
 def test_too_many_words_are_refused(tmp_path):
-    paths = write_counts(tmp_path, sample_counts(), 1)
+    paths = write_counts(tmp_path, sample_counts(), 1, SHARED)
     options = WordPieceOptions(vocab_size=99, max_words=10)
     with pytest.raises(InputError, match='are more than the 10 of --max-words'):
         on_beam(tmp_path, paths, Runs(), options)

@@ -110,3 +110,16 @@ def build(tokbeam, write_corpus, tmp_path) -> Callable[..., Outcome]:
         )
 
     return run
+
+
+@pytest.fixture(params=['count', 'vocab', 'encode'])
+def each_command(request, tmp_path) -> Sequence[object]:
+    """Each command beside `build` that reads a corpus, with an output in `tmp_path/out`."""
+    vocabulary = tmp_path / 'given.subwords'
+    vocabulary.write_text("'<pad>_'\n'<EOS>_'\n'a'\n")
+    options = {
+        'count': (),
+        'vocab': ('--vocab-size', 100),
+        'encode': ('--vocab', vocabulary, '--name', 'small'),
+    }
+    return (request.param, *options[request.param], '--output', tmp_path / 'out' / 'result')

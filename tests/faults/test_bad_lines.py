@@ -194,20 +194,11 @@ def test_an_empty_split_beside_a_training_corpus(build, write_corpus, tmp_path, 
     assert_only_counts_made(tmp_path / 'out')
 
 
-@pytest.mark.parametrize('command', ['count', 'vocab', 'encode'])
-def test_each_command_stops_at_a_bad_line(tokbeam, write_corpus, tmp_path, command):
+def test_each_command_stops_at_a_bad_line(tokbeam, each_command, write_corpus, tmp_path):
     corpus = write_corpus('tsv')
     start = place_of_line(corpus.last, 30)
     replace_line(corpus.last, 30, b'good\tbad\xff')
-    vocabulary = tmp_path / 'given.subwords'
-    vocabulary.write_text("'<pad>_'\n'<EOS>_'\n'a'\n")
-    extra = {
-        'count': (),
-        'vocab': ('--vocab-size', 100),
-        'encode': ('--vocab', vocabulary, '--name', 'small'),
-    }
-    outcome = tokbeam(
-        command, *corpus.arguments, *extra[command], '--output', tmp_path / 'out' / 'result'
+    tokbeam(*each_command, *corpus.arguments).assert_refused(
+        corpus.last, f'starts at byte {start};'
     )
-    outcome.assert_refused(corpus.last, f'starts at byte {start};')
     assert_nothing_made(tmp_path / 'out')

@@ -38,21 +38,10 @@ def test_a_missing_path_of_another_split_ends_it_before_counting(
     assert_nothing_made(tmp_path / 'out')
 
 
-@pytest.mark.parametrize('command', ['count', 'vocab', 'encode'])
-def test_a_missing_path_ends_each_command(tokbeam, write_corpus, tmp_path, command):
+def test_a_missing_path_ends_each_command(tokbeam, each_command, write_corpus, tmp_path):
     corpus = write_corpus('tsv')
     corpus.last.unlink()
-    vocabulary = tmp_path / 'vocab'
-    vocabulary.write_text("'<pad>_'\n'<EOS>_'\n'a'\n")
-    extra = {
-        'count': (),
-        'vocab': ('--vocab-size', 100),
-        'encode': ('--vocab', vocabulary, '--name', 'small'),
-    }
-    outcome = tokbeam(
-        command, *corpus.arguments, *extra[command], '--output', tmp_path / 'out' / 'result'
-    )
-    outcome.assert_refused(corpus.last, 'does not exist')
+    tokbeam(*each_command, *corpus.arguments).assert_refused(corpus.last, 'does not exist')
     assert_nothing_made(tmp_path / 'out')
 
 

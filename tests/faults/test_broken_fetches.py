@@ -17,11 +17,6 @@ TEXT = b''.join(
 SECONDS = 60
 
 
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch):
-    monkeypatch.setenv('NO_PROXY', '127.0.0.1')
-
-
 @pytest.fixture
 def server():
     with web_server({'/a.txt': Page(TEXT)}) as running:

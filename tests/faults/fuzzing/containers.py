@@ -177,10 +177,6 @@ CONTAINERS |= {
 }
 
 
-def draw_container(dice: random.Random) -> Container:
-    return CONTAINERS[dice.choice(list(CONTAINERS))]
-
-
 def damaged(dice: random.Random, data: bytes) -> bytes:
     """Returns a file as bad disks, broken downloads and careless hands leave it."""
     for _ in range(dice.choice([1, 1, 1, 2, 5])):

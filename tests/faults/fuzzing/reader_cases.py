@@ -11,11 +11,10 @@ import itertools
 import json
 import os
 import random
-import struct
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-import google_crc32c
+import dataset_files
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -46,7 +45,7 @@ def attack_record_shards(room: Room, dice: random.Random) -> None:
         files[victim][1] = drawn_text.mutated(dice, before)
     else:
         payloads = [*read_records(before, 'before')]
-        files[victim][1] = b''.join(map(_framed_payload, _changed_records(dice, payloads)))
+        files[victim][1] = b''.join(map(dataset_files.framed, _changed_records(dice, payloads)))
     if dice.random() < 0.3:
         files[victim][0] = _changed_number(dice, files[victim][0])
     told = [(rows, data if dice.random() < 0.8 else before) for rows, data in files]
@@ -405,15 +404,6 @@ def _plain_parquet(data: bytes, features: Sequence[str]) -> list[Row] | None:
 
 def _are_ids(ids: object) -> bool:
     return isinstance(ids, list) and all(type(id_) is int and 0 <= id_ < _IDS for id_ in ids)
-
-
-def _framed_payload(payload: bytes) -> bytes:
-    def masked(data: bytes) -> bytes:
-        crc = google_crc32c.value(data)
-        return struct.pack('<I', ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
-
-    length = struct.pack('<Q', len(payload))
-    return length + masked(length) + payload + masked(payload)
 
 
 def _changed_records(dice: random.Random, payloads: list[bytes]) -> list[bytes]:

@@ -16,11 +16,6 @@ from pipelines.files.transfer import web_address
 from tokcore.errors import InputError
 
 
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch):
-    monkeypatch.setenv('NO_PROXY', '127.0.0.1')
-
-
 @pytest.fixture
 def server():
     with web_server({'/a': Page(b'text\n'), '/b': Page(b'other\n')}) as running:

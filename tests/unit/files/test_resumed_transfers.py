@@ -4,7 +4,7 @@ import os
 import random
 import tempfile
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from web_server import Page, web_server
 
@@ -68,10 +68,9 @@ class InTurn(dict):
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
-@settings(max_examples=CASES, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=CASES)
 @given(answers=answers(), runs=st.integers(1, 3))
-def test_what_comes_is_one_state_of_the_file_or_a_sentence(monkeypatch, answers, runs):
-    monkeypatch.setenv('NO_PROXY', '127.0.0.1')
+def test_what_comes_is_one_state_of_the_file_or_a_sentence(answers, runs):
     with (
         tempfile.TemporaryDirectory() as path,
         web_server(InTurn(answers)) as server,

@@ -29,11 +29,6 @@ EARLIER, NEWER = 'Wed, 21 Oct 2015 07:28:00 GMT', 'Thu, 22 Oct 2015 07:28:00 GMT
 SUM = 'ab' * 32
 
 
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch):
-    monkeypatch.setenv('NO_PROXY', '127.0.0.1')
-
-
 @pytest.fixture
 def server():
     with web_server({}) as running:
