@@ -70,6 +70,7 @@ class InputState:
     role: str
     stored: StoredFile
     checksum: Callable[[], InputText]
+    archive: str | None = None  # the path of that in which it is
 
 
 @dataclass(frozen=True)
@@ -279,7 +280,7 @@ def up_to_date(
     run = read_run(output.run_path)
     if manifest is None:
         claim.require()
-        read = [*(each.stored.path for each in wanted.inputs), *given]
+        read = [*(each.archive or each.stored.path for each in wanted.inputs), *given]
         names = {*task.names, *output.earlier_files(), output.manifest_name, output.run_name}
         replaced = [filesystem.join(output.folder, name) for name in sorted(names)]
         refuse_replaced(read, [*replaced, *output.rejected_paths()])
@@ -450,9 +451,11 @@ def publish(
     """
     output, names = task.output, task.names
     before = output.earlier_files()
+    # Without the inputs, which may be thousands: a rerun after a kill between the last names reads them.
+    begun = dataclasses.replace(run, inputs=(), files=tuple(sorted(before | set(names))))
     # All is written before anything has its final name: the disk may be full.
     for name, data in [
-        (_BEGUN, dataclasses.replace(run, files=tuple(sorted(before | set(names)))).to_json()),
+        (_BEGUN, begun.to_json()),
         (_WHOLE, manifest.to_json()),
         (_ENDED, dataclasses.replace(run, files=tuple(sorted(names))).to_json()),
     ]:
@@ -511,14 +514,15 @@ def refuse_replaced(read: Iterable[str], replaced: Iterable[str]) -> None:
     Raises:
         InputError: a file of this machine is both.
     """
-    here = [path for path in replaced if not filesystem.is_shared(path)]
+    made = [path for path in replaced if not filesystem.is_shared(path)]
     # The name itself is replaced, be it a link; what is above it is where links lead.
     places = {
-        os.path.join(os.path.realpath(above), name) for above, name in map(os.path.split, here)
+        os.path.join(os.path.realpath(above), name) for above, name in map(os.path.split, made)
     }
-    files = {identity for path in here if (identity := _identity(path))}
+    files = {identity for path in made if (identity := _identity(path))}
     # Thousands of members may be of one archive.
-    for stored in dict.fromkeys(_stored(path) for path in read if not filesystem.is_shared(path)):
+    here = [path for path in dict.fromkeys(read) if not filesystem.is_shared(path)]
+    for stored in dict.fromkeys(map(_stored, here)):
         if os.path.realpath(stored) in places or _identity(stored) in files:
             raise InputError(
                 f'{stored} is read by this run and would be replaced by its result; give another '

@@ -38,7 +38,7 @@ _OF_FOLDERS = (
 )  # fmt: skip
 """The commands of what is there, which run no pipeline."""
 
-_COLLECTION_OBJECTS = 10_000
+_COLLECTION_OBJECTS = 50_000
 """New objects after which the garbage collector looks for cycles. With Python's 700 it takes a tenth of
 a job of ten thousand small files. Text is in a few large objects, and in no cycles."""
 

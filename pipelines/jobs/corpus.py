@@ -111,7 +111,13 @@ class Corpus:
         """Returns the states of the files, by which a stage recognizes them."""
         checksums = InputChecksums(self.inputs)
         return tuple(
-            InputState(file.split, file.role, file.stored, functools.partial(checksums.of, file))
+            InputState(
+                file.split,
+                file.role,
+                file.stored,
+                functools.partial(checksums.of, file),
+                file.file.archive.path if isinstance(file.file, MemberFile) else None,
+            )
             for file in self.inputs
         )
 

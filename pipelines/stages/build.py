@@ -45,15 +45,14 @@ def build_stage(job: BuildJob) -> Manifest | None:
 
     def make(attempt: Attempt) -> list[StageResult]:
         plan = plan_reading(job.reading, execution, attempt.path)
-        if folders:
-            _count(job, plan)
+        counted = _count(job, plan) if folders else []
         counted_at = time.monotonic()
         vocabularies = _learn(job, rounds, attempt.path)
         learned_at = time.monotonic()
         paths = job.vocabulary_paths(attempt.path)
         with stage_running('encode'):
             encoded = encode_into(plan, execution, paths, job.dataset, attempt.path, job.output)
-        counts = _counts_manifests(folders.values(), encoded.stats.inputs)
+        counts = _counts_manifests(folders.values(), counted, encoded.stats.inputs)
         manifest = key.manifest(
             encoded.stats.inputs,
             encoded.stats.lines,
@@ -87,15 +86,17 @@ def build_stage(job: BuildJob) -> Manifest | None:
     return result.manifest
 
 
-def _count(job: BuildJob, plan: ReadPlan) -> None:
+def _count(job: BuildJob, plan: ReadPlan) -> list[Manifest | None]:
+    """Counts into the COUNTS folders; returns the manifests of those that were not there."""
     training = plan.only('train')
     folders = list(job.counts_folders.values())
-    count_folders(
+    results = count_folders(
         CountJob(
             reading=training.reading, folders=folders, execution=job.execution, sample=job.sample
         ),
         training,
     )
+    return [result.manifest if result else None for result in results]
 
 
 def _learn(
@@ -121,13 +122,15 @@ def _learn(
 
 
 def _counts_manifests(
-    folders: Iterable[CountsFolder], inputs: Sequence[InputText]
+    folders: Iterable[CountsFolder],
+    counted: Iterable[Manifest | None],
+    inputs: Sequence[InputText],
 ) -> list[Manifest]:
     """Returns the manifests of counts, which must be of the training lines that were encoded."""
     encoded = tuple(text for text in inputs if text.split == 'train')
     manifests = []
-    for folder in folders:
-        manifest = read_manifest(StageOutput.of_counts(folder.path).manifest_path)
+    for folder, made in zip(folders, counted, strict=True):
+        manifest = made or read_manifest(StageOutput.of_counts(folder.path).manifest_path)
         if manifest is None or manifest.inputs != encoded:
             raise InputError(
                 f'the training files have changed since {folder.path} was counted; run again '

@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import itertools
 import os
 import pickle
 import sys
@@ -317,16 +318,15 @@ def read_items(items: Sequence[WorkItem], block_bytes: int, max_line_bytes: int)
     A block counts as done when the next one is requested. If the lines of an item are numbered, its
     blocks have line numbers too. An archive stays open from one item to the next.
     """
-    opened = [
-        file.archive if isinstance(file, MemberFile) else file
-        for item in items
-        for file in item.files
-    ]
+    files = [item.files for item in items]
     # Of a range of lines, with the end of its last one, a store is asked at once.
     range_bytes = max((each.end - each.start for item in items for each in item.ranges), default=0)
-    sizes = {file.path: file.size for file in opened}
+    sizes: dict[str, int] = {}
+    for file in itertools.chain.from_iterable(files):
+        stored = file.archive if isinstance(file, MemberFile) else file
+        sizes[stored.path] = stored.size
     opener = filesystem.opener(sizes, range_bytes + _LAST_LINE_BYTES)
-    with reading_on(opener, [item.files for item in items]) as open_binary:
+    with reading_on(opener, files) as open_binary:
         for item in items:
             yield from _read_item(item, open_binary, block_bytes, max_line_bytes)
 

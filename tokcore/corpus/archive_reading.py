@@ -61,6 +61,9 @@ def in_passes(
         together.setdefault(key, []).append(number)
     passes: list[list[int]] = []
     for numbers in together.values():
+        if len(numbers) == 1:
+            passes.append(numbers)
+            continue
         members = [_members(files_of(elements[number])) for number in numbers]
         passes += _cut(numbers, members, pass_bytes)
     passes.sort(key=min)
@@ -79,17 +82,23 @@ def _cut(
     )
     passes: list[list[int]] = []
     size = 0
-    before: list[int] = []
+    before: list[MemberFile] = []
     for number, files in order:
-        points = [file.access_point for file in files]
-        may_begin = all(point not in (0, last) for point, last in zip(points, before))
-        if not passes or (size >= pass_bytes and may_begin):
+        if not passes or (size >= pass_bytes and _may_begin(files, before)):
             passes.append([])
             size = 0
         passes[-1].append(number)
-        size += sum(file.size for file in files)
-        before = points
+        size += sum([file.size for file in files])
+        before = files
     return passes
+
+
+def _may_begin(files: list[MemberFile], before: list[MemberFile]) -> bool:
+    """Returns whether a pass may begin at members, so that nothing is read twice."""
+    return all(
+        file.access_point not in (0, last.access_point)
+        for file, last in zip(files, before, strict=True)
+    )
 
 
 def text_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:

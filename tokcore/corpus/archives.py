@@ -20,8 +20,7 @@ import typing
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, NamedTuple
 
 from tokcore.corpus.corpus import CorpusFile, MemberFile, OpenBinary
 from tokcore.corpus.seekable import may_have_index, part_ends
@@ -164,8 +163,7 @@ def naming(archive: CorpusFile) -> Iterator[None]:
         ) from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     """The attributes of a `MemberFile` that its archive records; of a zip without the compression."""
 
     name: str
@@ -206,48 +204,61 @@ def _tar_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[_Entry]:
     part_starts = [0, *ends[:-1]]
     entries = []
     text = _TextOfTar(unpacked_pieces(archive, open_binary))
-    with contextlib.ExitStack() as stack:
-        with naming(archive), text.at_most(_MOST_HEADER_BYTES):
+    with naming(archive), contextlib.ExitStack() as stack:
+        with text.at_most(_MOST_HEADER_BYTES):
             file: Any = text  # it has all of a file that is needed
             tar: Any = stack.enter_context(  # some of its attributes have no types
                 tarfile.open(fileobj=file, mode='r:', tarinfo=_Member, encoding='utf-8')
             )
         while True:
-            with naming(archive):
+            sparse: Any = None
+            found = None
+            if tar.firstmember is None and not tar.pax_headers and text.tell() == tar.offset:
+                found = _plain_file(text.ahead(tarfile.BLOCKSIZE))
+            if found is not None:
+                name, size = found
+                start = tar.offset + tarfile.BLOCKSIZE
+                tar.offset = start + -(-size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
+            else:
                 with text.at_most(_MOST_HEADER_BYTES):
                     member = tar.next()
                 if member is None:
                     break
-                if member.isreg():
-                    start = member.offset_data
-                    if not archive.compressed:
-                        access_point = start
-                    else:
-                        access_point = part_starts[bisect.bisect_right(part_starts, start) - 1]
-                    sparse: Any = member.sparse if member.issparse() else None
-                    if sparse:
-                        beginning = tar.extractfile(member).read(_BEGINNING_BYTES)
-                    else:
-                        text.seek(start)
-                        beginning = text.read(min(_BEGINNING_BYTES, member.size))
-                    entries.append(
-                        _Entry(
-                            member.name,
-                            member.size,
-                            start,
-                            access_point,
-                            compression_of_bytes(beginning),
-                            tuple(sparse or ()),
-                        )
-                    )
                 tar.members.clear()  # tarfile would keep all of them in memory
-                # So that `next` reads no more than a header.
-                text.seek(max(text.tell(), tar.offset - 1))
-        with naming(archive):
-            while rest := text.read(PIECE_BYTES):
-                if rest.strip(b'\0'):
-                    raise tarfile.ReadError(f'something follows its end at byte {tar.offset}')
+                if not member.isreg():
+                    text.seek(max(text.tell(), tar.offset))
+                    continue
+                name, size, start = member.name, member.size, member.offset_data
+                sparse = member.sparse if member.issparse() else None
+            if not archive.compressed:
+                access_point = start
+            else:
+                access_point = part_starts[bisect.bisect_right(part_starts, start) - 1]
+            if sparse:
+                beginning = tar.extractfile(member).read(_BEGINNING_BYTES)
+            else:
+                text.seek(start)
+                beginning = text.read(min(_BEGINNING_BYTES, size))
+            compressed = compression_of_bytes(beginning)
+            entries.append(_Entry(name, size, start, access_point, compressed, tuple(sparse or ())))
+            text.seek(max(text.tell(), tar.offset))
+        while rest := text.read(PIECE_BYTES):
+            if rest.strip(b'\0'):
+                raise tarfile.ReadError(f'something follows its end at byte {tar.offset}')
     return entries
+
+
+def _plain_file(header: bytes) -> tuple[str, int] | None:
+    """Returns name and size of a regular file by its header; None if tarfile is to read it.
+
+    Of small files, tarfile takes longer for the header than all else here.
+    """
+    if not _FILE_HEADER.fullmatch(header):
+        return None
+    if int(header[148:154], 8) != 256 + sum(header) - sum(header[148:156]):
+        return None
+    name = header[:100].partition(b'\0')[0].decode('utf-8', 'surrogateescape')
+    return name, int(header[124:135], 8)
 
 
 class _TextOfTar:
@@ -268,6 +279,12 @@ class _TextOfTar:
         while self._position < position:
             if not self._pass(position - self._position):
                 raise tarfile.ReadError('unexpected end of data')
+
+    def ahead(self, size: int) -> bytes:
+        """Returns the next bytes without passing over them; fewer where a piece ends."""
+        if self._used == len(self._piece):
+            self._piece, self._used = next(self._pieces, b''), 0
+        return self._piece[self._used : self._used + size]
 
     def read(self, size: int) -> bytes:
         """Returns the next bytes; fewer than `size` only at the end."""
@@ -300,16 +317,6 @@ class _TextOfTar:
 
 class _Member(tarfile.TarInfo):
     """Raises ReadError at a damaged header, which tarfile takes for the end of the tar."""
-
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        # Of small files, tarfile takes longer for the header than all else here.
-        if _FILE_HEADER.fullmatch(buf):
-            if int(buf[148:154], 8) == 256 + sum(buf) - sum(buf[148:156]):
-                member = cls(buf[:100].partition(b'\0')[0].decode(encoding, errors))
-                member.size = int(buf[124:135], 8)
-                return member
-        return super().frombuf(buf, encoding, errors)
 
     @classmethod
     def fromtarfile(cls, tar: tarfile.TarFile) -> Self:

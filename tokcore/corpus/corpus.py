@@ -236,7 +236,12 @@ def _plain_values(value: Any) -> Any:
     names = getattr(value, '__dataclass_fields__', None)
     if names is None:
         return value
-    return tuple([_plain_values(getattr(value, name)) for name in names])
+    return tuple(
+        [
+            each if isinstance(each := getattr(value, name), (str, int)) else _plain_values(each)
+            for name in names
+        ]
+    )
 
 
 @dataclass(frozen=True)
@@ -252,7 +257,7 @@ class WorkItem:
     @property
     def stored_bytes(self) -> int:
         """The length of its ranges: stored bytes, or decompressed ones where they count those."""
-        return sum(text_range.end - text_range.start for text_range in self.ranges)
+        return sum([text_range.end - text_range.start for text_range in self.ranges])
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -273,7 +278,7 @@ class WorkItem:
     @property
     def files(self) -> tuple[CorpusFile, ...]:
         """The files that are read side by side."""
-        return tuple(text_range.file for text_range in self.ranges)
+        return tuple([text_range.file for text_range in self.ranges])
 
 
 @dataclass(frozen=True)
@@ -332,12 +337,12 @@ class Block:
     @property
     def held_bytes(self) -> int:
         """The bytes that it holds."""
-        return sum(len(text.data) for text in self.texts)
+        return sum([len(text.data) for text in self.texts])
 
     @property
     def read_bytes(self) -> int:
         """The bytes that it was made from, with those of long lines."""
-        return self.held_bytes + sum(line.length for line in self.long_lines)
+        return self.held_bytes + sum([line.length for line in self.long_lines])
 
 
 class Format(Protocol):

@@ -238,10 +238,10 @@ def register(name: str, origin: str) -> None:
 
 def format_reader(declaration: Format) -> FormatReader:
     """Returns the reader of a format, whose module is imported at the first call."""
-    if isinstance(declaration, FormatReader):
-        return declaration
-    assert isinstance(declaration, CorpusFormat)
-    return _import(declaration.reader)(declaration)
+    if isinstance(declaration, CorpusFormat):
+        return _import(declaration.reader)(declaration)
+    assert isinstance(declaration, FormatReader)
+    return declaration
 
 
 @functools.cache

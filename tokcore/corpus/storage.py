@@ -46,8 +46,11 @@ _SUFFIXES: dict[Compression, tuple[bytes, str]] = {
 }
 
 _READ_BYTES = 4 << 10
-"""The bytes read at a time. What follows a stream is copied when that ends; with small reads, the time
-for a file of many tiny streams stays linear."""
+"""The bytes read first of a stream. What follows a stream is copied when that ends; with small reads,
+the time for a file of many tiny streams stays linear."""
+
+_MOST_READ_BYTES = 64 << 10
+"""The bytes read at a time of a long stream, at which the overhead of the calls vanishes."""
 
 _ZSTD_BLOCKS = 8
 """The blocks decompressed at a time: each may unpack to 128 KiB, so that a piece has `PIECE_BYTES`, and
@@ -372,16 +375,18 @@ def _one_stream(
     """
     position = start
     has_text = False
+    size = _READ_BYTES
     while not decompressor.eof:
         if not pending and decompressor.needs_input:
-            pending = read_up_to(stream, _READ_BYTES)
+            pending = read_up_to(stream, size)
+            size = min(2 * size, _MOST_READ_BYTES)
             if not pending:
                 raise _cut_off(file, position, start)
         try:
             piece = decompressor.decompress(pending, PIECE_BYTES)
         except failures as error:
             raise InputError(
-                f'{file.path} is damaged within {len(pending) or _READ_BYTES} bytes after byte '
+                f'{file.path} is damaged within {len(pending) or size} bytes after byte '
                 f'{position}, in the {file.compressed} stream that begins at byte {start} '
                 f'({error}); get the file again'
             ) from error

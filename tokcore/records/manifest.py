@@ -39,6 +39,8 @@ _OPTIONAL = ('sha256', 'dtype', 'dropped', 'packed', 'cut')
 
 _RULES = ('normalizer', 'pre_tokenizer')
 
+_PLAIN_TYPES = (str, int, types.NoneType)
+
 _OTHER_FORMAT = (
     'make it again with this version (--overwrite replaces it), or use the version that made it'
 )
@@ -277,11 +279,15 @@ def is_plain_name(name: str) -> bool:
 
 def _plain(value: Any) -> Any:
     """Returns what `asdict` returns, which copies each value: there may be thousands of inputs."""
-    if dataclasses.is_dataclass(value):
-        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
     if isinstance(value, (tuple, list)):
         return [_plain(each) for each in value]
-    return value
+    names = getattr(value, '__dataclass_fields__', None)
+    if names is None:
+        return value
+    return {
+        name: each if isinstance(each := getattr(value, name), _PLAIN_TYPES) else _plain(each)
+        for name in names
+    }
 
 
 def _omit_unset(fields: dict[str, Any], *names: str) -> None:

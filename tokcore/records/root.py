@@ -20,6 +20,8 @@ ROOT_STAGES = ('build', 'encode')
 
 _VERSION = 1
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(',', ':'))
+
 _NAMES_FILES = 'vocabularies'
 """The option of `encode` that names files; their content is in leaves of their own."""
 
@@ -78,4 +80,4 @@ def _content(file: OutputFile | VocabularyRecord) -> tuple[object, ...]:
 
 def _leaf(*values: object) -> bytes:
     """The JSON of an array: keys sorted, no white space, only ASCII."""
-    return json.dumps(values, sort_keys=True, separators=(',', ':')).encode()
+    return _ENCODER.encode(values).encode()
