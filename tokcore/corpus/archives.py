@@ -19,7 +19,7 @@ import tarfile
 import typing
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, Any, BinaryIO, NamedTuple
 
 from tokcore.corpus.corpus import CorpusFile, MemberFile, OpenBinary
@@ -72,11 +72,20 @@ def archive_and_member(path: str) -> tuple[str, str] | None:
 
 
 class ArchiveLists:
-    """Lists the members of archives; each archive is read once."""
+    """Lists the members of archives; each archive is read once.
 
-    def __init__(self, open_binary: OpenBinary):
-        self._open_binary = open_binary
-        self._entries: dict[CorpusFile, list[_Entry]] = {}
+    Args:
+        open_binary: opens them.
+        begun: returns the list of an archive that was begun elsewhere; None if it is to be made here.
+    """
+
+    def __init__(
+        self,
+        open_binary: OpenBinary,
+        begun: Callable[[CorpusFile], list[Entry] | None] = lambda archive: None,
+    ):
+        self._open_binary, self._begun = open_binary, begun
+        self._entries: dict[CorpusFile, list[Entry]] = {}
 
     def find(self, archive: CorpusFile, pattern: str) -> list[MemberFile]:
         """Returns the files of an archive that match a pattern, in the order of their names.
@@ -89,8 +98,9 @@ class ArchiveLists:
         """
         entries = self._entries.get(archive)
         if entries is None:
-            listing = _zip_entries if is_zip(archive) else _tar_entries
-            entries = self._entries[archive] = listing(archive, self._open_binary)
+            listing = _zip_entries if is_zip(archive) else tar_entries
+            entries = self._begun(archive) or listing(archive, self._open_binary)
+            self._entries[archive] = entries
         names = _matching_names(archive, [entry.name for entry in entries], pattern)
         by_name = {entry.name: entry for entry in entries}
         chosen = [by_name[name] for name in names]
@@ -163,7 +173,7 @@ def naming(archive: CorpusFile) -> Iterator[None]:
         ) from error
 
 
-class _Entry(NamedTuple):
+class Entry(NamedTuple):
     """The attributes of a `MemberFile` that its archive records; of a zip without the compression."""
 
     name: str
@@ -198,7 +208,7 @@ def _shown(name: str) -> str:
     return name if name.isprintable() else repr(name)
 
 
-def _tar_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[_Entry]:
+def tar_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[Entry]:
     """Lists a tar by reading all of it; `extents` and so on are as the headers say."""
     ends = part_ends(archive, open_binary) if may_have_index(archive) else ()
     part_starts = [0, *ends[:-1]]
@@ -240,7 +250,7 @@ def _tar_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[_Entry]:
                 text.seek(start)
                 beginning = text.read(min(_BEGINNING_BYTES, size))
             compressed = compression_of_bytes(beginning)
-            entries.append(_Entry(name, size, start, access_point, compressed, tuple(sparse or ())))
+            entries.append(Entry(name, size, start, access_point, compressed, tuple(sparse or ())))
             text.seek(max(text.tell(), tar.offset))
         while rest := text.read(PIECE_BYTES):
             if rest.strip(b'\0'):
@@ -332,10 +342,10 @@ class _Member(tarfile.TarInfo):
         return member
 
 
-def _zip_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[_Entry]:
+def _zip_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[Entry]:
     with opened_zip(archive, open_binary) as opened:
         return [
-            _Entry(info.filename, info.file_size, info.header_offset, info.header_offset)
+            Entry(info.filename, info.file_size, info.header_offset, info.header_offset)
             for info in opened.infolist()
             # `is_dir` fails at an empty name.
             if not info.filename.endswith('/') and not stat.S_ISLNK(info.external_attr >> 16)
@@ -343,7 +353,7 @@ def _zip_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[_Entry]:
 
 
 def _zip_compressions(
-    archive: CorpusFile, chosen: list[_Entry], open_binary: OpenBinary
+    archive: CorpusFile, chosen: list[Entry], open_binary: OpenBinary
 ) -> list[Compression]:
     with opened_zip(archive, open_binary) as opened:
         compressions = []
