@@ -222,7 +222,7 @@ def _make(
 ) -> Job:
     if job_file is not None and not isinstance(job_file, (str, os.PathLike)):
         raise TypeError(
-            f'pipelines.{command}: {job_file!r:.60} is no job of this command, nor the path of a job '
+            f'pipelines.{command}: {job_file!r:.60} is neither a job of this command nor the path of a job '
             'file; name options by their keywords'
         )
     if isinstance(beam_options, str):

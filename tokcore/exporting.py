@@ -282,5 +282,5 @@ def _open_subword_nmt(folder: str, name: str) -> Callable[[str], object]:
 
     with open(f'{folder}/bpe.codes', encoding='utf-8') as file:
         segmenter = BPE(file)
-    # Spaces around a line are kept there, and are no pieces.
+    # It keeps spaces around a line, which are not pieces.
     return lambda line: [piece for piece in segmenter.process_line(line).split(' ') if piece]

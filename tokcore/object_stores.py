@@ -350,7 +350,7 @@ class Bucket:
             raise self._as_told(error) from None
         except ValueError as error:
             raise InputError(
-                f'{self.url}/{key} is no name that stores can have ({str(error)[:200]}); give another'
+                f'{self.url}/{key} is not a name that stores can have ({str(error)[:200]}); give another'
             ) from None
 
     def _no_bucket(self) -> OSError:
@@ -478,7 +478,7 @@ class ObjectReader(io.RawIOBase):
         return self.read(size)
 
     def _fetch(self, start: int, end: int) -> bytes:
-        """Returns bytes [start, end); holds those behind them that came along."""
+        """Returns bytes [start, end); keeps those after them that came along."""
         last = min(max(end, start + self._ahead), self._size)
         fetched, state = self._bucket.read_with_state(self._key, start, last, self._etag)
         if state.size != self._size:

@@ -256,7 +256,7 @@ def _text_tables(file: CorpusFile, open_binary: OpenBinary) -> Iterator[TokenTab
         if isinstance(block, LongLine):
             raise InputError(
                 f'{file.path}: the line at byte {block.offset} of its text has {block.nbytes} '
-                f'bytes, more than {MAX_LINE_BYTES}, which is no token with its count; take it out'
+                f'bytes, more than {MAX_LINE_BYTES}, which cannot be a token with its count; take it out'
             )
         try:
             yield read_counts_text(block, file.path)

@@ -350,7 +350,7 @@ def read_toml(path: str) -> TomlFile:
         file, *others = filesystem.find(path)
     except InputError as error:
         raise InputError(
-            f'{error}; a word that is no option names a job file, which is TOML (--print-job prints '
+            f'{error}; a word that is not an option names a job file, which is TOML (--print-job prints '
             'one)'
         ) from error
     if others:

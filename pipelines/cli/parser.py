@@ -50,7 +50,7 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
     job_path = None
     takes_job = command is not None and command not in _OF_LINES and not known[command].place
     if takes_job and arguments[1:] and not arguments[1].startswith('-'):
-        # Only here: elsewhere it might be a value of one of Beam's options.
+        # Only the first word: a later one might be the value of one of Beam's options.
         job_path = arguments.pop(1)
     others = [name for name in map(_option_name, arguments) if name and name not in own]
     # Importing Beam takes seconds, and mostly there are no options of Beam.
@@ -153,7 +153,7 @@ def with_job_file(
 
 
 def _own_options(parser: Parser, arguments: Sequence[str]) -> list[str]:
-    """The long options of the command that a command line names; empty if it names none."""
+    """Returns the options of the command that a command line names; empty if it names none."""
     [subparsers] = [
         action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
     ]

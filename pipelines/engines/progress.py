@@ -19,7 +19,7 @@ ON_BAR = 'is_on_bar'
 """The attribute of a record of the log that says what a progress bar also shows."""
 
 AT_ONCE = 'is_at_once'
-"""The attribute of a warning in the log that is no use at the end of the job, where others are shown."""
+"""The attribute of a warning in the log that is of no use at the end of the job, where others are shown."""
 
 
 class Event:
@@ -121,8 +121,8 @@ def running_stage() -> str | None:
 
 
 _LEAST_STEP = 1 / 4096
-"""The least share of all work that is told: of ten thousand small files one by one nobody hears, and
-telling of each takes as long as reading a few kilobytes."""
+"""The least share of all work that is reported: a report takes as long as reading a few kilobytes, and
+readers need none for each of ten thousand small files."""
 
 
 class _Work:

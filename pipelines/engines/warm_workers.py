@@ -70,7 +70,7 @@ class Request:
         try:
             [length] = _LENGTH.unpack(head)
             if length > _MOST_BYTES or len(streams) != 2:
-                raise ValueError('it is no request')
+                raise ValueError('it is not a request')
             body = b''
             while len(body) < length:
                 part = link.recv(length - len(body))

@@ -1,1 +1,1 @@
-"""Files wherever Beam reaches them, and who may write to which."""
+"""Files on local disks, in object stores and wherever else Beam reaches, and claims on output folders."""

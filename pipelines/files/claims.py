@@ -33,7 +33,7 @@ except ImportError:  # Windows has no such locks
     fcntl = None  # type: ignore[assignment]  # a module is no Optional
 
 CLAIM_NAME = '.tokbeam-lock'
-"""The file in a folder of the tool's own that its holder keeps locked; gone when nobody works there."""
+"""The file that the holder of a folder keeps locked in it; deleted when the holder is done."""
 
 _CANNOT_LOCK = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL, errno.EBADF}
 """What a filesystem without locks says, as some network filesystems do."""
@@ -231,7 +231,7 @@ class Claim:
         if there is not None:
             raise self._held_by(
                 _Holder.from_json(there),
-                f' (if that process is no more, wait {LEASE_SECONDS // 60} minutes)',
+                f' (if that process has died, wait {LEASE_SECONDS // 60} minutes)',
             )
         self._lease = lease
 
@@ -279,7 +279,7 @@ class Claim:
     def _write(self) -> None:
         holder = _Holder.from_json(self._read())
         if holder is not None and not holder.is_gone():
-            raise self._held_by(holder, f' (if that process is no more, delete {self._path})')
+            raise self._held_by(holder, f' (if that process has died, delete {self._path})')
         self._written = _Holder.this_process()
         filesystem.write_bytes(self._path, self._written.to_json())
 

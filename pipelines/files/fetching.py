@@ -84,7 +84,7 @@ class FetchedFiles:
     ):
         if filesystem.is_shared(work):
             raise InputError(
-                f'{work} is no folder of this machine, and what is fetched goes to one; give '
+                f'{work} is not a folder of this machine, which files are fetched to; give '
                 'such a folder by --work'
             )
         self._work = filesystem.absolute(work)

@@ -1,7 +1,7 @@
 """Leases: claims on an object store, as objects that only one writer can create.
 
 A holder renews its object while it works. One that was not renewed for `LEASE_SECONDS`, by the store's
-clock, is of a driver that is no more, and may be taken over: by a write that the store refuses if
+clock, is of a driver that has died, and may be taken over: by a write that the store refuses if
 anybody else was faster.
 """
 

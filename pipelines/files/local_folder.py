@@ -327,7 +327,7 @@ class LocalFolder:
                 self.delete_if_empty(name)
 
     def _readable(self, name: str) -> 'LocalFolder | None':
-        """Opens a folder that is somebody else's perhaps; None if it cannot be listed, or is gone."""
+        """Opens a folder, perhaps another user's; None if it cannot be listed, or is gone."""
         try:
             folder = self.below(name)
         except (OSError, LinkError):
@@ -351,7 +351,9 @@ class LocalFolder:
     def _place(self, name: str) -> tuple[str, int | None]:
         """What the functions of `os` take for an entry: a path, and what that is relative to."""
         if name in ('', os.curdir, os.pardir) or {'/', os.sep, '\0'} & set(name):
-            raise InputError(f'{name!r} is no name of a file in {self.path}; remove it from there')
+            raise InputError(
+                f'{name!r} cannot be the name of a file in {self.path}; remove it from there'
+            )
         if self._descriptor is None:
             return os.path.join(self.path, name), None
         return name, self._descriptor

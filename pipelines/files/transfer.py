@@ -63,7 +63,7 @@ _REMEDIES = {
     401: 'a name and a password stand before the host, as https://NAME:PASSWORD@HOST/…',
     403: 'check the address, and who may read it',
     404: 'check the address',
-    410: 'it is no more: find another address',
+    410: 'it was removed: find another address',
     429: 'run again later',
 }
 _TIMEOUTS = (requests.Timeout, urllib3.exceptions.TimeoutError, TimeoutError)
@@ -490,7 +490,7 @@ def web_address(path: str) -> WebAddress:
             raise ValueError
     except ValueError:  # its message may hold a password
         raise InputError(
-            f'{shown} is no address of a file on the web (there is no host, or a port or character '
+            f'{shown} is not the address of a file on the web (there is no host, or a port or character '
             'that cannot be); mend it'
         ) from None
     name = url_without_secrets(_without_user(url))

@@ -39,7 +39,7 @@ class SampledPlan:
     Attributes:
         plan: with numbered lines, for a sample of lines.
         how: the value of `--vocab-sample`; None: all rows are counted.
-        sample: for the workers.
+        sample: decides in the workers which rows are counted; None: all are.
     """
 
     plan: ReadPlan
@@ -52,8 +52,8 @@ class SampledPlan:
         """Returns the manifest's records of the sample; empty if there is none.
 
         Args:
-            side: that is counted, by name.
-            sides: the same by number.
+            side: the name of the side that is counted.
+            sides: the numbers of the sides that are counted.
             lines: the tally of the training corpus.
             tokens: the number of tokens counted.
 
@@ -87,7 +87,7 @@ class SampledPlan:
 
 
 def refuse_unfit(how: str | None, corpus: Corpus) -> None:
-    """Refuses a sample that a training corpus cannot give.
+    """Refuses a sample that cannot be drawn from a training corpus.
 
     Raises:
         InputError: a sample of lines, of rows that are not lines, or of a limited number of rows.
@@ -122,11 +122,11 @@ def plan_sample(
     """Determines the sample of a training corpus; a sample of lines takes a pass over the files.
 
     Args:
-        plan: of the training corpus.
+        plan: how the training corpus is read.
         how: the value of `--vocab-sample`, checked by `refuse_unfit`; None: all rows.
         execution: runs the pass.
-        folder: for the stats of the workers.
-        sides: that are counted.
+        folder: where workers leave their stats.
+        sides: the numbers of the sides that are counted.
 
     Raises:
         InputError: a file cannot be read or is damaged, or the sample has no line of a side.

@@ -72,7 +72,7 @@ def check_names(names: Sequence[str], own: Sequence[str], command: str) -> None:
         command: its name.
 
     Raises:
-        InputError: one is unknown; the nearest known name is told.
+        InputError: one is unknown; the error suggests the nearest known name.
     """
     beam_names = list(_beam_parser()._option_string_actions)
     for name in names:

@@ -45,7 +45,7 @@ def share_or_all(word: str) -> str:
 
 
 def _quiet_option() -> Any:
-    """Returns the option of a command that prints what it is asked for alone."""
+    """Returns the option that hides progress, so that only what was asked for is printed."""
     return option('show no progress', None, default=False)
 
 
@@ -140,7 +140,7 @@ class VerifyOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class MakingOptions:
-    """How the job is known that made a dataset."""
+    """Where the job that made a dataset is written."""
 
     job: str | None = option(
         'the job file of the dataset (default: the job that its last run recorded beside it)',

@@ -13,7 +13,7 @@ from tokcore.records.manifest import Manifest
 
 
 class Flat(IdStreams):
-    """A stream a shard, and for pairs one a side; `tokcore.records.flat` has the bytes."""
+    """One stream for each shard, and of pairs for each side; `tokcore.records.flat` has the layout."""
 
     name = 'flat'
     endings = ('npy', 'csv.gz')

@@ -138,7 +138,7 @@ class KeptRuns:
     output: str
 
     def sweep(self) -> None:
-        """Deletes them, as far as no other run is at work on them."""
+        """Deletes the shuffles that no other run is working on."""
         sweep_shuffles(self.work, self.output)
 
     @contextlib.contextmanager
@@ -323,8 +323,8 @@ def _read_listing(path: str) -> tuple[_ListedRun, ...]:
 class OrderedShardWriter:
     """A shard whose parts are made by several threads at once, and written one after another.
 
-    It has its name when the last part is written; if one fails, nothing of it is left. Parts must be begun in their order, or a thread
-    would wait for what nobody makes.
+    The file appears when the last part is written; if a part fails, nothing is left. Parts must be begun in
+    their order, or a thread would wait for ever.
 
     Args:
         folder: where the shard goes.

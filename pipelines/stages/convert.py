@@ -67,7 +67,7 @@ def convert_dataset(
         pack: ids of a packed row at most, where rows are packed.
 
     Raises:
-        InputError: the folder is no dataset of TFRecords whose features are text, or a file of it is
+        InputError: the folder is not a dataset of TFRecords whose features are text, or a file of it is
             damaged; or the output holds another result.
     """
     started = time.monotonic()

@@ -65,7 +65,7 @@ def compare_vocabularies(first: str, second: str) -> Compared:
     """Compares the vocabularies of two files.
 
     Raises:
-        InputError: a file is no vocabulary.
+        InputError: a file is not a vocabulary.
     """
     paths = (first, second)
     schemes = [scheme_of([path]) for path in paths]
@@ -158,7 +158,7 @@ def _entries(compared: Compared, named: Sequence[tuple[str, VocabularyFigures]])
     yield charts(
         [
             (
-                'Entries by their length; bytes that are no character alone count as one',
+                'Entries by their length; bytes that are not a whole character count as one',
                 bar_chart(labels, values, 'characters', 'entries'),
             )
         ]

@@ -62,8 +62,8 @@ class RowPlace:
 
     Attributes:
         files: that are read side by side; of pairs two, the source first.
-        line: in each of them, from 1; None where rows are no lines of text.
-        row: its number in the file, from 0, where rows are no lines; None where they are.
+        line: in each of them, from 1; None where rows are not lines of text.
+        row: its number in the file, from 0, where rows are not lines; None where they are.
         byte: of the line's first byte in the decompressed (source) file, None with `row`.
         piece: the number of the row among those that filters made of the line, from 0.
     """
@@ -238,7 +238,7 @@ class DatasetCorpus:
         Args:
             read: the pass over the split.
             path: of the file, or the end of its path, or its name.
-            number: of the line, from 1; where rows are no lines, of the row, from 0.
+            number: of the line, from 1; where rows are not lines, of the row, from 0.
 
         Raises:
             InputError: the split has no such file, or several.

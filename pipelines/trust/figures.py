@@ -197,7 +197,7 @@ class LeftOut:
         lines: that were read.
         added: rows that filters made of others.
         examples: that were written.
-        reasons: why lines are no examples, with their number.
+        reasons: why lines are not examples, with their number.
         ids, unknown: of the text, and of these the ids of an unknown token; None if there is no such id.
     """
 

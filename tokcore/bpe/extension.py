@@ -117,7 +117,7 @@ def check_extensible(old: object, path: str) -> BpeVocabulary:
     """
     if not isinstance(old, BpeVocabulary) or not old.parts.byte_level:
         raise InputError(
-            f'{path} is no vocabulary of byte-level BPE, and --extend goes on with such a one; give '
+            f'{path} is not a vocabulary of byte-level BPE, which --extend needs; give '
             'a tokenizer.json of that kind'
         )
     missing = [character for character in ALPHABET if character not in old.entries]

@@ -91,7 +91,7 @@ def keep_parsed(data: bytes, parsed: Callable[[], ParsedFile]) -> None:
     if folder is None:
         return
     path = folder / _name(data)
-    # The vocabulary is there without the cache, so a disk that is full is no failure.
+    # The vocabulary is there without the cache, so a full disk is not a failure.
     with contextlib.suppress(OSError):
         _write(path, _packed(parsed(), path.name))
         _remove_oldest(folder)
@@ -102,7 +102,7 @@ def most_bytes() -> int:
     """Returns how much all kept files may take together; those not used for longest are removed.
 
     Raises:
-        InputError: the environment variable for it is no number.
+        InputError: the environment variable for it is not a number.
     """
     text = os.environ.get(_VARIABLE, str(_DEFAULT_MB))
     if not text.isdecimal():

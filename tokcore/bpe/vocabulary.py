@@ -258,7 +258,7 @@ class BpeVocabulary(EntriesWithAddedTokens):
         return np.stack(ids, axis=1)
 
     def knows_merge_ids(self, ids: np.ndarray) -> BpeVocabulary:
-        """Returns itself, told what `merge_ids` are, by one who has them already."""
+        """Sets `merge_ids`, for a caller that has them already; returns the vocabulary."""
         self.__dict__['merge_ids'] = ids
         return self
 

@@ -16,7 +16,6 @@ _PART_BYTES = 1 << 18
 SLICE_BYTES = 64
 """The length of a token. Tokens have no meaning here: a row's ids are those of its bytes."""
 
-_SLICE = np.uint64(SLICE_BYTES)
 _0, _1 = np.uint64(0), np.uint64(1)
 
 

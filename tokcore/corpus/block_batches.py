@@ -2,7 +2,7 @@
 
 What a block costs whatever its size (calls of kernels, arrays of a few numbers, a cache that is set up)
 is paid once for a batch. The results are those of the blocks one by one. A batch with a line that cannot
-be used is taken block by block, since its file and place are told then.
+be used is taken block by block, so that the error can name its file and place.
 """
 
 from __future__ import annotations

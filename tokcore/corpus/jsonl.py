@@ -1,4 +1,7 @@
-"""JSON lines: each line of a file is an object, of which one field is a text, or two are a pair."""
+"""JSON lines: each line of a file is an object, of which one field is a text, or two are a pair.
+
+For example, `{"en": "one", "zh": "一"}` is a pair of the fields `en` and `zh`.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _PROBLEMS = {
 
 @dataclass(frozen=True)
 class JsonLines(NamedFieldOptions, CorpusFormat):
-    """Rows of one side or two; if an object has a name twice, the last one counts, as in Python."""
+    """Rows of one side or two; of a field that an object has twice the last counts, as in Python."""
 
     name = 'jsonl'
     what = 'JSON lines'

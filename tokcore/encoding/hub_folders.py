@@ -1,7 +1,7 @@
 """Folders of tokenizers as hubs have them: which file of one is its vocabulary.
 
-The order is that of transformers 4.57: `tokenizer.json` is taken wherever it is there. Else it is the
-class of the tokenizer that knows its files; here these names tell, and two of them are refused.
+The order is that of transformers 4.57: `tokenizer.json` is taken if it is there. Otherwise transformers
+asks the class of the tokenizer for its files; here the files' names decide, and two of them are refused.
 """
 
 from __future__ import annotations

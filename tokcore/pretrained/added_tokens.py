@@ -1,8 +1,8 @@
 """Added tokens, found in the texts of a block: the leftmost, and the longest at one place.
 
-A kernel finds them by a trie of their bytes. Their properties are then seen to one by one, as
-`tokenizers` does: one that is a `single_word` must not stand beside letters, and `lstrip` and `rstrip`
-take the white space beside a token with it.
+A kernel finds them by a trie of their bytes. Their properties are then applied to one match after
+another, as in `tokenizers`: a `single_word` must not touch letters, and a token with `lstrip` or `rstrip`
+takes the white space on that side with it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Parts(NamedTuple):
     Attributes:
         texts: the texts; that of an added token is empty.
         ids: int64[parts]: of added tokens, -1 of texts.
-        rows: int64[parts]: the number of the text that each is a part of.
-        is_first: bool[parts]: whether it begins that text.
+        rows: int64[parts]: the number of the text that a part is from.
+        is_first: bool[parts]: whether the part begins that text.
     """
 
     texts: Side
@@ -88,7 +88,7 @@ class AddedTokenFinder:
         found: list[tuple[np.ndarray, ...]] = []
         done = 0
         for rows in readable_parts(texts.text, texts.starts, texts.ends):
-            # Texts near the end are copied, so their places there are others.
+            # Texts near the end are copied: matches there are shifted back.
             shift = int(texts.starts[done]) - int(rows.starts[0]) if len(rows.starts) else 0
             room = _FIRST_ROOM
             while True:

@@ -79,9 +79,9 @@ def borders_of_pieces(pieces: Collection[str], known: Collection[str] = ()) -> B
 def borders_of_merges(vocabulary: BpeVocabulary) -> Borders:
     """Returns the borders that no merge of characters reaches across; none where one could.
 
-    A merge of what stands for other characters, of `<0x0A>` or the unknown entry, does not tell which;
+    A merge of what stands for other characters, of `<0x0A>` or the unknown entry, does not show which;
     where characters vanish, their neighbors are merged; and where some bytes have no entry, `tokenizers`
-    puts an unknown entry behind the bytes of characters that follow.
+    puts an unknown entry after the bytes of characters that follow.
     """
     entries, rules = vocabulary.entries, vocabulary.rules
     fallback = {f'<0x{byte:02X}>' for byte in range(256)} if rules.byte_fallback else set()

@@ -124,7 +124,7 @@ def _tekken_ranks(tokens: Sequence[Any], path: str) -> dict[bytes, int]:
         except (KeyError, TypeError, binascii.Error, ValueError):
             value, rank = b'', -1
         if rank != number or not value or value in ranks:
-            raise InputError(f'{path}: $.vocab[{number}] is no token with its rank; {_REMEDY}')
+            raise InputError(f'{path}: $.vocab[{number}] is not a token with its rank; {_REMEDY}')
         ranks[value] = rank
     return ranks
 

@@ -369,7 +369,7 @@ def _normalize(text, starts, ends, row, normalizer, out, out_ends):
                         continue
                 size = np.uint64(normalizer.unchanged[byte])
                 after = place + size
-                # A mark behind a character of ASCII may change it.
+                # A combining mark after a character of ASCII may change it.
                 stays = place < after and (
                     after == end or (after < end and (size > _1 or text[after] < _NOT_ASCII))
                 )

@@ -48,7 +48,7 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
             refuse(path, f'$.{name}', name)
     model = file.get('model')
     if not isinstance(model, dict):
-        raise InputError(f'{path}: $.model is no object; give a whole tokenizer.json')
+        raise InputError(f'{path}: $.model is not an object; give a whole tokenizer.json')
     cutting = parse_cutting(file.get('pre_tokenizer'), path, '$.pre_tokenizer')
     steps = text_steps(file.get('normalizer'), path, '$.normalizer')
     is_unigram = model.get('type') == 'Unigram'

@@ -5,7 +5,7 @@ its own, 10 below the lowest. Ways to the same place are compared as they are fo
 and then by their length; a later one must be larger to win. So ties, and sums that differ only by
 rounding, are decided as the original decides them: `tokenizers` has double precision throughout,
 SentencePiece (as of 0.2.3) single precision. In SentencePiece, where the sum to a place is beyond 100,000,
-it is subtracted from the sums to that place and to all that are reached behind it.
+it is subtracted from the sums to that place and to all that are reached after it.
 
 A token of SentencePiece is a whole row, so rounding depends on all that comes before. What lies between
 two `borders` is one step of it: the best way to the second border is that to the first one and the best
@@ -60,7 +60,7 @@ _IDS_KEPT = 6
 _KEPT_BITS = 17
 """log2 of the steps that are kept, each in a cache line: eight megabytes."""
 
-_TEXT_WORDS, _LEVEL = 4, 7  # of such a line: words of text, the word behind the ids
+_TEXT_WORDS, _LEVEL = 4, 7  # of such a line: words of text, the word after the ids
 
 _GROUP = 32
 """Steps whose lines are prefetched, at least, before the first is read."""
@@ -68,7 +68,7 @@ _GROUP = 32
 _STEPS = _GROUP + CHUNK + 8
 """Room for these, with the places that are written in advance."""
 
-_STEP_ROW = 4  # column of _UnigramWork.steps, behind the text
+_STEP_ROW = 4  # column of _UnigramWork.steps, after the text
 
 _PRECISION = 24  # bits of a number of single precision
 
@@ -501,7 +501,7 @@ def _find_best_way(text, start, size, model, work):
 
 @kernel_without_allocation
 def _begin_anew(place, farthest, work):
-    """Subtracts the sum to a place from the sums to that place and to those reached behind it."""
+    """Subtracts the sum to a place from the sums to that place and to those reached after it."""
     sums = work.sums
     for end in range(place + _1, farthest + _1):
         if work.starts[end] != _NOWHERE:
@@ -524,7 +524,7 @@ def _character_length(byte):
 def _put_way(text, start, size, model, work, used, sum_before):
     """Writes the ids of the best way to work.ids[used:].
 
-    Returns how many, the sum of scores behind it, and whether it has unknown characters.
+    Returns how many, the sum of scores after it, and whether it has unknown characters.
     """
     # The links lead from the end to the start; they are turned round.
     ids, pieces, ends = work.ids, work.pieces, work.starts

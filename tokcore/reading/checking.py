@@ -58,7 +58,7 @@ class Finding:
         record: the number of the record in the file, from 0; of text the line, of Parquet the row.
         byte: where in the file the record begins.
         input: the path of the file of the corpus that the record is of.
-        line: its line there, from 1; or the number of the row, from 0, where rows are no lines.
+        line: its line there, from 1; or the number of the row, from 0, where rows are not lines.
     """
 
     file: str
@@ -97,7 +97,7 @@ class CheckedFile:
 
 
 Advance = Callable[[int], None]
-"""Is told of bytes that were checked."""
+"""Called with numbers of bytes that were checked."""
 
 
 def check_records(
@@ -248,7 +248,7 @@ def check_lines(
         elif not pieces.issuperset(words := line[:-1].split(b' ')) and line != b'\n':
             word = next(word for word in words if word not in pieces)
             problem = (
-                f'{word.decode("utf-8", "backslashreplace")!r:.60} is no piece of the vocabulary'
+                f'{word.decode("utf-8", "backslashreplace")!r:.60} is not a piece of the vocabulary'
             )
         if problem is not None:
             findings.add(problem, row, place)

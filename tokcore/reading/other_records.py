@@ -48,7 +48,7 @@ _MOST_BYTES = 64 << 20
 """Of `records.json`: with 100,000 files it has 15 MB."""
 
 _LOOKED_AT = 100
-"""Records that tell the features: a list of no numbers may be of any kind."""
+"""Records from which the features are derived: an empty list does not show its type."""
 
 _READ_BYTES = 1 << 20
 _GZIP = b'\x1f\x8b'

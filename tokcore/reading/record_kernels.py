@@ -352,7 +352,7 @@ def read_row(data, start, end, table, names, bounds, largest, ids, offsets):
         ids: int32[features, end - start or more], filled in from the first column on.
         offsets: int64[features, 2], filled in: 0, and the number of ids of each feature.
 
-    Returns CUT_OFF if it is no whole sound record, otherwise PARSED or UNPARSED.
+    Returns CUT_OFF if it is not a whole sound record, otherwise PARSED or UNPARSED.
     """
     content = start + HEADER_SIZE
     size = end - start - SMALLEST_RECORD

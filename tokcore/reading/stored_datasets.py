@@ -37,7 +37,7 @@ def copied_dataset(folder: str, cache: str | None = None) -> str:
         cache: the folder for copies; None: `tokbeam/datasets` in the user's cache folder.
 
     Raises:
-        InputError: it is no whole dataset, the store does not give it, a file is not the one that the
+        InputError: it is not a whole dataset, the store does not give it, a file is not the one that the
             manifest states, or there is no room for a copy.
     """
     bucket, key = bucket_of(folder)

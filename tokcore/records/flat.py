@@ -57,7 +57,7 @@ def document_lengths(data: bytes) -> np.ndarray:
     """Returns the lengths of the rows of a `.csv.gz`, int64[n].
 
     Raises:
-        ValueError: saying, as a clause, why the bytes are no list of rows that lie one after another.
+        ValueError: saying, as a clause, why the bytes are not a list of rows that lie one after another.
     """
     try:
         text = gzip.GzipFile(fileobj=io.BytesIO(data)).read()

@@ -60,7 +60,7 @@ def index_lengths(data: bytes, dtype: str) -> np.ndarray:
     """Returns the lengths of the rows of an `.idx`, int32[n].
 
     Raises:
-        ValueError: saying, as a clause, why the bytes are no index of rows that lie one after another
+        ValueError: saying, as a clause, why the bytes are not an index of rows that lie one after another
             as ids of this dtype.
     """
     if len(data) < _HEAD.size:

@@ -570,7 +570,7 @@ def _cased_word_end(text, place, after, kind, end, classes):
     if kind & _LETTER != _0:
         small_end, upper_end = _cased_ends(text, place, end, classes)
         return small_end if small_end > place else upper_end
-    # One character that is no letter may be before the word, also a mark.
+    # One character that is not a letter may be before the word, also a mark.
     small_end, upper_end = _cased_ends(text, after, end, classes)
     if small_end > after:
         return small_end
@@ -831,7 +831,7 @@ def _borders_in_chunk(text, place, left, pre_tokenizer):
     if is_cased:
         only_uppers = masks.uppers & ~masks.lowers & ~masks.continued
         words = only_uppers & (masks.lowers & ~masks.uppers) << _1
-        # Marks are no letters here.
+        # Marks are not letters here.
         unclear = masks.uppers & ~masks.letters | only_uppers & (masks.lowers & masks.uppers) << _1
         borders |= words
         if pre_tokenizer.ends_in_contraction:

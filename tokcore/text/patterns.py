@@ -42,8 +42,8 @@ class PatternRules(NamedTuple):
 
     Attributes:
         words: how tokens of letters begin: 'blank', after one U+0020; 'any', after one character that
-            is no letter, number or line break; 'cased', likewise, and a token ends before the capital
-            letters of the next word; 'punctuated', after one character that is no letter, punctuation,
+            is not a letter, number or line break; 'cased', likewise, and a token ends before the capital
+            letters of the next word; 'punctuated', after one character that is not a letter, punctuation,
             symbol or line break, and A to Z also after one punctuation mark of ASCII. Numbers and
             control characters that no letter follows are then what lies between tokens.
         most_digits: numbers in a token; 0 for any number of them.

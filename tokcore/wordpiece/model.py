@@ -213,12 +213,6 @@ def child_cell(cells, cell, byte):
 
 
 @kernel_without_allocation
-def piece_ends_at(cells, cell):
-    """Whether a piece ends at a cell."""
-    return cells[cell] & _HAS_ID != _0
-
-
-@kernel_without_allocation
 def _free_base(cells, used, first, children, count):
     """Returns a base for which the cells of `count` ascending bytes are free, from `first` on.
 

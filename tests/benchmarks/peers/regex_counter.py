@@ -14,7 +14,7 @@ def count_text(data: bytes) -> Counter[str]:
     counts: Counter[str] = Counter()
     for line in data.decode().replace('\r', '').split('\n'):
         counts.update(_TOKENS.findall(line.strip()))
-    # Between two alphanumeric runs a single space is no token, and that is the only place for it.
+    # Between two alphanumeric runs a single space is not a token, and it stands nowhere else.
     del counts[' ']
     return counts
 

@@ -31,7 +31,7 @@ def count(ready: Callable[[], None], *, path: str):
                 counts.update(_TOKENS.findall(text))
                 break
         root.clear()
-    del counts[' ']  # between two alphanumeric runs it is no token, and that is its only place
+    del counts[' ']  # between two alphanumeric runs it is not a token, and it stands nowhere else
     seconds = time.perf_counter() - started
     facts = {'digest': counts_digest(TokenTable.from_items(counts.items()))}
     return Outcome(seconds, {**facts, 'tokens': counts.total(), 'distinct': len(counts)})

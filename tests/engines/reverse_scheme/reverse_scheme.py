@@ -55,7 +55,7 @@ class ReverseScheme(Scheme):
     def parse(self, data: bytes, path: str, read=None) -> ReverseVocabulary:
         entries = tuple(data.decode().split('\n')[:-1])
         if entries[:4] != ReverseVocabulary.of(()).entries:
-            raise InputError(f'{path} is no vocabulary of the reverse scheme; give another file')
+            raise InputError(f'{path} is not a vocabulary of the reverse scheme; give another file')
         return ReverseVocabulary(entries)
 
     def tokens(self, text: str) -> Iterable[str]:

@@ -1,7 +1,7 @@
 """The rules of JSON lines once more, as plainly as `json.loads` allows; and such lines, drawn.
 
 A line longer than may be is left out as `too_long`, one that is not UTF-8 as `invalid_utf8`, one
-that is no object as `invalid_json`. One that lacks a field is left out as `missing_field`, one with
+that is not an object as `invalid_json`. One that lacks a field is left out as `missing_field`, one with
 something else than a string there as `not_a_string`, and one with half a surrogate pair in that
 string as `lone_surrogate`: all of the first field before any of the second.
 """

@@ -1,4 +1,4 @@
-"""What worker processes report: the driver adds it up, and takes no harm from what is no report."""
+"""What worker processes report: the driver adds it up, and takes no harm from anything else."""
 
 import subprocess
 import sys

@@ -169,6 +169,6 @@ def test_paths_that_are_no_addresses_are_nothing_to_it(server, tmp_path):
 
 
 def test_a_folder_of_another_machine_is_refused():
-    with pytest.raises(InputError, match='no folder of this machine'):
+    with pytest.raises(InputError, match='not a folder of this machine'):
         fetch_all(['https://h/a'], 'gs://bucket/work')
     assert fetch_all(['a.txt'], 'gs://bucket/work') == {}

@@ -176,7 +176,7 @@ def test_values_of_wordpiece(name, value, said):
         (dumped(FILE), 'gpt2', '--pattern is for files of tiktoken'),
         (b'th e\n', None, "is not a tokenizer's file"),
         (dumped({**TEKKEN, 'config': {}}), None, r'\$\.config has no pattern'),
-        (dumped({**TEKKEN, 'vocab': TEKKEN['vocab'][1:]}), None, r'\$\.vocab\[0\] is no token'),
+        (dumped({**TEKKEN, 'vocab': TEKKEN['vocab'][1:]}), None, r'\$\.vocab\[0\] is not a token'),
         (dumped({**TEKKEN, 'special_tokens': [{'rank': 9}]}), None, r'\$\.special_tokens\[0\]'),
     ],
 )

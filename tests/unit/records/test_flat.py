@@ -1,4 +1,4 @@
-"""The list of documents of a flat stream, and what is no such list."""
+"""The list of documents of a flat stream, and bytes that are not one."""
 
 import csv
 import gzip

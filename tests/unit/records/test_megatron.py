@@ -1,4 +1,4 @@
-"""The `.idx` of Megatron, byte by byte, and what is no such index."""
+"""The `.idx` of Megatron, byte by byte, and bytes that are not one."""
 
 import struct
 
