@@ -240,7 +240,7 @@ class _Reader:
             return None
         del of_archive[0]
         tar.skip_to(file.start)
-        data = b''.join(tar.pieces(file, 0))
+        data = tar.read(file.size)
         self._latest = (file, data)
         return data
 
@@ -378,7 +378,20 @@ class _OpenTar:
             left -= len(piece)
             yield piece
 
+    def read(self, size: int) -> bytes:
+        """Returns the next bytes."""
+        parts = [self._next(size)] if size else [b'']
+        left = size - len(parts[0])
+        while left:
+            parts.append(self._next(left))
+            left -= len(parts[-1])
+        return parts[0] if len(parts) == 1 else b''.join(parts)
+
     def skip_to(self, position: int) -> None:
+        ahead = position - self.position
+        if 0 < ahead <= len(self._piece) - self._used:  # as for the header of a small file
+            self._used += ahead
+            self.position = position
         while self.position < position:
             self._next(position - self.position)
 
