@@ -33,15 +33,8 @@ from tokcore.warm_up import compile_cutting_kernels
 
 _ROWS_IN_PART = 1 << 20
 _COLUMNS = (
-    'share',
-    'rounds',
-    'most fragments',
-    'their cells',
-    'MB shuffled',
-    's',
-    's of a core',
-    'MB',
-)
+    'share', 'rounds', 'most fragments', 'their cells', 'MB shuffled', 's', 's of a core', 'MB',
+)  # fmt: skip
 
 
 def main() -> None:

@@ -22,17 +22,8 @@ def test_a_hub_reads_the_header(card, small, tmp_path):
     hub = pytest.importorskip('huggingface_hub')
     out = tmp_path / 'out'
     succeed(
-        *(
-            'build',
-            '--tsv',
-            small.tsv,
-            '--dev-share',
-            '10%',
-            '--name',
-            'a "b": c',
-            '--scheme',
-            'byte',
-        ),
+        *('build', '--tsv', small.tsv, '--dev-share', '10%'),
+        *('--name', 'a "b": c', '--scheme', 'byte'),
         *('--output-format', 'parquet', '--shards', 2, '--output', out),
     )
     read = hub.DatasetCard(card(out, '--licence', 'cc-by-4.0')).data

@@ -66,20 +66,8 @@ class Runs:
 def sample_counts():
     dice = random.Random(7)
     syllables = [
-        'ka',
-        'to',
-        'ing',
-        'st',
-        '中',
-        '文字',
-        'é',
-        '_',
-        '\\',
-        '7',
-        '\U0001f600',
-        '\x00',
-        '\n',
-    ]
+        'ka', 'to', 'ing', 'st', '中', '文字', 'é', '_', '\\', '7', '\U0001f600', '\x00', '\n',
+    ]  # fmt: skip
     words = [''.join(dice.choices(syllables, k=dice.randint(1, 4))) for _ in range(150)]
     return {word: dice.randint(0, 90) for word in words}
 

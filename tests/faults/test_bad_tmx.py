@@ -107,6 +107,11 @@ def test_a_file_cut_anywhere_is_not_taken_for_a_whole_one():
             rows_of(data[:end], 7)
 
 
+MARKUP = [
+    b'', b'<', b'>', b'&', b'"', b'<!--', b'-->', b']]>', b'<![CDATA[', b'\0', b'\xc3', b'a', b'<tu>',
+]  # fmt: skip
+
+
 def test_what_expat_refuses_is_refused_and_all_else_has_rows():
     dice = random.Random(4)
     data = whole('one', 'two', 'three').encode()
@@ -115,23 +120,7 @@ def test_what_expat_refuses_is_refused_and_all_else_has_rows():
         mutated = bytearray(data)
         for _ in range(dice.randint(1, 3)):
             place = dice.randrange(len(mutated))
-            mutated[place : place + dice.randint(0, 2)] = dice.choice(
-                [
-                    b'',
-                    b'<',
-                    b'>',
-                    b'&',
-                    b'"',
-                    b'<!--',
-                    b'-->',
-                    b']]>',
-                    b'<![CDATA[',
-                    b'\0',
-                    b'\xc3',
-                    b'a',
-                    b'<tu>',
-                ]
-            )
+            mutated[place : place + dice.randint(0, 2)] = dice.choice(MARKUP)
         parser = expat.ParserCreate()
         try:
             parser.Parse(bytes(mutated), True)

@@ -78,16 +78,8 @@ def test_a_file_that_has_the_name_of_the_lock_too_is_not_written_to(encode, vict
 
 
 HOSTILE = [
-    '../victim',
-    '../victim/1',
-    'chapters',
-    'chapters/1',
-    'thesis.tex',
-    '.',
-    '',
-    'a/../..',
-    '\0',
-]
+    '../victim', '../victim/1', 'chapters', 'chapters/1', 'thesis.tex', '.', '', 'a/../..', '\0',
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

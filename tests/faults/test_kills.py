@@ -49,22 +49,9 @@ def assert_all_whole(folder: Path, *references: Mapping[str, bytes]) -> None:
 
 
 def build_arguments(corpus: Path, folder: Path, vocab_size: int, *extra: object) -> list[object]:
-    return [
-        'build',
-        '--tsv',
-        corpus,
-        '--dev-tsv',
-        corpus,
-        '--name',
-        'killed',
-        '--vocab-size',
-        vocab_size,
-        '--shards',
-        5,
-        '--output',
-        folder,
-        *extra,
-    ]
+    inputs = ['--tsv', corpus, '--dev-tsv', corpus]
+    options = ['--name', 'killed', '--vocab-size', vocab_size, '--shards', 5]
+    return ['build', *inputs, *options, '--output', folder, *extra]
 
 
 def kill_and_rerun(

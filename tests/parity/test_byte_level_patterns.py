@@ -70,19 +70,8 @@ FEW = (
     'aBs sStTrRemMvVdDlLſK\'"(.,-—12345½٣〇\t\r\n \xa0\x85\x0b\x1c\u2028\u3000字éé한\u0301\u093f𝔞🎉'
 )
 PIECES = [
-    '    ',
-    '\t',
-    '\r\n',
-    '\n',
-    ' ',
-    'def f(x):',
-    "it's",
-    "DON'T",
-    'x1234567',
-    '!=',
-    '...',
-    '\xa0',
-]
+    '    ', '\t', '\r\n', '\n', ' ', 'def f(x):', "it's", "DON'T", 'x1234567', '!=', '...', '\xa0',
+]  # fmt: skip
 TEXTS = st.one_of(
     st.text(
         st.characters(exclude_categories=['Cs', 'Cn', 'Co']) | st.sampled_from(SAMPLE), max_size=40

@@ -18,19 +18,8 @@ from tokcore.text.rows import Side
 
 GLOSSARIES = ['[0-9]+', 'et', 'USA|UK', '(a)(b)?', 'x*', '@', '^n', '中']
 WORDS = [
-    '12low3',
-    '1934USABUSA',
-    'aab',
-    'xxaxx',
-    'etet',
-    'UK',
-    'n',
-    'nn',
-    'a@@',
-    '中文',
-    'ab\r',
-    '3\r',
-]
+    '12low3', '1934USABUSA', 'aab', 'xxaxx', 'etet', 'UK', 'n', 'nn', 'a@@', '中文', 'ab\r', '3\r',
+]  # fmt: skip
 
 
 @pytest.fixture(scope='module')

@@ -164,22 +164,9 @@ def test_no_imports_go_in_circles():
 HEAVY = {'apache_beam', 'numba', 'numpy', 'pyarrow', 'tensorflow'}
 
 COMMANDS = [
-    'build',
-    'count',
-    'vocab',
-    'encode',
-    'tokenize',
-    'detokenize',
-    'verify',
-    'where',
-    'index',
-    'inspect',
-    'report',
-    'compare',
-    'card',
-    'convert',
-    'export',
-]
+    'build', 'count', 'vocab', 'encode', 'tokenize', 'detokenize', 'verify', 'where', 'index',
+    'inspect', 'report', 'compare', 'card', 'convert', 'export',
+]  # fmt: skip
 
 RUN_COMMANDS = """
 import contextlib, io, json, sys

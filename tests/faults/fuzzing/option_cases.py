@@ -32,40 +32,12 @@ _NUMBERS = [
     '18446744073709551615', '18446744073709551616', '9' * 30, '9' * 5000, ' 3', '3 ', '', ' ',
 ]  # fmt: skip
 _SIZES = [
-    '1',
-    '64',
-    '1KB',
-    '1KiB',
-    '1 MiB',
-    '1mib',
-    '8MiB',
-    '2GiB',
-    '100GiB',
-    '0KiB',
-    '-1MiB',
-    '1.5MiB',
-    '1MiBMiB',
-    'MiB',
-    '99999999TiB',
-    '1e9GiB',
-    '9' * 20 + 'GiB',
-    '9' * 5000 + 'K',
-    '1K\n',
-    '1PiB',
-]
+    '1', '64', '1KB', '1KiB', '1 MiB', '1mib', '8MiB', '2GiB', '100GiB', '0KiB', '-1MiB', '1.5MiB',
+    '1MiBMiB', 'MiB', '99999999TiB', '1e9GiB', '9' * 20 + 'GiB', '9' * 5000 + 'K', '1K\n', '1PiB',
+]  # fmt: skip
 _TIMES = [
-    '1s',
-    '10s',
-    '0s',
-    '-1s',
-    '1.5s',
-    '1min',
-    '12h',
-    '9' * 30 + 'h',
-    '9' * 5000 + 's',
-    's',
-    '1d',
-]
+    '1s', '10s', '0s', '-1s', '1.5s', '1min', '12h', '9' * 30 + 'h', '9' * 5000 + 's', 's', '1d',
+]  # fmt: skip
 _FILTERS = [
     'nfc', 'nfd,nfkc,nfkd', 'length:1:9', 'length:0:4:tokens', 'ratio:3', 'ratio:1e9', 'different',
     'script:Latn:0.5', 'script:Jpan:1:target', 'paracrawl', 'length:1:9,length', ',', 'nfc,', ':', '::',

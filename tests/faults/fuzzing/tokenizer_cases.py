@@ -20,14 +20,9 @@ from . import drawn_text
 from .room import Room, Violation
 
 _TEXTS = [
-    '',
-    'the line of words',
-    'a\tb  c\r\n12345',
-    '小语料第一行。',
-    '▁▁ x<s>😀',
-    '\x00é\u0301',
+    '', 'the line of words', 'a\tb  c\r\n12345', '小语料第一行。', '▁▁ x<s>😀', '\x00é\u0301',
     'a\u0301 naïve é',
-]
+]  # fmt: skip
 
 _BYTES = {BYTE_TO_CHARACTER[byte]: byte for byte in range(256)}
 _MERGES = ['t h', 'th e', 'l i', 'Ġ the', 'o f']

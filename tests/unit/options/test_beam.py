@@ -5,18 +5,10 @@ import pytest
 from pipelines.options.beam import text_without_secrets, without_secrets
 
 NAMES = [
-    '--s3_access_key_id',
-    '--s3_secret_access_key',
-    '--s3_session_token',
-    '--azure_connection_string',
-    '--x_password',
-    '--dbPassword',
-    '--passphrase',
-    '--job-server-credentials',
-    '--apikey',
-    '--API_TOKENS',
-    '--authorization',
-]
+    '--s3_access_key_id', '--s3_secret_access_key', '--s3_session_token',
+    '--azure_connection_string', '--x_password', '--dbPassword', '--passphrase',
+    '--job-server-credentials', '--apikey', '--API_TOKENS', '--authorization',
+]  # fmt: skip
 
 
 @pytest.mark.parametrize('name', NAMES)

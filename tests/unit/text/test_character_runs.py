@@ -19,20 +19,8 @@ from tokcore.text.pre_tokenizer import CHUNK_TOKENS, ScannedTokens, TextRows, sc
 IS_INSIDE = read_only((np.arange(0x110000) % 3 == 1).astype(np.uint8))
 
 EDGES = [
-    0,
-    1,
-    0x7F,
-    0x80,
-    0x7FF,
-    0x800,
-    0xD800,
-    0xDFFF,
-    0xFFFF,
-    0x10000,
-    0x3FFFF,
-    0x40000,
-    0x10FFFF,
-]
+    0, 1, 0x7F, 0x80, 0x7FF, 0x800, 0xD800, 0xDFFF, 0xFFFF, 0x10000, 0x3FFFF, 0x40000, 0x10FFFF,
+]  # fmt: skip
 
 ROWS = st.lists(
     st.one_of(
