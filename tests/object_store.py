@@ -40,7 +40,7 @@ def served_store():
 
 @dataclasses.dataclass(frozen=True)
 class Store:
-    """A bucket, looked at by moto's own client, which is none of ours."""
+    """A bucket, looked at by moto's own client, not by ours."""
 
     url: str
 

@@ -641,7 +641,7 @@ def _check_address(endpoint: str) -> None:
     except ValueError:  # of the port
         pass
     raise InputError(
-        'the address of the store (AWS_ENDPOINT_URL, or --s3_endpoint_url) is none; give '
+        'the address of the store (AWS_ENDPOINT_URL, or --s3_endpoint_url) is not one; give '
         'https://HOST or http://HOST:PORT'
     )
 

@@ -59,7 +59,7 @@ def test_leftovers_of_a_run_do_not_fail_the_next_one_after_all_its_work(columns,
     assert {name: made[name] for name in whole} == whole
 
 
-def test_an_empty_text_is_no_error_when_it_is_written(tmp_path):
+def test_an_empty_text_is_not_an_error_when_it_is_written(tmp_path):
     text = write(tmp_path / 'x.txt', b'one\n\n \t\ntwo\n')
     succeed(*building(tmp_path / 'out', '--text', text))
     assert lines_of(tmp_path / 'out')['empty'] == 2

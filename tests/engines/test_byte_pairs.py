@@ -313,7 +313,7 @@ def test_carriage_returns_are_text_of_bytes(tmp_path, filter_lines, tokenizers):
     ]
 
 
-def test_carriage_returns_at_ends_are_no_part_of_subword_nmts_words(tmp_path, subword_nmt):
+def test_carriage_returns_at_ends_are_not_part_of_subword_nmts_words(tmp_path, subword_nmt):
     learn, _, _ = subword_nmt
     text = write(tmp_path / 'a.txt', CRLF)
     succeed('vocab', '--text', text, *NMT, '--merges', 6, '--output', tmp_path / 'X.codes')

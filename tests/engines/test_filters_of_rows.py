@@ -247,7 +247,7 @@ def test_on_the_command_line_they_are_for_all_datasets_of_their_split(datasets, 
     assert 'filtered' not in lines_of(tmp_path / 'none')
 
 
-def test_lines_that_filters_drop_are_no_mistakes(corpus, tmp_path):
+def test_lines_that_filters_drop_are_not_mistakes(corpus, tmp_path):
     """Neither does the first one stop a job, nor do they count for `--max-rejected`."""
     out = tmp_path / 'out'
     succeed(

@@ -108,7 +108,7 @@ def _window_order():
     ],
     ids=['none', 'buffer', 'within shards', 'round robin', 'twos', 'unequal shards', 'one lost'],
 )
-def test_the_assertion_knows_what_is_no_shuffle(shard_to_places):
+def test_the_assertion_knows_what_is_not_a_shuffle(shard_to_places):
     shards = [np.ravel(shard) for shard in shard_to_places]
     with pytest.raises(AssertionError):
         assert_shuffled(shards, 4 / math.sqrt(COUNT))

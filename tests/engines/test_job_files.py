@@ -230,7 +230,7 @@ def test_a_wrong_job_is_refused_with_file_line_and_what_helps(folder, tmp_path, 
     assert hint in said
 
 
-def test_a_job_that_is_no_toml_or_not_there_is_refused(tmp_path):
+def test_a_job_that_is_not_toml_or_not_there_is_refused(tmp_path):
     said = refuse('build', write(tmp_path / 'job.toml', b'[[train]\n'))
     assert 'job.toml' in said and 'line 1' in said
     assert 'nothere.toml' in refuse('build', tmp_path / 'nothere.toml')

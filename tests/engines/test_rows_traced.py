@@ -472,7 +472,7 @@ def test_records_exchanged_by_who_can_write_manifests(output, printed):
     assert status == 3 and not row['is_stored']
 
 
-def test_a_row_that_is_no_row_of_the_corpus(output, printed):
+def test_a_row_that_is_not_a_row_of_the_corpus(output, printed):
     forge(output, lambda records: records.__setitem__(5, framed(records[5][12:-4] + b'')))
     assert printed('verify', output, '--rerun', 'all')[0] == 0
     forge(output, lambda records: records.__setitem__(5, records[6]))

@@ -52,7 +52,7 @@ def test_a_last_line_without_an_end_is_a_line(vocabulary, filter_lines):
     assert text == b'one\ntwo\n'
 
 
-def test_a_megabyte_is_no_border(vocabulary, filter_lines):
+def test_a_megabyte_is_not_a_border(vocabulary, filter_lines):
     lines = ['x' * 1_500_000, *english_lines(20, seed=1), '', 'y ' * 700_000 + 'z']
     ids = filter_lines(as_lines(lines), 'tokenize', '--vocab', vocabulary)
     assert filter_lines(ids, 'detokenize', '--vocab', vocabulary) == as_lines(lines)
@@ -66,7 +66,7 @@ def test_trailing_padding_and_eos_are_dropped(vocabulary, filter_lines):
 
 
 @pytest.mark.parametrize('wrong', [b'3 900000', b'3 -1', b'3 x', b'1.5'])
-def test_what_is_no_id_is_refused_with_its_line(vocabulary, filter_lines, wrong):
+def test_what_is_not_an_id_is_refused_with_its_line(vocabulary, filter_lines, wrong):
     lines = b'3 4\n\n' + wrong + b'\n5\n'
     said = filter_lines(lines, 'detokenize', '--vocab', vocabulary, status=2).decode()
     assert 'line 3' in said

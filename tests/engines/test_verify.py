@@ -147,7 +147,7 @@ def test_records_that_are_whole_and_not_those_that_were_written(damage, copies, 
     )
 
 
-def test_an_id_beyond_the_vocabulary_and_a_record_that_is_no_example(copies, verify):
+def test_an_id_beyond_the_vocabulary_and_a_record_that_is_not_an_example(copies, verify):
     folder = copies()
     path = folder / FIRST
     records = records_of(path)
@@ -219,7 +219,7 @@ def test_a_manifest_edited(change, copies, verify):
     assert verify(folder)['findings']
 
 
-def test_what_is_no_manifest_and_what_is_no_dataset(copies, verify, small_build, tmp_path):
+def test_what_is_not_a_manifest_and_what_is_not_a_dataset(copies, verify, small_build, tmp_path):
     folder = copies()
     (folder / 'tokbeam.json').write_text('{"format": ')
     [finding] = verify(folder)['findings']

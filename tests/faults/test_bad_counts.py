@@ -173,7 +173,7 @@ def without_utf8_name() -> bytes:
         'zip',
     ],
 )  # fmt: skip
-def test_files_that_are_no_counts(tmp_path, learner, data, reason):
+def test_files_that_are_not_counts(tmp_path, learner, data, reason):
     path = write(tmp_path / 'counts', data)
     sentence = refuse(*learn(path, output=tmp_path / 'out' / 'vocab'), *learner)
     assert str(path) in sentence and reason in sentence

@@ -19,7 +19,7 @@ def spoil_path(path, how):
 
 @pytest.mark.parametrize('how', ['missing', 'folder', 'dangling', 'loop'])
 @pytest.mark.parametrize('kind', KINDS)
-def test_a_path_that_is_no_file(build, write_corpus, tmp_path, kind, how):
+def test_a_path_that_is_not_a_file(build, write_corpus, tmp_path, kind, how):
     corpus = write_corpus(kind)
     spoil_path(corpus.last, how)
     outcome = build(corpus)

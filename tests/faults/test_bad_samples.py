@@ -25,13 +25,13 @@ def vocab(*options):
 @pytest.mark.parametrize(
     'sample', ['100MB', 't2t:0', 't2t:', 'uniform:1', 'uniform:0', 'uniform:10%', 'random:0.1']
 )
-def test_what_is_no_sample_is_refused_with_those_there_are(text, tmp_path, sample):
+def test_what_is_not_a_sample_is_refused_with_those_there_are(text, tmp_path, sample):
     said = vocab('--text', text, '--vocab-sample', sample, '--output', tmp_path / 'v')
     assert '--vocab-sample' in said and repr(sample) in said
     assert 't2t:100MB' in said
 
 
-def test_rows_that_are_no_lines_of_files_have_no_budget(columns, tmp_path):
+def test_rows_that_are_not_lines_of_files_have_no_budget(columns, tmp_path):
     said = vocab('--tsv', columns, '--vocab-sample', 't2t:1MB', '--output', tmp_path / 'v')
     assert 'tab-separated columns' in said
     assert '--vocab-sample uniform:0.1' in said
@@ -50,7 +50,7 @@ paths = {json.dumps(str(path))}
 """
 
 
-def test_the_dataset_whose_rows_are_no_lines_is_named(text, columns, tmp_path):
+def test_the_dataset_whose_rows_are_not_lines_is_named(text, columns, tmp_path):
     jobs = [dataset(text, 'plain'), dataset(columns, 'pairs', 'columns = 0')]
     job = write(tmp_path / 'job.toml', ''.join(jobs).encode())
     said = refuse('vocab', job, *LEARNING, '--vocab-sample', 't2t:1MB', '--output', tmp_path / 'v')

@@ -1,4 +1,4 @@
-"""TMX that is none, is cut, damaged or made to do harm: a sentence with the file and the byte, little memory."""
+"""Files that are not TMX, or are cut, damaged or hostile: a sentence with the file and the byte, little memory."""
 
 import codecs
 import io
@@ -78,7 +78,7 @@ def test_what_cannot_be_read_is_a_sentence(content, said, tmp_path):
     assert str(path) in sentence and said in sentence
 
 
-def test_bytes_that_are_no_utf8_are_told_by_their_place(tmp_path):
+def test_bytes_that_are_not_utf8_are_told_by_their_place(tmp_path):
     data = whole('one', 'two').encode().replace(b'text two', b'text \xff')
     sentence = refuse(*building(write(tmp_path / 'x.tmx', data), tmp_path / 'out'))
     assert f'byte {data.index(0xFF)}' in sentence

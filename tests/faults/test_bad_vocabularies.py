@@ -1,4 +1,4 @@
-"""Vocabularies that are none, sizes that cannot be, and counts that cannot be read."""
+"""Files that are not vocabularies, sizes that cannot be, and counts that cannot be read."""
 
 import gzip
 import io
@@ -27,7 +27,7 @@ NO_VOCABULARIES = {
 
 @pytest.mark.parametrize('data', NO_VOCABULARIES.values(), ids=NO_VOCABULARIES)
 @pytest.mark.parametrize('option', ['--vocab', '--source-vocab', '--target-vocab'])
-def test_encoding_with_what_is_no_vocabulary(tokbeam, write_corpus, tmp_path, option, data):
+def test_encoding_with_what_is_not_a_vocabulary(tokbeam, write_corpus, tmp_path, option, data):
     good, bad = tmp_path / 'good.subwords', tmp_path / 'bad.subwords'
     good.write_bytes(GOOD_LINES + b"'a'\n")
     bad.write_bytes(data)
@@ -49,7 +49,7 @@ def test_encoding_with_what_is_no_vocabulary(tokbeam, write_corpus, tmp_path, op
 
 @pytest.mark.parametrize('command', ['encode', 'tokenize', 'detokenize'])
 @pytest.mark.parametrize('what', ['missing', 'a folder'])
-def test_a_vocabulary_that_is_no_file(tokbeam, write_corpus, tmp_path, command, what):
+def test_a_vocabulary_that_is_not_a_file(tokbeam, write_corpus, tmp_path, command, what):
     path = tmp_path / 'vocab.subwords'
     if what == 'a folder':
         path.mkdir()
@@ -71,7 +71,7 @@ def stdin(monkeypatch):
 
 @pytest.mark.parametrize('data', NO_VOCABULARIES.values(), ids=NO_VOCABULARIES)
 @pytest.mark.parametrize('command', ['tokenize', 'detokenize'])
-def test_lines_with_what_is_no_vocabulary(tokbeam, stdin, tmp_path, command, data):
+def test_lines_with_what_is_not_a_vocabulary(tokbeam, stdin, tmp_path, command, data):
     path = tmp_path / 'bad.subwords'
     path.write_bytes(data)
     stdin(b'2\n')

@@ -168,7 +168,7 @@ def test_a_bad_line_is_named_also_where_the_others_cannot_be_written(letters):
 
 
 @pytest.mark.parametrize('command', COMMANDS)
-def test_a_reader_that_has_had_enough_is_no_mistake(lane, letters, command):
+def test_a_reader_that_has_had_enough_is_not_a_mistake(lane, letters, command):
     lines = write(letters.parent / 'lines', b'2 3 4 5 6\n' * 300_000)
     output = letters.parent / 'output'
     os.mkfifo(output)

@@ -101,7 +101,7 @@ def test_targets_that_keep_tabs(text_problems, folder, lines):
     assert [tuple(side.row(each) for side in rows.sides) for each in range(len(rows))] == wanted
 
 
-def test_a_row_without_a_source_is_no_example(text_problems, folder):
+def test_a_row_without_a_source_is_not_an_example(text_problems, folder):
     path = written(folder / 'table.tsv', ['\tthe target\tgoes on'])
     [moved] = text_problems.text2text_txt_tab_iterator(path)
     assert moved == {'inputs': 'the target', 'targets': 'goes on'}

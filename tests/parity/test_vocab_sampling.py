@@ -253,7 +253,7 @@ def test_3_1_a_budget_too_small_for_any_line_is_refused(problem, t2t_generator_u
     assert not (problem.folder / 'vocab.ours').exists()
 
 
-def test_3_1_a_file_that_was_unpacked_before_is_no_other_text(problem):
+def test_3_1_a_file_that_was_unpacked_before_is_not_another_text(problem):
     """The original takes what lies at the name without `.gz`, whatever it is."""
     budget = 20_000
     stale = problem.folder / 'a.en'
@@ -281,7 +281,7 @@ def test_3_1_an_empty_compressed_file_has_no_lines(problem):
     assert told['lines'] == 400
 
 
-def test_3_1_a_line_that_is_no_utf8_is_told_by_file_and_byte(problem):
+def test_3_1_a_line_that_is_not_utf8_is_told_by_file_and_byte(problem):
     """The original ends with a traceback of Python's codecs, which names neither."""
     bad = write(problem.folder / 'bad', b'one\ntwo \xff\nthree\n')
     with pytest.raises(UnicodeDecodeError):

@@ -78,7 +78,7 @@ def test_special_tokens_are_the_first_pieces():
     assert found.pieces == learned(TEXTS, special_tokens=('[UNK]', 'der'), **SMALL)
 
 
-def test_what_is_no_text_is_refused_by_its_place(tmp_path):
+def test_what_is_not_text_is_refused_by_its_place(tmp_path):
     with pytest.raises(InputError, match='^text 1 has a lone surrogate at character 2'):
         learn_wordpiece_vocabulary(['a', 'bc\udc80'], **SMALL)
     path = tmp_path / 'bad.txt'
@@ -147,7 +147,7 @@ def test_ids_are_those_of_the_definition(text, lower_case, allowed):
 
 @settings(max_examples=20)
 @given(st.text(st.characters(exclude_categories=[])))
-def test_lone_surrogates_are_no_words(text):
+def test_lone_surrogates_are_not_words(text):
     without = ''.join(each for each in text if not '\ud800' <= each <= '\udfff')
     tokenizer = WordPieceTokenizer(VOCABULARY)
     assert tokenizer.encode(text) == tokenizer.encode(without)

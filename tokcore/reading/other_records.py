@@ -105,7 +105,7 @@ def other_manifest(
         target_vocabulary: likewise of the targets, where they have one of their own.
 
     Raises:
-        InputError: `records.json` is damaged, a file has changed, or a vocabulary is none.
+        InputError: `records.json` is damaged, a file has changed, or a file is not a vocabulary.
     """
     path = _records_path(folder)
     records = _read(folder)

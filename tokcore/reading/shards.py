@@ -427,7 +427,7 @@ class ExampleParser:
     def parse_in_python(self, content: bytes) -> EncodedRows:
         """Parses one Example, however it is laid out.
 
-        Raises ValueError if it is none, lacks a feature, or has a number that is not an id.
+        Raises ValueError if it is not an Example, lacks a feature, or has a number that is not an id.
         """
         example = parse_features(content)
         rows = {}

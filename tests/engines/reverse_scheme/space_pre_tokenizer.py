@@ -1,4 +1,4 @@
-"""Tokens are what stands between spaces, and the spaces are none."""
+"""Tokens are the runs between spaces; spaces are not tokens."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -54,7 +54,7 @@ def _text(room: Room, dice: random.Random) -> None:
 
 
 def _plain_counts(data: bytes) -> collections.Counter | None:
-    """Returns the counts of a text, or None if it is none."""
+    """Returns the counts that a file holds, or None if it is not a file of counts."""
     counts: collections.Counter = collections.Counter()
     for _, line in lines_of(data):
         try:

@@ -86,7 +86,7 @@ _CODECS = ('none', 'snappy', 'gzip', 'zstd', 'lz4', 'brotli')
 def draw_parquet(
     dice: random.Random, name: str, longest: int
 ) -> tuple[bytes, list[str], SplitRows | None]:
-    """Returns a file, its options, and its rows: None if its columns are none of text."""
+    """Returns a file, its options, and its rows: None if its columns do not hold text."""
     sides = dice.choice([1, 2])
     count = dice.choice([0, 1, 5, 40, 300])
     nulls = dice.choice([0, 0, 0.1])

@@ -150,7 +150,7 @@ FIELDS = json.loads(MANIFEST.to_json())
         RUN.to_json(),
     ],
 )
-def test_what_is_no_manifest_is_refused_by_name(data):
+def test_what_is_not_a_manifest_is_refused_by_name(data):
     with pytest.raises(InputError, match='out/tokbeam.json is not a manifest'):
         Manifest.from_json(data, 'out/tokbeam.json')
 
@@ -198,7 +198,7 @@ def test_a_run_record_comes_back_as_it_was():
         b'{"inputs": [], "files": [], "seconds": 5, "runner": []}',
     ],
 )
-def test_what_is_no_run_record_is_none(data):
+def test_what_is_not_a_run_record_is_none(data):
     # It is only a short cut, so it never stops a run.
     assert RunRecord.from_json(data) is None
 
@@ -245,7 +245,7 @@ def test_any_json_is_a_run_record_or_none(value):
 @pytest.mark.parametrize(
     'name', ['../x', '/x', '', '.', '..', 'a/../b', 'a//b', 'a/b/c', 'a/', '\0']
 )
-def test_a_name_that_leads_elsewhere_is_no_name_of_a_manifest(name):
+def test_a_name_that_leads_elsewhere_is_not_a_name_of_a_manifest(name):
     file = {'name': name, 'bytes': 1, 'crc32c': '00000000', 'rows': 1}
     with pytest.raises(InputError, match='not a name in its folder'):
         Manifest.from_json(json.dumps({**FIELDS, 'files': [file]}).encode(), 'there')

@@ -65,7 +65,7 @@ def test_lines_of_pieces_as_apply_bpe_writes_them(line, pieces):
     assert CodesSegmenter(LOW).lines([line]) == [pieces]
 
 
-def test_an_end_of_word_is_no_other_character():
+def test_an_end_of_word_is_not_another_character():
     codes = NmtVocabulary((('l', 'o'), ('lo', 'w</w>')))
     assert codes.pieces_in('lowlow') == ['lo@@', 'w@@', 'low']
     assert codes.pieces_in('o') == ['o']

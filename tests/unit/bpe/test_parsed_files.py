@@ -159,7 +159,7 @@ def test_the_files_used_last_are_kept(folder, tmp_path, monkeypatch):
     assert sum(path.stat().st_size for path in kept) <= sum(sizes) + 100
 
 
-def test_a_folder_that_cannot_be_written_to_is_no_failure(folder, tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_written_to_is_not_a_failure(folder, tmp_path, monkeypatch):
     path = written(tmp_path, 'plain.json')
     expected = loaded(path)
     for unusable in (tmp_path / 'missing', None):
@@ -167,7 +167,7 @@ def test_a_folder_that_cannot_be_written_to_is_no_failure(folder, tmp_path, monk
         assert loaded(path) == expected
 
 
-def test_a_bound_that_is_no_number_is_refused(folder, tmp_path, monkeypatch):
+def test_a_bound_that_is_not_a_number_is_refused(folder, tmp_path, monkeypatch):
     monkeypatch.setenv('TOKBEAM_VOCABULARY_CACHE_MB', 'many')
     with pytest.raises(InputError, match="TOKBEAM_VOCABULARY_CACHE_MB is 'many'"):
         loaded(written(tmp_path, 'plain.json'))

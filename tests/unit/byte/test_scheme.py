@@ -23,7 +23,7 @@ def test_texts_of_any_length(size):
     assert TOKENIZER.encode('a' * size) == [99] * size
 
 
-def test_what_is_no_utf_8_is_shown_as_such():
+def test_what_is_not_utf_8_is_shown_as_such():
     assert TOKENIZER.decode([1, 230, 99, 0, 258]) == '<EOS>\ufffda<pad>'
     assert TOKENIZER.tokenize('é') == [b'\xc3', b'\xa9']
 

@@ -48,7 +48,7 @@ def test_what_only_looks_like_it_is_read(tmp_path, text, value):
     assert read(tmp_path, text) == {'a': value}
 
 
-def test_a_pattern_of_several_files_is_no_job(tmp_path):
+def test_a_pattern_of_several_files_is_not_a_job(tmp_path):
     for name in 'ab':
         (tmp_path / f'{name}.toml').write_text('')
     with pytest.raises(InputError, match='names 2 files, and a job is one'):

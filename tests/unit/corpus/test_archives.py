@@ -150,7 +150,7 @@ def test_names_that_lead_elsewhere_are_names_and_nothing_is_written(kind, tmp_pa
     assert not list(tmp_path.parent.glob('outside.en')) and not list(tmp_path.iterdir())
 
 
-def test_what_is_no_file_is_passed_over():
+def test_what_is_not_a_file_is_passed_over():
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode='w') as tar:
         for kind in (b'1', b'2', b'3', b'5', b'6'):  # links, a device, a folder, a pipe
@@ -307,7 +307,7 @@ def test_an_encrypted_member_is_refused_and_others_are_read():
 
 
 @EVERY_KIND
-def test_what_is_no_archive_is_refused(kind):
+def test_what_is_not_an_archive_is_refused(kind):
     for content in (b'some lines\n', b'x' * 2000):
         assert f'x.{kind} is damaged or not an archive' in Store(kind, content).refused('*')
     assert f'x.{kind} ' in Store(kind, b'').refused('*')

@@ -54,7 +54,7 @@ def test_or_the_place_of_a_name():
         (b'1' * 90, (), TOO_LONG),
     ],
 )
-def test_what_is_no_label_is_left_out_for_that(label, names, reason):
+def test_what_is_not_a_label_is_left_out_for_that(label, names, reason):
     rows = rows_of(b'a\nb\nc\n', b'%s\n%s\n%s\n' % (good(names), label, good(names)), names, 80)
     assert [text for text, _ in texts_of(rows)] == ['a', 'c']
     [reject] = rows.rejects

@@ -221,7 +221,7 @@ WHOLE = written(pa.table({'text': [f'a text {number}' for number in range(50)]})
     ],
     ids=range(10),
 )  # fmt: skip
-def test_what_is_no_whole_parquet_file_is_refused(content):
+def test_what_is_not_a_whole_parquet_file_is_refused(content):
     with pytest.raises(InputError, match='corpus is not a whole Parquet file .* get it again'):
         became_of(Parquet(), content)
 

@@ -119,7 +119,7 @@ def test_of_a_pair_the_source_is_told():
     assert [(each.side, each.line) for each in rows.rejects] == [(0, b'a'), (1, b'c')]
 
 
-def test_what_is_no_text_or_too_long_is_that_first():
+def test_what_is_not_text_or_too_long_is_that_first():
     source = b'a\n\xff\n' + b'x' * 90 + b'\n<seg>a</seg>'
     rows = rows_of(source, b'\xfe\nb\nc\n<seg>\xff</seg>', most=80)
     found = [(each.reason, each.side) for each in rows.rejects]

@@ -123,14 +123,14 @@ def test_quotes_are_those_of_text_where_none_are_asked_for(block_bytes):
         (b'e\rn\tzh\n', 'the header is not CSV'),
     ],
 )
-def test_a_quoted_header_that_is_no_line_of_csv_is_refused(header, said):
+def test_a_quoted_header_that_is_not_a_line_of_csv_is_refused(header, said):
     with pytest.raises(InputError) as refused:
         became_of(QUOTED, header)
     assert said in str(refused.value)
 
 
 def plain_row(line, columns):
-    """The texts of a line, a word if it is none."""
+    """The texts of a line, or a word that says why it is not a row."""
     text = line.replace('\r', '')
     if not text.strip():
         return 'empty'

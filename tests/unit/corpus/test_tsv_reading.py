@@ -119,7 +119,7 @@ def test_carriage_returns_and_line_feeds_within_quotes_are_text():
     assert found == {0: ('a\r\nb', '\rc\r')}
 
 
-def test_a_quote_that_nothing_closes_is_no_row():
+def test_a_quote_that_nothing_closes_is_not_a_row():
     content = b'x\ty\na\t"b\nc\td\ne\tf\n'
     for block_bytes in (1, 1 << 20):
         found = became_of(QUOTED, content, block_bytes=block_bytes).found

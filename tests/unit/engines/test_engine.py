@@ -253,7 +253,7 @@ def test_a_failure_after_it_is_a_failure(end_with):
         end_with(RuntimeError(REFUSED + 'ZeroDivisionError: division by zero\n'))
 
 
-def test_a_text_without_a_mistake_is_no_mistake(end_with):
+def test_a_text_without_a_mistake_is_not_a_mistake(end_with):
     failure = RuntimeError('worker lost: Traceback (most recent call last): OSError: disk full')
     with pytest.raises(RuntimeError, match='worker lost'):
         end_with(failure)

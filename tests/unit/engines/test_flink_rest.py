@@ -96,6 +96,6 @@ def test_durations_are_read_as_flink_writes_them(typed, expected):
 
 
 @pytest.mark.parametrize('typed', ['', 's', '4 weeks', '-1 s'])
-def test_what_is_no_duration_is_refused(typed):
+def test_what_is_not_a_duration_is_refused(typed):
     with pytest.raises(InputError, match='is not a duration'):
         milliseconds(typed)

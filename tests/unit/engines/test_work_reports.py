@@ -121,7 +121,7 @@ def test_reports_take_half_a_percent_of_the_time(monkeypatch, took, most):
 @pytest.mark.parametrize(
     'data', [b'', b'{', b'[1]', b'{}', b'{"done": {"reading": "9"}, "totals": {}}', b'\xff', b'[' * 9999]
 )  # fmt: skip
-def test_what_is_no_report_counts_nothing(told, tmp_path, data):
+def test_what_is_not_a_report_counts_nothing(told, tmp_path, data):
     (tmp_path / 'progress').mkdir()
     (tmp_path / 'progress' / 'x').write_bytes(data)
     (tmp_path / 'progress' / 'folder').mkdir()

@@ -103,7 +103,7 @@ def test_a_claim_that_was_replaced_is_lost(tmp_path, way):
 
 
 @pytest.mark.parametrize('data', [b'', b'{', b'[]', b'{"pid": "x"}', b'\xff', b'null'])
-def test_a_claim_that_says_nothing_is_no_claim(tmp_path, way, data):
+def test_a_claim_that_says_nothing_is_not_a_claim(tmp_path, way, data):
     (tmp_path / 'claim').write_bytes(data)
     with Claim(str(tmp_path / 'claim'), 'the output') as claim:
         claim.check()

@@ -156,7 +156,7 @@ def test_a_damaged_record_means_that_it_is_fetched_again(server, tmp_path, recor
     assert fetched(server, tmp_path) == first and len(server.asked) == 2
 
 
-def test_paths_that_are_no_addresses_are_nothing_to_it(server, tmp_path):
+def test_paths_that_are_not_addresses_are_nothing_to_it(server, tmp_path):
     first, second = f'{server.address}/a', f'{server.address}/b'
     paths = ['a.txt', first, 'gs://b/c', first, second]
     work = str(tmp_path)

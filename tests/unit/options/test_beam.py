@@ -30,7 +30,7 @@ def test_a_value_is_hidden_by_its_options_name(name):
         [],
     ],
 )
-def test_what_is_no_secret_stays_as_it_was(flags):
+def test_what_is_not_a_secret_stays_as_it_was(flags):
     assert without_secrets(flags) == tuple(flags)
 
 

@@ -81,7 +81,7 @@ def test_a_changed_or_missing_shard_is_refused_and_not_kept(stored, tmp_path):
     assert not list((tmp_path / 'cache').glob('*/.copying-*'))
 
 
-def test_what_is_no_dataset_is_refused(stored, tmp_path):
+def test_what_is_not_a_dataset_is_refused(stored, tmp_path):
     _, store = stored
     with pytest.raises(InputError, match='s3://bucket/nothing has no tokbeam.json'):
         open_dataset('s3://bucket/nothing', cache=tmp_path)

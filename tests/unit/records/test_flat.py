@@ -55,7 +55,7 @@ def test_ids_have_two_bytes_as_long_as_they_fit(size, dtype):
         ('1,3,0,d,0\n', 'line 1 does not begin where'),
     ],
 )
-def test_what_is_no_list_is_told_in_a_clause(text, problem):
+def test_what_is_not_a_list_is_told_in_a_clause(text, problem):
     with pytest.raises(ValueError, match=problem):
         document_lengths(gzip.compress(text.encode()))
 

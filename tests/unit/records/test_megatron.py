@@ -59,6 +59,6 @@ WHOLE = index_bytes(np.array([3, 1, 2]), 'uint16')
     ],
     ids=str,
 )
-def test_what_is_no_index_is_told_in_a_clause(data, problem):
+def test_what_is_not_an_index_is_told_in_a_clause(data, problem):
     with pytest.raises(ValueError, match=problem):
         index_lengths(data, 'uint16')

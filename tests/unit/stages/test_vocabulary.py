@@ -46,7 +46,7 @@ def test_a_search_that_ends_at_the_lowest_min_count_says_how_to_go_below_it(capl
     ]
 
 
-def test_a_size_within_a_hundredth_of_the_target_is_no_warning(caplog):
+def test_a_size_within_a_hundredth_of_the_target_is_not_a_warning(caplog):
     vocabulary = SimpleNamespace(vocab_size=1009)
     warn_if_size_missed(Learned(vocabulary, min_count=3), LearningOptions(1000), 'v')
     assert not caplog.records

@@ -52,7 +52,7 @@ def test_foreign_files_are_read_as_they_stand(data, pieces):
     assert parse_pieces(data, 'v') == pieces
 
 
-def test_what_is_no_vocabulary_is_refused_and_the_place_told():
+def test_what_is_not_a_vocabulary_is_refused_and_the_place_told():
     with pytest.raises(InputError, match='^some.txt: the vocabulary file is empty; give a vocab'):
         parse_pieces(b'', 'some.txt')
     with pytest.raises(InputError, match='^some.txt: line 3 is not UTF-8 at byte offset 6; give'):

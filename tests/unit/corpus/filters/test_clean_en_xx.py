@@ -169,7 +169,7 @@ def test_the_first_test_by_which_a_row_is_dropped_is_known(drawn):
         ('“It” is 12 (34) so.', None),
     ],
 )
-def test_what_is_no_sentence_is_dropped(text, test):
+def test_what_is_not_a_sentence_is_dropped(text, test):
     assert failed_test(text) == test
     assert cleaned((text, 'x')) == ([] if test else [(0, text, 'x')])
 
@@ -193,7 +193,7 @@ def test_the_english_of_each_sentence_is_tested_again():
     ]
 
 
-def test_a_capital_is_no_end_of_a_sentence_twice():
+def test_a_capital_is_not_an_end_of_a_sentence_twice():
     assert cleaned(('Hi. US. As.', 'x. A. B')) == [(0, 'Hi.', 'x.'), (0, 'US. As.', 'A. B')]
 
 

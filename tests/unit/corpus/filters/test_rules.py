@@ -125,7 +125,7 @@ def test_codes_of_how_a_language_is_written_are_several_scripts(whole, parts):
 
 
 @pytest.mark.parametrize('code', ['Zyyy', 'Zinh', 'Zzzz', 'Xxxx', 'Roma'])
-def test_what_is_no_script_is_none(code):
+def test_what_is_not_a_script_is_none(code):
     assert not is_script(code)
 
 

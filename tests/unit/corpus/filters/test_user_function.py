@@ -82,7 +82,7 @@ def test_what_is_returned_is_what_comes_out(drawn):
     [True, 'text', ('one',), ('a', 3), ['text'], [None], ('a', 'b', 'c'), b'ab', {}],
     ids=str,
 )
-def test_what_is_no_row_of_two_is_unfit_with_the_row_and_what_it_was(returned):
+def test_what_is_not_a_row_of_two_is_unfit_with_the_row_and_what_it_was(returned):
     made = UserFunction('own:function', lambda source, _: (source, 'x') if source else returned)
     [found] = unfit(made, [('first', 'x'), ('', 'y')])
     what = returned[0] if isinstance(returned, list) else returned
