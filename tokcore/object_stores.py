@@ -641,7 +641,7 @@ def _check_address(endpoint: str) -> None:
     except ValueError:  # of the port
         pass
     raise InputError(
-        'the address of the store (AWS_ENDPOINT_URL, or --s3_endpoint_url) is not one; give '
+        'AWS_ENDPOINT_URL, or --s3_endpoint_url, is not the address of a store; give '
         'https://HOST or http://HOST:PORT'
     )
 
