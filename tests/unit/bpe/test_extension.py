@@ -168,7 +168,7 @@ def test_what_cannot_be_extended(tmp_path):
     with pytest.raises(InputError, match='give --pre-tokenizer gpt2 with --preset gpt2 or cl100k$'):
         check(scheme=BpeScheme(pre_tokenizer_kind='none'))
     path.write_text('#version: 0.2\na b\n')
-    with pytest.raises(InputError, match='no vocabulary of byte-level BPE'):
+    with pytest.raises(InputError, match='not a vocabulary of byte-level BPE'):
         check()
     file = json.loads(vocabulary({'abab': 3}, 258).dump())
     del file['model']['vocab']['!']
