@@ -321,10 +321,12 @@ def test_sums_that_begin_anew(sentencepiece, scored, texts):
     assert ours.encode_batch(texts) == theirs.encode(texts)
 
 
-def test_a_sum_that_begins_anew_within_a_word(sentencepiece):
+# A step of 31 bytes has a sum below 2 ** 10, 2 ** 16 or 2 ** 17.
+@pytest.mark.parametrize('factor', [1, 80, 120])
+def test_a_sum_that_begins_anew_within_a_word(sentencepiece, factor):
     # Long rows of ordinary scores, whose sums have few bits left; `ab` and `a`, `b` are nearly equal.
     pieces = [('▁', -3.1), ('a', -7.3), ('b', -8.9), ('ab', -16.203), ('ba', -16.2), ('aba', -23.5)]
-    data = UNKNOWN + b''.join(piece(text.encode(), score) for text, score in pieces)
+    data = UNKNOWN + b''.join(piece(text.encode(), factor * score) for text, score in pieces)
     theirs = sentencepiece.SentencePieceProcessor(model_proto=data)
     ours = PretrainedTokenizer(parse_pretrained(data, 'x.model'))
     for text in ['ababa abab ' * 3000, 'abab' * 5000, 'ab ' * 9000]:

@@ -20,6 +20,7 @@ from tokcore.kernels.bytes import row_offsets, with_margin
 from tokcore.kernels.jit import inlined_kernel, kernel_without_allocation, read_only
 from tokcore.kernels.simd import CHUNK, byte_range_mask, trailing_zeros
 from tokcore.text.character_pairs import (
+    BITS_PER_PAIR,
     MOST_BITS,
     CharacterPairs,
     add_characters,
@@ -55,19 +56,22 @@ NO_BORDERS = Borders(
 """Rows are cut nowhere."""
 
 
-def borders_of_pieces(pieces: Collection[str], known: Collection[str] = ()) -> Borders:
+def borders_of_pieces(
+    pieces: Collection[str], known: Collection[str] = (), bits_per_pair: int = BITS_PER_PAIR
+) -> Borders:
     """Returns the borders that none of the pieces reaches across.
 
     Args:
         pieces: strings.
         known: the known characters; none if all are.
+        bits_per_pair: bits of memory for each pair, at least; with more of them fewer borders are missed.
     """
     data = [piece.encode('utf-8', 'surrogatepass') for piece in pieces]
     offsets = row_offsets([len(piece) for piece in data])
     text = with_margin(np.frombuffer(b''.join(data), np.uint8))
     bounds = read_only(offsets.astype(np.uint64))
     _, size = _pairs_of(read_only(text), bounds, MOST_BITS)
-    pairs, _ = _pairs_of(read_only(text), bounds, bits_for(size))
+    pairs, _ = _pairs_of(read_only(text), bounds, bits_for(size, bits_per_pair))
     is_known = np.zeros(CODE_POINTS if known else 0, np.bool_)
     is_known[[*map(ord, known)]] = True
     joins_letters = bool(_joined_letters(pairs) >= _MOST_LETTER_PAIRS)
@@ -213,16 +217,24 @@ def border_bits(text, place, previous, end, borders):
     characters = ~byte_range_mask(text, place, 0x80, 0xBF)
     if end - place < np.uint64(CHUNK):
         characters &= (_1 << (end - place)) - _1
-    bits = _0
+    bits = joined = _0
+    if borders.joins_letters:
+        letters = byte_range_mask(text, place, 0x61, 0x7A) & characters
+        joined = letters & (letters << _1 | np.uint64(_SMALL_A <= previous <= _SMALL_Z))
     if previous == _0:
         characters &= ~_1
         previous, _ = character_bytes(text, place)
+    characters &= ~joined
     while characters:
         number = trailing_zeros(characters)
         characters &= characters - _1
         character, _ = character_bytes(text, place + number)
+        if joined << _1 >> number & _1:
+            previous = np.uint64(text[place + number - _1])
         bits |= np.uint64(not has_characters(previous, character, pairs)) << number
         previous = character
+    if joined >> np.uint64(CHUNK - 1):
+        previous = np.uint64(text[place + np.uint64(CHUNK - 1)])
     return bits, previous
 
 

@@ -42,7 +42,7 @@ UNKNOWN_PENALTY = 10.0
 _SHOWN = 60  # characters of a token that an error shows
 _NO_ID = -1
 _0, _1, _2, _8 = (np.uint64(number) for number in (0, 1, 2, 8))
-_32, _56 = np.uint64(32), np.uint64(56)
+_16, _32, _56 = np.uint64(16), np.uint64(32), np.uint64(56)
 _SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
 _4, _BYTE = np.uint64(4), np.uint64(0xFF)
 _NO_TEXT = ~_0  # the last word of a step that is too long; no other has this number of bytes
@@ -56,11 +56,14 @@ _MARGIN = 8  # ids that are written in advance
 _LONGEST_KEPT = 31
 """Bytes of a step whose ids are kept, and its pieces at most."""
 
+_BITS_PER_PAIR = 32
+"""So that a fiftieth of the borders is missed: steps that are longer are seldom kept."""
+
 _IDS_KEPT = 6
 _KEPT_BITS = 17
 """log2 of the steps that are kept, each in a cache line: eight megabytes."""
 
-_TEXT_WORDS, _LEVEL = 4, 7  # of such a line: words of text, the word after the ids
+_TEXT_WORDS, _ABOUT = 4, 7  # of such a line: words of text, the word after the ids
 
 _GROUP = 32
 """Steps whose lines are prefetched, at least, before the first is read."""
@@ -122,7 +125,9 @@ class UnigramModel:
             _NO_ID if unknown is None else unknown,
             read_only(np.array(fallback, np.int32)),
             single_precision,
-            borders_of_pieces(pieces) if single_precision else NO_BORDERS,
+            borders_of_pieces(pieces, bits_per_pair=_BITS_PER_PAIR)
+            if single_precision
+            else NO_BORDERS,
             min(level, _NO_LEVEL) if keeps else _NO_LEVEL,
             _MOST_SUM if single_precision else math.inf,
             _text_masks(),
@@ -189,7 +194,8 @@ class _UnigramWork(NamedTuple):
     pieces: np.ndarray  # uint32[bytes]: the cell where it ends in the trie
     kept: np.ndarray
     """uint64[2 ** _KEPT_BITS, 8]: a step a row: its text and zeros, with its bytes as the last one; six ids;
-    and a word with their number and, from bit 8 on, the log2 of the sum up to which they hold."""
+    and a word with their number, the log2 of the sum up to which they hold, and, from bit 16 on, how much they
+    may add to a sum."""
     steps: np.ndarray  # uint64[_STEPS, 5]: the texts of next steps, and their rows in `kept`
     ends: np.ndarray  # uint64[_STEPS]: where they end
     best: np.ndarray  # float64[_LONGEST_KEPT + 1]: the largest score to each place of a short step
@@ -250,29 +256,34 @@ def _segment(text, start, size, model, work, used):
     place = start
     work.sums[_0] = 0.0
     sum_here = zero = work.sums[_0]
-    # Below the limit, what is kept for a level holds.
-    level, limit = model.lowest_level, 2.0**model.lowest_level
+    # The sum of the pieces up to here is that of ids[:summed] and of what comes after; it is below `most_here`.
+    summed, most_here = used, 0.0
+    level, limit = _lowest_level(model)
     scanned, previous = start, _0
     while place < end:
         group, scanned, previous = _find_steps(text, place, scanned, previous, end, model, work)
         for step in range(group):
-            if abs(sum_here) > model.most_sum:
-                sum_here, level, limit = zero, model.lowest_level, 2.0**model.lowest_level
-            while level < _NO_LEVEL and abs(sum_here) >= limit:
-                level, limit = _next_level(level, limit, model)
+            if most_here >= limit:
+                sum_here, summed = _sum_of(ids, summed, used, scores, sum_here), used
+                if abs(sum_here) > model.most_sum:
+                    sum_here = zero
+                    level, limit = _lowest_level(model)
+                while level < _NO_LEVEL and abs(sum_here) >= limit:
+                    level, limit = _next_level(level, limit, model)
+                most_here = np.float64(abs(sum_here))
             after, row = work.ends[step], steps[step, _STEP_ROW]
             is_kept = _is_kept(steps, step, row, kept)
-            if is_kept and kept[row, _LEVEL] >> _8 >= np.uint64(level):
-                count = kept[row, _LEVEL] & _BYTE
+            about = kept[row, _ABOUT]
+            if is_kept and about >> _8 & _BYTE >= np.uint64(level):
+                # All pairs, since a branch on their number would be mispredicted too often.
                 store_pair(ids, used, kept[row, _TEXT_WORDS])
-                if count > _2:
-                    store_pair(ids, used + _2, kept[row, _TEXT_WORDS + 1])
-                    store_pair(ids, used + _4, kept[row, _TEXT_WORDS + 2])
-                for k in range(count):
-                    sum_here = scores[np.uint64(ids[used + k])] + sum_here
-                used += count
+                store_pair(ids, used + _2, kept[row, _TEXT_WORDS + 1])
+                store_pair(ids, used + _4, kept[row, _TEXT_WORDS + 2])
+                used += about & _BYTE
+                most_here += np.float64(about >> _16)
                 place = after
                 continue
+            sum_here = _sum_of(ids, summed, used, scores, sum_here)
             length = after - place
             holds = -1
             is_short = length <= np.uint64(_LONGEST_KEPT)
@@ -284,14 +295,14 @@ def _segment(text, start, size, model, work, used):
                     text, place, length, model, work, used, sum_here
                 )
                 if not has_unknown and count <= np.uint64(_IDS_KEPT):
-                    _keep(steps, step, ids, used, count, holds, kept, row)
+                    _keep(steps, step, ids, used, count, scores, holds, kept, row)
             else:
                 work.sums[_0] = sum_here
                 reached = _find_best_way(text, place, length, model, work)
                 if reached < length:
                     return place - start + reached, used
                 if abs(work.sums[length]) < abs(sum_here):
-                    level, limit = model.lowest_level, 2.0**model.lowest_level
+                    level, limit = _lowest_level(model)
                 sum_here = work.sums[length]
                 count, _, _ = _put_way(text, place, length, model, work, used, sum_here)
             if used > begin and ids[used] == model.unknown and ids[used - _1] == model.unknown:
@@ -300,8 +311,18 @@ def _segment(text, start, size, model, work, used):
                     ids[number] = ids[number + _1]
                 count -= _1
             used += count
+            summed, most_here = used, np.float64(abs(sum_here))
             place = after
     return size, used
+
+
+@kernel_without_allocation
+def _lowest_level(model):
+    """The lowest level, and its limit: below it what is kept for that level holds."""
+    level = model.lowest_level
+    if level >= _NO_LEVEL:
+        return level, 0.0
+    return level, min(2.0**level, model.most_sum - 2.0**level)
 
 
 @kernel_without_allocation
@@ -309,8 +330,16 @@ def _next_level(level, limit, model):
     """The level above one, and its limit: where a sum in a step may be beyond the most, there is none."""
     farthest = model.most_sum - 2.0**model.lowest_level
     if limit >= farthest or level >= _MOST_LEVEL:
-        return _NO_LEVEL, np.inf
+        return _NO_LEVEL, 0.0
     return level + 1, min(limit * 2.0, farthest)
+
+
+@kernel_without_allocation
+def _sum_of(ids, begin, end, scores, sum_before):
+    """Returns the sum after ids[begin:end]."""
+    for place in range(begin, end):
+        sum_before = scores[np.uint64(ids[place])] + sum_before
+    return sum_before
 
 
 @inlined_kernel
@@ -360,8 +389,11 @@ def _is_kept(steps, step, row, kept):
 
 
 @kernel_without_allocation
-def _keep(steps, step, ids, used, count, level, kept, row):
+def _keep(steps, step, ids, used, count, scores, level, kept, row):
     """Keeps the ids of a step, ids[used:used + count]."""
+    most = 1.0  # for rounding, which costs each of six sums up to 2 ** 17 at most 2 ** -7
+    for place in range(used, used + count):
+        most += abs(scores[np.uint64(ids[place])])
     for word in range(_TEXT_WORDS):
         kept[row, word] = steps[step, word]
     for pair in range(_0, count, _2):
@@ -369,7 +401,7 @@ def _keep(steps, step, ids, used, count, level, kept, row):
         if pair + _1 < count:
             high = np.uint64(ids[used + pair + _1])
         kept[row, np.uint64(_TEXT_WORDS) + (pair >> _1)] = low | high << _32
-    kept[row, _LEVEL] = np.uint64(level) << _8 | count
+    kept[row, _ABOUT] = np.uint64(np.ceil(most)) << _16 | np.uint64(level) << _8 | count
 
 
 @kernel_without_allocation

@@ -14,7 +14,7 @@ from tokcore.kernels.simd import load_word
 _LEAST_BITS, MOST_BITS = 12, 22
 """log2 of the bits; at most half a megabyte, which a processor has near."""
 
-_BITS_PER_PAIR = 8
+BITS_PER_PAIR = 8
 """At least, so that few pairs have the hash of another."""
 
 _WORD_BITS = 6
@@ -36,10 +36,10 @@ def no_pairs(bits: int) -> CharacterPairs:
     return CharacterPairs(np.zeros(1 << bits - _WORD_BITS, np.uint64), np.uint64(64 - bits))
 
 
-def bits_for(size: int) -> int:
+def bits_for(size: int, per_pair: int = BITS_PER_PAIR) -> int:
     """Returns log2 of the bits of a set, of which `size` are set if it has `MOST_BITS`."""
     bits = MOST_BITS
-    while _BITS_PER_PAIR * size < 1 << bits and bits > _LEAST_BITS:
+    while per_pair * size < 1 << bits and bits > _LEAST_BITS:
         bits -= 1
     return bits
 

@@ -14,6 +14,7 @@ from tokcore.kernels.bytes import with_margin
 from tokcore.pretrained.borders import (
     NO_BORDERS,
     BorderPreTokenizer,
+    border_bits,
     borders_of_merges,
     borders_of_pieces,
 )
@@ -89,6 +90,13 @@ def test_words_are_passed_where_letters_are_joined(texts, size):
         )
         assert ''.join(tokens) == text
         assert tokens == by_pairs
+        found, place, previous = [], np.uint64(0), np.uint64(0)
+        while place < len(encoded):
+            of_chunk = border_bits(row.text, place, previous, np.uint64(len(encoded)), borders)
+            bits, previous = map(np.uint64, of_chunk)
+            found += [int(place) + bit for bit in range(64) if int(bits) >> bit & 1]
+            place += np.uint64(64)
+        assert found == [*itertools.accumulate(len(token.encode()) for token in tokens)][:-1]
 
 
 # The last scores differ by less than what a sum of many loses by rounding.
