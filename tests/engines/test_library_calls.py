@@ -83,7 +83,7 @@ def test_count_vocab_and_encode_follow_one_another(small, tmp_path):
         ({'overwrite': 1}, TypeError, 'True or False'),
         ({'beam_options': ['--runer=x']}, InputError, 'belongs to no option'),
         ({'beam_options': '--runner=x'}, TypeError, 'in a list'),
-        ({'job': 3}, TypeError, 'no job'),
+        ({'job': 3}, TypeError, 'neither a job'),
     ],
 )  # fmt: skip
 def test_mistakes_are_told_before_any_work(tmp_path, monkeypatch, options, error, reason):
