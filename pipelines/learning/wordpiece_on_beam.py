@@ -55,6 +55,10 @@ _LOGGER = logging.getLogger(__name__)
 
 _METRICS = 'tokbeam.wordpiece'
 
+_MOST_AT_ONCE = 7
+"""Most min-counts in one job: each has tables of its own in all partitions, so that 31 took four times as
+long as 6."""
+
 _ENDINGS_SIZE = 4
 """All endings of a word are some four times as long as it is."""
 
@@ -193,7 +197,7 @@ class BeamPieceLearner:
 
     def _with_next(self, min_count: int) -> list[int]:
         """Returns a min-count, and those without pieces that the search may come to after it."""
-        most = rounds_at_once(self._words)
+        most = min(_MOST_AT_ONCE, rounds_at_once(self._words))
         if not self._looks_ahead or most == 1:
             return [min_count]
 

@@ -119,7 +119,7 @@ def test_min_counts_that_may_come_are_learned_in_one_job(tmp_path, search):
         for number, (min_count, _) in enumerate(memory.tried[:3]):
             for iteration in range(3, number, -1):
                 (tmp_path / 'files' / f'round-{min_count}' / f'pieces-{iteration}').unlink()
-    assert near.jobs == 2 and runs.jobs <= 4
+    assert near.jobs == 2 and runs.jobs <= 5
 
 
 @pytest.mark.slow
