@@ -257,26 +257,23 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         rules = options.rules(self.preset)
         target = rules.merges or rules.vocab_size or 0
         report(0, 0, target)
+        frequent = options.without_rare(table)
+
+        def on_merges(merges: int) -> None:
+            report(0, min(merges, target - 1), target)
+
+        learned: Learned[AnyVocabulary]
         if options.extend is not None:
             from tokcore.bpe.extension import extend_merges
 
             old = self.old_vocabulary(options)
-            extended = extend_merges(
-                options.without_rare(table),
-                old,
-                rules,
-                lambda merges: report(0, min(merges, target - 1), target),
-            )
-            report(0, target, target)
-            return Learned(extended, smallest_size=old.vocab_size)
-        learned = learn_merges(
-            options.without_rare(table),
-            rules,
-            lambda merges: report(0, min(merges, target - 1), target),
-            in_order=table.is_ordered,
-        )
+            extended = extend_merges(frequent, old, rules, on_merges)
+            learned = Learned(extended, smallest_size=old.vocab_size)
+        else:
+            merges = learn_merges(frequent, rules, on_merges)
+            learned = self.learned_from(merges, options)
         report(0, target, target)
-        return self.learned_from(learned, options)
+        return learned
 
     def reason_against_rounds(self, options: BpeOptions) -> str | None:
         from tokcore.bpe.cutting import reason_against_cutting

@@ -94,7 +94,6 @@ def learn_merges(
     table: TokenTable,
     rules: BpeRules,
     on_merges: Callable[[int], None] | None = None,
-    in_order: bool = False,
 ) -> LearnedMerges:
     """Learns merges from distinct tokens and their counts; tokens of count 0 add characters only.
 
@@ -106,17 +105,16 @@ def learn_merges(
     bytes took 2.3 GiB.
 
     Args:
-        table: distinct tokens.
+        table: distinct tokens. With ties `first`, words are scanned in its order if it is ordered, else
+            by count, the largest first, then by code points. Other ties do not depend on the order.
         rules: which pair is merged next, and when training ends.
         on_merges: is called with the number of merges so far, many times a second.
-        in_order: with ties `first`, whether words are scanned in the table's order instead of by
-            count, the largest first, then by code points. Other ties do not depend on the order.
 
     Raises:
         OverflowError: a pair, which is named, occurs more than 2^63 - 1 times.
         InputError: the distinct tokens are 2 GiB or more.
     """
-    if rules.ties == 'first' and not in_order:
+    if rules.ties == 'first' and not table.is_ordered:
         table = table.sorted()
         table = table.pick(np.argsort(-table.counts, kind='stable'))
     first = first_symbols([table], rules)

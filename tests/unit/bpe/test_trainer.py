@@ -36,17 +36,15 @@ limits = {
 
 
 def learned(counts, rules, in_order=True):
-    found = learn_merges(TokenTable.from_items(counts.items()), rules, in_order=in_order)
+    table = dataclasses.replace(TokenTable.from_items(counts.items()), is_ordered=in_order)
+    found = learn_merges(table, rules)
     return list(found.entries), list(found.merges), found.counts.tolist()
 
 
 def test_the_example_of_the_textbook():
     counts = {'fast_': 4, 'faster_': 3, 'tall_': 5, 'taller_': 4}
-    found = learn_merges(
-        TokenTable.from_items(counts.items()),
-        dataclasses.replace(FIRST, merges=10),
-        in_order=True,
-    )
+    table = dataclasses.replace(TokenTable.from_items(counts.items()), is_ordered=True)
+    found = learn_merges(table, dataclasses.replace(FIRST, merges=10))
     assert [left + right for left, right in found.merges] == (
         ['ta', 'tal', 'tall', 'fa', 'fas', 'fast', 'er', 'er_', 'tall_', 'fast_']
     )
