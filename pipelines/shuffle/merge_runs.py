@@ -41,7 +41,6 @@ from pipelines.shuffle.plan import (
 from pipelines.shuffle.write_runs import RunWriter, WrittenPart, full_disk_as_error
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature
 from pipelines.transforms.read import CreateReshuffled
-from pipelines.transforms.shard_index import write_shard_index
 from pipelines.transforms.stats import (
     REJECTED,
     STATS,
@@ -51,6 +50,7 @@ from pipelines.transforms.stats import (
     WrittenFile,
     rejected_name,
 )
+from pipelines.transforms.write_shards import write_shard_index
 from tokcore.corpus.corpus import OpenBinary
 from tokcore.corpus.stats import BlockStats
 from tokcore.errors import InputError, OperatingSystemError

@@ -24,7 +24,7 @@ from pipelines.jobs.stats import (
 )
 from pipelines.options.job import JOINED, TFRECORD
 from pipelines.shard_formats.convert_shards import ConvertShards
-from pipelines.shard_formats.formats import converted_format, shard_format
+from pipelines.shard_formats.formats import converted_format
 from pipelines.shard_formats.joined import cut_rows, ids_around
 from pipelines.shard_formats.shard_format import Column, shards_in_order
 from pipelines.shuffle.disk_room import measure_need
@@ -37,9 +37,8 @@ from pipelines.transforms.encode_blocks import (
     EncodedFeature,
 )
 from pipelines.transforms.read import READING, CreateReshuffled
-from pipelines.transforms.shard_index import write_shard_index
 from pipelines.transforms.stats import WriteStats, WrittenFile, read_stats
-from pipelines.transforms.write_shards import WriteShards
+from pipelines.transforms.write_shards import WriteShards, write_shard_index
 from tokcore.encoding.scheme import Scheme
 from tokcore.options import recorded
 from tokcore.reading.record_index import index_name
@@ -226,27 +225,23 @@ def _converted(
 ) -> list[OutputFile]:
     """Turns the shards in an attempt's folder into what is asked for."""
     report = filesystem.join(path, 'converted')
+    output_format = converted_format(options.output_format, options.pack)
     columns = _columns(features, plan.reading.scheme)
 
     def build(pipeline: beam.Pipeline) -> None:
         (
             pipeline
             | CreateReshuffled(shards_in_order(shards))
-            | 'ConvertShards' >> ConvertShards(
-                path,
-                converted_format(options.output_format, options.pack),
-                columns,
-                plan.reading.scheme,
-            )
+            | 'ConvertShards' >> ConvertShards(path, output_format, columns, plan.reading.scheme)
             | 'WriteFileStats' >> WriteStats(report)
-        )  # fmt: skip
+        )
 
     execution.engine.run(build)
     written = {each.name: each for each in read_stats(report, WrittenFile)}
     names = [column.name for column in columns]
     converted = []
     for shard in shards:
-        for name in shard_format(options.output_format).file_names(shard.name, names):
+        for name in output_format.file_names(shard.name, names):
             file = written[name]
             if file.examples != shard.rows:
                 raise RuntimeError(f'{name} has {file.examples} of {shard.rows} rows')

@@ -1,4 +1,4 @@
-"""Writes framed examples to shards of TFRecords, sorted by their order keys."""
+"""Writes framed examples to shards of TFRecords, sorted by their order keys, and indices beside them."""
 
 import argparse
 import hashlib
@@ -12,11 +12,13 @@ import numpy as np
 from pipelines.files import filesystem
 from pipelines.transforms.encode_blocks import RECORDS, SplitShards
 from pipelines.transforms.read import Path, checked_output
-from pipelines.transforms.shard_index import write_shard_index
 from pipelines.transforms.stats import WrittenFile
 from tokcore.corpus.stats import combine_crc32c
 from tokcore.errors import InputError
+from tokcore.kernels.bytes import row_offsets
 from tokcore.options import dataset_name
+from tokcore.reading.record_index import index_bytes, index_name
+from tokcore.reading.shards import ShardFile
 from tokcore.records.manifest import shard_name
 from tokcore.records.tfrecord import FramedRows, sort_rows
 
@@ -159,3 +161,31 @@ def _concatenate(buckets: Sequence[_BucketFile], path: str) -> str:
                     shard.write(piece)
                     sha256.update(piece)
     return sha256.hexdigest()
+
+
+def write_shard_index(
+    shard: WrittenFile, lengths: Iterable[np.ndarray], folder: str
+) -> WrittenFile:
+    """Writes a shard's index, the bytes that `tokbeam index` writes; returns its file.
+
+    Args:
+        shard: of TFRecords.
+        lengths: of its records in bytes, any integers, in parts.
+        folder: that of the shard.
+    """
+    stated = ShardFile(shard.name, shard.rows, shard.bytes, f'{shard.crc32c:08x}')
+    name, size, crc32c = index_name(shard.name), 0, 0
+    with filesystem.create(filesystem.join(folder, *name.split('/'))) as file:
+        for data in index_bytes(stated, _starts(lengths)):
+            file.write(data)
+            size += len(data)
+            crc32c = google_crc32c.extend(crc32c, data)
+    return WrittenFile(name, size, crc32c, shard.rows)
+
+
+def _starts(lengths: Iterable[np.ndarray]) -> Iterable[np.ndarray]:
+    start = 0
+    for part in lengths:
+        offsets = start + row_offsets(part)
+        start = offsets[-1]
+        yield offsets[:-1]
