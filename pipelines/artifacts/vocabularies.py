@@ -1,7 +1,15 @@
-"""Reads a vocabulary file and checks it against the manifest of the run that made it.
+"""Vocabulary files: read, and checked against the manifest of the run that made them.
 
 A flipped bit within a subtoken still leaves a valid vocabulary, only a different one. The checksum in
 the manifest reveals it; a file from elsewhere has no manifest and is used as it is.
+
+Where the files lie with which Hugging Face's libraries open a vocabulary by its folder:
+
+data/vocab.txt, data/tokenizer.json       the folder itself, where the file is called as these
+                                          libraries call it
+data/bert.txt.tokenizer/tokenizer.json    a folder of its own for a file of another name
+data/enzh/tokenizer.json                  the folder of a dataset with one vocabulary
+data/enzh/tokenizer.inputs/, ….targets/   folders in that of a dataset with two of them
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,6 +26,9 @@ from tokcore.errors import InputError
 from tokcore.records.manifest import MANIFEST_NAME, OutputFile, VocabularyRecord
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names, schemes_of_file
 from tokcore.text.unicode import check_unicode
+
+TOKENIZER_FILE = r'(tokenizer\.(inputs|targets)/)?tokenizer(_config)?\.json'
+"""The names of files of tokenizer folders in datasets, as a regular expression."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +146,26 @@ def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
 def file_entry(name: str, data: bytes) -> OutputFile:
     """Returns the entry of a file of lines in a manifest."""
     return OutputFile(name, len(data), f'{google_crc32c.value(data):08x}', data.count(b'\n'))
+
+
+def folder_for_file(name: str, scheme: Scheme) -> str:
+    """Returns the tokenizer folder of a vocabulary file, seen from the file's; '' is that itself."""
+    return '' if name == scheme.name_in_tokenizer_folder else f'{name}.tokenizer'
+
+
+def folder_for_side(side: str) -> str:
+    """Returns the tokenizer folder of a dataset's vocabulary, seen from the dataset's."""
+    return '' if side == 'both' else f'tokenizer.{side}'
+
+
+def tokenizer_paths(folder: str, scheme: Scheme) -> list[str]:
+    """Returns the paths of all files in a tokenizer folder."""
+    return [path_in_folder(folder, name) for name in scheme.tokenizer_file_names]
+
+
+def path_in_folder(folder: str, name: str) -> str:
+    """Returns the path of a file in a tokenizer folder, `/` between names, seen from where that is."""
+    return f'{folder}/{name}' if folder else name
 
 
 def _recorded(path: str) -> tuple[str, VocabularyRecord | None]:

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from pipelines.artifacts.counts import CountFiles, CountsFolder, count_names
 from pipelines.artifacts.outputs import StageKey
-from pipelines.artifacts.tokenizer_folders import (
+from pipelines.artifacts.vocabularies import (
     folder_for_file,
     folder_for_side,
     tokenizer_paths,

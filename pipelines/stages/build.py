@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pipelines.artifacts.counts import CountsFolder, find_counts, log_sample
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput, StageTask
-from pipelines.artifacts.tokenizer_folders import folder_for_side
+from pipelines.artifacts.vocabularies import folder_for_side
 from pipelines.engines.progress import stage_running
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt

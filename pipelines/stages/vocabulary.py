@@ -22,8 +22,7 @@ from pipelines.artifacts.counts import (
 )
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput, StageTask, refuse_replaced
-from pipelines.artifacts.tokenizer_folders import path_in_folder
-from pipelines.artifacts.vocabularies import file_entry, read_vocabulary
+from pipelines.artifacts.vocabularies import file_entry, path_in_folder, read_vocabulary
 from pipelines.engines.progress import stage_running
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
