@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pipelines.artifacts.manifest import RUN_NAME, RunRecord, read_manifest, read_run
-from pipelines.artifacts.tokenizer_folders import TOKENIZER_FILE
+from pipelines.artifacts.vocabularies import TOKENIZER_FILE
 from pipelines.engines.progress import AT_ONCE
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt, sweep_attempts
@@ -160,18 +160,22 @@ class StageOutput:
             TOKENIZER_NAME if TOKENIZER_NAME in (name, *beside) else name,
         )
 
+    def path_of(self, name: str) -> str:
+        """Returns the path of a file of this output, by its name with `/` between names."""
+        return filesystem.join(self.folder, name)
+
     @property
     def manifest_path(self) -> str:
-        return filesystem.join(self.folder, self.manifest_name)
+        return self.path_of(self.manifest_name)
 
     @property
     def run_path(self) -> str:
-        return filesystem.join(self.folder, self.run_name)
+        return self.path_of(self.run_name)
 
     @property
     def path(self) -> str:
         """What the user gave as `--output`."""
-        return filesystem.join(self.folder, self.file_name) if self.file_name else self.folder
+        return self.path_of(self.file_name) if self.file_name else self.folder
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -185,7 +189,7 @@ class StageOutput:
             # Not the name itself, to which the filesystem may give no more room.
             digest = hashlib.sha256(os.fsencode(self.claimed_name)).hexdigest()[:16]
             name = f'{CLAIM_NAME}-{digest}'
-        return Claim(filesystem.join(self.folder, name), self.path, root=self.root)
+        return Claim(self.path_of(name), self.path, root=self.root)
 
     def attempt(self, claim: Claim) -> Attempt:
         """Returns a new attempt at this output, which sweeps what earlier ones left."""
@@ -213,14 +217,14 @@ class StageOutput:
         if above != self.folder:
             return ()
         return tuple(
-            dataclasses.replace(file, name=f'{base}/{filesystem.split_path(file.name)[1]}')
+            dataclasses.replace(file, name=f'{base}/{file.name.rpartition("/")[2]}')
             for file in rejected
         )
 
     def warn_rejected(self, rejected: Sequence[OutputFile]) -> None:
         """Logs how many lines were left out and how many rows filters dropped, and where they are."""
         for file in rejected:
-            name = filesystem.split_path(file.name)[1]
+            name = file.name.rpartition('/')[2]
             path = filesystem.join(self.rejected_folder, name)
             if name.split('.')[-2] in all_reasons():
                 left_out = 'line was' if file.rows == 1 else 'lines were'
@@ -282,7 +286,7 @@ def up_to_date(
         claim.require()
         read = [*(each.archive or each.stored.path for each in wanted.inputs), *given]
         names = {*task.names, *output.earlier_files(), output.manifest_name, output.run_name}
-        replaced = [filesystem.join(output.folder, name) for name in sorted(names)]
+        replaced = map(output.path_of, sorted(names))
         refuse_replaced(read, [*replaced, *output.rejected_paths()])
         _refuse_folders(output, task.names)
         if run is None and not overwrite:
@@ -291,7 +295,7 @@ def up_to_date(
         return None
     _refuse_other(output, manifest, wanted)
     has_read = _has_read_inputs(output, manifest, run, wanted)
-    paths = [filesystem.join(output.folder, file.name) for file in manifest.outputs]
+    paths = [output.path_of(file.name) for file in manifest.outputs]
     sizes = filesystem.stored_sizes(paths)
     for file, path, size in zip(manifest.outputs, paths, sizes, strict=True):
         # A store's listing may come late.
@@ -310,13 +314,13 @@ def up_to_date(
 
 def _refuse_folders(output: StageOutput, final_names: Sequence[str]) -> None:
     for name in (*final_names, output.manifest_name, output.run_name):
-        path = filesystem.join(output.folder, name)
+        path = output.path_of(name)
         if filesystem.files_of(path).has_folder_at(path):
             raise InputError(f'{path} is a folder where a file of the result goes; move it away')
 
 
 def _refuse_foreign(output: StageOutput, final_names: Sequence[str]) -> None:
-    paths = [filesystem.join(output.folder, name) for name in final_names]
+    paths = [*map(output.path_of, final_names)]
     for path, size in zip(paths, filesystem.stored_sizes(paths), strict=True):
         if size is not None:
             raise InputError(
@@ -459,7 +463,7 @@ def publish(
         (_WHOLE, manifest.to_json()),
         (_ENDED, dataclasses.replace(run, files=tuple(sorted(names))).to_json()),
     ]:
-        filesystem.write_bytes(filesystem.join(attempt.path, name), data)
+        attempt.write(name, data)
     claim.check()
     # From here on the folder is not a result until the next manifest.
     attempt.delete_final(output.folder, output.manifest_name)
@@ -468,7 +472,7 @@ def publish(
     for name in sorted(gone):
         attempt.delete_final(output.folder, name)
     for folder in {name.rpartition('/')[0] for name in gone} - {''}:
-        delete_if_empty(filesystem.join(output.folder, folder))
+        delete_if_empty(output.path_of(folder))
     attempt.publish(names)
     _publish_rejected(output, attempt, [file.name for file in rejected])
     claim.check()
@@ -479,7 +483,7 @@ def publish(
 def publish_run(output: StageOutput, claim: Claim, run: RunRecord) -> None:
     """Replaces the record of the run whose result is there."""
     with output.attempt(claim) as attempt:
-        filesystem.write_bytes(filesystem.join(attempt.path, _ENDED), run.to_json())
+        attempt.write(_ENDED, run.to_json())
         attempt.publish_as(_ENDED, output.folder, output.run_name)
 
 
@@ -487,7 +491,7 @@ def _publish_rejected(output: StageOutput, attempt: Attempt, names: Sequence[str
     folder, base = filesystem.split_path(output.rejected_folder)
     kept = set()
     for source in names:
-        name = f'{base}/{filesystem.split_path(source)[1]}'
+        name = f'{base}/{source.rpartition("/")[2]}'
         attempt.publish_as(source, folder, name)
         kept.add(filesystem.join(folder, *name.split('/')))
     for path in _there(output.rejected_paths()):

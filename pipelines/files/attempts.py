@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from pipelines.files import filesystem
-from pipelines.files.filesystem import delete_empty_folders, join, make_folders
+from pipelines.files.filesystem import delete_empty_folders, make_folders
 from pipelines.files.local_folder import ATTEMPT_PREFIX, LinkError, LocalFolder, attempt_name
 from pipelines.files.system_errors import telling
 from tokcore.errors import InputError
@@ -37,7 +37,8 @@ class Attempt:
 
     def __init__(self, folder: str, names: Sequence[str] = (), held: LocalFolder | None = None):
         self.folder = folder
-        self.path = join(folder, attempt_name())
+        self._name = attempt_name()
+        self.path = _below(folder, self._name)
         self._names = tuple(names)
         self._held = held
         self._own: LocalFolder | None = None
@@ -69,14 +70,10 @@ class Attempt:
                     _delete_marked(self._held, self._name, self._own)
         delete_empty_folders(self._made)
 
-    @property
-    def _name(self) -> str:
-        return filesystem.split_path(self.path)[1]
-
     def _begin(self) -> None:
         mark = json.dumps({'tokbeam': 'attempt', 'of': self._names}).encode()
         if self._held is None:
-            filesystem.write_bytes(join(self.path, _MARK_NAME), mark)
+            self.write(_MARK_NAME, mark)
             return
         new = _NEW_PREFIX + self._name.removeprefix(ATTEMPT_PREFIX)
         self._held.make_folder(new)
@@ -92,11 +89,19 @@ class Attempt:
             self._held.delete_if_empty(new)
             raise
 
+    def write(self, name: str, data: bytes) -> None:
+        """Writes a file of this attempt."""
+        filesystem.write_bytes(self.path_of(name), data)
+
+    def path_of(self, name: str) -> str:
+        """Returns the path of a file of this attempt, by its name with `/` between names."""
+        return _below(self.path, name)
+
     def publish(self, names: Sequence[str]) -> None:
         """Moves whole files of this attempt to their final names in the output folder."""
         if self._held is None:
             filesystem.rename_all(
-                [(join(self.path, name), join(self.folder, name)) for name in names]
+                [(self.path_of(name), _below(self.folder, name)) for name in names]
             )
             return
         for name in names:
@@ -113,9 +118,9 @@ class Attempt:
         Raises:
             InputError: a folder has the name, or a link is on the way.
         """
-        target = join(folder, *name.split('/'))
+        target = _below(folder, name)
         if self._held is None or self._own is None:
-            filesystem.rename(join(self.path, *source.split('/')), target)
+            filesystem.rename(self.path_of(source), target)
             return
         with (
             telling(f'write {target}'),
@@ -132,7 +137,7 @@ class Attempt:
             if not into.is_sole_file(new_name):
                 into.delete(new_name)
                 raise InputError(
-                    f'{join(self.path, source)} was replaced while this run worked; run again'
+                    f'{self.path_of(source)} was replaced while this run worked; run again'
                 )
 
     def delete_final(self, folder: str, name: str) -> None:
@@ -142,7 +147,7 @@ class Attempt:
             folder: the output folder, or the one above it.
             name: in `folder`, with `/` between names; no link on the way is followed.
         """
-        path = join(folder, *name.split('/'))
+        path = _below(folder, name)
         if self._held is None:
             filesystem.delete_file(path)
             return
@@ -238,7 +243,7 @@ def _delete_objects(path: str) -> None:
     """Deletes an attempt on an object store, its mark last."""
     paths = [file.path for file in filesystem.list_folder(path) if file.name != _MARK_NAME]
     filesystem.delete_files(paths)
-    filesystem.delete_file(join(path, _MARK_NAME))
+    filesystem.delete_file(_below(path, _MARK_NAME))
 
 
 def _is_marked(mark: bytes | None, names: Sequence[str]) -> bool:
@@ -250,6 +255,11 @@ def _is_marked(mark: bytes | None, names: Sequence[str]) -> bool:
 
 def _sweep_objects(folder: str, names: Sequence[str]) -> None:
     for name in filter(_ATTEMPT.fullmatch, filesystem.entries(folder)):
-        mark = filesystem.read_if_there(join(folder, name, _MARK_NAME))
-        if _is_marked(mark, names):
-            _delete_objects(join(folder, name))
+        path = _below(folder, name)
+        if _is_marked(filesystem.read_if_there(_below(path, _MARK_NAME)), names):
+            _delete_objects(path)
+
+
+def _below(folder: str, name: str) -> str:
+    """Returns the path of a file below a folder, by its name with `/` between names."""
+    return filesystem.join(folder, *name.split('/'))

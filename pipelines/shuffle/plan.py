@@ -313,16 +313,15 @@ def _own_files(folder: str, output: str) -> set[str]:
     A run records the fingerprint that is the folder's name; a half-written file is known by its name.
     """
     fingerprint = _fingerprint_in(os.path.basename(folder))
-    names = {
-        name
-        for name in os.listdir(folder)
-        if os.path.isfile(filesystem.join(folder, name))
-        and not os.path.islink(filesystem.join(folder, name))
-    }
-    own = {name for name in names if _is_run_of(fingerprint, filesystem.join(folder, name))}
-    if PLAN_NAME in names and _is_damaged_plan(filesystem.join(folder, PLAN_NAME), output):
-        own.add(PLAN_NAME)
-    return own | set(filter(_HALF.fullmatch, names))
+    own = set()
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if os.path.islink(path) or not os.path.isfile(path):
+            continue
+        is_plan = name == PLAN_NAME and _is_damaged_plan(path, output)
+        if is_plan or _HALF.fullmatch(name) or _is_run_of(fingerprint, path):
+            own.add(name)
+    return own
 
 
 def _is_damaged_plan(path: str, output: str) -> bool:
