@@ -3,7 +3,8 @@
 The words are partitioned once. The first iteration's counts serve all min-counts; the later
 iterations of a min-count are steps of one job, each of which segments the words by the pieces that the
 one before has written. Counts are tables, which are added up like those of tokens, without pieces
-below the min-count. Of few words a job learns several min-counts. Finished work is in a folder, where a new run of the driver continues.
+below the min-count. Of few words a job learns several min-counts. Finished work is in a folder, where a
+new run of the driver continues.
 """
 
 import dataclasses
