@@ -392,7 +392,7 @@ def merge_words(words: TokenTable, merges: NewMerges) -> TokenTable:
     # An upper bound: memory that is not written to is not allocated.
     data = np.empty(varint_size(len(merges.units)) * len(words.data), np.uint8)
     offsets, counts = np.zeros(len(words) + 1, np.int64), np.empty(len(words), np.int64)
-    size = _merge_words(*_arrays(words), model, work, data, offsets, counts)
+    size = _merge_words(words.data, words.offsets, words.counts, model, work, data, offsets, counts)
     used = int(offsets[size])
     return TokenTable(data[:used].copy(), offsets[: size + 1].copy(), counts[:size].copy())
 
@@ -407,7 +407,7 @@ def add_pair_counts(words: TokenTable, merges: NewMerges, sums: TokenAccumulator
     room = _room(words)
     pairs, weights = np.empty(room, _PAIR), np.empty(room, np.int64)
     offsets = 8 * np.arange(room + 1)
-    arrays, units = _arrays(words), read_only(merges.units)
+    arrays, units = (words.data, words.offsets, words.counts), read_only(merges.units)
     word = 0
     while word < len(words):
         word, size = _write_pairs(*arrays, word, units, longest, pairs, weights)
@@ -424,7 +424,7 @@ def add_fragments(words: TokenTable, frequent: TokenTable, sums: TokenAccumulato
     table = _pair_table(pairs_of(frequent).astype(np.uint64), frequent.counts.astype(np.uint64))
     room = _room(words)
     starts, ends, indices = (np.empty(room, np.int64) for _ in range(3))
-    data, offsets, counts = _arrays(words)
+    data, offsets, counts = words.data, words.offsets, words.counts
     word = 0
     while word < len(words):
         word, size = _cut_words(data, offsets, word, table, starts, ends, indices)
@@ -439,15 +439,7 @@ def frequent_pairs(counts: TokenTable, threshold: int) -> TokenTable:
 
 def pairs_of(counts: TokenTable) -> np.ndarray:
     """Returns the keys of a table of pair counts, int64[pairs]: left << 32 | right."""
-    return np.ascontiguousarray(counts.data).view(_PAIR)
-
-
-def _arrays(words: TokenTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return (
-        read_only(words.data),
-        read_only(words.offsets),
-        read_only(np.ascontiguousarray(words.counts)),
-    )
+    return counts.data.view(_PAIR)
 
 
 def _room(words: TokenTable) -> int:

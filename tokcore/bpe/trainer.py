@@ -153,7 +153,7 @@ class FirstSymbols:
         room = varint_size(len(self.entries)) * len(table.data)
         data, offsets = np.empty(room, np.uint8), np.empty(len(table) + 1, np.int64)
         write = _write_words_of_bytes if self.ids.ndim == 1 else _write_words_of_characters
-        write(read_only(table.data), read_only(table.offsets), read_only(self.ids), data, offsets)
+        write(table.data, table.offsets, read_only(self.ids), data, offsets)
         return TokenTable(data[: offsets[-1]], offsets, table.counts)
 
 
@@ -214,8 +214,7 @@ def count_characters(tables: Iterable[TokenTable]) -> CharacterCounts:
     occur = np.zeros((2, CODE_POINTS), np.bool_)
     totals = np.zeros(CODE_POINTS, np.int64)
     for table in tables:
-        counts = read_only(np.ascontiguousarray(table.counts))
-        _count_characters(read_only(table.data), read_only(table.offsets), counts, occur, totals)
+        _count_characters(table.data, table.offsets, table.counts, occur, totals)
     return CharacterCounts(occur, totals)
 
 
@@ -546,8 +545,7 @@ def _lay_out(words: TokenTable, learning: Learning) -> tuple[Words, Symbols]:
     text = np.zeros(size + len(strings) + WIDE_BYTES, np.uint8)
     text[size : size + len(strings)] = strings
     cells = np.zeros((size, 2), np.int32)
-    data, offsets = read_only(words.data), read_only(words.offsets)
-    _write_cells(data, offsets, read_only(starts), read_only(lengths), text, cells)
+    _write_cells(words.data, words.offsets, read_only(starts), read_only(lengths), text, cells)
     room = _FIRST_SYMBOLS + 2 * len(lengths)
     symbols = Symbols(
         _resized(starts, room),
@@ -557,7 +555,7 @@ def _lay_out(words: TokenTable, learning: Learning) -> tuple[Words, Symbols]:
         _empty_slots(room),
     )
     kernels.add_symbols(text, symbols, len(lengths))
-    return Words(text, cells, read_only(np.ascontiguousarray(words.counts))), symbols
+    return Words(text, cells, words.counts), symbols
 
 
 def count_cells(words: TokenTable, lengths: np.ndarray) -> int:
@@ -567,7 +565,7 @@ def count_cells(words: TokenTable, lengths: np.ndarray) -> int:
         words: as of `FirstSymbols.words`.
         lengths: int32[symbols], in bytes.
     """
-    return _count_cells(read_only(words.data), read_only(words.offsets), read_only(lengths))
+    return _count_cells(words.data, words.offsets, read_only(lengths))
 
 
 @kernel_without_allocation

@@ -318,16 +318,16 @@ def partition_table(table: TokenTable, partitions: int) -> list[tuple[int, Token
         numbers, inverse = np.unique(partition_of, return_inverse=True)
         partition_of = inverse.astype(np.uint32)
     sizes = np.zeros((len(numbers), 2), np.int64)
-    add_partition_sizes(read_only(table.offsets), read_only(partition_of), sizes)
+    add_partition_sizes(table.offsets, read_only(partition_of), sizes)
     ends = np.cumsum(sizes, axis=0)
     starts = ends - sizes
     data = np.empty(len(table.data), np.uint8)
     offsets = np.zeros(len(table) + len(numbers), np.int64)
     counts = np.empty(len(table), np.int64)
     scatter_tokens(
-        read_only(table.data),
-        read_only(table.offsets),
-        read_only(table.counts),
+        table.data,
+        table.offsets,
+        table.counts,
         read_only(partition_of),
         np.concatenate([starts, np.zeros((len(numbers), 1), np.int64)], axis=1),
         data,
@@ -355,8 +355,7 @@ def is_partition(number: int, table: TokenTable, partitions: int) -> bool:
 def _partition_of(table: TokenTable, partitions: int) -> np.ndarray:
     """Returns the partition of each token, uint32."""
     partition_of = np.empty(len(table), np.uint32)
-    data, offsets = read_only(table.data), read_only(table.offsets)
-    hash_partitions(data, offsets, partitions, _CRC32_TABLE, partition_of)
+    hash_partitions(table.data, table.offsets, partitions, _CRC32_TABLE, partition_of)
     return partition_of
 
 

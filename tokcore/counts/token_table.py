@@ -25,7 +25,10 @@ _CHUNK_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class TokenTable:
-    """Distinct tokens and their counts. Token i is `data[offsets[i]:offsets[i + 1]]`."""
+    """Distinct tokens and their counts. Token i is `data[offsets[i]:offsets[i + 1]]`.
+
+    The arrays are read-only and contiguous, as kernels take them.
+    """
 
     data: np.ndarray  # uint8: the tokens' UTF-8, one after another
     offsets: np.ndarray  # int64[n + 1]; the first is 0
@@ -33,6 +36,15 @@ class TokenTable:
     is_ordered: bool = (
         False  # by the user, as the lines of a text are; else the order means nothing
     )
+
+    def __post_init__(self) -> None:
+        for name in ('data', 'offsets', 'counts'):
+            array = read_only(np.ascontiguousarray(getattr(self, name)))
+            object.__setattr__(self, name, array)
+
+    def __reduce__(self) -> tuple[type, tuple[np.ndarray, np.ndarray, np.ndarray, bool]]:
+        # By the constructor: an array that was pickled is no longer read-only.
+        return type(self), (self.data, self.offsets, self.counts, self.is_ordered)
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -76,7 +88,7 @@ class TokenTable:
     def pick(self, order: np.ndarray) -> 'TokenTable':
         """Returns the tokens of these indices (int64[m]), in this order."""
         starts, ends = self.offsets[order], self.offsets[order + 1]
-        data, offsets = pick_ranges(read_only(self.data), read_only(starts), read_only(ends))
+        data, offsets = pick_ranges(self.data, read_only(starts), read_only(ends))
         return TokenTable(data, offsets, self.counts[order])
 
     def part(self, first: int, last: int) -> 'TokenTable':

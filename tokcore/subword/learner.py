@@ -133,7 +133,7 @@ class MemoryLearner:
         alphabet = alphabet_of(reserved)
         self._reserved = tuple(escape_token(token, alphabet) for token in reserved)
         self._text = escape_tokens(tokens.data, tokens.offsets, tokens.counts, reserved)
-        self._counts = read_only(tokens.counts)
+        self._counts = tokens.counts
         self._trie: FullSuffixTrie | PrunedSuffixTrie | None = None
         if longest > 0 and len(self._counts):
             kind = FullSuffixTrie if _needs_sorting(self._text, longest) else PrunedSuffixTrie

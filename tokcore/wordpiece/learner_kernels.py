@@ -51,9 +51,9 @@ def words_of(table: TokenTable) -> Words:
     table = table.sorted()
     lengths = np.empty(len(table), np.int64)
     codes = np.empty(len(table.data), np.uint32)
-    size = _decode(read_only(table.data), read_only(table.offsets), codes, lengths)
+    size = _decode(table.data, table.offsets, codes, lengths)
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    return Words(read_only(codes[:size]), read_only(starts), read_only(table.counts))
+    return Words(read_only(codes[:size]), read_only(starts), table.counts)
 
 
 def select_words(

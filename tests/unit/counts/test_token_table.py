@@ -1,5 +1,6 @@
 """Tables of counts: packed, as Arrow, in parts, against dictionaries."""
 
+import pickle
 import struct
 
 import numpy as np
@@ -107,6 +108,17 @@ def test_arrow_tables_round_trip(pairs):
     assert arrow.schema == pa.schema([('token', pa.string()), ('count', pa.int64())])
     assert list(zip(*arrow.to_pydict().values())) == list(table.items())
     assert list(TokenTable.from_arrow(arrow).items()) == list(table.items())
+
+
+def test_arrays_are_read_only_and_contiguous_in_a_copy_too():
+    every_second = np.arange(6)[::2]
+    table = TokenTable(
+        np.frombuffer(b'abbc', np.uint8).copy(), np.array([0, 1, 3, 4]), every_second
+    )
+    for each in (table, pickle.loads(pickle.dumps(table)), table.part(1, 3), table.sorted()):
+        for array in (each.data, each.offsets, each.counts):
+            assert array.flags.c_contiguous and not array.flags.writeable
+    assert list(pickle.loads(pickle.dumps(table)).items()) == [('a', 0), ('bb', 2), ('c', 4)]
 
 
 def test_long_tables_are_cut_into_arrow_chunks(monkeypatch):
