@@ -238,7 +238,7 @@ def register(name: str, origin: str) -> None:
 
 def format_reader(declaration: Format) -> FormatReader:
     """Returns the reader of a format, whose module is imported at the first call."""
-    if isinstance(declaration, CorpusFormat):
+    if isinstance(declaration, CorpusFormat) and declaration.reader:
         return _import(declaration.reader)(declaration)
     assert isinstance(declaration, FormatReader)
     return declaration
