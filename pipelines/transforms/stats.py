@@ -92,6 +92,8 @@ def read_stats(path: str, *types: type) -> Iterator:
         try:
             # At once: there may be as many lines as files in a corpus.
             rows = json.loads(b'[%s]' % b','.join(lines))
+            if len(rows) != len(lines):
+                raise ValueError('a line is not one value')
             typed = [name_to_type[name](*values) for name, *values in rows]
         except (ValueError, TypeError, KeyError) as error:
             raise InputError(

@@ -1,4 +1,4 @@
-"""A job that loses too many lines ends as soon as that is sure, and not before."""
+"""A job that loses too many lines ends as soon as that is sure, and not before; stats are one row a line."""
 
 import pickle
 import threading
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.options.job import rejection_limit
-from pipelines.transforms.stats import RejectionBudget
+from pipelines.transforms.stats import RejectionBudget, read_stats
 from tokcore.corpus.stats import BlockStats, LineTally, RangeChecksum
 from tokcore.errors import InputError
 
@@ -98,3 +98,19 @@ def test_no_job_ends_that_would_have_passed_at_its_end(read, typed):
     assert not has_ended or is_passed
     if limit.lines is not None:
         assert has_ended == is_passed
+
+
+@pytest.mark.parametrize(
+    'lines',
+    [
+        '["LineTally", "train"\n1, 1, 0]',
+        '["LineTally", "train", 1, 1, 0], ["LineTally", "dev", 1, 1, 0]',
+    ],
+)
+def test_lines_that_are_not_one_row_each_are_refused(tmp_path, lines):
+    path = tmp_path / 'stats'
+    path.write_text('["LineTally", "train", 2, 2, 0]\n')
+    assert list(read_stats(str(path), LineTally)) == [LineTally('train', 2, 2, 0)]
+    path.write_text(lines)
+    with pytest.raises(InputError, match='was changed while this run worked'):
+        list(read_stats(str(path), LineTally))
