@@ -10,14 +10,12 @@ import pyarrow.compute as pc
 
 from tokcore.corpus.corpus import ExtraFeature
 from tokcore.corpus.fields import BYTES, FLOAT, INT, UNKNOWN_LABEL, WRONG_TYPE, ExtraField
-from tokcore.kernels.bytes import pick_ranges, prepend_rows
+from tokcore.kernels.bytes import pick_ranges
 from tokcore.kernels.jit import read_only
 from tokcore.text.rows import Side
 
 _WHOLE = r'^[+-]?[0-9]{1,19}$'
 _NUMBER = r'^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$'
-
-_LINE_FEED = read_only(np.frombuffer(b'\n', np.uint8))
 
 
 def extra_features(
@@ -113,10 +111,7 @@ def array_side(array: pa.LargeBinaryArray) -> Side:
         # The buffer may have bytes for a null value.
         nulls = array.is_null().to_numpy(zero_copy_only=False)
         ends[nulls] = bounds[:-1][nulls]
-    joined, starts, ends = prepend_rows(
-        read_only(text), read_only(bounds[:-1].copy()), read_only(ends), _LINE_FEED
-    )
-    return Side(joined, starts + 1, ends)
+    return Side(text, bounds[:-1], ends).joined()
 
 
 def side_array(side: Side) -> pa.LargeBinaryArray:

@@ -36,8 +36,8 @@ from tokcore.corpus.line_reading import BEGINNING_BYTES, LineReader, byte_ranges
 from tokcore.corpus.line_rows import line_reject, lines_of, long_rows, select_lines
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
-from tokcore.kernels.bytes import prepend_rows, row_offsets
-from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.kernels.bytes import row_offsets
+from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import CHUNK, byte_range_mask, trailing_zeros
 from tokcore.text.rows import Normalizer, Side
 
@@ -45,7 +45,6 @@ _MOST_HEADER_BYTES = 1 << 20
 
 _FIELD_START, _PLAIN, _QUOTED, _CLOSED = range(4)
 _TAB, _NEWLINE, _QUOTE = 9, 10, 34
-_LINE_FEED = read_only(np.frombuffer(b'\n', np.uint8))
 
 _CHUNK = np.uint64(CHUNK)
 _0, _1 = np.uint64(0), np.uint64(1)
@@ -392,11 +391,7 @@ def _decoded(record: bytes) -> str | None:
 def _side(strings: Sequence[bytes]) -> Side:
     """Returns strings as rows, with a line feed between them."""
     offsets = row_offsets(np.array([len(string) for string in strings], np.int64))
-    text = read_only(np.frombuffer(b''.join(strings), np.uint8))
-    joined, starts, ends = prepend_rows(
-        text, read_only(offsets[:-1].copy()), read_only(offsets[1:].copy()), _LINE_FEED
-    )
-    return Side(joined, starts + 1, ends)
+    return Side(np.frombuffer(b''.join(strings), np.uint8), offsets[:-1], offsets[1:]).joined()
 
 
 def _reject(reason: str, offset: int, record: bytes) -> Reject:

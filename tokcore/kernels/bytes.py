@@ -22,17 +22,13 @@ _SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
 _HALF = np.uint64(32)
 _ZERO, _ONE, _THREE = np.uint64(0), np.uint64(1), np.uint64(3)
 _WORD, _CHUNK = np.uint64(8), np.uint64(WIDE_BYTES)
+_BYTE = np.uint64(0xFF)
 
 CRC32 = 0xEDB88320
 """zlib's polynomial; the highest bit is x^0."""
 
 CRC32C = 0x82F63B78
 """Castagnoli's polynomial; `google_crc32c` computes the same of whole buffers."""
-
-_8 = np.uint64(8)
-_BYTE = np.uint64(0xFF)
-
-_0 = np.uint64(0)
 
 READABLE = 64 + 8
 """Bytes that must be readable from any byte of a row on."""
@@ -110,13 +106,13 @@ def crc_bytes(data, start, end, table):
     end = np.uint64(end)
     while place + np.uint64(16) <= end:
         first = load_word(data, place) ^ crc
-        crc = word_change(first, table, 8) ^ word_change(load_word(data, place + _8), table, 0)
+        crc = word_change(first, table, 8) ^ word_change(load_word(data, place + _WORD), table, 0)
         place += np.uint64(16)
-    if place + _8 <= end:
+    if place + _WORD <= end:
         crc = word_change(load_word(data, place) ^ crc, table, 0)
-        place += _8
+        place += _WORD
     while place < end:
-        crc = table[0, (crc ^ np.uint64(data[place])) & _BYTE] ^ (crc >> _8)
+        crc = table[0, (crc ^ np.uint64(data[place])) & _BYTE] ^ (crc >> _WORD)
         place += np.uint64(1)
     return crc ^ np.uint64(0xFFFFFFFF)
 
@@ -168,10 +164,10 @@ def prepend_rows(text, starts, ends, prefix):
     joined = np.empty(size, np.uint8)
     joined_starts = np.empty(rows, np.int64)
     joined_ends = np.empty(rows, np.int64)
-    position = _0
+    position = _ZERO
     for row in range(rows):
         joined_starts[row] = np.int64(position)
-        copy_bytes(joined, position, prefix, _0, np.uint64(len(prefix)))
+        copy_bytes(joined, position, prefix, _ZERO, np.uint64(len(prefix)))
         position += np.uint64(len(prefix))
         length = np.uint64(ends[row] - starts[row])
         copy_bytes(joined, position, text, np.uint64(starts[row]), length)
