@@ -71,7 +71,7 @@ class Result:
     def vocabularies(self) -> dict[str, str]:
         """The paths of the vocabularies that were made, by side: `both`, or `inputs` and `targets`."""
         return {
-            record.side: filesystem.join(_folder(path, manifest), record.name)
+            record.side: os.path.join(_folder(path, manifest), record.name)
             for path, manifest in self.manifests.items()
             for record in manifest.vocabularies
         }
@@ -80,7 +80,7 @@ class Result:
     def files(self) -> list[str]:
         """The paths of the files that were made, besides vocabularies: shards or counts."""
         return [
-            filesystem.join(_folder(path, manifest), file.name)
+            os.path.join(_folder(path, manifest), file.name)
             for path, manifest in self.manifests.items()
             for file in manifest.files
         ]
@@ -275,4 +275,4 @@ def _result(job: Job) -> Result:
 
 def _folder(path: str, manifest: Manifest) -> str:
     """Returns the folder of a manifest's files."""
-    return filesystem.split_path(path)[0] if manifest.stage in ('vocab', 'pieces') else path
+    return os.path.dirname(path) if manifest.stage in ('vocab', 'pieces') else path

@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import io
 import logging
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -327,7 +328,7 @@ def check_recorded(counts: CountFiles, rules: TokenRules | None = None) -> None:
 
 
 def _folder_files(folder: str) -> list[tuple[StoredFile, OutputFile]]:
-    manifest = read_manifest(filesystem.join(folder, MANIFEST_NAME))
+    manifest = read_manifest(os.path.join(folder, MANIFEST_NAME))
     if manifest is None or manifest.stage != 'count' or not manifest.files:
         raise InputError(
             f'{folder} has no {MANIFEST_NAME} of a finished count; run `tokbeam count` to its end '
@@ -340,7 +341,7 @@ def _folder_files(folder: str) -> list[tuple[StoredFile, OutputFile]]:
                 f'{folder}/{file.name} is missing or not of the size that {MANIFEST_NAME} states; '
                 'count again with --overwrite'
             )
-    base = filesystem.split_path(folder)[1]
+    base = os.path.basename(folder)
     return [
         (dataclasses.replace(stored[file.name], name=f'{base}/{file.name}'), file)
         for file in manifest.files

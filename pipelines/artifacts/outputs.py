@@ -133,7 +133,7 @@ class StageOutput:
     @classmethod
     def of_dataset(cls, folder: str) -> 'StageOutput':
         """A dataset's folder: shards, and vocabularies of a build."""
-        return cls(folder, filesystem.join(folder, REJECTED_FOLDER), _DATASET_FILE)
+        return cls(folder, os.path.join(folder, REJECTED_FOLDER), _DATASET_FILE)
 
     @classmethod
     def of_counts(cls, folder: str, root: str | None = None) -> 'StageOutput':
@@ -148,7 +148,7 @@ class StageOutput:
             path: of its file.
             beside: other files that are made for it, by their names in its folder.
         """
-        folder, name = filesystem.split_path(path)
+        folder, name = os.path.split(path)
         return cls(
             folder,
             f'{path}.{REJECTED_FOLDER}',
@@ -162,7 +162,7 @@ class StageOutput:
 
     def path_of(self, name: str) -> str:
         """Returns the path of a file of this output, by its name with `/` between names."""
-        return filesystem.join(self.folder, name)
+        return os.path.join(self.folder, name)
 
     @property
     def manifest_path(self) -> str:
@@ -206,14 +206,14 @@ class StageOutput:
         if filesystem.is_folder(self.rejected_folder):
             there = [each.name for each in filesystem.list_folder(self.rejected_folder)]
         names += sorted(set(filter(further.fullmatch, there)).difference(names))
-        return [filesystem.join(self.rejected_folder, name) for name in names]
+        return [os.path.join(self.rejected_folder, name) for name in names]
 
     def rejected_files(self, rejected: Sequence[OutputFile]) -> tuple[OutputFile, ...]:
         """Returns the manifest's entries of files of rejected lines, by their final names.
 
         Those of a COUNTS folder are beside it, where its manifest cannot name them: none.
         """
-        above, base = filesystem.split_path(self.rejected_folder)
+        above, base = os.path.split(self.rejected_folder)
         if above != self.folder:
             return ()
         return tuple(
@@ -225,7 +225,7 @@ class StageOutput:
         """Logs how many lines were left out and how many rows filters dropped, and where they are."""
         for file in rejected:
             name = file.name.rpartition('/')[2]
-            path = filesystem.join(self.rejected_folder, name)
+            path = os.path.join(self.rejected_folder, name)
             if name.split('.')[-2] in all_reasons():
                 left_out = 'line was' if file.rows == 1 else 'lines were'
                 _LOGGER.warning('%d %s left out: %s', file.rows, left_out, path)
@@ -488,15 +488,15 @@ def publish_run(output: StageOutput, claim: Claim, run: RunRecord) -> None:
 
 
 def _publish_rejected(output: StageOutput, attempt: Attempt, names: Sequence[str]) -> None:
-    folder, base = filesystem.split_path(output.rejected_folder)
+    folder, base = os.path.split(output.rejected_folder)
     kept = set()
     for source in names:
         name = f'{base}/{source.rpartition("/")[2]}'
         attempt.publish_as(source, folder, name)
-        kept.add(filesystem.join(folder, *name.split('/')))
+        kept.add(os.path.join(folder, name))
     for path in _there(output.rejected_paths()):
         if path not in kept:
-            attempt.delete_final(folder, f'{base}/{filesystem.split_path(path)[1]}')
+            attempt.delete_final(folder, f'{base}/{os.path.basename(path)}')
     delete_if_empty(output.rejected_folder)
 
 

@@ -12,6 +12,7 @@ data/enzh/tokenizer.json                  the folder of a dataset with one vocab
 data/enzh/tokenizer.inputs/, ….targets/   folders in that of a dataset with two of them
 """
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -128,7 +129,7 @@ def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
     def read(other: str) -> bytes | None:
         content = filesystem.read_if_there(other)
         if content is not None:
-            name = filesystem.split_path(other)[1]
+            name = os.path.basename(other)
             beside[name] = file_entry(name, content)
         return content
 
@@ -169,8 +170,8 @@ def path_in_folder(folder: str, name: str) -> str:
 
 
 def _recorded(path: str) -> tuple[str, VocabularyRecord | None]:
-    folder, name = filesystem.split_path(path)
-    for manifest_path in (f'{path}.tokbeam.json', filesystem.join(folder, MANIFEST_NAME)):
+    folder, name = os.path.split(path)
+    for manifest_path in (f'{path}.tokbeam.json', os.path.join(folder, MANIFEST_NAME)):
         manifest = read_manifest(manifest_path)
         for record in manifest.vocabularies if manifest else ():
             if record.name == name:

@@ -6,6 +6,7 @@ Each option is read once, here. What does not go together, or cannot be, is refu
 import argparse
 import dataclasses
 import logging
+import os
 import time
 from collections.abc import Sequence
 
@@ -202,7 +203,7 @@ def _count_job(
         if names_files(options) or options.side or len(schemes) > 1:
             raise InputError('--merge takes the place of text; give one of the two')
         return MergeJob(folders=options.merge, output=output, execution=execution)
-    corpus = resolve_corpus(options, ('train',), filesystem.split_path(output)[0])
+    corpus = resolve_corpus(options, ('train',), os.path.dirname(output))
     if corpus is None:
         return None
     side = _side(options, corpus)
@@ -215,7 +216,7 @@ def _count_job(
     folders = [CountsFolder(output, side, schemes[0])]
     if len(schemes) > 1:
         folders = [
-            CountsFolder(filesystem.join(output, scheme.name), side, scheme, root=output)
+            CountsFolder(os.path.join(output, scheme.name), side, scheme, root=output)
             for scheme in schemes
         ]
     return CountJob(
@@ -242,7 +243,7 @@ def _pieces_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Piece
         )
     execution = _execution(options, _engine(options, beam_flags), scheme)
     _refuse_long_names_beside(output, _BESIDE_VOCABULARY)
-    corpus = resolve_corpus(options, ('train',), filesystem.split_path(output)[0])
+    corpus = resolve_corpus(options, ('train',), os.path.dirname(output))
     if corpus is None:
         return None
     special_tokens = options.special_tokens
@@ -273,7 +274,7 @@ def _vocab_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> VocabJ
             raise InputError('--counts takes the place of text; give one of the two')
         source: TextToCount | CountFiles = find_counts(options.counts)
     else:
-        corpus = resolve_corpus(options, ('train',), filesystem.split_path(output)[0])
+        corpus = resolve_corpus(options, ('train',), os.path.dirname(output))
         if corpus is None:
             return None
         reading = _reading(options, corpus, scheme)
@@ -377,7 +378,7 @@ def _refuse_sample(options: argparse.Namespace, why: str) -> None:
 
 def _refuse_long_names_beside(path: str, endings: Sequence[str]) -> None:
     """Refuses an output of which the names that are made beside it would be too long."""
-    folder, name = filesystem.split_path(path)
+    folder, name = os.path.split(path)
     refuse_long_names(folder, [name + ending for ending in endings], '--output')
 
 

@@ -138,7 +138,7 @@ def _index(options: argparse.Namespace) -> int:
 
 def manifest_of(folder: str) -> Manifest:
     """Returns the manifest of a dataset; raises InputError if the folder is none."""
-    manifest = read_manifest(filesystem.join(folder, MANIFEST_NAME))
+    manifest = read_manifest(os.path.join(folder, MANIFEST_NAME))
     if manifest is None or manifest.stage not in ROOT_STAGES:
         raise InputError(
             f'{folder} is not a whole dataset; give a folder that `tokbeam build` or `tokbeam encode` '
@@ -381,7 +381,7 @@ def job_of(
     job_from = functools.partial(_job_from, folder, manifest, workers, deadline, beam_flags)
     if job_file is not None:
         return job_from(job_file)
-    run = read_run(filesystem.join(folder, RUN_NAME))
+    run = read_run(os.path.join(folder, RUN_NAME))
     if run is None or not run.job:
         raise InputError(
             f'{folder} has no record of the job that made it; give --job with its job file (the command '

@@ -161,7 +161,7 @@ def read_job(job_path: str, commands: Mapping[str, Command], command: str) -> Jo
         InputError: the file cannot be read, has an unknown key, or a value that a key cannot have.
     """
     toml = read_toml(job_path)
-    folder = filesystem.split_path(filesystem.absolute(job_path))[0]
+    folder = os.path.dirname(filesystem.absolute(job_path))
     sections = _sections(commands)
     values: dict[str, object] = {}
     datasets: dict[str, list[SplitPaths]] = {}
@@ -266,7 +266,7 @@ def _beside(folder: str, text: str) -> str:
     if '://' in text:
         return text
     path = os.fsdecode(text.encode())
-    return path if path.startswith('/') else filesystem.join(folder, path)
+    return path if path.startswith('/') else os.path.join(folder, path)
 
 
 def _datasets(toml: TomlFile, split: str, content: object, folder: str) -> list[SplitPaths]:

@@ -1,5 +1,6 @@
 """The summary of a job: what was read, written and left out, how long it took, and what comes next."""
 
+import os
 import shlex
 from collections.abc import Iterator
 
@@ -73,11 +74,9 @@ def _size(vocabulary: VocabularyRecord, made: Manifest) -> str:
 def _next_commands(job: Job, made: Manifest) -> Iterator[str]:
     match job:
         case BuildJob() | VocabJob():
-            folder = (
-                job.output if isinstance(job, BuildJob) else filesystem.split_path(job.output)[0]
-            )
+            folder = job.output if isinstance(job, BuildJob) else os.path.dirname(job.output)
             for vocabulary in made.vocabularies[:1]:
-                path = shlex.quote(filesystem.join(folder, vocabulary.name))
+                path = shlex.quote(os.path.join(folder, vocabulary.name))
                 yield f'tokbeam tokenize --pieces --vocab {path} < TEXT'
         case CountJob():
             folders = [shlex.quote(folder.path) for folder in job.folders]

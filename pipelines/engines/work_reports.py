@@ -82,7 +82,7 @@ def reports_read(folder: str | None) -> Iterator[None]:
     if folder is None or ('://' in folder and not is_object(folder)):
         yield
         return
-    below = filesystem.join(folder, _FOLDER)
+    below = os.path.join(folder, _FOLDER)
     _reports = WorkReports(below)
     reader = _Reader(below)
     ended = threading.Event()
@@ -113,7 +113,7 @@ class _Writer:
     """The report of this process; several threads may add to it."""
 
     def __init__(self, folder: str):
-        self._path = filesystem.join(folder, f'{os.getpid()}-{uuid.uuid4().hex}')
+        self._path = os.path.join(folder, f'{os.getpid()}-{uuid.uuid4().hex}')
         self._seconds = _seconds(folder)
         self._done: dict[str, int] = {}
         self._totals: dict[str, int] = {}
@@ -178,7 +178,7 @@ def _read_reports(folder: str) -> Iterator[dict[str, dict[str, int]]]:
     with contextlib.suppress(OSError, InputError):  # the next look may tell more
         for name in filesystem.entries(folder):
             if not name.startswith(ATTEMPT_PREFIX):  # of a file that is not whole yet
-                yield _read_report(filesystem.join(folder, name))
+                yield _read_report(os.path.join(folder, name))
 
 
 def _read_report(path: str) -> dict[str, dict[str, int]]:

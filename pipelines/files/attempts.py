@@ -6,6 +6,7 @@ user's folder that only looks like an attempt is left alone.
 
 import contextlib
 import json
+import os
 import re
 from collections.abc import Iterator, Sequence
 
@@ -169,7 +170,7 @@ class Attempt:
             yield self._held
             return
         with LocalFolder.open(folder) as above:
-            if not above.has(filesystem.split_path(self.folder)[1], self._held):
+            if not above.has(os.path.basename(self.folder), self._held):
                 raise InputError(
                     f'{self.folder} was moved or replaced while this run worked there; run again'
                 )
@@ -262,4 +263,4 @@ def _sweep_objects(folder: str, names: Sequence[str]) -> None:
 
 def _below(folder: str, name: str) -> str:
     """Returns the path of a file below a folder, by its name with `/` between names."""
-    return filesystem.join(folder, *name.split('/'))
+    return os.path.join(folder, name)

@@ -160,7 +160,7 @@ class Claim:
 
     @property
     def _name(self) -> str:
-        return filesystem.split_path(self._path)[1]
+        return os.path.basename(self._path)
 
     @property
     def _opened(self) -> LocalFolder:
@@ -175,7 +175,7 @@ class Claim:
     def require(self) -> None:
         """Raises InputError if there is no claim, since nothing can be written there."""
         if self._denied is not None:
-            folder = filesystem.split_path(self._path)[0]
+            folder = os.path.dirname(self._path)
             raise system_error(self._denied, f'write to {folder}') from self._denied
 
     def check(self) -> None:
@@ -207,7 +207,7 @@ class Claim:
             else:
                 self._take_lease()
             return
-        above = filesystem.split_path(self._path)[0]
+        above = os.path.dirname(self._path)
         while True:
             self._made += make_folders(above, self._root)
             try:

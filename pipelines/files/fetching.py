@@ -205,7 +205,7 @@ class FetchedFiles:
             return None
 
     def _path(self, address: WebAddress, *names: str) -> str:
-        return filesystem.join(self._work, _FOLDER, address.key, *names)
+        return os.path.join(self._work, _FOLDER, address.key, *names)
 
     def _file(self, address: WebAddress, sha256: str) -> FetchedFile:
         return FetchedFile(self.path_of(address), address.name, address.member, sha256)

@@ -1,8 +1,8 @@
 """Files and folders by their paths, wherever they are; system errors become sentences.
 
-A path with a scheme, as `gs://`, is of an object store; every other path is of this machine. A file
-has its name only when it is whole. Folders are deleted file by file, by the names of what is known to
-be the program's own.
+A path with a scheme, as `gs://`, is of an object store; every other path is of this machine. All have
+`/` between names, so `os.path` joins and splits them. A file has its name only when it is whole.
+Folders are deleted file by file, by the names of what is known to be the program's own.
 """
 
 import contextlib
@@ -51,20 +51,6 @@ def absolute(path: str) -> str:
         InputError: nothing here opens paths of its scheme.
     """
     return files_of(path).absolute(path)
-
-
-def join(folder: str, *names: str) -> str:
-    if is_object(folder):
-        return '/'.join([folder.rstrip('/'), *names])
-    return FileSystems.join(folder, *names)
-
-
-def split_path(path: str) -> tuple[str, str]:
-    """Returns a path's folder and its last name."""
-    if is_object(path):
-        above, _, name = path.rpartition('/')
-        return above, name
-    return FileSystems.split(path)
 
 
 def exists(path: str) -> bool:

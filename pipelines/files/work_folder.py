@@ -1,6 +1,7 @@
 """The work folder, in which runs leave what a rerun continues from."""
 
 import contextlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -27,7 +28,7 @@ class WorkFolder:
 
     @property
     def path(self) -> str:
-        return self.given or filesystem.join(self.output, WORK_FOLDER)
+        return self.given or os.path.join(self.output, WORK_FOLDER)
 
     def sweep(self) -> None:
         """Does nothing: what is in it is swept by those who put it there."""
@@ -60,7 +61,7 @@ class WorkFolder:
 
 def delete_own_if_empty(work: str) -> None:
     """Deletes a work folder that the tool has named, if there is nothing in it."""
-    if filesystem.split_path(work)[1] == WORK_FOLDER:
+    if os.path.basename(work) == WORK_FOLDER:
         delete_if_empty(work)
 
 

@@ -6,6 +6,7 @@ again. Its `Execution` changes no byte.
 """
 
 import dataclasses
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,7 +19,6 @@ from pipelines.artifacts.vocabularies import (
     tokenizer_paths,
 )
 from pipelines.engines.engine import Engine
-from pipelines.files import filesystem
 from pipelines.jobs.corpus import Corpus
 from pipelines.options.job import (
     SPLITS,
@@ -191,9 +191,7 @@ class BuildJob:
 
     def vocabulary_paths(self, folder: str) -> VocabularyPaths:
         """Returns the vocabularies' files in a folder, for each side that is encoded."""
-        paths = {
-            side: filesystem.join(folder, name) for side, name in self.vocabulary_names.items()
-        }
+        paths = {side: os.path.join(folder, name) for side, name in self.vocabulary_names.items()}
         targets = paths.get('targets', paths.get('both', ''))
         is_paired = self.reading.corpus.is_paired
         return VocabularyPaths(targets, paths.get('inputs', targets) if is_paired else None)
@@ -204,7 +202,7 @@ class BuildJob:
         names = self.vocabulary_names
         return {
             side: CountsFolder(
-                filesystem.join(self.output, f'counts.{side}' if len(names) > 1 else 'counts'),
+                os.path.join(self.output, f'counts.{side}' if len(names) > 1 else 'counts'),
                 side if self.reading.corpus.is_paired else 'text',
                 root=self.output,
             )
@@ -364,12 +362,12 @@ class VocabJob:
     @property
     def tokenizer_folder(self) -> str:
         """Where the files for Hugging Face's libraries go, seen from the folder of the output."""
-        return folder_for_file(filesystem.split_path(self.output)[1], self.scheme)
+        return folder_for_file(os.path.basename(self.output), self.scheme)
 
     @property
     def file_names(self) -> list[str]:
         """The files of the result, seen from the folder of the output: the vocabulary is the first."""
-        name = filesystem.split_path(self.output)[1]
+        name = os.path.basename(self.output)
         others = tokenizer_paths(self.tokenizer_folder, self.scheme)
         return [name, *(other for other in others if other != name)]
 

@@ -3,6 +3,7 @@
 import bisect
 import dataclasses
 import itertools
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -96,7 +97,7 @@ def plan_reading(reading: CorpusReading, execution: Execution, folder: str) -> R
     ranges = [(split.format, part) for split in splits for part in index_ranges(split, item_bytes)]
     indexes: dict[int, tuple] = {}
     if ranges:
-        report = filesystem.join(folder, 'line-counts')
+        report = os.path.join(folder, 'line-counts')
         passes = in_passes(list(enumerate(ranges)), _files_of, item_bytes)
         indexing = MapToStats(passes, _index_ranges, report)
         size = sum(part.stored_bytes for _, part in ranges)

@@ -1,6 +1,7 @@
 """The sample that a vocabulary is counted from: when it is possible, and which lines it has."""
 
 import dataclasses
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -191,7 +192,7 @@ def _parts(plan: ReadPlan, sample: LineBudget, sides: frozenset[int]) -> list[_P
 def _sample_files(
     parts: Sequence[_Part], execution: Execution, folder: str
 ) -> dict[tuple[int, int], FileSample]:
-    report = filesystem.join(folder, 'sampled-files')
+    report = os.path.join(folder, 'sampled-files')
     passes = in_passes(parts, lambda part: (part.file,), execution.item_bytes)
     sampling = MapToStats(passes, _sample_parts, report)
     with track_work('sample', _SAMPLING, sum(part.file.size for part in parts)):

@@ -2,12 +2,12 @@
 
 import collections
 import dataclasses
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
 
-from pipelines.files import filesystem
 from pipelines.jobs.corpus import Corpus, input_texts
 from pipelines.jobs.job import Execution
 from pipelines.jobs.read_plan import ReadPlan
@@ -48,12 +48,12 @@ def write_stats(outputs: Mapping[str, beam.PCollection], path: str) -> None:
 
 def write_read_stats(stats: beam.PCollection, path: str) -> None:
     """Adds the step that writes the stats of what was read."""
-    stats | 'WriteStats' >> WriteStats(filesystem.join(path, _STATS_NAME))
+    stats | 'WriteStats' >> WriteStats(os.path.join(path, _STATS_NAME))
 
 
 def write_rejected_stats(files: beam.PCollection, path: str) -> None:
     """Adds the step that writes the stats of the files of rejected lines."""
-    files | 'WriteRejectedStats' >> WriteStats(filesystem.join(path, _REJECTED_NAME))
+    files | 'WriteRejectedStats' >> WriteStats(os.path.join(path, _REJECTED_NAME))
 
 
 def read_job_stats(
@@ -66,7 +66,7 @@ def read_job_stats(
             left out.
         RuntimeError: lines or bytes were lost on the way.
     """
-    rows = list(read_stats(filesystem.join(path, _STATS_NAME), LineTally, RangeChecksum))
+    rows = list(read_stats(os.path.join(path, _STATS_NAME), LineTally, RangeChecksum))
     checksums = [row for row in rows if isinstance(row, RangeChecksum)]
     tallies = [row for row in rows if isinstance(row, LineTally)]
     rejected_lines = sum(tally.rejected for tally in tallies)
@@ -104,7 +104,7 @@ def read_job_stats(
     lines = [
         dataclasses.replace(add_tallies(name, tallies), dataset='') for name in corpus.split_names
     ]
-    written = read_stats(filesystem.join(path, _REJECTED_NAME), WrittenFile)
+    written = read_stats(os.path.join(path, _REJECTED_NAME), WrittenFile)
     rejected = tuple(map(OutputFile.of, written))
     keeping = {(split.name, split.dataset) for split in corpus.splits if split.keeps_dropped}
     kept = rejected_lines + sum(

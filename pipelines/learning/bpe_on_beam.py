@@ -15,6 +15,7 @@ import contextlib
 import dataclasses
 import functools
 import logging
+import os
 import queue
 import time
 import uuid
@@ -206,11 +207,11 @@ class BeamMerges:
         if not parts:
             raise InputError('no token in the counts; there is nothing to learn from')
         self._files, self._run, self._label = files, run, label
-        self._work = filesystem.join(work, f'merges-{uuid.uuid4().hex}')
+        self._work = os.path.join(work, f'merges-{uuid.uuid4().hex}')
         tokens = _Tokens(tuple(parts), min_token_count, unstorable)
         self._words = _Words(tokens, files, rules)
         self._sum = functools.partial(
-            _SumTables, workers=workers, spill_folder=filesystem.join(self._work, 'spilled')
+            _SumTables, workers=workers, spill_folder=os.path.join(self._work, 'spilled')
         )
         if not rules.byte_level and not filesystem.exists(files.characters_path):
             self._survey_characters(rules)
@@ -264,7 +265,7 @@ class BeamMerges:
         paths = [self._files.words_path(merges, part) for part in range(number_of_parts)]
         while True:
             name = f'{merges}-{threshold}'
-            frequent_path = filesystem.join(self._work, f'frequent-{name}')
+            frequent_path = os.path.join(self._work, f'frequent-{name}')
             write_checked(frequent_path, frequent.to_bytes())
             measure = _CellCounter(self._words, merges)
             cut = _CutWords(frequent_path)
@@ -301,7 +302,7 @@ class BeamMerges:
         self._began, self._shuffled_before = now, self.shuffled_bytes
 
     def _survey_characters(self, rules: BpeRules) -> None:
-        stats_path = filesystem.join(self._work, 'characters')
+        stats_path = os.path.join(self._work, 'characters')
         survey = _Survey(self._words.tokens, rules)
         numbers = range(len(self._words.tokens.parts))
         self._run(lambda pipeline: pipeline | MapToStats(numbers, survey, stats_path))
@@ -323,7 +324,7 @@ class BeamMerges:
         count_cells: Callable[[TokenTable], int] | None = None,
     ) -> list['_WrittenTable']:
         """Adds up what a function adds for each element; returns the files of the partitions."""
-        folder, stats_path = (filesystem.join(self._work, each) for each in (name, f'{name}.json'))
+        folder, stats_path = (os.path.join(self._work, each) for each in (name, f'{name}.json'))
         write = functools.partial(_write_table, folder, least_count, count_cells)
 
         def build(pipeline: beam.Pipeline) -> None:
@@ -513,7 +514,7 @@ def _write_table(
     element: tuple[int, TokenTable],
 ) -> _WrittenTable:
     partition, table = element
-    path = filesystem.join(folder, f'part-{partition:05d}')
+    path = os.path.join(folder, f'part-{partition:05d}')
     frequent = table.pick((table.counts >= least_count).nonzero()[0])
     write_checked(path, frequent.to_bytes())
     largest = int(table.counts.max(initial=0))

@@ -8,6 +8,7 @@ and the reference for the packed learner.
 
 import functools
 import json
+import os
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -62,10 +63,10 @@ class BeamLearner:
     ):
         self._paths = tuple(paths)
         # Processes cache vocabularies by path, so each learner needs paths of its own.
-        self._work = filesystem.join(work, uuid.uuid4().hex)
+        self._work = os.path.join(work, uuid.uuid4().hex)
         self._run = run
         self._longest = longest_candidate(max_subtoken_length)
-        folder = filesystem.join(self._work, 'alphabet')
+        folder = os.path.join(self._work, 'alphabet')
         self._run(lambda pipeline: pipeline | ReadCounts(self._paths) | _WriteAlphabet(folder))
         self._fixed = FixedSubtokens.of(reserved_tokens, _read_substrings(folder))
 
@@ -79,8 +80,8 @@ class BeamLearner:
         min_count = max(1, min_count)
         subtokens = tuple(self._fixed.alphabet)
         for iteration in range(ITERATIONS):
-            folder = filesystem.join(self._work, f'{min_count}-{iteration}')
-            vocabulary_path = filesystem.join(folder, 'vocabulary.json')
+            folder = os.path.join(self._work, f'{min_count}-{iteration}')
+            vocabulary_path = os.path.join(folder, 'vocabulary.json')
             filesystem.write_bytes(vocabulary_path, json.dumps(subtokens).encode())
             self._run(functools.partial(self._count, vocabulary_path, folder, min_count))
             counts = _read_substrings(folder)
@@ -246,7 +247,7 @@ class _WriteSubstringsFn(beam.DoFn):
     def _write(self) -> str:
         substrings, weights = zip(*self._rows)
         self._rows = []
-        path = filesystem.join(self._folder, f'{_FILE_PREFIX}{uuid.uuid4().hex}.parquet')
+        path = os.path.join(self._folder, f'{_FILE_PREFIX}{uuid.uuid4().hex}.parquet')
         table = pa.table([pa.array(substrings), pa.array(weights, pa.int64())], schema=_SCHEMA)
         with filesystem.create(path) as stream:
             parquet.write_table(table, stream)

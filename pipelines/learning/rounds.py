@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import os
 import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -75,8 +76,8 @@ class OutputRounds:
         An output folder may be moved with its `.tokbeam`, so there the file's name identifies it.
         """
         if work is None:
-            return cls(filesystem.join(folder, WORK_FOLDER), name)
-        return cls(work, filesystem.join(folder, name))
+            return cls(os.path.join(folder, WORK_FOLDER), name)
+        return cls(work, os.path.join(folder, name))
 
     def sweep(self, keep_begun: bool = False) -> None:
         """Deletes the rounds for this output that no other run is using.
@@ -85,7 +86,7 @@ class OutputRounds:
             keep_begun: keep those that a new run can resume.
         """
         for name in filter(_FOLDER.fullmatch, filesystem.entries(self.work)):
-            folder = filesystem.join(self.work, name)
+            folder = os.path.join(self.work, name)
             if _output_of(folder, name) == self.output:
                 if not (keep_begun and _is_begun(folder)):
                     _delete(folder)
@@ -93,7 +94,7 @@ class OutputRounds:
         names = filesystem.entries(self.work)
         for name in filter(_LOCK_FILE.fullmatch, names):
             if name.removesuffix(_LOCK) not in names:
-                sweep_claim(filesystem.join(self.work, name))
+                sweep_claim(os.path.join(self.work, name))
         delete_own_if_empty(self.work)
 
     @contextlib.contextmanager
@@ -129,7 +130,7 @@ class SearchRounds:
     @property
     def folder(self) -> str:
         """The folder of this search."""
-        return filesystem.join(self.output_rounds.work, _PREFIX + _digest(self._description))
+        return os.path.join(self.output_rounds.work, _PREFIX + _digest(self._description))
 
     @property
     def _description(self) -> dict[str, object]:
@@ -145,7 +146,7 @@ class SearchRounds:
         with _claim(self.folder) as claim:
             claim.require()
             filesystem.delete_links(self.folder)  # a run would write through them
-            path = filesystem.join(self.folder, _SEARCH_FILE)
+            path = os.path.join(self.folder, _SEARCH_FILE)
             write_checked(path, json.dumps(self._description).encode())
             yield claim
 
@@ -170,24 +171,24 @@ class LearnerFiles:
 
     @property
     def survey_path(self) -> str:
-        return filesystem.join(self.folder, _SURVEY_FILE)
+        return os.path.join(self.folder, _SURVEY_FILE)
 
     @property
     def reserved_path(self) -> str:
-        return filesystem.join(self.folder, 'reserved.json')
+        return os.path.join(self.folder, 'reserved.json')
 
     @property
     def first(self) -> GroupFiles:
         """The first iteration's tables, which serve all min-counts."""
-        return GroupFiles(filesystem.join(self.folder, 'first'))
+        return GroupFiles(os.path.join(self.folder, 'first'))
 
     def pass_path(self, first: int) -> str:
         """The file that marks the pass over the groups from `first` on as finished."""
-        return filesystem.join(self.folder, f'first-{first:05d}.json')
+        return os.path.join(self.folder, f'first-{first:05d}.json')
 
     def pass_sizes_path(self, first: int, last: int) -> str:
         """The file of the tables' sizes that the workers of a pass write."""
-        return filesystem.join(self.folder, f'sizes-{first}-{last}')
+        return os.path.join(self.folder, f'sizes-{first}-{last}')
 
     def finished_pass(self, first: int) -> tuple[int, dict[int, int]] | None:
         """Returns the end and the sizes of a finished pass; None if it is not finished."""
@@ -206,7 +207,7 @@ class LearnerFiles:
         write_checked(self.reserved_path, json.dumps(reserved).encode())
 
     def round(self, min_count: int) -> RoundFiles:
-        folder = filesystem.join(self.folder, f'round-{min_count}')
+        folder = os.path.join(self.folder, f'round-{min_count}')
         return RoundFiles(folder, self.reserved_path)
 
     def clear(self) -> None:
@@ -225,22 +226,22 @@ class RoundFiles:
     @property
     def groups(self) -> GroupFiles:
         """The first iteration's tables without suffixes that are infrequent at this min-count."""
-        return GroupFiles(filesystem.join(self.folder, 'groups'))
+        return GroupFiles(os.path.join(self.folder, 'groups'))
 
     @property
     def frequent_path(self) -> str:
-        return filesystem.join(self.folder, 'frequent')
+        return os.path.join(self.folder, 'frequent')
 
     @property
     def sizes_path(self) -> str:
-        return filesystem.join(self.folder, 'sizes.json')
+        return os.path.join(self.folder, 'sizes.json')
 
     def vocabulary_path(self, iteration: int) -> str:
-        return filesystem.join(self.folder, f'vocabulary-{iteration}')
+        return os.path.join(self.folder, f'vocabulary-{iteration}')
 
     def selection_path(self, iteration: int, group_range: tuple[int, int]) -> str:
         first, last = group_range
-        return filesystem.join(self.folder, f'selection-{iteration}-{first:05d}-{last:05d}')
+        return os.path.join(self.folder, f'selection-{iteration}-{first:05d}-{last:05d}')
 
     def has_vocabulary(self, iteration: int) -> bool:
         return filesystem.exists(self.vocabulary_path(iteration))
@@ -305,7 +306,7 @@ class GroupFiles:
     folder: str
 
     def path(self, group: int) -> str:
-        return filesystem.join(self.folder, f'group-{group:05d}')
+        return os.path.join(self.folder, f'group-{group:05d}')
 
     def write(self, group: int, table: SuffixTable) -> None:
         write_checked(self.path(group), table.to_bytes())
@@ -326,19 +327,19 @@ class MergeFiles:
 
     @property
     def merges_path(self) -> str:
-        return filesystem.join(self.folder, 'merges')
+        return os.path.join(self.folder, 'merges')
 
     @property
     def characters_path(self) -> str:
-        return filesystem.join(self.folder, 'characters.json')
+        return os.path.join(self.folder, 'characters.json')
 
     @property
     def pieces_path(self) -> str:
-        return filesystem.join(self.folder, 'pieces.json')
+        return os.path.join(self.folder, 'pieces.json')
 
     def words_path(self, merges: int, part: int) -> str:
         """The file of the words of a part of the counts, with this many merges made in them."""
-        return filesystem.join(self._words_folder(merges), f'part-{part:05d}')
+        return os.path.join(self._words_folder(merges), f'part-{part:05d}')
 
     def write_merges(self, pairs: np.ndarray, counts: np.ndarray) -> None:
         """Writes all merges so far: their pairs and the counts of these, int64[merges] each."""
@@ -381,7 +382,7 @@ class MergeFiles:
         delete_known(self._words_folder(merges), lambda name: bool(_WORDS_FILE.fullmatch(name)))
 
     def _words_folder(self, merges: int) -> str:
-        return filesystem.join(self.folder, f'words-{merges}')
+        return os.path.join(self.folder, f'words-{merges}')
 
 
 @dataclass(frozen=True)
@@ -397,22 +398,22 @@ class WordFiles:
     @property
     def survey_path(self) -> str:
         """Of the words; without it a new run ignores the other files."""
-        return filesystem.join(self.folder, _SURVEY_FILE)
+        return os.path.join(self.folder, _SURVEY_FILE)
 
     @property
     def first_path(self) -> str:
         """Of the first iteration, which serves all min-counts."""
-        return filesystem.join(self.folder, 'first.json')
+        return os.path.join(self.folder, 'first.json')
 
     def words_path(self, partition: int) -> str:
-        return filesystem.join(self.folder, 'words', f'part-{partition:05d}')
+        return os.path.join(self.folder, 'words', f'part-{partition:05d}')
 
     def first_counts_path(self, partition: int) -> str:
-        return filesystem.join(self.folder, 'first', f'part-{partition:05d}')
+        return os.path.join(self.folder, 'first', f'part-{partition:05d}')
 
     def pieces_path(self, min_count: int, iteration: int) -> str:
         """Of what an iteration of a min-count has selected."""
-        return filesystem.join(self.folder, f'round-{min_count}', f'pieces-{iteration}')
+        return os.path.join(self.folder, f'round-{min_count}', f'pieces-{iteration}')
 
     @staticmethod
     def read_json(path: str) -> Any | None:
@@ -496,7 +497,7 @@ def _content(path: str) -> Iterator[bytes]:
 
 def _is_begun(folder: str) -> bool:
     """Whether there is work in a search's folder from which a new run would go on."""
-    begun = (filesystem.join(folder, _SURVEY_FILE), MergeFiles(folder).merges_path)
+    begun = (os.path.join(folder, _SURVEY_FILE), MergeFiles(folder).merges_path)
     return any(map(filesystem.exists, begun))
 
 
@@ -516,7 +517,7 @@ def _claim(folder: str) -> Claim:
 
 def _output_of(folder: str, name: str) -> str | None:
     """Returns the output of the search whose folder this is; None if it is not one."""
-    path = filesystem.join(folder, _SEARCH_FILE)
+    path = os.path.join(folder, _SEARCH_FILE)
     if filesystem.files_of(folder).is_link(folder) or not filesystem.exists(path):
         return None
     try:

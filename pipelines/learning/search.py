@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import importlib
 import logging
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -221,7 +222,7 @@ class VocabularySearch(Generic[OptionsT]):
                     -(-_words_bytes(self.counts.size()) >> 20),
                 )
             else:
-                folder = filesystem.join(self.work, 'words')
+                folder = os.path.join(self.work, 'words')
                 filesystem.make_folders(folder)
             return self.scheme.learn_in_rounds(tables, self.options, report, folder, memory)
 
@@ -268,7 +269,7 @@ class VocabularySearch(Generic[OptionsT]):
         if table is None:
             table = read_counts(counts, self.scheme.unstorable)
         written = write_counts_file(self.work, 0, table, self.scheme.rules)
-        return [filesystem.join(self.work, written.name)]
+        return [os.path.join(self.work, written.name)]
 
     def _learn_on_beam(self, report: Progress) -> tuple[Learned, int]:
         assert self.scheme.beam_learner is not None

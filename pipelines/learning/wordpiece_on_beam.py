@@ -10,6 +10,7 @@ new run of the driver continues.
 import dataclasses
 import functools
 import logging
+import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -149,7 +150,7 @@ class BeamPieceLearner:
         self._run_near, self._looks_ahead = run_near or run, looks_ahead
         self._sizes: dict[int, int] = {}
         self._together: set[int] = set()
-        self._work = filesystem.join(work, f'wordpiece-{uuid.uuid4().hex}')
+        self._work = os.path.join(work, f'wordpiece-{uuid.uuid4().hex}')
         self._rounds = 0
         all_words = WordFilter(frozenset(options.first_entries), options.max_learned_word_length)
         survey = self._survey(paths, all_words)
@@ -227,7 +228,7 @@ class BeamPieceLearner:
                 self._words_paths(),
                 self._filter,
                 [self._planned(min_count, number) for min_count in min_counts],
-                filesystem.join(self._work, f'counts-{min_counts[0]}-{number}'),
+                os.path.join(self._work, f'counts-{min_counts[0]}-{number}'),
             )
             for number in range(done, self._options.iterations)
         }
@@ -261,7 +262,7 @@ class BeamPieceLearner:
         if stored is not None:
             return _Survey(*stored)
         files.clear()  # the remains of a deletion that was killed
-        stats_path = filesystem.join(self._work, 'survey')
+        stats_path = os.path.join(self._work, 'survey')
 
         def build(pipeline: beam.Pipeline) -> None:
             (
@@ -290,7 +291,7 @@ class BeamPieceLearner:
 
     def _run_first(self, min_count: int) -> tuple[list[int], list[str]]:
         files = self._files
-        counted, surveyed = (filesystem.join(self._work, each) for each in ('first', 'characters'))
+        counted, surveyed = (os.path.join(self._work, each) for each in ('first', 'characters'))
 
         def build(pipeline: beam.Pipeline) -> None:
             (
@@ -488,7 +489,7 @@ class _SelectPieces(beam.PTransform):
         return gathered[0]
 
     def _part_path(self, partition: int) -> str:
-        return filesystem.join(self.folder, f'part-{partition:05d}')
+        return os.path.join(self.folder, f'part-{partition:05d}')
 
 
 @dataclass(eq=False)

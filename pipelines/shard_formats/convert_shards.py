@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -64,7 +65,7 @@ class _ConvertFn(beam.DoFn):
             )
 
     def process(self, element: Shard) -> Iterator[WrittenFile]:
-        source = filesystem.join(self._folder, element.name)
+        source = os.path.join(self._folder, element.name)
         with filesystem.open_binary(source) as stream:
             rows = stream_rows(stream, [column.name for column in self._columns], source)
             yield from self._format.write(rows, element, self._folder, self._columns)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -230,7 +231,7 @@ def dropped_rows(manifest: Manifest) -> dict[str, int]:
 
 
 def _recorded(path: str, files: Mapping[str, OutputFile]) -> OutputFile:
-    name = filesystem.split_path(path)[1]
+    name = os.path.basename(path)
     if name not in files:
         raise InputError(f'{path} is not in the manifest; see the findings')
     return files[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import BinaryIO
 
@@ -47,7 +48,7 @@ class Parquet:
     ) -> Iterator[WrittenFile]:
         features = [column.name for column in columns]
         [name] = self.file_names(shard.name, features)
-        path = filesystem.join(folder, name)
+        path = os.path.join(folder, name)
         with filesystem.create(path) as file:
             count = write_parquet(file, parts, features)
         sums = Sums()

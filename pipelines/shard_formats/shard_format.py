@@ -8,6 +8,7 @@ that happens.
 from __future__ import annotations
 
 import collections
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -210,7 +211,7 @@ class SummedFile:
     """A file that is written from its beginning to its end, with its size and its checksums."""
 
     def __init__(self, folder: str, name: str):
-        self._path, self._name = filesystem.join(folder, name), name
+        self._path, self._name = os.path.join(folder, name), name
         self._sums = Sums()
 
     def __enter__(self) -> SummedFile:

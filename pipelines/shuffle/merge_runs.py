@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import json
 import math
+import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -111,7 +112,7 @@ def encode_through_files(
     planned = plan_shuffle(read_plan, layout, features, options, memory, work, output)
 
     folder = planned.plan.folder
-    with Claim(filesystem.join(folder, CLAIM_NAME), folder) as claim:
+    with Claim(os.path.join(folder, CLAIM_NAME), folder) as claim:
         claim.require()
         plan = begin_shuffle(planned, read_plan, encoder)
 
@@ -250,7 +251,7 @@ class MergeRuns(beam.PTransform):
     has_index: bool = False
 
     def expand(self, parts: beam.PCollection):
-        listing = filesystem.join(self.folder, 'runs')
+        listing = os.path.join(self.folder, 'runs')
         listed = (
             parts
             | 'Gather' >> GatherToDriver()  # (0, [WrittenPart])
@@ -369,7 +370,7 @@ class OrderedShardWriter:
             self._changed.wait_for(lambda: self._turn == place or self._failed < place)
             if self._failed < place:
                 raise RuntimeError(f'part {self._failed} of {self._name} was not written')
-        path = filesystem.join(self._folder, self._name)
+        path = os.path.join(self._folder, self._name)
         if place == 0:
             self._stream = self._stack.enter_context(filesystem.create(path))
         with telling(f'write {path}'):
@@ -489,7 +490,7 @@ class _JoinRejectedFn(beam.DoFn):
     def process(self, element: tuple[int, str]) -> Iterator[WrittenFile]:
         number, reason = element
         name = rejected_name(self._plan.layout[number].split, reason)
-        path = filesystem.join(self._folder, *name.split('/'))
+        path = os.path.join(self._folder, name)
         size = crc32c = lines = 0
         with full_disk_as_error(self._plan), filesystem.create(path) as file:
             for run in _read_listing(self._listing):

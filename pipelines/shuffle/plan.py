@@ -75,7 +75,7 @@ class ShufflePlan:
     needed_bytes: int = 0  # on disk, with the shards; known when the shuffle has begun
 
     def run_path(self, name: str) -> str:
-        return filesystem.join(self.folder, name)
+        return os.path.join(self.folder, name)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def plan_shuffle(
                 content, fingerprint, items = earlier.content, earlier.fingerprint, smaller
                 break
     plan = ShufflePlan(
-        filesystem.join(work, f'{FOLDER_PREFIX}{fingerprint.hex()}'),
+        os.path.join(work, f'{FOLDER_PREFIX}{fingerprint.hex()}'),
         fingerprint,
         tuple(layout),
         content['run_bytes'],
@@ -143,10 +143,10 @@ def begin_shuffle(
         InputError: as `disk_room.measure_need`.
     """
     plan, output = planned.plan, planned.content['output']
-    sweep_shuffles(filesystem.split_path(plan.folder)[0], output, keep=plan.folder)
+    sweep_shuffles(os.path.dirname(plan.folder), output, keep=plan.folder)
     delete_half_files(plan.folder)
     need = find_room(read_plan, encoder, plan.folder, output)
-    filesystem.write_bytes(filesystem.join(plan.folder, PLAN_NAME), plan_json(planned.content))
+    filesystem.write_bytes(os.path.join(plan.folder, PLAN_NAME), plan_json(planned.content))
     return dataclasses.replace(plan, needed_bytes=need.bytes)
 
 
@@ -282,7 +282,7 @@ def _sweep_unplanned(work: str, output: str, keep: str | None) -> None:
         return
     planned = {keep, *(plan.folder for plan in stored_plans(work))}
     for name in filter(_FOLDER.fullmatch, os.listdir(work)):
-        folder = filesystem.join(work, name)
+        folder = os.path.join(work, name)
         if folder in planned or os.path.islink(folder) or not os.path.isdir(folder):
             continue
         own = _own_files(folder, output)
@@ -302,7 +302,7 @@ def _sweep_claims(work: str, keep: str | None) -> None:
     There a plan is never half, and is written before any run, but after the claim.
     """
     for name in filter(_FOLDER.fullmatch, filesystem.entries(work)):
-        folder = filesystem.join(work, name)
+        folder = os.path.join(work, name)
         if folder != keep and names_below(folder) == [CLAIM_NAME]:
             sweep_claim(_claim_of(folder))
 
@@ -341,7 +341,7 @@ def _is_damaged_plan(path: str, output: str) -> bool:
 
 
 def _claim_of(folder: str) -> str:
-    return filesystem.join(folder, CLAIM_NAME)
+    return os.path.join(folder, CLAIM_NAME)
 
 
 def _is_run_of(fingerprint: bytes, path: str) -> bool:
@@ -390,7 +390,7 @@ def stored_plans(work: str) -> Iterator[StoredPlan]:
             continue
         fingerprint = _fingerprint_in(folder)
         if fingerprint == fingerprint_of(content):
-            yield StoredPlan(filesystem.join(work, folder), fingerprint, content)
+            yield StoredPlan(os.path.join(work, folder), fingerprint, content)
 
 
 def fingerprint_of(content: dict) -> bytes:

@@ -1,5 +1,6 @@
 """The main job: count, learn and encode, one after the other, into one folder."""
 
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -8,7 +9,6 @@ from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput, StageTask
 from pipelines.artifacts.vocabularies import folder_for_side
 from pipelines.engines.progress import stage_running
-from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.job import BuildJob, CountJob
@@ -112,7 +112,7 @@ def _learn(
             learning,
             name,
             job.execution.engine,
-            filesystem.join(path, f'learner.{side}'),
+            os.path.join(path, f'learner.{side}'),
             rounds[side],
             job.reading.scheme,
             job.execution.memory_bytes,

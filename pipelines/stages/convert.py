@@ -6,6 +6,7 @@ that `build` or `encode` with that `--output-format` makes, byte for byte; count
 
 import dataclasses
 import functools
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -89,7 +90,7 @@ def convert_dataset(
     key = StageKey(before.stage, options, _inputs(before, run), before.rules, before.unicode)
     task = StageTask(key, to, [*(file.name for file in beside), *files])
     read = [from_.manifest_path, from_.run_path]
-    read += [filesystem.join(source, *file.name.split('/')) for file in before.outputs]
+    read += [os.path.join(source, file.name) for file in before.outputs]
     with to.claim() as claim:
         if up_to_date(task, claim, overwrite, read) is not None:
             return None
@@ -201,12 +202,12 @@ def _inputs(manifest: Manifest, run: RunRecord) -> tuple[InputState, ...]:
 
 
 def _copy(source: str, file: OutputFile | VocabularyRecord, folder: str) -> None:
-    path = filesystem.join(source, *file.name.split('/'))
+    path = os.path.join(source, file.name)
     data = filesystem.read_bytes(path)
     crc32c = f'{google_crc32c.value(data):08x}'
     if (len(data), crc32c) != (file.bytes, file.crc32c):
         raise _not_as_stated(path, len(data), crc32c, file)
-    filesystem.write_bytes(filesystem.join(folder, *file.name.split('/')), data)
+    filesystem.write_bytes(os.path.join(folder, file.name), data)
 
 
 def _convert(
@@ -217,7 +218,7 @@ def _convert(
     file: OutputFile,
     shard: Shard,
 ) -> list[OutputFile]:
-    path = filesystem.join(source, file.name)
+    path = os.path.join(source, file.name)
     with filesystem.open_binary(path) as stream:
         counted = _CountedStream(stream)
         parts = stream_rows(counted, [column.name for column in columns], path)

@@ -5,6 +5,7 @@ Such folders are merged partition by partition, without reading text again.
 
 import dataclasses
 import functools
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -217,7 +218,7 @@ class _CountInto(beam.PTransform):
             splits=self.reading.corpus.splits,
             workers=self.workers,
             on_error=self.reading.on_error,
-            spill_folder=filesystem.join(self.paths[0], _OVERFLOW_NAME),
+            spill_folder=os.path.join(self.paths[0], _OVERFLOW_NAME),
             budget=self.budget,
             sample=self.sample,
         )
@@ -230,7 +231,7 @@ class _CountInto(beam.PTransform):
 
     @property
     def _files_path(self) -> str:
-        return filesystem.join(self.paths[0], 'files')
+        return os.path.join(self.paths[0], 'files')
 
     def counts(self) -> dict[str, _CountedFolder]:
         """Returns what was counted into each path, after the pipeline has run.
@@ -289,7 +290,7 @@ def _counts_manifest(folder: str, output: str) -> Manifest:
     path = filesystem.absolute(folder)
     if path == output:
         raise InputError(f'{folder} is merged and is the output; give another --output')
-    manifest = read_manifest(filesystem.join(path, MANIFEST_NAME))
+    manifest = read_manifest(os.path.join(path, MANIFEST_NAME))
     if manifest is None:
         raise InputError(
             f'{folder} is not a COUNTS folder: it has no {MANIFEST_NAME}; --merge takes the folders '
@@ -322,7 +323,7 @@ def _merge_into(counts: CountFiles, rules: TokenRules, path: str, engine: Engine
         for name in (counts_name(partition) for partition in range(COUNT_PARTITIONS))
     ]
     counts.let_go(*counts.files)  # the workers read them
-    report = filesystem.join(path, 'files')
+    report = os.path.join(path, 'files')
     call = functools.partial(_merge_partition, path, rules)
     merging = MapToStats(list(enumerate(by_partition)), call, report)
     with track_work('merge', _MERGING, len(by_partition), 'files'):

@@ -1,5 +1,6 @@
 """What a job would read and write: each input is opened and its first block read."""
 
+import os
 import sys
 from collections.abc import Iterator
 
@@ -40,7 +41,7 @@ def dry_run(job: Job) -> Iterator[str]:
     if sample:
         yield f'vocabulary: {_sample_label(sample)} (--vocab-sample {sample})'
     if isinstance(job, VocabJob | PiecesJob):
-        folder, name = filesystem.split_path(job.output)
+        folder, name = os.path.split(job.output)
         names = job.file_names if isinstance(job, VocabJob) else [name]
     else:
         folder, names = job.output, job.file_names

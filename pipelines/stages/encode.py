@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -112,7 +113,7 @@ def vocabulary_records(
         records.append(
             VocabularyRecord(
                 side='both' if len(sides) == 2 else sides[0],
-                name=filesystem.split_path(path)[1],
+                name=os.path.basename(path),
                 size=vocabulary.entries.vocab_size,
                 bytes=len(vocabulary.data),
                 crc32c=vocabulary.crc32c,
@@ -132,9 +133,9 @@ def _vocabulary_files(
     vocabularies: VocabularyPaths, records: Sequence[VocabularyRecord]
 ) -> list[str]:
     """The paths of vocabularies, and of the files that they need beside their own."""
-    folders = {filesystem.split_path(path)[0] for path in vocabularies.given}
+    folders = {os.path.dirname(path) for path in vocabularies.given}
     names = [file.name for each in records for file in each.beside]
-    beside = [filesystem.join(folder, name) for folder in sorted(folders) for name in names]
+    beside = [os.path.join(folder, name) for folder in sorted(folders) for name in names]
     return [*vocabularies.given, *beside]
 
 
@@ -165,7 +166,7 @@ def encode_into(
     features = options.features(vocabularies, plan.reading.corpus.format.sides)
     if options.output_format == JOINED:
         ids_around(_columns(features, plan.reading.scheme))
-    shards_path = filesystem.join(path, 'shards')
+    shards_path = os.path.join(path, 'shards')
     with track_work('encode', READING, plan.stored_bytes):
         if execution.through_files:
             encode_through_files(plan, execution, features, options, path, output, shards_path)
@@ -176,7 +177,7 @@ def encode_into(
     shards, index = [], []
     for name in options.shard_names(corpus):
         if name not in written:
-            filesystem.write_bytes(filesystem.join(path, name), b'')
+            filesystem.write_bytes(os.path.join(path, name), b'')
             written[name] = WrittenFile(name, 0, 0, 0, hashlib.sha256().hexdigest())
             if options.has_index:
                 written[index_name(name)] = write_shard_index(written[name], (), path)
@@ -224,7 +225,7 @@ def _converted(
     path: str,
 ) -> list[OutputFile]:
     """Turns the shards in an attempt's folder into what is asked for."""
-    report = filesystem.join(path, 'converted')
+    report = os.path.join(path, 'converted')
     output_format = converted_format(options.output_format, options.pack)
     columns = _columns(features, plan.reading.scheme)
 

@@ -7,6 +7,7 @@ WordPiece a folder that Hugging Face's libraries open.
 import dataclasses
 import hashlib
 import logging
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -71,7 +72,7 @@ def vocabulary_stage(job: VocabJob) -> Manifest | None:
             counted = _Counted(source, tuple(file.checksum() for file in key.inputs))
         else:
             counted = _count_text(source, execution, attempt)
-        work = filesystem.join(attempt.path, 'learner')
+        work = os.path.join(attempt.path, 'learner')
         search = VocabularySearch(
             counted.counts,
             job.learning,
@@ -130,12 +131,12 @@ def learn(
     warn_if_size_missed(learned, search.options, search.label)
     vocabulary, scheme = learned.vocabulary, search.scheme
     data = vocabulary.dump()
-    written = filesystem.join(path, search.label)
+    written = os.path.join(path, search.label)
     filesystem.write_bytes(written, data)
     beside: tuple[OutputFile, ...] = ()
     if with_ids and (name := scheme.entries_name(search.label)):
         entries = scheme.entries(vocabulary, read_counts(search.counts))
-        filesystem.write_bytes(filesystem.join(path, name), entries)
+        filesystem.write_bytes(os.path.join(path, name), entries)
         beside = (file_entry(name, entries),)
         vocabulary = scheme.parse(data, written, filesystem.read_if_there)
     beside += _write_tokenizer(scheme, vocabulary, path, tokenizer_folder, search.label)
@@ -165,7 +166,7 @@ def _write_tokenizer(
     for name, data in scheme.tokenizer_files(vocabulary).items():
         relative = path_in_folder(folder, name)
         if relative != label:
-            filesystem.write_bytes(filesystem.join(path, *relative.split('/')), data)
+            filesystem.write_bytes(os.path.join(path, relative), data)
             entries.append(file_entry(relative, data))
     return tuple(entries)
 
@@ -224,7 +225,7 @@ def pieces_stage(job: PiecesJob) -> Manifest | None:
     output, name = _file_output(job.output)
     ids_name = scheme.entries_name(record.name)
     assert ids_name is not None  # codes have their ids in a file of their own
-    ids_path = filesystem.join(filesystem.split_path(job.codes_path)[0], ids_name)
+    ids_path = os.path.join(os.path.dirname(job.codes_path), ids_name)
     key = job.key(record)
     read = [*(file.stored.path for file in key.inputs), job.codes_path, *execution.read_beside]
     refuse_replaced(read, [ids_path])
@@ -233,7 +234,7 @@ def pieces_stage(job: PiecesJob) -> Manifest | None:
         counted = _count_text(TextToCount(reading, job.side), execution, attempt)
         table = read_counts(counted.counts, scheme.unstorable)
         data = piece_table(count_pieces(cast(CodesVocabulary, codes.entries), table))
-        filesystem.write_bytes(filesystem.join(attempt.path, name), data)
+        filesystem.write_bytes(os.path.join(attempt.path, name), data)
         manifest = key.manifest(
             counted.inputs,
             counted.lines,
@@ -263,7 +264,7 @@ def _file_output(path: str, beside: Sequence[str] = ()) -> tuple[StageOutput, st
     """Returns the output that is one file, with others that belong to it, and the file's name."""
     if filesystem.is_folder(path):
         raise InputError(f'{path} is a folder; give a file as --output')
-    return StageOutput.of_vocabulary(path, beside), filesystem.split_path(path)[1]
+    return StageOutput.of_vocabulary(path, beside), os.path.basename(path)
 
 
 def _read_table(path: str) -> list[tuple[str, int]]:
@@ -296,7 +297,7 @@ class _Counted:
 
 def _count_text(text: TextToCount, execution: Execution, attempt: Attempt) -> _Counted:
     """Counts the training lines' tokens within another stage's attempt."""
-    folder = CountsFolder(filesystem.join(attempt.path, 'counts'), text.side)
+    folder = CountsFolder(os.path.join(attempt.path, 'counts'), text.side)
     [result] = count_folders(
         CountJob(reading=text.reading, folders=[folder], execution=execution, sample=text.sample)
     )
@@ -304,9 +305,9 @@ def _count_text(text: TextToCount, execution: Execution, attempt: Attempt) -> _C
     manifest = read_manifest(output.manifest_path)
     assert result is not None and manifest is not None
     # By their names in the attempt, which the counting stage gave them.
-    base = filesystem.split_path(output.rejected_folder)[1]
+    base = os.path.basename(output.rejected_folder)
     moved = tuple(
-        dataclasses.replace(file, name=f'{base}/{filesystem.split_path(file.name)[1]}')
+        dataclasses.replace(file, name=f'{base}/{os.path.basename(file.name)}')
         for file in result.rejected
     )
     counts = find_counts([folder.path])

@@ -7,6 +7,7 @@ files, and only their paths cross the shuffle.
 
 import dataclasses
 import functools
+import os
 import queue
 import typing
 import uuid
@@ -300,7 +301,7 @@ def pack_or_spill(packed: bytes, output: BundleOutput, folder: str | None) -> Ta
         raise OversizedBundleError(
             'a bundle has more distinct tokens than it may put out; give CountTokens a spill_folder'
         )
-    path = filesystem.join(folder, f'table-{uuid.uuid4().hex}')
+    path = os.path.join(folder, f'table-{uuid.uuid4().hex}')
     filesystem.write_bytes(path, packed)
     output.add(len(path))
     return TableOrPath(b'', path)
@@ -484,7 +485,7 @@ def write_counts_file(
     parquet.write_table(rows, sink, compression='zstd', use_dictionary=['count'])
     data = sink.getvalue().to_pybytes()
     name = counts_name(partition)
-    filesystem.write_bytes(filesystem.join(folder, name), data)
+    filesystem.write_bytes(os.path.join(folder, name), data)
     return WrittenCounts(name, len(data), google_crc32c.value(data), len(table), tokens=table.total)
 
 

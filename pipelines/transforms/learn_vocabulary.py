@@ -1,5 +1,6 @@
 """Learns a vocabulary of what a pipeline counted, into a file."""
 
+import os
 import typing
 from collections.abc import Iterable, Mapping
 
@@ -95,8 +96,8 @@ def _learn(path: str, transform: LearnVocabulary, tables: Iterable[tuple[int, To
     ordered = [parts[key].sorted() for key in sorted(parts)]
     table = concatenate_tables(ordered) if ordered else TokenTable.from_items(())
     learned = learn_from_table(transform.scheme, transform.learning, table)
-    folder, name = filesystem.split_path(path)
+    folder, name = os.path.split(path)
     files = vocabulary_files(learned.vocabulary, transform.scheme, table, name)
     for file, data in files.items():
-        filesystem.write_bytes(filesystem.join(folder, file), data)
+        filesystem.write_bytes(os.path.join(folder, file), data)
     return path

@@ -7,6 +7,7 @@ lines than it may ends as soon as that is certain.
 
 import collections
 import json
+import os
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -182,7 +183,7 @@ def _write_rejected(name_to_parts: tuple[str, Iterable[RejectedLines]], folder: 
     name, parts = name_to_parts
     ordered = sorted(parts, key=lambda part: (part.file_index, part.offset))
     data = b''.join(part.json_lines for part in ordered)
-    filesystem.write_bytes(filesystem.join(folder, *name.split('/')), data)
+    filesystem.write_bytes(os.path.join(folder, name), data)
     return WrittenFile(name, len(data), google_crc32c.value(data), data.count(b'\n'))
 
 

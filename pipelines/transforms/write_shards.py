@@ -2,6 +2,7 @@
 
 import argparse
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -91,7 +92,7 @@ class _Shards:
         """Returns the path of a shard of the split with a number."""
         layout = self.layout[number]
         name = shard_name(self.name, layout.split, shard, layout.shards)
-        return filesystem.join(self.folder, name)
+        return os.path.join(self.folder, name)
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def _write_bucket(
     shard = bucket // layout.buckets_per_shard
     path = shards.path(number, shard)
     if layout.buckets_per_shard > 1:
-        path = filesystem.join(shards.folder, f'bucket-{number}-{bucket:08d}')
+        path = os.path.join(shards.folder, f'bucket-{number}-{bucket:08d}')
     rows = sort_rows([FramedRows.from_bytes(part) for part in parts])
     data = rows.records.tobytes()
     filesystem.write_bytes(path, data)
@@ -139,7 +140,7 @@ def _join_buckets(
     for bucket in ordered:
         crc32c = combine_crc32c(crc32c, bucket.crc32c, bucket.bytes)
     written = WrittenFile(
-        filesystem.split_path(path)[1],
+        os.path.basename(path),
         sum(bucket.bytes for bucket in ordered),
         crc32c,
         sum(bucket.examples for bucket in ordered),
@@ -175,7 +176,7 @@ def write_shard_index(
     """
     stated = ShardFile(shard.name, shard.rows, shard.bytes, f'{shard.crc32c:08x}')
     name, size, crc32c = index_name(shard.name), 0, 0
-    with filesystem.create(filesystem.join(folder, *name.split('/'))) as file:
+    with filesystem.create(os.path.join(folder, name)) as file:
         for data in index_bytes(stated, _starts(lengths)):
             file.write(data)
             size += len(data)

@@ -6,11 +6,11 @@ All of it follows from the manifest and those of the counts, but the licence, wh
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Sequence
 
 from pipelines.artifacts.manifest import read_manifest
-from pipelines.files import filesystem
 from pipelines.shard_formats.formats import stored_format
 from tokcore.corpus.stats import LineTally
 from tokcore.errors import InputError
@@ -40,7 +40,7 @@ def dataset_card(folder: str, licence: str | None = None) -> str:
     Raises:
         InputError: there is no dataset in the folder.
     """
-    manifest = read_manifest(filesystem.join(folder, MANIFEST_NAME))
+    manifest = read_manifest(os.path.join(folder, MANIFEST_NAME))
     if manifest is None or manifest.stage not in ROOT_STAGES:
         raise InputError(
             f'{folder} is not a whole dataset; give a folder that `tokbeam build` or `tokbeam encode` '
@@ -123,7 +123,7 @@ def _tokens(folder: str, record: VocabularyRecord, manifest: Manifest) -> str:
     if not manifest.vocabularies:
         return _known(None)
     name = f'counts.{record.side}' if len(manifest.vocabularies) > 1 else 'counts'
-    counts = read_manifest(filesystem.join(folder, name, MANIFEST_NAME))
+    counts = read_manifest(os.path.join(folder, name, MANIFEST_NAME))
     return _known(None if counts is None else counts.tokens)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import collections
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of
-from pipelines.files import filesystem
 from pipelines.trust.charts import bar_chart
 from pipelines.trust.report import charts, page, pieces, section, shown, table
 from pipelines.trust.row_text import script_of
@@ -129,7 +129,7 @@ def _script(text: str) -> str:
 def comparison_page(compared: Compared) -> str:
     """Returns the page; raises InputError if Matplotlib is not installed."""
     named = list(zip('AB', compared.vocabularies, strict=True))
-    names = [filesystem.split_path(each.path)[1] for each in compared.vocabularies]
+    names = [os.path.basename(each.path) for each in compared.vocabularies]
     return page(
         ' and '.join(names),
         [

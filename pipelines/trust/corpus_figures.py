@@ -9,6 +9,7 @@ worker holds distinct words and a bucket, never all rows.
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -149,7 +150,7 @@ def _work_folder(job: BuildJob | EncodeJob, work: str | None) -> Iterator[str]:
             yield folder
         return
     runner.refuse_place('--work', work or job.output)
-    folder = filesystem.join(work or job.output, f'.tokbeam-report-{uuid.uuid4().hex}')
+    folder = os.path.join(work or job.output, f'.tokbeam-report-{uuid.uuid4().hex}')
     made = filesystem.make_folders(folder)
     try:
         yield folder
@@ -215,7 +216,7 @@ class _Reading:
         )
 
     def _path(self, name: str) -> str:
-        return filesystem.join(self.folder, name)
+        return os.path.join(self.folder, name)
 
     def figures(self, manifest: Manifest, rows: Mapping[str, int]) -> CorpusFigures:
         """Returns what the pipeline has found, after it has run; raises as `read_corpus`."""
@@ -369,7 +370,7 @@ class _SumWordsFn(beam.DoFn):
 
 
 def _bucket_path(folder: str, split: int, bucket: int) -> str:
-    return filesystem.join(folder, f'rows-{split}-{bucket:08d}')
+    return os.path.join(folder, f'rows-{split}-{bucket:08d}')
 
 
 def _write_bucket(bucket_to_parts: tuple[tuple[int, int], Iterable[bytes]], folder: str) -> None:

@@ -12,6 +12,7 @@ import collections
 import contextlib
 import itertools
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -294,7 +295,7 @@ def dataset_figures(
     here = copied_dataset(folder, None) if is_object(folder) else folder
     contents = DatasetManifest.read(here)
     dataset = ReadableDataset.of(contents, vocabulary, target_vocabulary)
-    manifest = read_manifest(filesystem.join(folder, MANIFEST_NAME))
+    manifest = read_manifest(os.path.join(folder, MANIFEST_NAME))
     assert manifest is not None, 'it was read above'
     check()
     rows = {split: sum(each.rows for each in shards) for split, shards in contents.splits.items()}
@@ -321,10 +322,10 @@ def dataset_figures(
             tallies.append(own)
             figures += _row_figures(dataset, split, own, corpus)
             shuffles.append(own.shuffle.figures(split))
-    run = read_run(filesystem.join(folder, RUN_NAME))
+    run = read_run(os.path.join(folder, RUN_NAME))
     uses = [_Use.of(side, features, dataset) for side, features in _sides(dataset, manifest)]
     return Figures(
-        folder=filesystem.split_path(folder)[1],
+        folder=os.path.basename(folder),
         stage=manifest.stage,
         root=manifest.root,
         options=manifest.options,
@@ -714,15 +715,15 @@ def curve(counts: np.ndarray) -> tuple[tuple[int, int], ...]:
 
 def _counts(folder: str) -> Iterator[TokenCounts]:
     for name in sorted(filesystem.entries(folder)):
-        path = filesystem.join(folder, name)
+        path = os.path.join(folder, name)
         if not name.startswith('counts') or not filesystem.is_folder(path):
             continue
-        manifest = read_manifest(filesystem.join(path, MANIFEST_NAME))
+        manifest = read_manifest(os.path.join(path, MANIFEST_NAME))
         if manifest is None:
             continue
         parts = [np.empty(0, np.int64)]
         for file in manifest.files:
-            with filesystem.open_binary(filesystem.join(path, file.name)) as stream:
+            with filesystem.open_binary(os.path.join(path, file.name)) as stream:
                 parts.append(pq.read_table(stream, columns=['count'])['count'].to_numpy())
         counts = np.concatenate(parts)
         yield TokenCounts(name, len(counts), int(counts.sum()), curve(counts))
@@ -764,7 +765,7 @@ def _left_out(manifest: Manifest) -> Iterator[LeftOut]:
 
 def _rejected(folder: str, manifest: Manifest) -> Iterator[RejectedFile]:
     for file in manifest.rejected:
-        path = filesystem.join(folder, *file.name.split('/'))
+        path = os.path.join(folder, file.name)
         samples = []
         with filesystem.open_binary(path) as stream:
             for _ in range(min(_REJECTED_LINES, file.rows)):

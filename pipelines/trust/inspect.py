@@ -6,6 +6,7 @@ What it is follows from its content. Entries are read in the order in which they
 from __future__ import annotations
 
 import collections
+import os
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -129,7 +130,7 @@ def content_of(path: str, split: str | None = None, vocabulary: str | None = Non
 
 
 def _folder(path: str, split: str | None, vocabulary: str | None) -> Content:
-    manifest = read_manifest(filesystem.join(path, MANIFEST_NAME))
+    manifest = read_manifest(os.path.join(path, MANIFEST_NAME))
     if manifest is None:
         raise InputError(
             f'{path} has no {MANIFEST_NAME}; give a folder that a command has finished, or a file'
@@ -191,7 +192,7 @@ def _counts(folder: str, manifest: Manifest) -> Iterator[Entry]:
     names = [file.name for file in manifest.files] or [counts_name(0)]
     number = 0
     for name in names:
-        for entry in _counted(filesystem.join(folder, name), number):
+        for entry in _counted(os.path.join(folder, name), number):
             yield entry
             number = entry.number + 1
 

@@ -6,12 +6,12 @@ text the lines, of Parquet, Megatron's and flat files the ids of each column.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.shard_formats.formats import shard_format
 from pipelines.shard_formats.shard_format import Column, ShardFormat, parse_rows
@@ -67,7 +67,7 @@ class StoredRows:
             InputError: a file of it cannot be read.
         """
         names = self.format.file_names(shard, [column.name for column in self.columns])
-        paths = [filesystem.join(self.folder, name) for name in names]
+        paths = [os.path.join(self.folder, name) for name in names]
         return self.format.stored_rows(paths, numbers, self.columns, self.files)
 
     def made_again(self, rows: FramedRows) -> Iterator[bytes]:

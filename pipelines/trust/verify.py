@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -99,7 +100,7 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
     Raises:
         InputError: there is no such folder, or no manifest of a dataset of this version in it.
     """
-    path = filesystem.join(folder, MANIFEST_NAME)
+    path = os.path.join(folder, MANIFEST_NAME)
     try:
         manifest = read_manifest(path)
     except InputError as error:
@@ -206,7 +207,7 @@ def _strangers(folder: str, manifest: Manifest) -> Iterator[Finding]:
     for name in filesystem.entries(folder):
         if name not in listed and _SHARD.fullmatch(name):
             yield Finding(name, 'it has the name of a shard, and the manifest does not list it')
-    for name in filesystem.entries(filesystem.join(folder, INDEX_FOLDER)):
+    for name in filesystem.entries(os.path.join(folder, INDEX_FOLDER)):
         if name not in listed and _SHARD.fullmatch(name):
             yield Finding(f'{INDEX_FOLDER}/{name}', 'it is an index of no shard of the manifest')
 
@@ -311,7 +312,7 @@ class _Contents:
 
     def check(self, file: OutputFile | VocabularyRecord) -> CheckedFile | None:
         """Returns what a file holds; None if it is missing."""
-        path = filesystem.join(self._folder, *file.name.split('/'))
+        path = os.path.join(self._folder, file.name)
         if not filesystem.exists(path):
             return None
         try:
@@ -326,11 +327,11 @@ class _Contents:
         It is held against the shard's entry in the manifest; and against the records too, unless these
         are damaged.
         """
-        path = filesystem.join(self._folder, INDEX_FOLDER, file.name)
+        path = os.path.join(self._folder, INDEX_FOLDER, file.name)
         if filesystem.is_shared(path) or not filesystem.exists(path):
             return []  # readers take only copies of a store's shards
         stated = ShardFile(
-            filesystem.join(self._folder, file.name), file.rows, file.bytes, file.crc32c
+            os.path.join(self._folder, file.name), file.rows, file.bytes, file.crc32c
         )
         is_sound = shard is not None and not shard.findings and shard.crc32c == file.crc32c
         record = None
@@ -353,7 +354,7 @@ class _Contents:
         splits: dict[str, list[ShardFile]] = {}
         for file in self._manifest.files:
             if match := _SHARD.fullmatch(file.name):
-                path = filesystem.join(self._folder, file.name)
+                path = os.path.join(self._folder, file.name)
                 shard = ShardFile(path, file.rows, file.bytes, file.crc32c)
                 splits.setdefault(match['split'], []).append(shard)
         for split, shards in splits.items():
@@ -381,13 +382,13 @@ class _Contents:
             return found
 
     def content(self, name: str) -> bytes | None:
-        path = filesystem.join(self._folder, name)
+        path = os.path.join(self._folder, name)
         return filesystem.read_bytes(path) if filesystem.exists(path) else None
 
     @functools.cached_property
     def _scheme(self) -> Scheme | None:
         name = self._manifest.options.get('scheme', DEFAULT_SCHEME)
-        path = filesystem.join(self._folder, MANIFEST_NAME)
+        path = os.path.join(self._folder, MANIFEST_NAME)
         try:
             return recorded_scheme(path, checked(name, str, 'scheme'), self._records)
         except (ValueError, InputError):  # the shards can be checked without it
@@ -415,7 +416,7 @@ class _Contents:
             return None
         vocabulary: Vocabulary | None = scheme.fixed
         if record is not None:
-            path = filesystem.join(self._folder, record.name)
+            path = os.path.join(self._folder, record.name)
             try:
                 data = filesystem.read_bytes(path)
                 vocabulary = scheme.parse(data, path, filesystem.read_if_there)

@@ -41,16 +41,16 @@ def make_result(folder, shards, seed):
 
     def entry(attempt, name):
         data = f'{name} of seed {seed}'.encode()
-        filesystem.write_bytes(filesystem.join(attempt.path, *name.split('/')), data)
+        filesystem.write_bytes(os.path.join(attempt.path, name), data)
         return OutputFile(name, len(data), f'{google_crc32c.value(data):08x}', 1)
 
     def make(attempt):
         content = {'output': folder, 'seed': seed}
-        runs = filesystem.join(work.path, f'shuffle-{fingerprint_of(content).hex()}')
-        with Claim(filesystem.join(runs, CLAIM_NAME), runs) as claim:
+        runs = os.path.join(work.path, f'shuffle-{fingerprint_of(content).hex()}')
+        with Claim(os.path.join(runs, CLAIM_NAME), runs) as claim:
             claim.require()
-            filesystem.write_bytes(filesystem.join(runs, PLAN_NAME), plan_json(content))
-            filesystem.write_bytes(filesystem.join(runs, 'run-000000-0000'), b'sorted')
+            filesystem.write_bytes(os.path.join(runs, PLAN_NAME), plan_json(content))
+            filesystem.write_bytes(os.path.join(runs, 'run-000000-0000'), b'sorted')
         rounds = SearchRounds(place, {'seed': seed})
         with rounds.claimed():
             LearnerFiles(rounds.folder).round(3).write_sizes({1: 2})

@@ -30,7 +30,7 @@ class Interrupted(BaseException):
 def test_an_attempt_is_hidden_and_swept(tmp_path):
     folder = tmp_path / 'out'
     with Attempt(str(folder)) as attempt:
-        filesystem.write_bytes(filesystem.join(attempt.path, 'part'), b'x')
+        filesystem.write_bytes(os.path.join(attempt.path, 'part'), b'x')
         [name] = os.listdir(folder)
         assert name.startswith('.tokbeam-attempt-')
     assert names_below(folder) == []
@@ -40,7 +40,7 @@ def test_an_attempt_is_hidden_and_swept(tmp_path):
 def test_an_attempt_is_swept_on_failure(tmp_path, error):
     folder = tmp_path / 'out'
     with pytest.raises(error), Attempt(str(folder)) as attempt:
-        filesystem.write_bytes(filesystem.join(attempt.path, 'deep/part'), b'x')
+        filesystem.write_bytes(os.path.join(attempt.path, 'deep/part'), b'x')
         raise error('stop')
     assert names_below(folder) == []
 
@@ -49,7 +49,7 @@ def test_an_attempt_publishes_what_is_named_and_nothing_else(tmp_path):
     make_files(tmp_path, 'a')
     with Attempt(str(tmp_path)) as attempt:
         for name in 'abc':
-            filesystem.write_bytes(filesystem.join(attempt.path, name), b'new')
+            filesystem.write_bytes(os.path.join(attempt.path, name), b'new')
         attempt.publish(['a', 'b'])
     assert names_below(tmp_path) == ['a', 'b']
     assert (tmp_path / 'a').read_bytes() == b'new'
@@ -57,7 +57,7 @@ def test_an_attempt_publishes_what_is_named_and_nothing_else(tmp_path):
 
 def test_an_attempt_sweeps_those_that_were_killed(tmp_path):
     left = Attempt(str(tmp_path)).__enter__()
-    filesystem.write_bytes(filesystem.join(left.path, 'deep/part'), b'x')
+    filesystem.write_bytes(os.path.join(left.path, 'deep/part'), b'x')
     make_files(tmp_path, 'mine', '.mine')
     with Attempt(str(tmp_path)):
         assert not filesystem.exists(left.path)
@@ -75,7 +75,7 @@ def test_one_killed_before_it_had_its_name_is_swept(tmp_path):
 def test_one_killed_while_it_was_swept_is_swept(tmp_path, monkeypatch, last):
     left = Attempt(str(tmp_path)).__enter__()
     for name in ('part', 'deep/part', 'deep/deeper/part'):
-        filesystem.write_bytes(filesystem.join(left.path, name), b'x')
+        filesystem.write_bytes(os.path.join(left.path, name), b'x')
     done = []
 
     def stopping(call):
@@ -130,7 +130,7 @@ def test_nothing_is_published_through_a_link(tmp_path):
     (tmp_path / 'out').mkdir()
     (tmp_path / 'out' / 'rejected').symlink_to('../docs')
     with Attempt(str(tmp_path / 'out')) as attempt:
-        filesystem.write_bytes(filesystem.join(attempt.path, 'rejected/thesis'), b'x')
+        filesystem.write_bytes(os.path.join(attempt.path, 'rejected/thesis'), b'x')
         with pytest.raises(InputError, match='symbolic link'):
             attempt.publish(['rejected/thesis'])
     assert (tmp_path / 'docs/thesis').read_text() == 'docs/thesis'
@@ -139,7 +139,7 @@ def test_nothing_is_published_through_a_link(tmp_path):
 def test_a_folder_in_the_place_of_a_file_is_told(tmp_path):
     (tmp_path / 'a').mkdir()
     with Attempt(str(tmp_path)) as attempt:
-        filesystem.write_bytes(filesystem.join(attempt.path, 'a'), b'x')
+        filesystem.write_bytes(os.path.join(attempt.path, 'a'), b'x')
         with pytest.raises(InputError, match='is a folder'):
             attempt.publish(['a'])
 
@@ -147,7 +147,7 @@ def test_a_folder_in_the_place_of_a_file_is_told(tmp_path):
 def test_attempts_at_different_files_of_a_folder_leave_each_other_alone(tmp_path):
     with Attempt(str(tmp_path), ['a']) as first, Attempt(str(tmp_path), ['b']) as second:
         for attempt, name in [(first, 'a'), (second, 'b')]:
-            filesystem.write_bytes(filesystem.join(attempt.path, name), b'x')
+            filesystem.write_bytes(os.path.join(attempt.path, name), b'x')
         # Nor does one at a file whose name only looks alike.
         with Attempt(str(tmp_path), ['a.b']):
             assert filesystem.exists(first.path)
@@ -158,7 +158,7 @@ def test_attempts_at_different_files_of_a_folder_leave_each_other_alone(tmp_path
 
 def test_an_attempt_at_one_file_sweeps_what_was_left_of_it(tmp_path):
     left = Attempt(str(tmp_path), ['a']).__enter__()
-    filesystem.write_bytes(filesystem.join(left.path, 'part'), b'x')
+    filesystem.write_bytes(os.path.join(left.path, 'part'), b'x')
     with Attempt(str(tmp_path), ['a']):
         assert not filesystem.exists(left.path)
     assert names_below(tmp_path) == []
