@@ -12,7 +12,181 @@ from typing import Literal, TypedDict
 Path = str | os.PathLike
 
 
-class BuildKeywords(TypedDict, total=False):
+class _JobKeywords(TypedDict, total=False):
+    """Of every job."""
+
+    source: Path | Sequence[Path]
+    target: Path | Sequence[Path]
+    tsv: Path | Sequence[Path]
+    jsonl: Path | Sequence[Path]
+    parquet: Path | Sequence[Path]
+    sgm_source: Path | Sequence[Path]
+    sgm_target: Path | Sequence[Path]
+    tmx: Path | Sequence[Path]
+    tmx_lines: Path | Sequence[Path]
+    labelled_text: Path | Sequence[Path]
+    line_labels: Path | Sequence[Path]
+    text: Path | Sequence[Path]
+    keep: str | Sequence[object] | None
+    label: str | Sequence[object] | None
+    labels: str | Sequence[object] | None
+    columns: str | Sequence[object] | None
+    header: bool | None
+    quoting: Literal['none', 'csv'] | None
+    keep_tabs: bool | None
+    fields: str | Sequence[object] | None
+    entities: Literal['keep', 'decode'] | None
+    languages: str | Sequence[object] | None
+    markup: Literal['drop', 'text'] | None
+    clean: str | Sequence[object] | None
+    output: Path
+    normalizer: Literal['bert', 'bert-original']
+    lower_case: bool
+    strip_accents: Literal['auto', 'yes', 'no']
+    split_cjk: bool
+    preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
+    pre_tokenizer: (
+        Literal[
+            'gpt2',
+            'cl100k',
+            'llama3',
+            'qwen2',
+            'qwen3.5',
+            'o200k',
+            'tekken',
+            'deepseek',
+            'none',
+            'space',
+            'whitespace',
+            'bert',
+            't2t',
+        ]
+        | None
+    )
+    unicode_form: Literal['NFC', 'NFKC'] | None
+    split: Literal['space', 'unicode']
+    pattern: str | None
+    workers: int | None
+    deadline: str | None
+    max_line_size: int | str
+    on_error: Literal['stop', 'skip']
+    keep_rejected: bool
+    item_size: int | str
+    max_rejected: int | str | None
+    work: Path | None
+    overwrite: bool
+    no_claim: bool
+    fetch: bool
+
+
+class _DatasetKeywords(TypedDict, total=False):
+    """Of jobs that write a dataset."""
+
+    dev_source: Path | Sequence[Path]
+    dev_target: Path | Sequence[Path]
+    dev_tsv: Path | Sequence[Path]
+    dev_jsonl: Path | Sequence[Path]
+    dev_parquet: Path | Sequence[Path]
+    dev_sgm_source: Path | Sequence[Path]
+    dev_sgm_target: Path | Sequence[Path]
+    dev_tmx: Path | Sequence[Path]
+    dev_tmx_lines: Path | Sequence[Path]
+    dev_labelled_text: Path | Sequence[Path]
+    dev_line_labels: Path | Sequence[Path]
+    dev_text: Path | Sequence[Path]
+    dev_keep: str | Sequence[object] | None
+    dev_label: str | Sequence[object] | None
+    dev_labels: str | Sequence[object] | None
+    dev_columns: str | Sequence[object] | None
+    dev_header: bool | None
+    dev_quoting: Literal['none', 'csv'] | None
+    dev_keep_tabs: bool | None
+    dev_fields: str | Sequence[object] | None
+    dev_entities: Literal['keep', 'decode'] | None
+    dev_languages: str | Sequence[object] | None
+    dev_markup: Literal['drop', 'text'] | None
+    dev_clean: str | Sequence[object] | None
+    test_source: Path | Sequence[Path]
+    test_target: Path | Sequence[Path]
+    test_tsv: Path | Sequence[Path]
+    test_jsonl: Path | Sequence[Path]
+    test_parquet: Path | Sequence[Path]
+    test_sgm_source: Path | Sequence[Path]
+    test_sgm_target: Path | Sequence[Path]
+    test_tmx: Path | Sequence[Path]
+    test_tmx_lines: Path | Sequence[Path]
+    test_labelled_text: Path | Sequence[Path]
+    test_line_labels: Path | Sequence[Path]
+    test_text: Path | Sequence[Path]
+    test_keep: str | Sequence[object] | None
+    test_label: str | Sequence[object] | None
+    test_labels: str | Sequence[object] | None
+    test_columns: str | Sequence[object] | None
+    test_header: bool | None
+    test_quoting: Literal['none', 'csv'] | None
+    test_keep_tabs: bool | None
+    test_fields: str | Sequence[object] | None
+    test_entities: Literal['keep', 'decode'] | None
+    test_languages: str | Sequence[object] | None
+    test_markup: Literal['drop', 'text'] | None
+    test_clean: str | Sequence[object] | None
+    name: str
+    shards: int
+    dev_shards: int
+    test_shards: int
+    dev_share: str | None
+    test_share: str | None
+    source_prefix: str
+    target_prefix: str
+    seed: int
+    output_format: Literal[
+        'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record'
+    ]
+    pack: int | None
+    template: str | None
+    max_word_length: int | None
+    allow_special_tokens: bool
+    glossary: str | Sequence[str]
+    split_unknown: bool
+    dropout: float | str
+    dropout_seed: int
+    unknown: Literal['token', 'stop']
+    shuffle: Literal['auto', 'files', 'engine']
+    buffer: int | str
+
+
+class _LearningKeywords(TypedDict, total=False):
+    """Of jobs that learn a vocabulary."""
+
+    scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte', 'pretrained']
+    vocab_size: int | None
+    search: Literal['t2t', 'closest', 'tensorflow-text', 'at-most']
+    min_count_range: str | Sequence[object] | None
+    max_subtoken_length: int | None
+    reserved_token: str | Sequence[str]
+    learner: Literal['auto', 'memory', 'beam']
+    substring_counting: Literal['packed', 'plain']
+    slack: float | str
+    max_learned_word_length: int
+    max_characters: int
+    max_words: int | None
+    iterations: int
+    joiner: str
+    selection: Literal['endings', 'kept']
+    special_token: str | Sequence[str]
+    merges: int | None
+    ties: Literal['smallest-ids', 'largest-pair', 'first'] | None
+    byte_level: bool | None
+    end_of_word: str | None
+    min_count: int | None
+    min_token_count: int | None
+    max_piece_length: int | None
+    limit_alphabet: int | None
+    total_symbols: bool
+    extend: Path | None
+
+
+class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=False):
     """The options of `tokbeam build`.
 
     source: source side of bitext, a sentence a line
@@ -53,54 +227,8 @@ class BuildKeywords(TypedDict, total=False):
         ratio:R[:tokens], different, script:CODE:SHARE[:source|target], nfc, nfd, nfkc, nfkd,
         paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default: none, or those of the
         job file)
-    dev_source: as of the training corpus
-    dev_target: as of the training corpus
-    dev_tsv: as of the training corpus
-    dev_jsonl: as of the training corpus
-    dev_parquet: as of the training corpus
-    dev_sgm_source: as of the training corpus
-    dev_sgm_target: as of the training corpus
-    dev_tmx: as of the training corpus
-    dev_tmx_lines: as of the training corpus
-    dev_labelled_text: as of the training corpus
-    dev_line_labels: as of the training corpus
-    dev_text: as of the training corpus
-    dev_keep: as of the training corpus
-    dev_label: as of the training corpus
-    dev_labels: as of the training corpus
-    dev_columns: as of the training corpus
-    dev_header: as of the training corpus
-    dev_quoting: as of the training corpus
-    dev_keep_tabs: as of the training corpus
-    dev_fields: as of the training corpus
-    dev_entities: as of the training corpus
-    dev_languages: as of the training corpus
-    dev_markup: as of the training corpus
-    dev_clean: as of the training corpus
-    test_source: as of the training corpus
-    test_target: as of the training corpus
-    test_tsv: as of the training corpus
-    test_jsonl: as of the training corpus
-    test_parquet: as of the training corpus
-    test_sgm_source: as of the training corpus
-    test_sgm_target: as of the training corpus
-    test_tmx: as of the training corpus
-    test_tmx_lines: as of the training corpus
-    test_labelled_text: as of the training corpus
-    test_line_labels: as of the training corpus
-    test_text: as of the training corpus
-    test_keep: as of the training corpus
-    test_label: as of the training corpus
-    test_labels: as of the training corpus
-    test_columns: as of the training corpus
-    test_header: as of the training corpus
-    test_quoting: as of the training corpus
-    test_keep_tabs: as of the training corpus
-    test_fields: as of the training corpus
-    test_entities: as of the training corpus
-    test_languages: as of the training corpus
-    test_markup: as of the training corpus
-    test_clean: as of the training corpus
+    dev_source … dev_clean: as of the training corpus
+    test_source … test_clean: as of the training corpus
     name: name of the dataset, in its file names
     shards: training shards, from 1 to 100,000 (default: 10)
     dev_shards: dev shards, from 1 to 100,000 (default: 1)
@@ -241,174 +369,15 @@ class BuildKeywords(TypedDict, total=False):
     buffer: memory of a worker for the runs that it sorts, up to 1TiB (default: 256MiB)
     """
 
-    source: Path | Sequence[Path]
-    target: Path | Sequence[Path]
-    tsv: Path | Sequence[Path]
-    jsonl: Path | Sequence[Path]
-    parquet: Path | Sequence[Path]
-    sgm_source: Path | Sequence[Path]
-    sgm_target: Path | Sequence[Path]
-    tmx: Path | Sequence[Path]
-    tmx_lines: Path | Sequence[Path]
-    labelled_text: Path | Sequence[Path]
-    line_labels: Path | Sequence[Path]
-    text: Path | Sequence[Path]
-    keep: str | Sequence[object] | None
-    label: str | Sequence[object] | None
-    labels: str | Sequence[object] | None
-    columns: str | Sequence[object] | None
-    header: bool | None
-    quoting: Literal['none', 'csv'] | None
-    keep_tabs: bool | None
-    fields: str | Sequence[object] | None
-    entities: Literal['keep', 'decode'] | None
-    languages: str | Sequence[object] | None
-    markup: Literal['drop', 'text'] | None
-    clean: str | Sequence[object] | None
-    dev_source: Path | Sequence[Path]
-    dev_target: Path | Sequence[Path]
-    dev_tsv: Path | Sequence[Path]
-    dev_jsonl: Path | Sequence[Path]
-    dev_parquet: Path | Sequence[Path]
-    dev_sgm_source: Path | Sequence[Path]
-    dev_sgm_target: Path | Sequence[Path]
-    dev_tmx: Path | Sequence[Path]
-    dev_tmx_lines: Path | Sequence[Path]
-    dev_labelled_text: Path | Sequence[Path]
-    dev_line_labels: Path | Sequence[Path]
-    dev_text: Path | Sequence[Path]
-    dev_keep: str | Sequence[object] | None
-    dev_label: str | Sequence[object] | None
-    dev_labels: str | Sequence[object] | None
-    dev_columns: str | Sequence[object] | None
-    dev_header: bool | None
-    dev_quoting: Literal['none', 'csv'] | None
-    dev_keep_tabs: bool | None
-    dev_fields: str | Sequence[object] | None
-    dev_entities: Literal['keep', 'decode'] | None
-    dev_languages: str | Sequence[object] | None
-    dev_markup: Literal['drop', 'text'] | None
-    dev_clean: str | Sequence[object] | None
-    test_source: Path | Sequence[Path]
-    test_target: Path | Sequence[Path]
-    test_tsv: Path | Sequence[Path]
-    test_jsonl: Path | Sequence[Path]
-    test_parquet: Path | Sequence[Path]
-    test_sgm_source: Path | Sequence[Path]
-    test_sgm_target: Path | Sequence[Path]
-    test_tmx: Path | Sequence[Path]
-    test_tmx_lines: Path | Sequence[Path]
-    test_labelled_text: Path | Sequence[Path]
-    test_line_labels: Path | Sequence[Path]
-    test_text: Path | Sequence[Path]
-    test_keep: str | Sequence[object] | None
-    test_label: str | Sequence[object] | None
-    test_labels: str | Sequence[object] | None
-    test_columns: str | Sequence[object] | None
-    test_header: bool | None
-    test_quoting: Literal['none', 'csv'] | None
-    test_keep_tabs: bool | None
-    test_fields: str | Sequence[object] | None
-    test_entities: Literal['keep', 'decode'] | None
-    test_languages: str | Sequence[object] | None
-    test_markup: Literal['drop', 'text'] | None
-    test_clean: str | Sequence[object] | None
-    name: str
-    shards: int
-    dev_shards: int
-    test_shards: int
-    dev_share: str | None
-    test_share: str | None
-    source_prefix: str
-    target_prefix: str
-    seed: int
-    output_format: Literal[
-        'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record'
-    ]
-    pack: int | None
-    output: Path
-    scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte', 'pretrained']
-    normalizer: Literal['bert', 'bert-original']
-    lower_case: bool
-    strip_accents: Literal['auto', 'yes', 'no']
-    split_cjk: bool
-    preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: (
-        Literal[
-            'gpt2',
-            'cl100k',
-            'llama3',
-            'qwen2',
-            'qwen3.5',
-            'o200k',
-            'tekken',
-            'deepseek',
-            'none',
-            'space',
-            'whitespace',
-            'bert',
-            't2t',
-        ]
-        | None
-    )
-    unicode_form: Literal['NFC', 'NFKC'] | None
-    split: Literal['space', 'unicode']
-    pattern: str | None
-    vocab_size: int | None
-    search: Literal['t2t', 'closest', 'tensorflow-text', 'at-most']
-    min_count_range: str | Sequence[object] | None
-    max_subtoken_length: int | None
-    reserved_token: str | Sequence[str]
-    learner: Literal['auto', 'memory', 'beam']
-    substring_counting: Literal['packed', 'plain']
-    slack: float | str
-    max_learned_word_length: int
-    max_characters: int
-    max_words: int | None
-    iterations: int
-    joiner: str
-    selection: Literal['endings', 'kept']
-    special_token: str | Sequence[str]
     special_tokens: str | Sequence[object] | None
-    merges: int | None
-    ties: Literal['smallest-ids', 'largest-pair', 'first'] | None
-    byte_level: bool | None
-    end_of_word: str | None
-    min_count: int | None
-    min_token_count: int | None
-    max_piece_length: int | None
-    limit_alphabet: int | None
-    total_symbols: bool
-    extend: Path | None
     shared_vocab: bool
     name_style: Literal['plain', 't2t']
     vocab_languages: str | Sequence[object] | None
     vocab_sample: str | None
-    template: str | None
-    max_word_length: int | None
-    allow_special_tokens: bool
-    glossary: str | Sequence[str]
-    split_unknown: bool
-    dropout: float | str
-    dropout_seed: int
-    unknown: Literal['token', 'stop']
-    workers: int | None
-    deadline: str | None
-    max_line_size: int | str
-    on_error: Literal['stop', 'skip']
-    keep_rejected: bool
-    item_size: int | str
-    max_rejected: int | str | None
-    work: Path | None
-    overwrite: bool
-    no_claim: bool
-    fetch: bool
     memory: int | str | None
-    shuffle: Literal['auto', 'files', 'engine']
-    buffer: int | str
 
 
-class CountKeywords(TypedDict, total=False):
+class CountKeywords(_JobKeywords, total=False):
     """The options of `tokbeam count`.
 
     source: source side of bitext, a sentence a line
@@ -500,79 +469,17 @@ class CountKeywords(TypedDict, total=False):
         address may end in #sha256=HEX, which its content must have
     """
 
-    source: Path | Sequence[Path]
-    target: Path | Sequence[Path]
-    tsv: Path | Sequence[Path]
-    jsonl: Path | Sequence[Path]
-    parquet: Path | Sequence[Path]
-    sgm_source: Path | Sequence[Path]
-    sgm_target: Path | Sequence[Path]
-    tmx: Path | Sequence[Path]
-    tmx_lines: Path | Sequence[Path]
-    labelled_text: Path | Sequence[Path]
-    line_labels: Path | Sequence[Path]
-    text: Path | Sequence[Path]
-    keep: str | Sequence[object] | None
-    label: str | Sequence[object] | None
-    labels: str | Sequence[object] | None
-    columns: str | Sequence[object] | None
-    header: bool | None
-    quoting: Literal['none', 'csv'] | None
-    keep_tabs: bool | None
-    fields: str | Sequence[object] | None
-    entities: Literal['keep', 'decode'] | None
-    languages: str | Sequence[object] | None
-    markup: Literal['drop', 'text'] | None
-    clean: str | Sequence[object] | None
     merge: Path | Sequence[Path]
     pieces: bool
     vocab: Path | None
     special_tokens: str | Sequence[object] | None
     vocabulary_threshold: int
     side: Literal['inputs', 'targets', 'both'] | None
-    output: Path
     scheme: str | Sequence[str]
-    normalizer: Literal['bert', 'bert-original']
-    lower_case: bool
-    strip_accents: Literal['auto', 'yes', 'no']
-    split_cjk: bool
-    preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: (
-        Literal[
-            'gpt2',
-            'cl100k',
-            'llama3',
-            'qwen2',
-            'qwen3.5',
-            'o200k',
-            'tekken',
-            'deepseek',
-            'none',
-            'space',
-            'whitespace',
-            'bert',
-            't2t',
-        ]
-        | None
-    )
-    unicode_form: Literal['NFC', 'NFKC'] | None
-    split: Literal['space', 'unicode']
-    pattern: str | None
     vocab_sample: str | None
-    workers: int | None
-    deadline: str | None
-    max_line_size: int | str
-    on_error: Literal['stop', 'skip']
-    keep_rejected: bool
-    item_size: int | str
-    max_rejected: int | str | None
-    work: Path | None
-    overwrite: bool
-    no_claim: bool
-    fetch: bool
 
 
-class VocabKeywords(TypedDict, total=False):
+class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
     """The options of `tokbeam vocab`.
 
     source: source side of bitext, a sentence a line
@@ -713,102 +620,14 @@ class VocabKeywords(TypedDict, total=False):
         free, on a cluster no limit)
     """
 
-    source: Path | Sequence[Path]
-    target: Path | Sequence[Path]
-    tsv: Path | Sequence[Path]
-    jsonl: Path | Sequence[Path]
-    parquet: Path | Sequence[Path]
-    sgm_source: Path | Sequence[Path]
-    sgm_target: Path | Sequence[Path]
-    tmx: Path | Sequence[Path]
-    tmx_lines: Path | Sequence[Path]
-    labelled_text: Path | Sequence[Path]
-    line_labels: Path | Sequence[Path]
-    text: Path | Sequence[Path]
-    keep: str | Sequence[object] | None
-    label: str | Sequence[object] | None
-    labels: str | Sequence[object] | None
-    columns: str | Sequence[object] | None
-    header: bool | None
-    quoting: Literal['none', 'csv'] | None
-    keep_tabs: bool | None
-    fields: str | Sequence[object] | None
-    entities: Literal['keep', 'decode'] | None
-    languages: str | Sequence[object] | None
-    markup: Literal['drop', 'text'] | None
-    clean: str | Sequence[object] | None
     counts: Path | Sequence[Path]
     side: Literal['inputs', 'targets', 'both'] | None
-    output: Path
     vocab_sample: str | None
-    scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte', 'pretrained']
-    normalizer: Literal['bert', 'bert-original']
-    lower_case: bool
-    strip_accents: Literal['auto', 'yes', 'no']
-    split_cjk: bool
-    preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: (
-        Literal[
-            'gpt2',
-            'cl100k',
-            'llama3',
-            'qwen2',
-            'qwen3.5',
-            'o200k',
-            'tekken',
-            'deepseek',
-            'none',
-            'space',
-            'whitespace',
-            'bert',
-            't2t',
-        ]
-        | None
-    )
-    unicode_form: Literal['NFC', 'NFKC'] | None
-    split: Literal['space', 'unicode']
-    pattern: str | None
-    vocab_size: int | None
-    search: Literal['t2t', 'closest', 'tensorflow-text', 'at-most']
-    min_count_range: str | Sequence[object] | None
-    max_subtoken_length: int | None
-    reserved_token: str | Sequence[str]
-    learner: Literal['auto', 'memory', 'beam']
-    substring_counting: Literal['packed', 'plain']
-    slack: float | str
-    max_learned_word_length: int
-    max_characters: int
-    max_words: int | None
-    iterations: int
-    joiner: str
-    selection: Literal['endings', 'kept']
-    special_token: str | Sequence[str]
     special_tokens: str | Sequence[object] | None
-    merges: int | None
-    ties: Literal['smallest-ids', 'largest-pair', 'first'] | None
-    byte_level: bool | None
-    end_of_word: str | None
-    min_count: int | None
-    min_token_count: int | None
-    max_piece_length: int | None
-    limit_alphabet: int | None
-    total_symbols: bool
-    extend: Path | None
-    workers: int | None
-    deadline: str | None
-    max_line_size: int | str
-    on_error: Literal['stop', 'skip']
-    keep_rejected: bool
-    item_size: int | str
-    max_rejected: int | str | None
-    work: Path | None
-    overwrite: bool
-    no_claim: bool
-    fetch: bool
     memory: int | str | None
 
 
-class EncodeKeywords(TypedDict, total=False):
+class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     """The options of `tokbeam encode`.
 
     source: source side of bitext, a sentence a line
@@ -849,54 +668,8 @@ class EncodeKeywords(TypedDict, total=False):
         ratio:R[:tokens], different, script:CODE:SHARE[:source|target], nfc, nfd, nfkc, nfkd,
         paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default: none, or those of the
         job file)
-    dev_source: as of the training corpus
-    dev_target: as of the training corpus
-    dev_tsv: as of the training corpus
-    dev_jsonl: as of the training corpus
-    dev_parquet: as of the training corpus
-    dev_sgm_source: as of the training corpus
-    dev_sgm_target: as of the training corpus
-    dev_tmx: as of the training corpus
-    dev_tmx_lines: as of the training corpus
-    dev_labelled_text: as of the training corpus
-    dev_line_labels: as of the training corpus
-    dev_text: as of the training corpus
-    dev_keep: as of the training corpus
-    dev_label: as of the training corpus
-    dev_labels: as of the training corpus
-    dev_columns: as of the training corpus
-    dev_header: as of the training corpus
-    dev_quoting: as of the training corpus
-    dev_keep_tabs: as of the training corpus
-    dev_fields: as of the training corpus
-    dev_entities: as of the training corpus
-    dev_languages: as of the training corpus
-    dev_markup: as of the training corpus
-    dev_clean: as of the training corpus
-    test_source: as of the training corpus
-    test_target: as of the training corpus
-    test_tsv: as of the training corpus
-    test_jsonl: as of the training corpus
-    test_parquet: as of the training corpus
-    test_sgm_source: as of the training corpus
-    test_sgm_target: as of the training corpus
-    test_tmx: as of the training corpus
-    test_tmx_lines: as of the training corpus
-    test_labelled_text: as of the training corpus
-    test_line_labels: as of the training corpus
-    test_text: as of the training corpus
-    test_keep: as of the training corpus
-    test_label: as of the training corpus
-    test_labels: as of the training corpus
-    test_columns: as of the training corpus
-    test_header: as of the training corpus
-    test_quoting: as of the training corpus
-    test_keep_tabs: as of the training corpus
-    test_fields: as of the training corpus
-    test_entities: as of the training corpus
-    test_languages: as of the training corpus
-    test_markup: as of the training corpus
-    test_clean: as of the training corpus
+    dev_source … dev_clean: as of the training corpus
+    test_source … test_clean: as of the training corpus
     vocab: vocabulary of all sides: a file, or the folder of a tokenizer
     source_vocab: vocabulary of the source side
     target_vocab: vocabulary of the target side
@@ -981,141 +754,8 @@ class EncodeKeywords(TypedDict, total=False):
     buffer: memory of a worker for the runs that it sorts, up to 1TiB (default: 256MiB)
     """
 
-    source: Path | Sequence[Path]
-    target: Path | Sequence[Path]
-    tsv: Path | Sequence[Path]
-    jsonl: Path | Sequence[Path]
-    parquet: Path | Sequence[Path]
-    sgm_source: Path | Sequence[Path]
-    sgm_target: Path | Sequence[Path]
-    tmx: Path | Sequence[Path]
-    tmx_lines: Path | Sequence[Path]
-    labelled_text: Path | Sequence[Path]
-    line_labels: Path | Sequence[Path]
-    text: Path | Sequence[Path]
-    keep: str | Sequence[object] | None
-    label: str | Sequence[object] | None
-    labels: str | Sequence[object] | None
-    columns: str | Sequence[object] | None
-    header: bool | None
-    quoting: Literal['none', 'csv'] | None
-    keep_tabs: bool | None
-    fields: str | Sequence[object] | None
-    entities: Literal['keep', 'decode'] | None
-    languages: str | Sequence[object] | None
-    markup: Literal['drop', 'text'] | None
-    clean: str | Sequence[object] | None
-    dev_source: Path | Sequence[Path]
-    dev_target: Path | Sequence[Path]
-    dev_tsv: Path | Sequence[Path]
-    dev_jsonl: Path | Sequence[Path]
-    dev_parquet: Path | Sequence[Path]
-    dev_sgm_source: Path | Sequence[Path]
-    dev_sgm_target: Path | Sequence[Path]
-    dev_tmx: Path | Sequence[Path]
-    dev_tmx_lines: Path | Sequence[Path]
-    dev_labelled_text: Path | Sequence[Path]
-    dev_line_labels: Path | Sequence[Path]
-    dev_text: Path | Sequence[Path]
-    dev_keep: str | Sequence[object] | None
-    dev_label: str | Sequence[object] | None
-    dev_labels: str | Sequence[object] | None
-    dev_columns: str | Sequence[object] | None
-    dev_header: bool | None
-    dev_quoting: Literal['none', 'csv'] | None
-    dev_keep_tabs: bool | None
-    dev_fields: str | Sequence[object] | None
-    dev_entities: Literal['keep', 'decode'] | None
-    dev_languages: str | Sequence[object] | None
-    dev_markup: Literal['drop', 'text'] | None
-    dev_clean: str | Sequence[object] | None
-    test_source: Path | Sequence[Path]
-    test_target: Path | Sequence[Path]
-    test_tsv: Path | Sequence[Path]
-    test_jsonl: Path | Sequence[Path]
-    test_parquet: Path | Sequence[Path]
-    test_sgm_source: Path | Sequence[Path]
-    test_sgm_target: Path | Sequence[Path]
-    test_tmx: Path | Sequence[Path]
-    test_tmx_lines: Path | Sequence[Path]
-    test_labelled_text: Path | Sequence[Path]
-    test_line_labels: Path | Sequence[Path]
-    test_text: Path | Sequence[Path]
-    test_keep: str | Sequence[object] | None
-    test_label: str | Sequence[object] | None
-    test_labels: str | Sequence[object] | None
-    test_columns: str | Sequence[object] | None
-    test_header: bool | None
-    test_quoting: Literal['none', 'csv'] | None
-    test_keep_tabs: bool | None
-    test_fields: str | Sequence[object] | None
-    test_entities: Literal['keep', 'decode'] | None
-    test_languages: str | Sequence[object] | None
-    test_markup: Literal['drop', 'text'] | None
-    test_clean: str | Sequence[object] | None
     vocab: Path | None
     source_vocab: Path | None
     target_vocab: Path | None
     scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte', 'pretrained'] | None
-    normalizer: Literal['bert', 'bert-original']
-    lower_case: bool
-    strip_accents: Literal['auto', 'yes', 'no']
-    split_cjk: bool
-    preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: (
-        Literal[
-            'gpt2',
-            'cl100k',
-            'llama3',
-            'qwen2',
-            'qwen3.5',
-            'o200k',
-            'tekken',
-            'deepseek',
-            'none',
-            'space',
-            'whitespace',
-            'bert',
-            't2t',
-        ]
-        | None
-    )
-    unicode_form: Literal['NFC', 'NFKC'] | None
-    split: Literal['space', 'unicode']
-    pattern: str | None
-    template: str | None
-    max_word_length: int | None
-    allow_special_tokens: bool
-    glossary: str | Sequence[str]
-    split_unknown: bool
-    dropout: float | str
-    dropout_seed: int
-    unknown: Literal['token', 'stop']
-    name: str
-    shards: int
-    dev_shards: int
-    test_shards: int
-    dev_share: str | None
-    test_share: str | None
-    source_prefix: str
-    target_prefix: str
-    seed: int
-    output_format: Literal[
-        'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record'
-    ]
-    pack: int | None
-    output: Path
-    workers: int | None
-    deadline: str | None
-    max_line_size: int | str
-    on_error: Literal['stop', 'skip']
-    keep_rejected: bool
-    item_size: int | str
-    max_rejected: int | str | None
-    work: Path | None
-    overwrite: bool
-    no_claim: bool
-    fetch: bool
     memory: int | str | None
-    shuffle: Literal['auto', 'files', 'engine']
-    buffer: int | str

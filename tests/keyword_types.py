@@ -41,42 +41,46 @@ from __future__ import annotations
 '''
 
 _PATHS = (path, output_path, vocabulary_path, work_path)
+_COMMANDS = ('build', 'count', 'vocab', 'encode')
+_SHARED = {
+    '_JobKeywords': ('Of every job.', _COMMANDS),
+    '_DatasetKeywords': ('Of jobs that write a dataset.', ('build', 'encode')),
+    '_LearningKeywords': ('Of jobs that learn a vocabulary.', ('build', 'vocab')),
+}
+"""Classes of the options that just these commands share: what they are of, and the commands."""
+
 _LEFT_OUT = {'quiet', 'progress', 'print_job', 'dry_run'}
 """What the command does around a job."""
 
 
 def files() -> dict[pathlib.Path, str]:
     """Returns the text of each file that is generated."""
-    formats = all_formats()
+    of_options = [
+        ('Scheme', 'schemes that change the tokens of text', _of([token_options()])),
+        ('Learning', 'how a vocabulary is learned', _of([learning_options()])),
+        ('Encoding', 'how a vocabulary encodes', _of([encoding_options()])),
+        ('Format', 'the formats of corpora', _of(all_formats())),
+    ]
     tokcore_classes = [
-        (
-            'SchemeKeywords',
-            'The options of schemes that change the tokens of text.',
-            _of([token_options()]),
+        *(
+            _class(
+                f'{name}Keywords',
+                f'The options of {about}.',
+                options,
+                {key: help for key, (_, help) in options.items()},
+            )
+            for name, about, options in of_options
         ),
-        (
-            'LearningKeywords',
-            'The options of how a vocabulary is learned.',
-            _of([learning_options()]),
-        ),
-        ('EncodingKeywords', 'The options of how a vocabulary encodes.', _of([encoding_options()])),
-        ('FormatKeywords', 'The options of the formats of corpora.', _of(formats)),
-        (
+        _class(
             'LearnKeywords',
             'Both: the options of a scheme and of its learner.',
-            None,
-            'SchemeKeywords, LearningKeywords',
+            bases='SchemeKeywords, LearningKeywords',
         ),
-        (
+        _class(
             'EncodeKeywords',
             'Both: the options of a scheme and of its encoder.',
-            None,
-            'SchemeKeywords, EncodingKeywords',
+            bases='SchemeKeywords, EncodingKeywords',
         ),
-    ]
-    pipelines_classes = [
-        (f'{name.capitalize()}Keywords', f'The options of `tokbeam {name}`.', _of_command(name))
-        for name in ('build', 'count', 'vocab', 'encode')
     ]
     return {
         ROOT / 'tokcore/keyword_types.py': _module(
@@ -85,7 +89,7 @@ def files() -> dict[pathlib.Path, str]:
         ),
         ROOT / 'pipelines/keyword_types.py': _module(
             'The keyword arguments of `build`, `count`, `vocab` and `encode`, as the command has them.',
-            pipelines_classes,
+            _command_classes(),
         ),
     }
 
@@ -109,17 +113,50 @@ def _of(kinds: Iterable[Kind], prefix: str = '') -> _Options:
     return {name: (_union(types), '; or '.join(helps)) for name, (types, helps) in options.items()}
 
 
+def _command_classes() -> list[str]:
+    """Each class documents all options of its command, and inherits the types of those that it shares."""
+    commands = {name: _of_command(name) for name in _COMMANDS}
+    inherited: dict[str, set[str]] = {name: set() for name in _COMMANDS}
+    classes = []
+    for base, (about, names) in _SHARED.items():
+        shared = {
+            key: option
+            for key, option in commands[names[0]].items()
+            if names == tuple(name for name in _COMMANDS if _has(commands[name], key, option))
+        }
+        classes.append(_class(base, about, shared))
+        for name in names:
+            inherited[name] |= shared.keys()
+    for name, options in commands.items():
+        class_name, about = f'{name.capitalize()}Keywords', f'The options of `tokbeam {name}`.'
+        bases = ', '.join(base for base, (_, names) in _SHARED.items() if name in names)
+        own = {key: option for key, option in options.items() if key not in inherited[name]}
+        classes.append(_class(class_name, about, own, _helps(name), bases))
+    return classes
+
+
+def _has(options: _Options, key: str, option: tuple[str, str]) -> bool:
+    return key in options and options[key][0] == option[0]
+
+
 def _of_command(name: str) -> _Options:
     options: _Options = {}
     for group in known_commands()[name].groups:
+        options |= _of(group.kinds, group.prefix)
+    return {key: option for key, option in options.items() if key not in _LEFT_OUT}
+
+
+def _helps(name: str) -> dict[str, str]:
+    """The help of a command's options; those of the files of dev and test are the training corpus's."""
+    helps: dict[str, str] = {}
+    for group in known_commands()[name].groups:
+        options = _of(group.kinds, group.prefix)
         if group.prefix:
-            of_files = _of(group.kinds, group.prefix)
-            options |= {
-                key: (type_, 'as of the training corpus') for key, (type_, _) in of_files.items()
-            }
+            first, *_, last = options
+            helps[f'{first} … {last}'] = 'as of the training corpus'
         else:
-            options |= _of(group.kinds)
-    return {key: value for key, value in options.items() if key not in _LEFT_OUT}
+            helps |= {key: help for key, (_, help) in options.items() if key not in _LEFT_OUT}
+    return helps
 
 
 def _types(declaration: Declared, hint: str) -> list[str]:
@@ -159,9 +196,8 @@ def _union(types: list[str]) -> str:
     )
 
 
-def _module(about: str, classes: list[tuple]) -> str:
-    bodies = [_class(*each) for each in classes]
-    body = '\n\n'.join(bodies)
+def _module(about: str, classes: list[str]) -> str:
+    body = '\n\n'.join(classes)
     imports = []
     if 'Path' in body:
         imports.append('import os')
@@ -173,18 +209,23 @@ def _module(about: str, classes: list[tuple]) -> str:
     return _HEADER.format(about=about, imports='\n'.join(imports)) + body
 
 
-def _class(name: str, about: str, options: _Options | None, bases: str = 'TypedDict') -> str:
-    if options is None:
-        return f'class {name}({bases}, total=False):\n    """{about}"""\n'
+def _class(
+    name: str,
+    about: str,
+    options: _Options | None = None,
+    helps: dict[str, str] | None = None,
+    bases: str = 'TypedDict',
+) -> str:
+    """A class with these fields; its docstring has the help of options, where there is one."""
     lines = []
-    for key, (_, help) in options.items():
+    for key, help in (helps or {}).items():
         text = ' '.join(f'{key}: {help}'.split()).replace('\\', '\\\\')
         lines += textwrap.wrap(
             text, 96, initial_indent='    ', subsequent_indent='        ', break_on_hyphens=False
         )
-    fields = [f'    {key}: {type_}' for key, (type_, _) in options.items()]
-    doc = '\n'.join([f'    """{about}', '', *lines, '    """'])
-    return '\n'.join([f'class {name}({bases}, total=False):', doc, '', *fields, ''])
+    doc = [f'    """{about}', '', *lines, '    """'] if lines else [f'    """{about}"""']
+    fields = [f'    {key}: {type_}' for key, (type_, _) in (options or {}).items()]
+    return '\n'.join([f'class {name}({bases}, total=False):', *doc, '', *fields, ''])
 
 
 if __name__ == '__main__':
