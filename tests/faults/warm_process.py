@@ -1,10 +1,10 @@
-"""A process that has imported the command and compiled its kernels, and forks a child for each run.
+"""A process that has run the command a few times, and forks a child for each run.
 
-A new process takes seconds for that and a forked child tenths of a second, so thousands of runs are
-possible. Otherwise the child is the real command: it calls `main` without arguments and ends as the
-interpreter does, except that it does not clear its modules, which takes a while, and that Beam remembers
-what it works out again for each transform. This process never runs a pipeline itself, since it must
-have no thread when it forks.
+A new process takes seconds to import modules and to load kernels, and a forked child, which has them,
+tenths of a second, so thousands of runs are possible. Otherwise the child is the real command: it calls
+`main` without arguments and ends as the interpreter does, except that it does not clear its modules,
+which takes a while, and that Beam remembers what it works out again for each transform. No thread of
+its own runs commands is left when this process forks.
 
 Started by `forked_commands`: `python warm_process.py FD...` serves one lane at each socket.
 """
@@ -15,11 +15,13 @@ import faulthandler
 import gc
 import json
 import os
+import pkgutil
 import resource
 import select
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -30,26 +32,20 @@ _LOOK_MS = 20  # between looks at a child's memory: it can grow by some 20 MB in
 _LAST_WORDS_SECONDS = 0.5  # for a child that hangs, to write where it is
 _PAGE = os.sysconf('SC_PAGE_SIZE')
 
+_SMALL_COMMANDS = [
+    'build --text {}/text --vocab-size 100 --name n --output {}/built --shuffle files',
+    'encode --text {}/text --scheme byte --name n --output {}/encoded --shuffle engine',
+    'tokenize --vocab {}/vocabulary',
+]
+"""What the first process runs; {} is the folder of their files."""
+
 
 def main(sockets: list[int]) -> int:
     """Warms up, serves its lanes until their sockets are closed; in a child, runs a command."""
     sys.path.append(str(Path(__file__).parents[1]))
-    import faster_beam
-
-    from pipelines.cli import commands  # noqa: F401  (Beam, which takes the longest)
     from pipelines.cli import main as command
-    from pipelines.cli.parser import command_parser
-    from tokcore.counts.token_table import TokenTable
-    from tokcore.schemes import find_scheme
-    from tokcore.subword.learner import MemoryLearner
-    from tokcore.warm_up import compile_kernels, compile_learner_kernels
 
-    faster_beam.install()
-    command_parser()  # imports the declarations of all schemes and formats
-    for scheme in ('subword', 'byte'):
-        compile_kernels(find_scheme(scheme))
-    compile_learner_kernels()
-    MemoryLearner(TokenTable.from_items([('warm', 2), ('up', 3)])).build(1)
+    _warm_up(command.main)
     gc.collect()
     gc.freeze()
     lanes = []
@@ -69,6 +65,28 @@ def main(sockets: list[int]) -> int:
     for lane in lanes:
         os.waitpid(lane, 0)
     return 0
+
+
+def _warm_up(command: Callable[[list[str]], int]) -> None:
+    """Imports, loads and remembers what most commands need, by small ones in this process."""
+    import faster_beam
+
+    from tokcore.corpus.formats import all_formats
+    from tokcore.schemes import find_scheme
+    from tokcore.warm_up import compile_kernels, compile_learner_kernels
+
+    faster_beam.install()
+    for scheme in ('subword', 'byte'):
+        compile_kernels(find_scheme(scheme))
+    compile_learner_kernels()
+    for declaration in all_formats():
+        if declaration.reader:
+            pkgutil.resolve_name(declaration.reader)
+    with tempfile.TemporaryDirectory(prefix='warm-') as folder:
+        Path(folder, 'text').write_bytes(b'a line\n')
+        Path(folder, 'vocabulary').write_bytes(b"'<pad>_'\n'<EOS>_'\n'a'\n")
+        for words in _SMALL_COMMANDS:
+            assert command([word.format(folder) for word in words.split()]) == 0, words
 
 
 def _serve(lane: socket.socket) -> bool:
