@@ -41,6 +41,14 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
     if '--' in arguments:
         cut = arguments.index('--')
         arguments, job_server = arguments[:cut], arguments[cut + 1 :]
+    for word in arguments:
+        name, _, value = word.partition('=')
+        if value == '--' and name.startswith('--'):
+            # argparse would drop the value, and give the option an empty list.
+            raise InputError(
+                f'{shown(name)[1:-1]} cannot have the value --, which stands before options of a job '
+                'server; give another'
+            )
     known = known_commands()
     if arguments and not arguments[0].startswith('-') and arguments[0] not in known:
         raise InputError(_no_command(arguments[0], known))

@@ -68,6 +68,12 @@ def test_an_absurd_number_is_refused_with_its_range(encode, tmp_path, option, va
     assert_nothing_made(tmp_path / 'out')
 
 
+@pytest.mark.parametrize('option', ['--on-error', '--text', '--job_name'])
+def test_two_dashes_are_no_value(count, tmp_path, option):
+    count(f'{option}=--').assert_refused(f'{option} cannot have the value --')
+    assert_nothing_made(tmp_path / 'out')
+
+
 def test_more_memory_than_there_is_cannot_be_given(encode, tmp_path):
     outcome = encode('--memory', f'{total_bytes() // GIB + 1}GiB', '--buffer', '100GiB')
     outcome.assert_refused('--memory', f'{total_bytes() >> 20} MiB')

@@ -19,6 +19,7 @@ _LINES = {
 }
 _PAIRS = {'encode', 'count', 'vocab', 'build'}
 _MADE = ['out', 'counts', 'vocab.x', 'vocab.x.tokbeam.json', 'vocab.x.tokbeam.run.json']
+_COUNTS = ['out/counts', 'out/counts.inputs', 'out/counts.targets']
 
 # Paths have a kind of their own, and a value of these might name one that matters.
 _PATHS = {
@@ -99,7 +100,7 @@ def attack_options(room: Room, dice: random.Random) -> None:
         del line[dice.randrange(len(line))]
     if dice.random() < 0.03:
         command = dice.choice(['', 'bild', 'BUILD', '\udcff', '-', 'encode '])
-    room.run(command, *line, stdin=b'2 3\n', may_change=_MADE, may_finish=['out/counts'])
+    room.run(command, *line, stdin=b'2 3\n', may_change=_MADE, may_finish=_COUNTS)
 
 
 def _draw_option(dice: random.Random, option: argparse.Action) -> list[str]:
