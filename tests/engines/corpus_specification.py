@@ -1,7 +1,7 @@
 """What the main job must show on a corpus of pairs, of whatever size.
 
-`PairsSpecification` is run on a few thousand pairs with every run of the tests, and on a whole
-corpus by the mark `corpora`: the assertions are the same.
+`PairsSpecification` is run on a few thousand pairs with the `slow` tests, and on a whole corpus by
+the mark `corpora`: the assertions are the same.
 """
 
 import collections
@@ -22,7 +22,7 @@ from dataset_files import (
     shards_and_vocabularies,
 )
 from generated_text import as_bitext, as_tsv, kept_pairs
-from jobs import succeed, succeed_elsewhere, write
+from jobs import succeed, write
 
 
 def rank_correlation(places: np.ndarray, others: np.ndarray) -> float:
@@ -71,7 +71,6 @@ class Pairs:
     vocab_size: int
     shards: int
     correlation_bound: float
-    process_item_sizes: tuple[str, ...]  # work items to try with Beam's worker processes
 
     @cached_property
     def compressed(self) -> Path:
@@ -174,21 +173,6 @@ class PairsSpecification:
         succeed(*command, '--item-size', item_size)
         built = shards_and_vocabularies(corpus.built)
         assert shards_and_vocabularies(tmp_path / 'out') == built
-
-    def test_another_hash_seed_changes_no_byte(self, corpus, tmp_path):
-        succeed_elsewhere(*corpus.command(tmp_path / 'out'), PYTHONHASHSEED='4711')
-        assert files_of(tmp_path / 'out') == files_of(corpus.built)
-
-    def test_beams_two_worker_processes_change_no_byte(self, corpus, tmp_path):
-        for item_size in corpus.process_item_sizes:
-            succeed_elsewhere(
-                *corpus.command(tmp_path / item_size, '--tsv', corpus.plain),
-                *('--item-size', item_size),
-                '--direct_running_mode=multi_processing',
-                '--direct_num_workers=2',
-            )
-            built = shards_and_vocabularies(corpus.built)
-            assert shards_and_vocabularies(tmp_path / item_size) == built
 
     @pytest.mark.parametrize('item_size', ['12MiB', '100KiB'])
     def test_two_files_give_the_same_vocabularies_and_examples(self, corpus, tmp_path, item_size):

@@ -2,8 +2,9 @@
 
 import pytest
 from corpus_specification import Pairs, PairsSpecification
-from dataset_files import read_shards
+from dataset_files import files_of, read_shards, shards_and_vocabularies
 from generated_text import kept_pairs
+from jobs import succeed_elsewhere
 from shared_corpora import ENZH, ENZH_PAIRS, read_pairs
 
 pytestmark = [
@@ -21,7 +22,6 @@ class TestWholeCorpus(PairsSpecification):
             vocab_size=8_192,
             shards=10,
             correlation_bound=0.01,
-            process_item_sizes=('1MiB', '12MiB'),
         )
 
     def test_the_corpus_is_the_one_of_the_claims(self, corpus):
@@ -35,6 +35,19 @@ class TestWholeCorpus(PairsSpecification):
         place = {pair: place for place, pair in enumerate(kept_pairs(corpus.pairs))}
         for shard in corpus.texts:
             assert {place[text] * 100 // ENZH_PAIRS for text in shard} == set(range(100))
+
+    def test_another_hash_seed_changes_no_byte(self, corpus, tmp_path):
+        succeed_elsewhere(*corpus.command(tmp_path / 'out'), PYTHONHASHSEED='4711')
+        assert files_of(tmp_path / 'out') == files_of(corpus.built)
+
+    @pytest.mark.parametrize('item_size', ['1MiB', '12MiB'])
+    def test_beams_two_worker_processes_change_no_byte(self, corpus, tmp_path, item_size):
+        succeed_elsewhere(
+            *corpus.command(tmp_path / 'out', '--tsv', corpus.plain, '--item-size', item_size),
+            *('--direct_running_mode=multi_processing', '--direct_num_workers=2'),
+        )
+        built = shards_and_vocabularies(corpus.built)
+        assert shards_and_vocabularies(tmp_path / 'out') == built
 
     def test_tensorflow_reads_all_shards(self, tensorflow, corpus):
         shards = read_shards(corpus.built)

@@ -7,7 +7,7 @@ functions that can be pickled, modules that can be imported, options and logs th
 import sys
 
 import pytest
-from dataset_files import read_shards, shards_and_vocabularies
+from dataset_files import manifest_of, read_shards, shards_and_vocabularies
 from deadlines import free_port, running, succeed_within, wait_for_port
 from jobs import succeed
 from worker_processes import BOOT, worker_environment
@@ -66,11 +66,12 @@ def test_build_gives_the_same_bytes(worker_pool, run_module, small, tmp_path):
     cut = ['--item-size', '1KiB', '--learner', 'beam']
     run_module('pipelines', *arguments, *cut, *worker_pool, '--output', external)
     assert shards_and_vocabularies(external) == shards_and_vocabularies(local)
+    assert manifest_of(external)['root'] == manifest_of(local)['root']
     read_shards(external)
 
 
 @pytest.mark.parametrize(
-    'asked', [('--vocab-size', 400), ('--preset', 'subword-nmt', '--merges', 150)], ids=str
+    'asked', [('--vocab-size', 280), ('--preset', 'subword-nmt', '--merges', 20)], ids=str
 )
 def test_merges_are_those_learned_in_memory(worker_pool, run_module, small, tmp_path, asked):
     arguments = ['vocab', '--text', small.source, '--scheme', 'bpe', *asked]

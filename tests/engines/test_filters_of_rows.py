@@ -28,9 +28,7 @@ ASKED = ['--name', 'small', '--shards', 3, '--vocab-size', 900]
 
 @pytest.fixture(autouse=True)
 def importable(monkeypatch):
-    """Of processes that a job starts too."""
     monkeypatch.syspath_prepend(pathlib.Path(__file__).parent)
-    monkeypatch.setenv('PYTHONPATH', str(pathlib.Path(__file__).parent), prepend=':')
 
 
 def cleaned(pairs):
@@ -110,10 +108,6 @@ def test_the_vocabulary_is_that_of_what_they_leave(corpus, built, tmp_path):
     [
         ('--shuffle', 'engine', '--item-size', 400),
         ('--shuffle', 'files', '--buffer', '4KiB', '--item-size', '2KiB', '--workers', 2),
-        pytest.param(
-            ('--direct_num_workers', 1, '--direct_running_mode', 'multi_processing'),
-            marks=pytest.mark.slow,
-        ),
     ],
     ids=str,
 )

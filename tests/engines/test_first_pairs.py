@@ -1,4 +1,4 @@
-"""The main job on 5,000 pairs: real ones where they are at hand, generated ones elsewhere."""
+"""The main job on 2,500 pairs: real ones where they are at hand, generated ones elsewhere."""
 
 import itertools
 import math
@@ -10,7 +10,7 @@ from shared_corpora import ENZH, read_pairs
 
 pytestmark = pytest.mark.slow
 
-COUNT = 5_000
+COUNT = 2_500
 
 
 class TestFirstPairs(PairsSpecification):
@@ -23,8 +23,7 @@ class TestFirstPairs(PairsSpecification):
         return Pairs(
             pairs,
             tmp_path_factory.mktemp('first-pairs'),
-            vocab_size=3_072,
+            vocab_size=2_048,
             shards=10,
             correlation_bound=4 / math.sqrt(COUNT),
-            process_item_sizes=('100KiB',),
         )

@@ -5,7 +5,7 @@ import pyarrow.dataset
 import pytest
 from dataset_files import files_of, manifest_of, read_shards
 from generated_text import kept_pairs
-from jobs import refuse, succeed, succeed_elsewhere
+from jobs import refuse, succeed
 
 from tokcore import open_dataset
 from tokcore.errors import InputError
@@ -119,19 +119,6 @@ def test_bytes_do_not_depend_on_how_it_is_cut(kind, building, built, tmp_path, o
         return
     form = ['--output-format', output_format]
     succeed(*building, *form, *cut, '--output', tmp_path / 'out')
-    assert files_of(tmp_path / 'out') == files_of(built / output_format)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    'output_format', [pytest.param('text', marks=pytest.mark.corpora), 'parquet']
-)
-def test_worker_processes_give_the_same_bytes(kind, building, built, tmp_path, output_format):
-    if kind != 'codes':
-        return
-    workers = ['--direct_running_mode=multi_processing', '--direct_num_workers=1']
-    form = ['--output-format', output_format, '--output', tmp_path / 'out']
-    succeed_elsewhere(*building, *form, *workers)
     assert files_of(tmp_path / 'out') == files_of(built / output_format)
 
 

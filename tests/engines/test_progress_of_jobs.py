@@ -116,28 +116,14 @@ def test_a_result_that_is_there_is_no_work(told, corpus, tmp_path):
     assert not works(told)
 
 
-PROCESSES = ['--direct_running_mode=multi_processing', '--direct_num_workers=2']
-
-
-def test_worker_processes_tell_of_what_they_count(told, corpus, tmp_path):
-    one = [PROCESSES[0], '--direct_num_workers=1']
-    succeed('count', *corpus('tsv'), '--output', tmp_path / 'out', *one)
-    assert_all_done(told)
-    assert works(told).keys() == {('count', 'reading')}
-    assert not [*tmp_path.rglob('progress')]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize('shuffle', ['files', 'engine'])
-def test_worker_processes_tell_of_all_their_work(told, corpus, tmp_path, shuffle):
-    out = tmp_path / 'out'
-    job = ['--name', 'n', '--scheme', 'byte', '--shards', 3, '--shuffle', shuffle]
-    succeed('build', *job, *corpus('bitext'), '--output', out, *PROCESSES)
+def test_worker_processes_tell_of_all_their_work(told, corpus, tmp_path):
+    job = ['--name', 'n', '--scheme', 'byte', '--shards', 3, '--output', tmp_path / 'out']
+    processes = ['--direct_running_mode=multi_processing', '--direct_num_workers=2']
+    succeed('build', *job, *corpus('bitext'), *processes)
     assert_all_done(told)
-    expected = {('index', 'indexing'), ('encode', 'reading')}
-    if shuffle == 'files':
-        expected.add(('write shards', 'merging'))
-    assert works(told).keys() == expected
+    works_of_files = {('index', 'indexing'), ('encode', 'reading'), ('write shards', 'merging')}
+    assert works(told).keys() == works_of_files
     assert not [*tmp_path.rglob('progress')]
 
 
@@ -174,6 +160,7 @@ def test_a_terminal_has_none_if_quiet(corpus, tmp_path):
     assert on_a_terminal(*line, '--quiet') == ''
 
 
+@pytest.mark.slow
 def test_a_signal_ends_the_bar_with_a_line_of_its_own(corpus, tmp_path):
     terminal = PseudoTerminal()
     line = [*BUILD, *corpus('tsv'), '--output', tmp_path / 'out', '--learner=beam']

@@ -189,13 +189,12 @@ def test_text_is_that_of_the_rows(built, layout, reading, report):
         assert all((words[w], pieces[w]) == (count, size) for w, count, size in own['worst'])
 
 
-PROCESSES = ('--direct_running_mode=multi_processing', '--direct_num_workers=2')
+PROCESSES = ('--direct_running_mode=multi_processing', '--direct_num_workers=1')
 
 
 @pytest.mark.parametrize(
     'engine',
     [
-        pytest.param(('--workers', 1), marks=pytest.mark.slow, id='one worker'),
         pytest.param(('--workers', 2), id='two workers'),
         pytest.param(PROCESSES, marks=pytest.mark.slow, id='worker processes'),
     ],

@@ -45,13 +45,6 @@ def test_how_a_job_is_run_changes_no_root(root, workers, item_size, shuffle):
     assert root(LINES, BYTES, *running) == expected
 
 
-def test_worker_processes_change_no_root(root):
-    flags = ('--direct_running_mode=multi_processing', '--direct_num_workers=2')
-    learning = {'--seed': 0, '--shards': 3, '--vocab-size': 200}
-    expected = root(LINES, learning)
-    assert root(LINES, learning, '--learner', 'beam', '--item-size', 500, *flags) == expected
-
-
 @SETTINGS
 @given(
     changed=st.one_of(

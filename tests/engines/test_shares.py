@@ -54,14 +54,7 @@ def test_the_vocabulary_is_learned_from_the_training_rows_alone(cut, tmp_path):
 
 @pytest.mark.parametrize(
     'running',
-    [
-        ['--item-size', 512, '--workers', 2],
-        ['--shuffle', 'engine'],
-        pytest.param(
-            ['--direct_running_mode=multi_processing', '--direct_num_workers=1'],
-            marks=pytest.mark.slow,
-        ),
-    ],
+    [['--item-size', 512, '--workers', 2], ['--shuffle', 'engine']],
 )
 def test_the_cut_does_not_depend_on_who_does_the_work(tsv, cut, tmp_path, running):
     succeed('build', '--tsv', tsv, *OPTIONS, *SHARES, '--output', tmp_path / 'out', *running)

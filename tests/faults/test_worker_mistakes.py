@@ -1,7 +1,10 @@
 """A user's mistake that a worker process meets is told as one that this process meets."""
 
+import pytest
 from command_outcome import Outcome
 from leftovers import assert_nothing_made
+
+pytestmark = pytest.mark.slow
 
 WORKER_PROCESSES = ('--direct_running_mode=multi_processing', '--direct_num_workers=1')
 
