@@ -40,11 +40,24 @@ def whole(arguments, tmp_path_factory):
 
 
 @pytest.fixture(scope='module')
-def killed(arguments, tmp_path_factory):
-    """The work folder of a killed encode."""
-    folder = tmp_path_factory.mktemp('killed') / 'out'
-    kill_after([*arguments, *CUT], folder, runs=10)
-    return folder / '.tokbeam'
+def killed_once(arguments, tmp_path_factory):
+    """The output folder of a killed encode, and a copy of what it left there."""
+    folder, left = (
+        tmp_path_factory.mktemp('killed') / 'out',
+        tmp_path_factory.mktemp('left') / 'out',
+    )
+    assert len(kill_after([*arguments, *CUT, '--workers', 2], folder, runs=20)) >= 20
+    shutil.copytree(folder, left)
+    return folder, left
+
+
+@pytest.fixture
+def killed(killed_once):
+    """The output folder of a killed encode, as the kill left it."""
+    folder, left = killed_once
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(left, folder)
+    return folder
 
 
 @pytest.fixture
@@ -76,10 +89,8 @@ def kill_after(arguments, folder: Path, runs: int) -> dict[str, tuple[int, int]]
 
 
 @pytest.mark.parametrize('workers', [1, 3])
-def test_finished_runs_are_not_written_again(arguments, whole, tmp_path, keeping_runs, workers):
-    folder = tmp_path / 'out'
-    before = kill_after([*arguments, *CUT, '--workers', 2], folder, runs=20)
-    assert len(before) >= 20
+def test_finished_runs_are_not_written_again(arguments, whole, killed, keeping_runs, workers):
+    folder, before = killed, runs_of(killed)
     [shuffle] = (folder / '.tokbeam').iterdir()
     (shuffle / f'.tokbeam-attempt-{"0123456789abcdef" * 2}').write_bytes(b'half')
     succeed(*arguments, *CUT, '--workers', workers, '--output', folder)
@@ -114,9 +125,8 @@ def test_killed_again_and_again_and_nothing_is_left(arguments, whole, tmp_path):
     assert not (folder / '.tokbeam').exists()
 
 
-def test_a_run_that_is_not_whole_is_made_again(arguments, whole, tmp_path, keeping_runs):
-    folder = tmp_path / 'out'
-    before = kill_after([*arguments, *CUT], folder, runs=10)
+def test_a_run_that_is_not_whole_is_made_again(arguments, whole, killed, keeping_runs):
+    folder, before = killed, runs_of(killed)
     [shuffle] = (folder / '.tokbeam').iterdir()
     first, second, *others = sorted(before)
     data = (shuffle / first).read_bytes()
@@ -131,11 +141,10 @@ def test_a_run_that_is_not_whole_is_made_again(arguments, whole, tmp_path, keepi
     assert shards_of(result_files(folder)) == shards_of(whole)
 
 
-def test_a_damaged_record_is_found_and_the_next_run_mends_it(arguments, whole, tmp_path):
-    folder = tmp_path / 'out'
-    before = kill_after([*arguments, *CUT], folder, runs=10)
+def test_a_damaged_record_is_found_and_the_next_run_mends_it(arguments, whole, killed):
+    folder = killed
     [shuffle] = (folder / '.tokbeam').iterdir()
-    damaged = shuffle / min(before)
+    damaged = shuffle / min(runs_of(folder))
     data = bytearray(damaged.read_bytes())
     data[20] ^= 1
     damaged.write_bytes(data)
@@ -145,24 +154,21 @@ def test_a_damaged_record_is_found_and_the_next_run_mends_it(arguments, whole, t
     assert result_files(folder) == whole
 
 
-def test_a_larger_buffer_goes_on_with_the_smaller_runs(arguments, tmp_path, keeping_runs):
-    folder = tmp_path / 'out'
-    before = kill_after([*arguments, *CUT], folder, runs=10)
-    succeed(*arguments, '--item-size', '10KiB', '--buffer', '1MiB', '--output', folder)
-    after = runs_of(folder)
+def test_a_larger_buffer_goes_on_with_the_smaller_runs(arguments, killed, keeping_runs):
+    before = runs_of(killed)
+    succeed(*arguments, '--item-size', '10KiB', '--buffer', '1MiB', '--output', killed)
+    after = runs_of(killed)
     assert {name: after[name] for name in before} == before
 
 
 @pytest.mark.parametrize(
     'changed', [['--seed', 1], ['--target-prefix', 'to: '], ['--buffer', '8KiB']]
 )
-def test_runs_of_another_plan_are_swept(arguments, tmp_path, keeping_runs, changed):
-    folder = tmp_path / 'out'
-    kill_after([*arguments, *CUT], folder, runs=5)
-    [stale] = (folder / '.tokbeam').iterdir()
-    succeed(*arguments, *CUT, *changed, '--output', folder)
+def test_runs_of_another_plan_are_swept(arguments, killed, keeping_runs, changed):
+    [stale] = (killed / '.tokbeam').iterdir()
+    succeed(*arguments, *CUT, *changed, '--output', killed)
     assert not stale.exists()
-    [used] = (folder / '.tokbeam').iterdir()
+    [used] = (killed / '.tokbeam').iterdir()
     assert used != stale
 
 
@@ -178,37 +184,32 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize('damage', DAMAGES)
-def test_runs_whose_plan_is_damaged_are_swept(killed, tmp_path, damage):
-    folder = tmp_path / 'out'
-    shutil.copytree(killed, folder / '.tokbeam')
-    [shuffle] = (folder / '.tokbeam').iterdir()
+def test_runs_whose_plan_is_damaged_are_swept(killed, damage):
+    [shuffle] = (killed / '.tokbeam').iterdir()
     plan = shuffle / 'plan.json'
     plan.write_bytes(DAMAGES[damage](plan.read_bytes()))
     (shuffle / f'.tokbeam-attempt-{"0123456789abcdef" * 2}').write_bytes(b'half')
-    assert runs_of(folder)
-    sweep_shuffles(str(folder / '.tokbeam'), str(killed.parent))
-    assert not (folder / '.tokbeam').exists()
+    assert runs_of(killed)
+    sweep_shuffles(str(killed / '.tokbeam'), str(killed))
+    assert not (killed / '.tokbeam').exists()
 
 
-def test_they_are_swept_by_a_run_with_other_options(arguments, killed, tmp_path):
-    folder = tmp_path / 'out'
-    shutil.copytree(killed, folder / '.tokbeam')
-    [plan] = (folder / '.tokbeam').glob('*/plan.json')
+def test_they_are_swept_by_a_run_with_other_options(arguments, killed):
+    [plan] = (killed / '.tokbeam').glob('*/plan.json')
     plan.write_bytes(plan.read_bytes() + b'x\n')
-    succeed(*arguments, *CUT, '--seed', 1, '--output', folder)
-    assert not (folder / '.tokbeam').exists()
+    succeed(*arguments, *CUT, '--seed', 1, '--output', killed)
+    assert not (killed / '.tokbeam').exists()
 
 
 def test_runs_whose_plan_is_damaged_are_gone_on_with_by_the_same_run(
-    arguments, tmp_path, keeping_runs
+    arguments, killed, keeping_runs
 ):
-    folder = tmp_path / 'out'
-    before = kill_after([*arguments, *CUT], folder, runs=10)
-    [plan] = (folder / '.tokbeam').glob('*/plan.json')
+    before = runs_of(killed)
+    [plan] = (killed / '.tokbeam').glob('*/plan.json')
     sound = plan.read_bytes()
     plan.write_bytes(sound + b'x\n')
-    succeed(*arguments, *CUT, '--output', folder)
-    after = runs_of(folder)
+    succeed(*arguments, *CUT, '--output', killed)
+    after = runs_of(killed)
     assert {name: after[name] for name in before} == before
     assert plan.read_bytes() == sound
 
@@ -224,32 +225,28 @@ FOREIGN = {
 
 @pytest.mark.parametrize('foreign', FOREIGN)
 def test_what_is_not_the_tools_stays_where_a_plan_is_damaged(killed, tmp_path, foreign):
-    folder = tmp_path / 'out'
-    shutil.copytree(killed, folder / '.tokbeam')
-    [shuffle] = (folder / '.tokbeam').iterdir()
+    [shuffle] = (killed / '.tokbeam').iterdir()
     (shuffle / 'plan.json').write_bytes(b'')
     name, data = FOREIGN[foreign]
     (shuffle / name).write_bytes(data)
     linked = tmp_path / 'linked'
     linked.write_bytes(max(shuffle.glob('run-*')).read_bytes())
     (shuffle / 'run-999999-0000').symlink_to(linked)
-    sweep_shuffles(str(folder / '.tokbeam'), str(killed.parent))
+    sweep_shuffles(str(killed / '.tokbeam'), str(killed))
     assert (shuffle / name).read_bytes() == data
     assert linked.exists() and (shuffle / 'run-999999-0000').is_symlink()
     assert {path.name for path in shuffle.iterdir()} == {name, 'run-999999-0000'}
 
 
-def test_a_folder_that_another_run_is_at_work_on_is_left_alone(killed, tmp_path):
-    folder = tmp_path / 'out'
-    shutil.copytree(killed, folder / '.tokbeam')
-    [shuffle] = (folder / '.tokbeam').iterdir()
+def test_a_folder_that_another_run_is_at_work_on_is_left_alone(killed):
+    [shuffle] = (killed / '.tokbeam').iterdir()
     (shuffle / 'plan.json').write_bytes(b'')
     before = sorted(path.name for path in shuffle.iterdir())
     with Claim(str(shuffle / CLAIM_NAME), str(shuffle)):
-        sweep_shuffles(str(folder / '.tokbeam'), str(killed.parent))
+        sweep_shuffles(str(killed / '.tokbeam'), str(killed))
         assert sorted({CLAIM_NAME, *before}) == sorted(path.name for path in shuffle.iterdir())
-    sweep_shuffles(str(folder / '.tokbeam'), str(killed.parent))
-    assert not (folder / '.tokbeam').exists()
+    sweep_shuffles(str(killed / '.tokbeam'), str(killed))
+    assert not (killed / '.tokbeam').exists()
 
 
 def test_a_mistake_in_the_text_leaves_nothing(arguments, tmp_path):

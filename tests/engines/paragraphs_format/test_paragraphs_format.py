@@ -1,19 +1,15 @@
 """A format of one folder and one line of the registry: counted, encoded, resumed, refused."""
 
-import ast
 import collections
 import json
-import os
 import pathlib
 import random
-import signal
-import subprocess
-import sys
-import time
 
 import pyarrow.parquet as parquet
 import pytest
 from jobs import refuse, succeed, write
+from killed_encode import kill_and_go_on
+from names_in_sources import modules_naming
 
 from tokcore.corpus import formats
 from tokcore.records.tfrecord import parse_example, read_records
@@ -21,7 +17,6 @@ from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.t2t import tokenize
 
 HERE = pathlib.Path(__file__).parent
-ROOT = HERE.parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -102,33 +97,12 @@ def test_paragraphs_are_encoded_with_the_line_feeds_in_them(corpus, vocabulary, 
     assert shards_of(tmp_path / 'out') == shards_of(tmp_path / 'engine')
 
 
-def runs_of(folder):
-    return {
-        path.name: (path.stat().st_mtime_ns, path.stat().st_ino)
-        for path in sorted((folder / '.tokbeam').glob('shuffle-*/run-*'))
-    }
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize('workers', [1, 2])
-def test_a_killed_encode_goes_on(corpus, vocabulary, tmp_path, monkeypatch, workers):
+def test_a_killed_encode_goes_on(corpus, vocabulary, tmp_path, monkeypatch):
     monkeypatch.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
     folder = tmp_path / 'out'
-    command = encoding(corpus, vocabulary, folder, '--buffer', '2KiB', '--workers', workers)
-    process = subprocess.Popen(
-        [sys.executable, HERE / 'paragraphs_command.py', *map(str, command)],
-        env={**os.environ, 'PYTHONPATH': os.pathsep.join(map(str, (HERE, ROOT)))},
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    while process.poll() is None and len(runs_of(folder)) < 3:
-        time.sleep(0.002)
-    os.killpg(process.pid, signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    before = runs_of(folder)
-    succeed(*command)
-    after = runs_of(folder)
-    assert {name: after[name] for name in before} == before and len(after) > len(before)
+    command = encoding(corpus, vocabulary, folder, '--buffer', '2KiB', '--workers', 2)
+    kill_and_go_on(HERE / 'paragraphs_command.py', command, folder)
     succeed(*encoding(corpus, vocabulary, tmp_path / 'whole'))
     assert shards_of(folder) == shards_of(tmp_path / 'whole')
 
@@ -176,18 +150,5 @@ def test_its_option_is_one_of_the_others(corpus, vocabulary, tmp_path):
 
 
 def test_nothing_outside_this_folder_knows_of_it():
-    knowing = [
-        path.relative_to(ROOT).as_posix()
-        for room in ('tokcore', 'pipelines')
-        for path in (ROOT / room).rglob('*.py')
-        for node in ast.walk(ast.parse(path.read_text()))
-        if 'paragraphs' in names_in(node)
-    ]
-    assert not knowing
-
-
-def names_in(node: ast.AST) -> set[str]:
-    """What a node names or says, in small letters; sentences are not looked into."""
     fields = ('id', 'name', 'attr', 'arg', 'module', 'value')
-    found = [getattr(node, field, None) for field in fields]
-    return {each.lower() for each in found if isinstance(each, str)}
+    assert not modules_naming('paragraphs', fields)

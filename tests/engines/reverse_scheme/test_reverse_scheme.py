@@ -1,20 +1,15 @@
 """A scheme of one folder and one line of the registry: counted, learned, encoded, decoded, resumed."""
 
-import ast
 import collections
 import json
-import os
 import pathlib
 import random
-import re
-import signal
-import subprocess
-import sys
-import time
 
 import pyarrow.parquet as parquet
 import pytest
 from jobs import refuse, succeed, write
+from killed_encode import kill_and_go_on, start_encode
+from names_in_sources import modules_naming
 from reverse_vocabulary import ReverseVocabulary
 
 from tokcore import schemes
@@ -23,7 +18,6 @@ from tokcore.records.tfrecord import parse_example, read_records
 pytestmark = pytest.mark.slow
 
 HERE = pathlib.Path(__file__).parent
-ROOT = HERE.parents[2]
 REVERSE = ['--scheme', 'reverse']
 SPECIAL = 4
 
@@ -174,43 +168,19 @@ def test_unknown_words_are_counted_and_the_commonest_told(corpus, tmp_path):
     assert (lines['unknown'], lines['ids']) == (total, COUNTED.total())
 
 
-def run_elsewhere(command):
-    return subprocess.Popen(
-        [sys.executable, HERE / 'reverse_command.py', *map(str, command)],
-        env={**os.environ, 'PYTHONPATH': os.pathsep.join(map(str, (HERE, ROOT)))},
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-
-
 def test_worker_processes_get_the_scheme_with_the_steps(corpus, vocabulary, tmp_path):
     workers = ['--direct_running_mode=multi_processing', '--direct_num_workers=1']
-    assert run_elsewhere(encoding(corpus, vocabulary, tmp_path / 'out', *workers)).wait() == 0
+    command = encoding(corpus, vocabulary, tmp_path / 'out', *workers)
+    assert start_encode(HERE / 'reverse_command.py', command).wait() == 0
     succeed(*encoding(corpus, vocabulary, tmp_path / 'here'))
     assert shards_of(tmp_path / 'out') == shards_of(tmp_path / 'here')
 
 
-def runs_of(folder):
-    return {
-        path.name: (path.stat().st_mtime_ns, path.stat().st_ino)
-        for path in sorted((folder / '.tokbeam').glob('shuffle-*/run-*'))
-    }
-
-
-@pytest.mark.parametrize('workers', [1, 2])
-def test_a_killed_encode_goes_on(corpus, vocabulary, tmp_path, monkeypatch, workers):
+def test_a_killed_encode_goes_on(corpus, vocabulary, tmp_path, monkeypatch):
     monkeypatch.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
     folder = tmp_path / 'out'
-    command = encoding(corpus, vocabulary, folder, '--buffer', '8KiB', '--workers', workers)
-    process = run_elsewhere(command)
-    while process.poll() is None and len(runs_of(folder)) < 3:
-        time.sleep(0.002)
-    os.killpg(process.pid, signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    before = runs_of(folder)
-    succeed(*command)
-    after = runs_of(folder)
-    assert {name: after[name] for name in before} == before and len(after) > len(before)
+    command = encoding(corpus, vocabulary, folder, '--buffer', '8KiB', '--workers', 1)
+    kill_and_go_on(HERE / 'reverse_command.py', command, folder)
     succeed(*encoding(corpus, vocabulary, tmp_path / 'whole'))
     assert shards_of(folder) == shards_of(tmp_path / 'whole')
 
@@ -278,18 +248,5 @@ def test_an_option_of_another_scheme_is_refused_by_name(corpus, tmp_path):
 
 
 def test_nothing_outside_this_folder_knows_of_it():
-    knowing = [
-        path.relative_to(ROOT).as_posix()
-        for room in ('tokcore', 'pipelines')
-        for path in (ROOT / room).rglob('*.py')
-        for node in ast.walk(ast.parse(path.read_text()))
-        if any(re.fullmatch(r'(\w+\.)*reverse(_\w+)?', each) for each in names_in(node))
-    ]
-    assert not knowing
-
-
-def names_in(node: ast.AST) -> set[str]:
-    """What a node names or says whole, except keyword arguments: `reverse=True` sorts."""
-    fields = ('id', 'name', 'attr', 'module', 'value')
-    found = [getattr(node, field, None) for field in fields]
-    return {each.lower() for each in found if isinstance(each, str)}
+    fields = ('id', 'name', 'attr', 'module', 'value')  # an argument `reverse=True` sorts
+    assert not modules_naming(r'(\w+\.)*reverse(_\w+)?', fields)
