@@ -18,7 +18,7 @@ PAIRS = b''.join(b'source %d\ttarget %d\n' % (number, number) for number in rang
 
 def building(folder, *corpus):
     return (
-        *('build', *corpus, '--name', 'x', '--vocab-size', 100, '--shards', 3),
+        *('build', *corpus, '--name', 'x', '--scheme', 'byte', '--shards', 3),
         *('--output', folder),
     )
 
@@ -172,7 +172,7 @@ def test_a_dataset_whose_name_begins_alike_is_not_read_with_another(columns, tmp
     other = write(tmp_path / 'other.tsv', b'other\trows\n')
     for name, file in (('x', columns), ('x-train-2', other)):
         succeed(
-            *('build', '--tsv', file, '--name', name, '--vocab-size', 100, '--shards', 1),
+            *('build', '--tsv', file, '--name', name, '--scheme', 'byte', '--shards', 1),
             *('--output', tmp_path / name),
         )
     names = os.listdir(tmp_path / 'x')

@@ -29,6 +29,7 @@ SAMPLE = ROOT / 'pipelines' / 'sample'
 README = (ROOT / 'README.md').read_text()
 CORPORA = (ROOT / 'docs' / 'corpora.md').read_text()
 PAGES = ['README.md', *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob('docs/*.md'))]
+LONG_PAGES = ['docs/corpora.md', 'docs/reading.md', 'docs/schemes.md', 'docs/trust.md']
 
 _FENCE = re.compile(r'(?:^<!-- (needs .*?) -->\n)?^```(\w+)\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 _RUN = ('bash', 'python', 'toml')
@@ -93,7 +94,10 @@ def _write_inputs_of_the_job_file(folder, pairs, texts):
     (folder / 'dev.tsv').write_text(''.join(f'{en}\t{zh}\n' for en, zh in dev))
 
 
-@pytest.mark.parametrize('page', PAGES)
+@pytest.mark.parametrize(
+    'page',
+    [pytest.param(each, marks=pytest.mark.slow if each in LONG_PAGES else ()) for each in PAGES],
+)
 def test_every_block_of_a_page_runs(page, folder, tensorflow):
     names: dict = {}
     if page == 'docs/reading.md':

@@ -12,7 +12,7 @@ from jobs import refuse, succeed, succeed_elsewhere, write
 from web_server import Page, web_server
 
 TEXT = ''.join(f'the {number} words of a text\n' for number in range(200)).encode()
-BUILD = ['--name', 'web', '--shards', 2, '--vocab-size', 60]
+BUILD = ['--name', 'web', '--shards', 2, '--scheme', 'byte']
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_a_job_file_may_ask_for_it(server, tmp_path):
     job.write_text(
         f'[[train]]\nformat = "text"\npaths = "{server.address}/texts/a.txt"\n'
         '[running]\nfetch = true\n'
-        '[vocabulary]\nvocab_size = 60\n[output]\nname = "web"\noutput = "out"\n'
+        '[vocabulary]\nscheme = "byte"\n[output]\nname = "web"\noutput = "out"\n'
     )
     succeed('build', job)
     assert manifest_of(tmp_path / 'out')['inputs'][0]['sha256'] == sum_of(TEXT)

@@ -18,7 +18,7 @@ def packed(tmp_path, kind, lines=LINES):
 
 
 def building(path, *options):
-    return ('build', '--text', path, '--name', 'some', '--vocab-size', 400, '--shards', 3, *options)
+    return ('build', '--text', path, '--name', 'some', '--scheme', 'byte', '--shards', 3, *options)
 
 
 @pytest.fixture(scope='module')

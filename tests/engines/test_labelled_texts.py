@@ -9,7 +9,7 @@ from tokcore.reading import dataset as reading
 NAMES = ('bad', 'good', 'no idea')
 TEXTS = [f'the {number} words\tof a text' for number in range(60)]
 LABELS = [NAMES[number % 3] for number in range(60)]
-BUILD = ['--name', 'kinds', '--shards', 2, '--vocab-size', 70]
+BUILD = ['--name', 'kinds', '--shards', 2, '--scheme', 'byte']
 
 
 def lines(words):

@@ -79,17 +79,23 @@ def long_counts():
     return {part * 3: 4, part + 'x' + part: 5, 'ab' * 1500: 3, 'a' * 2500: 2, 'ab': 7, '': 1}
 
 
-@pytest.mark.parametrize('limits', [LearnerLimits(), SMALL_GROUPS, IN_FULL, IN_PASSES],
-                         ids=['one group', 'small groups', 'in full', 'in passes'])  # fmt: skip
+WORDS = (sample_counts(), 200, [], (30, 1, 31))
+
+
 @pytest.mark.parametrize(
-    ('counts', 'limit', 'reserved', 'min_counts'),
+    ('counts', 'limit', 'reserved', 'min_counts', 'limits'),
     [
-        (sample_counts(), 200, [], (30, 1, 31)),
-        (sample_counts(), 4, ['katoing', 'st'], (20, 60)),
-        ({'': 2, 'the': 5, 'then': 5}, 2, ['the'], (5,)),
-        ({'ab': 3, 'abab': 2}, 1, [], (2,)),
+        pytest.param(*WORDS, LearnerLimits(), id='words in one group'),
+        pytest.param(*WORDS, SMALL_GROUPS, id='words in small groups'),
+        pytest.param(*WORDS, IN_PASSES, id='words in passes'),
+        pytest.param(
+            sample_counts(), 4, ['katoing', 'st'], (20, 60), IN_FULL, id='short subtokens in full'
+        ),
+        pytest.param(
+            {'': 2, 'the': 5, 'then': 5}, 2, ['the'], (5,), IN_PASSES, id='two characters in passes'
+        ),
+        pytest.param({'ab': 3, 'abab': 2}, 1, [], (2,), SMALL_GROUPS, id='no subtoken'),
     ],
-    ids=['words', 'short subtokens', 'two characters', 'no subtoken'],
 )
 def test_equals_the_learner_in_memory(tmp_path, counts, limit, reserved, min_counts, limits):
     options = {'max_subtoken_length': limit, 'reserved_tokens': reserved}
@@ -204,8 +210,7 @@ def test_a_round_is_one_job_and_a_finished_one_none(tmp_path):
     assert runs.jobs == 4
 
 
-@pytest.mark.parametrize('limits', [LearnerLimits(), SMALL_GROUPS, IN_FULL, IN_PASSES],
-                         ids=['one group', 'small groups', 'in full', 'in passes'])  # fmt: skip
+@pytest.mark.parametrize('limits', [SMALL_GROUPS, IN_PASSES], ids=['small groups', 'in passes'])
 def test_rounds_that_may_come_are_learned_in_one_job(tmp_path, limits):
     runs, near = Runs(), Runs()
     counts = sample_counts()

@@ -304,6 +304,7 @@ def rows_in_corpus_order(folder, split='train'):
     ]
 
 
+@pytest.mark.slow
 def test_rows_of_six_formats_come_in_the_order_of_the_corpus(output, capsys):
     succeed('index', output, '--corpus-order', '--workers', 2)
     assert 'train: the order of' in capsys.readouterr().out

@@ -5,7 +5,7 @@ from dataset_files import manifest_of, read_shards
 from jobs import refuse, succeed, write
 
 COUNT = 40
-BUILD = ['--name', 'sgm', '--shards', 1, '--vocab-size', 80]
+BUILD = ['--name', 'sgm', '--shards', 1, '--scheme', 'byte']
 
 
 def sgm(language, texts):

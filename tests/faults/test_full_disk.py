@@ -19,6 +19,7 @@ from leftovers import (
 )
 
 pytest.importorskip('resource')
+pytestmark = pytest.mark.slow
 
 
 def build_with_file_limit(arguments, limit):

@@ -10,7 +10,10 @@ import pytest
 
 from tokcore.kernels import jit
 
-pytestmark = pytest.mark.skipif('NUMBA_DISABLE_JIT' in os.environ, reason='nothing is compiled')
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif('NUMBA_DISABLE_JIT' in os.environ, reason='nothing is compiled'),
+]
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

@@ -306,8 +306,15 @@ def test_a_sequence_of_expressions(sequence, unlike_in_sequence, text):
         assert split(text, 'deepseek') == sequence(text)
 
 
-def test_a_sequence_on_every_assigned_character(sequence, unlike_in_sequence):
-    for text in texts_of(CHARACTERS, unlike_in_sequence):
+@pytest.mark.parametrize(
+    'characters',
+    [
+        pytest.param(SAMPLE, id='a sample'),
+        pytest.param(CHARACTERS, id='every character', marks=pytest.mark.corpora),
+    ],
+)
+def test_a_sequence_on_characters(sequence, unlike_in_sequence, characters):
+    for text in texts_of(characters, unlike_in_sequence):
         assert split(text, 'deepseek') == sequence(text)
 
 

@@ -200,6 +200,7 @@ def local_job(name, folder, path, **replaced):
     return write(path, text.encode())
 
 
+@pytest.mark.slow
 def test_a_whole_problem_beside_the_original(downloaded, tmp_path, tensorflow, monkeypatch):
     name = 'translate_enzh_wmt8k'
     problem, _ = original_of(name)

@@ -142,6 +142,7 @@ def test_what_is_counted_of_text_is_what_the_original_counts(
     assert told['taken'] >= len(lines)
 
 
+@pytest.mark.slow
 @FEW
 @given(
     pairs=st.lists(st.tuples(*[st.text('ab é中\r ', max_size=8)] * 2), min_size=1, max_size=40),
@@ -213,6 +214,7 @@ def test_a_problems_vocabulary_is_the_originals_file(problem, t2t_generator_util
     assert 'lines of inputs and ' in said
 
 
+@pytest.mark.slow
 def test_3_1_an_existing_vocabulary_is_checked_for_size_and_reserved_tokens(
     problem, t2t_generator_utils
 ):

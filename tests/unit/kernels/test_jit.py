@@ -196,6 +196,7 @@ def test_the_digest_names_all_sources(tmp_path):
     assert jit.source_digest(tmp_path) != before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('variable', ['NUMBA_CACHE_DIR', 'XDG_CACHE_HOME', 'HOME'])
 def test_the_environment_chooses_the_cache_folder(tmp_path, variable):
     link_package(tmp_path)
@@ -206,6 +207,7 @@ def test_the_environment_chooses_the_cache_folder(tmp_path, variable):
     assert folder.name.startswith('kernels-')
 
 
+@pytest.mark.slow
 def test_kernels_run_without_a_writable_folder(tmp_path):
     """A read-only install and no home: a file stands where each folder would be made."""
     link_package(tmp_path)
@@ -222,6 +224,7 @@ def test_kernels_run_without_a_writable_folder(tmp_path):
     run_python(code, tmp_path, HOME=blocked, XDG_CACHE_HOME=blocked, NUMBA_CACHE_DIR=blocked)
 
 
+@pytest.mark.slow
 def test_a_child_process_finds_the_folder_of_its_parent(tmp_path):
     link_package(tmp_path)
     code = """

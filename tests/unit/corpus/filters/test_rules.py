@@ -87,14 +87,14 @@ NAMED = {
 
 
 @functools.cache
+def names_of_letters():
+    """By letter the name that Python knows it by."""
+    letters = (each for each in range(0x110000) if unicodedata.category(chr(each))[0] == 'L')
+    return {each: unicodedata.name(chr(each), '') for each in letters}
+
+
 def letters_named(begins):
-    """The letters whose names begin so, as Python knows them."""
-    return [
-        each
-        for each in range(0x110000)
-        if unicodedata.name(chr(each), '').startswith(begins)
-        and unicodedata.category(chr(each))[0] == 'L'
-    ]
+    return [each for each, name in names_of_letters().items() if name.startswith(begins)]
 
 
 @pytest.mark.parametrize('code', NAMED)
