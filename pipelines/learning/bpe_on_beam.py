@@ -31,7 +31,7 @@ from pipelines.engines.pool import BundleOutput, OrderedPool, in_global_window, 
 from pipelines.engines.progress import ON_BAR
 from pipelines.files import filesystem
 from pipelines.files.checked_files import read_checked, write_checked
-from pipelines.learning.rounds import ClaimedRun, MergeFiles, SearchRounds
+from pipelines.learning.rounds import ClaimedRun, MergeFiles
 from pipelines.learning.search import VocabularySearch, predicted_bytes
 from pipelines.transforms.count_tokens import MergeTablesFn, TableOrPath, pack_or_spill
 from pipelines.transforms.read import CreateReshuffled, MapToStats
@@ -71,7 +71,6 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
-from tokcore.text.unicode import UNICODE_VERSION
 from tokcore.warm_up import compile_cutting_kernels
 
 _LOGGER = logging.getLogger(__name__)
@@ -100,7 +99,13 @@ def search_on_beam(search: VocabularySearch[BpeOptions], report: Progress) -> tu
         raise InputError(f'merges cannot be learned on Beam: {reason}; or give --learner memory')
     rules = scheme.rules_in_rounds(options)
     parts = counts_parts(search.parquet_paths(), _ROWS_IN_PART)
-    rounds = _search_rounds(search, parts, rules)
+    rounds = search.search_rounds(
+        scheme=scheme.name,
+        parts=[part.rows for part in parts],
+        rules=dataclasses.asdict(rules),
+        extend=options.for_manifest().get('extend'),
+        min_token_count=options.min_token_count,
+    )
     target = rules.merges or rules.vocab_size or 0
     report(0, 0, target)
     with rounds.claimed() as claim:
@@ -144,24 +149,6 @@ def begin_with(old: BpeVocabulary, files: MergeFiles) -> None:
         files.write_pieces(old.pieces)
     if not filesystem.exists(files.merges_path):
         files.write_merges(*old_merges(old))
-
-
-def _search_rounds(
-    search: VocabularySearch[BpeOptions], parts: Sequence[CountsPart], rules: BpeRules
-) -> SearchRounds:
-    description = {
-        'scheme': search.scheme.name,
-        'unicode': UNICODE_VERSION,
-        'counts': [
-            (text.bytes, text.crc32c)
-            for text in (counts.checksum() for counts in search.counts.wanted_inputs())
-        ],
-        'parts': [part.rows for part in parts],
-        'rules': dataclasses.asdict(rules),
-        'extend': search.options.for_manifest().get('extend'),
-        'min_token_count': search.options.min_token_count,
-    }
-    return SearchRounds(search.rounds, description)
 
 
 class BeamMerges:

@@ -147,7 +147,7 @@ class SearchRounds:
             claim.require()
             filesystem.delete_links(self.folder)  # a run would write through them
             path = os.path.join(self.folder, _SEARCH_FILE)
-            write_checked(path, json.dumps(self._description).encode())
+            _write_json(path, self._description)
             yield claim
 
 
@@ -195,16 +195,15 @@ class LearnerFiles:
         path = self.pass_path(first)
         if not filesystem.exists(path):
             return None
-        with _content(path) as content:
-            last, sizes = json.loads(content)
-            return last, dict(sizes)
+        last, sizes = _read_json(path)
+        return last, dict(sizes)
 
     def finish_pass(self, first: int, last: int, sizes: Sequence[Sequence[int]]) -> None:
         """Marks a pass as finished, so that a new run does not repeat it."""
-        write_checked(self.pass_path(first), json.dumps([last, sizes]).encode())
+        _write_json(self.pass_path(first), [last, sizes])
 
     def write_reserved(self, reserved: Sequence[str]) -> None:
-        write_checked(self.reserved_path, json.dumps(reserved).encode())
+        _write_json(self.reserved_path, reserved)
 
     def round(self, min_count: int) -> RoundFiles:
         folder = os.path.join(self.folder, f'round-{min_count}')
@@ -255,15 +254,13 @@ class RoundFiles:
 
     def write_sizes(self, sizes: dict[int, int]) -> None:
         """Writes the bytes of each group's table."""
-        write_checked(self.sizes_path, json.dumps(sorted(sizes.items())).encode())
+        _write_json(self.sizes_path, sorted(sizes.items()))
 
     def read_sizes(self) -> dict[int, int]:
-        with _content(self.sizes_path) as content:
-            return dict(json.loads(content))
+        return dict(_read_json(self.sizes_path))
 
     def read_reserved(self) -> list[str]:
-        with _content(self.reserved_path) as content:
-            return json.loads(content)
+        return _read_json(self.reserved_path)
 
     def write_frequent(self, tables: Sequence[SuffixTable] | None) -> None:
         """Writes the tables of all groups in one file; None if they have too many nodes."""
@@ -357,20 +354,18 @@ class MergeFiles:
 
     def write_pieces(self, pieces: Sequence[str]) -> None:
         """Writes the pieces of the vocabulary that is extended, by id."""
-        write_checked(self.pieces_path, json.dumps(pieces).encode())
+        _write_json(self.pieces_path, pieces)
 
     def read_pieces(self) -> tuple[str, ...]:
-        with _content(self.pieces_path) as content:
-            return tuple(json.loads(content))
+        return tuple(_read_json(self.pieces_path))
 
     def write_characters(self, within: str, at_ends: str) -> None:
         """Writes the characters within tokens, and those at their ends."""
-        write_checked(self.characters_path, json.dumps([within, at_ends]).encode())
+        _write_json(self.characters_path, [within, at_ends])
 
     def read_characters(self) -> tuple[str, str]:
-        with _content(self.characters_path) as content:
-            within, at_ends = json.loads(content)
-            return within, at_ends
+        within, at_ends = _read_json(self.characters_path)
+        return within, at_ends
 
     def numbers_of_merges(self) -> list[int]:
         """Returns with how many merges there are files of words, the largest number first."""
@@ -418,14 +413,11 @@ class WordFiles:
     @staticmethod
     def read_json(path: str) -> Any | None:
         """Returns what `write_json` wrote; None if it has not."""
-        if not filesystem.exists(path):
-            return None
-        with _content(path) as content:
-            return json.loads(content)
+        return _read_json(path) if filesystem.exists(path) else None
 
     @staticmethod
     def write_json(path: str, value: object) -> None:
-        write_checked(path, json.dumps(value).encode())
+        _write_json(path, value)
 
     @staticmethod
     def read_table(path: str) -> TokenTable:
@@ -493,6 +485,15 @@ def _content(path: str) -> Iterator[bytes]:
         yield content
     except (ValueError, TypeError, KeyError, AttributeError, struct.error) as error:
         raise damaged(path) from error
+
+
+def _read_json(path: str) -> Any:
+    with _content(path) as content:
+        return json.loads(content)
+
+
+def _write_json(path: str, value: object) -> None:
+    write_checked(path, json.dumps(value).encode())
 
 
 def _is_begun(folder: str) -> bool:

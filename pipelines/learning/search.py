@@ -7,7 +7,7 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, cast
 
@@ -24,7 +24,7 @@ from pipelines.engines.engine import Engine
 from pipelines.engines.machine import available_bytes, peak_bytes
 from pipelines.engines.progress import ON_BAR, RoundEnded, WorkDone, notify
 from pipelines.files import filesystem
-from pipelines.learning.rounds import OutputRounds
+from pipelines.learning.rounds import OutputRounds, SearchRounds
 from pipelines.transforms.count_tokens import write_counts_file
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
@@ -32,6 +32,7 @@ from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
 from tokcore.options import flag
 from tokcore.subword.scheme import T2T_RANGE
+from tokcore.text.unicode import UNICODE_VERSION
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -271,6 +272,18 @@ class VocabularySearch(Generic[OptionsT]):
         written = write_counts_file(self.work, 0, table, self.scheme.rules)
         return [os.path.join(self.work, written.name)]
 
+    def search_rounds(self, **description: object) -> SearchRounds:
+        """Returns the rounds of learning on Beam from these counts.
+
+        Args:
+            description: what else their files depend on, as JSON values.
+        """
+        texts = [counts.checksum() for counts in self.counts.wanted_inputs()]
+        counts = [(text.bytes, text.crc32c) for text in texts]
+        return SearchRounds(
+            self.rounds, {'unicode': UNICODE_VERSION, 'counts': counts, **description}
+        )
+
     def _learn_on_beam(self, report: Progress) -> tuple[Learned, int]:
         assert self.scheme.beam_learner is not None
         module, _, name = self.scheme.beam_learner.partition(':')
@@ -386,15 +399,60 @@ def rounds_at_once(tokens: int, budget: int = TOKENS_AT_ONCE) -> int:
     return max(1, (1 << ((most + 1).bit_length() - 1)) - 1)
 
 
-def tell_together(label: str, number: int, min_counts: Sequence[int]) -> None:
-    """Logs that a round learns other min-counts besides its own."""
-    if len(min_counts) > 1:
-        _LOGGER.info(
-            '%s: round %d learns %d min-counts at once, which the search may come to',
-            label,
-            number,
-            len(min_counts),
-        )
+class RoundsAhead:
+    """Tells of each round which min-counts its job is to learn, with those that may come next.
+
+    Args:
+        label: begins log messages.
+        most: min-counts of a job at most.
+        is_learned: whether a min-count has been learned, by any run.
+        ahead: takes the sizes of the vocabularies so far by min-count, and a number; returns at most so
+            many min-counts that the search may come to, by how soon. None: that is not known.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        most: int,
+        is_learned: Callable[[int], bool],
+        ahead: Callable[[Mapping[int, int], int], Sequence[int]] | None,
+    ):
+        self._label, self._most, self._is_learned, self._ahead = label, most, is_learned, ahead
+        self._number = 0
+        self._sizes: dict[int, int] = {}
+        self._together: set[int] = set()
+
+    def begin_round(self, min_count: int) -> list[int]:
+        """Returns the min-counts to learn for that of a round; none if it has been learned."""
+        self._number += 1
+        if self._is_learned(min_count):
+            if min_count not in self._together:
+                _LOGGER.info(
+                    '%s: round %d at min-count %d was finished by an earlier run',
+                    self._label,
+                    self._number,
+                    min_count,
+                )
+            return []
+        if self._ahead is None or self._most == 1:
+            return [min_count]
+        ahead = self._ahead(self._sizes, self._most)
+        together = [
+            each for each in dict.fromkeys([min_count, *ahead]) if not self._is_learned(each)
+        ]
+        if len(together) > 1:
+            _LOGGER.info(
+                '%s: round %d learns %d min-counts at once, which the search may come to',
+                self._label,
+                self._number,
+                len(together),
+            )
+        self._together.update(together)
+        return together
+
+    def end_round(self, min_count: int, size: int) -> None:
+        """Takes the size of a min-count's vocabulary."""
+        self._sizes[min_count] = size
 
 
 BeamSearch = Callable[[VocabularySearch, Progress], tuple[Learned, int]]

@@ -19,16 +19,15 @@ from pipelines.artifacts.counts import ROWS_AT_ONCE, read_counts, read_new_batch
 from pipelines.engines.engine import RunPipeline
 from pipelines.engines.pool import MOST_BUNDLE_BYTES, OversizedBundleError
 from pipelines.files import filesystem
-from pipelines.files.claims import Claim
 from pipelines.learning.chain import build_chain
 from pipelines.learning.plain_learner import BeamLearner, FixedSubtokens
-from pipelines.learning.rounds import GroupFiles, LearnerFiles, RoundFiles, SearchRounds, TokenStats
+from pipelines.learning.rounds import ClaimedRun, GroupFiles, LearnerFiles, RoundFiles, TokenStats
 from pipelines.learning.search import (
     TOKENS_AT_ONCE,
+    RoundsAhead,
     VocabularySearch,
     predicted_bytes,
     rounds_at_once,
-    tell_together,
 )
 from pipelines.learning.suffix_transforms import (
     FREQUENT_NODES,
@@ -57,7 +56,6 @@ from tokcore.subword.partitioned.survey import Surveyor, TokenSurvey, add_survey
 from tokcore.subword.partitioned.sweep import order_subtokens
 from tokcore.subword.scheme import SubwordOptions
 from tokcore.subword.text_encoder import UNSTORABLE
-from tokcore.text.unicode import UNICODE_VERSION
 from tokcore.warm_up import compile_learner_kernels
 
 _LOGGER = logging.getLogger(__name__)
@@ -108,24 +106,31 @@ def search_on_beam(
             search.counts.size(), search.scheme.learner_bytes_per_character
         )
     search.counts.let_go(*search.counts.files)  # the workers read them
-    rounds = _search_rounds(search)
+    rounds = search.search_rounds(
+        longest=longest_candidate(options.max_subtoken_length),
+        reserved=RESERVED_TOKENS + options.reserved_tokens,
+        lowest=options.lowest_min_count,
+        group_bytes=LearnerLimits().group_bytes,
+        vocab_size=options.vocab_size,
+        search=options.search,
+        min_count_range=options.min_count_range,
+    )
     with rounds.claimed() as claim:
         search.engine.compile_first(compile_learner_kernels)
         packed = PackedLearner(
             search.parquet_paths(),
             rounds.folder,
-            search.engine.run,
+            ClaimedRun(claim, search.engine.run),
             max_subtoken_length=options.max_subtoken_length,
             reserved_tokens=options.reserved_tokens,
             lowest=options.lowest_min_count,
             workers=search.engine.workers,
             label=search.label,
-            run_near=search.engine.near(search.counts.size().bytes).run,
+            run_near=ClaimedRun(claim, search.engine.near(search.counts.size().bytes).run),
             # On this machine there is nobody else to learn what may not be needed.
             ahead=None if search.engine.runner.is_local else functools.partial(_ahead, options),
         )
-        learner = _ClaimedLearner(packed, claim)
-        learned = search_subwords(learner, packed.largest_count, options, report)
+        learned = search_subwords(packed, packed.largest_count, options, report)
         return learned, packed.predicted_peak
 
 
@@ -200,15 +205,11 @@ class PackedLearner:
         run_near: RunPipeline | None = None,
         ahead: Callable[[int, Mapping[int, int], int], Sequence[int]] | None = None,
     ):
-        self._paths = tuple(paths)
-        self._run_near, self._ahead = run_near or run, ahead
-        self._sizes: dict[int, int] = {}
-        self._together: set[int] = set()
+        self._paths, self._run_near, self._ahead = tuple(paths), run_near or run, ahead
         self._run, self._workers, self._label, self._limits = run, workers, label, limits
         self._longest = longest_candidate(max_subtoken_length)
         self._lowest = max(1, lowest)
         self._pass_bytes = limits.bundle_bytes
-        self._rounds = 0
         self._files = LearnerFiles(folder)
         self._stats = self._survey()
         self._fixed = FixedSubtokens.of(reserved_tokens, self._stats.alphabet)
@@ -216,6 +217,12 @@ class PackedLearner:
             raise OverflowError('count times length, summed over all tokens, exceeds 2^63 - 1')
         self._files.write_reserved(self._fixed.reserved)
         self._stored: dict[int, tuple[GroupFiles, dict[int, int]]] = {}
+        self._rounds = RoundsAhead(
+            label,
+            rounds_at_once(self._stats.tokens, limits.tokens_at_once),
+            lambda min_count: self._files.round(min_count).has_vocabulary(ITERATIONS),
+            None if ahead is None else self._min_counts_ahead,
+        )
 
     @property
     def smallest_size(self) -> int:
@@ -243,39 +250,21 @@ class PackedLearner:
             raise ValueError(f'min-count {min_count} is below {self._lowest}, the lowest allowed')
         if self._longest < 1:
             return self._fixed.reserved + tuple(reversed(self._fixed.alphabet))
-        self._rounds += 1
-        files = self._files.round(min_count)
-        if not files.has_vocabulary(ITERATIONS):
-            self._learn_rounds(self._with_next(min_count))
-        elif min_count not in self._together:
-            _LOGGER.info(
-                '%s: round %d at min-count %d was finished by an earlier run',
-                self._label,
-                self._rounds,
-                min_count,
-            )
+        if min_counts := self._rounds.begin_round(min_count):
+            self._learn_rounds(min_counts)
         self._use_stored(min_count)
-        learned = self._fixed.reserved + order_subtokens(files.read_vocabulary(ITERATIONS))
-        self._sizes[asked] = len(learned)
+        vocabulary = self._files.round(min_count).read_vocabulary(ITERATIONS)
+        learned = self._fixed.reserved + order_subtokens(vocabulary)
+        self._rounds.end_round(asked, len(learned))
         return learned
 
     def _learned_for(self, min_count: int) -> int:
         return min(max(1, min_count), _LARGEST)
 
-    def _with_next(self, min_count: int) -> list[int]:
-        """Returns a min-count, and those without a vocabulary that a search may come to after it."""
-        most = rounds_at_once(self._stats.tokens, self._limits.tokens_at_once)
-        if self._ahead is None or most == 1:
-            return [min_count]
-        ahead = map(self._learned_for, self._ahead(self.largest_count, self._sizes, most))
-        together = [
-            each
-            for each in dict.fromkeys([min_count, *ahead])
-            if each >= self._lowest and not self._files.round(each).has_vocabulary(ITERATIONS)
-        ]
-        tell_together(self._label, self._rounds, together)
-        self._together.update(together)
-        return together
+    def _min_counts_ahead(self, sizes: Mapping[int, int], most: int) -> list[int]:
+        assert self._ahead is not None
+        ahead = map(self._learned_for, self._ahead(self.largest_count, sizes, most))
+        return [min_count for min_count in ahead if min_count >= self._lowest]
 
     def _use_stored(self, min_count: int) -> None:
         """Makes the tables of a round's frequent suffixes, if there are any, serve later rounds."""
@@ -424,37 +413,6 @@ def _iterations_done(planned: PlannedRound) -> int:
     while planned.files.has_vocabulary(done + 1):
         done += 1
     return done
-
-
-class _ClaimedLearner:
-    """A learner that checks before each round that the claim to its folder still holds."""
-
-    def __init__(self, learner: PackedLearner, claim: Claim):
-        self._learner, self._claim = learner, claim
-        self.smallest_size = learner.smallest_size
-
-    def build(self, min_count: int) -> Sequence[str]:
-        self._claim.check()
-        return self._learner.build(min_count)
-
-
-def _search_rounds(search: VocabularySearch[SubwordOptions]) -> SearchRounds:
-    options = search.options
-    description = {
-        'unicode': UNICODE_VERSION,
-        'counts': [
-            (text.bytes, text.crc32c)
-            for text in (counts.checksum() for counts in search.counts.wanted_inputs())
-        ],
-        'longest': longest_candidate(options.max_subtoken_length),
-        'reserved': RESERVED_TOKENS + options.reserved_tokens,
-        'lowest': options.lowest_min_count,
-        'group_bytes': LearnerLimits().group_bytes,
-        'vocab_size': options.vocab_size,
-        'search': options.search,
-        'min_count_range': options.min_count_range,
-    }
-    return SearchRounds(search.rounds, description)
 
 
 @dataclass(eq=False)

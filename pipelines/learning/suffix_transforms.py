@@ -102,15 +102,12 @@ class _CountFn(beam.DoFn):
     def __init__(self, options: CountSubstrings):
         several = isinstance(options.round, tuple)
         self._rounds = options.round if several else tuple(filter(None, [options.round]))
-        self._iteration = options.iteration
-        self._groups, self._range = options.groups, options.group_range
-        self._longest, self._workers = options.longest, options.workers
-        self._most = options.most_bundle_bytes
+        self._options = options
         self._output = BundleOutput(METRICS, options.most_bundle_bytes)
         self._sent = Metrics.counter(METRICS, SENT_TABLES)
 
     def setup(self) -> None:
-        self._calls: OrderedPool[list[tuple[int, SuffixTable]]] = OrderedPool(self._workers)
+        self._calls: OrderedPool[list[tuple[int, SuffixTable]]] = OrderedPool(self._options.workers)
 
     def start_bundle(self) -> None:
         self._output.begin()
@@ -121,12 +118,12 @@ class _CountFn(beam.DoFn):
     def process(self, element: str) -> None:
         if self._segmenters is None:
             # Not in `setup`, which may come before the vocabulary is written.
-            segmenters = load_segmenters(self._rounds, self._iteration)
+            segmenters = load_segmenters(self._rounds, self._options.iteration)
             self._segmenters = [
-                _CountingSegmenter(segmenter, number * len(self._groups))
+                _CountingSegmenter(segmenter, number, self._options)
                 for number, segmenter in enumerate(segmenters)
                 # Of those with frequent suffixes all groups are counted in the first pass.
-                if not (segmenter.has_frequent and self._range[0] > 0)
+                if not (segmenter.has_frequent and self._options.group_range[0] > 0)
             ]
         if self._rounds and not self._segmenters:
             return
@@ -153,11 +150,14 @@ class _CountFn(beam.DoFn):
         self, arrays: TokenArrays, segmenters: 'Sequence[_CountingSegmenter]'
     ) -> list[tuple[int, SuffixTable]]:
         tables: list[tuple[int, SuffixTable]] = []
-        for batch in escaped_batches(*arrays, self._longest):
+        options = self._options
+        for batch in escaped_batches(*arrays, options.longest):
             if not self._rounds:
-                tables += pack_all_suffixes(batch, self._longest, self._groups, self._range)
+                tables += pack_all_suffixes(
+                    batch, options.longest, options.groups, options.group_range
+                )
             for segmenter in segmenters:
-                tables += segmenter.count(batch, self._longest, self._groups, self._range)
+                tables += segmenter.count(batch)
         return tables
 
     def _merge(self, tables: list[tuple[int, SuffixTable]]) -> None:
@@ -166,7 +166,7 @@ class _CountFn(beam.DoFn):
             self._merged_bytes -= merger.nbytes
             merger.add(table)
             self._merged_bytes += merger.nbytes
-        if self._merged_bytes > 2 * self._most:
+        if self._merged_bytes > 2 * self._options.most_bundle_bytes:
             merged = sum(merger.merged().nbytes for merger in self._mergers.values())
             self._output.refuse_excess(merged)
 
@@ -174,22 +174,17 @@ class _CountFn(beam.DoFn):
 class _CountingSegmenter:
     """Counts by the segmenter of one of the rounds; several threads may call it."""
 
-    def __init__(self, segmenter: Segmenter, first_key: int):
-        self._segmenter, self._first_key = segmenter, first_key
+    def __init__(self, segmenter: Segmenter, number: int, options: CountSubstrings):
+        self._segmenter, self._options = segmenter, options
+        self._first_key = number * len(options.groups)
         # One array for each call that is running, as threads must not add to the same numbers.
         self._weights: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
 
-    def count(
-        self,
-        batch: EscapedBatch,
-        longest: int,
-        groups: PrefixPartitions,
-        group_range: tuple[int, int],
-    ) -> list[tuple[int, SuffixTable]]:
+    def count(self, batch: EscapedBatch) -> list[tuple[int, SuffixTable]]:
         """Returns (key, table); none of frequent suffixes, which are kept for the bundle's end."""
-        segmenter = self._segmenter
+        segmenter, options = self._segmenter, self._options
         if not segmenter.has_frequent:
-            tables = segmenter.pack(batch, longest, groups, group_range)
+            tables = segmenter.pack(batch, options.longest, options.groups, options.group_range)
             return [(self._first_key + group, table) for group, table in tables]
         try:
             weights = self._weights.get_nowait()
@@ -320,9 +315,6 @@ class SelectFromStored(beam.PTransform):
 
     Writes the vocabulary of each round, the tables of its frequent suffixes, and one file of all
     of them, if they are few enough to segment by.
-
-    Attributes:
-        plan: of the rounds.
     """
 
     plan: SelectionPlan
@@ -460,7 +452,7 @@ class _LimitOutputFn(beam.DoFn):
 class _FinishIterationFn(beam.DoFn):
     def __init__(self, finish: _FinishIteration):
         self._plan, self._iteration = finish.plan, finish.iteration
-        self._part, self._ranges = finish.part, tuple(finish.ranges)
+        self._part, self._ranges = finish.part, finish.ranges
 
     def process(self, element: tuple[int, Iterable[_GroupSelection | None]]) -> Iterator[int]:
         gathered = (selection for selection in element[1] if selection is not None)

@@ -9,10 +9,9 @@ new run of the driver continues.
 
 import dataclasses
 import functools
-import logging
 import os
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -22,12 +21,12 @@ from pipelines.engines.engine import RunPipeline
 from pipelines.engines.pool import MOST_BUNDLE_BYTES, BundleOutput, with_output_types
 from pipelines.files import filesystem
 from pipelines.learning.chain import EmitElements, GatherResults, build_chain
-from pipelines.learning.rounds import ClaimedRun, SearchRounds, WordFiles
+from pipelines.learning.rounds import ClaimedRun, WordFiles
 from pipelines.learning.search import (
+    RoundsAhead,
     VocabularySearch,
     predicted_bytes,
     rounds_at_once,
-    tell_together,
 )
 from pipelines.transforms.count_tokens import MergeTablesFn, TableOrPath, pack_or_spill
 from pipelines.transforms.read import CreateReshuffled, MapToStats
@@ -37,7 +36,6 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress, min_counts_ahead
-from tokcore.text.unicode import UNICODE_VERSION
 from tokcore.warm_up import compile_learning
 from tokcore.wordpiece.learner import (
     WordFilter,
@@ -52,8 +50,6 @@ from tokcore.wordpiece.learner import (
 from tokcore.wordpiece.learner_kernels import character_counts, most_frequent_characters
 from tokcore.wordpiece.options import WordPieceOptions
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary
-
-_LOGGER = logging.getLogger(__name__)
 
 _METRICS = 'tokbeam.wordpiece'
 
@@ -75,7 +71,11 @@ def search_on_beam(
     """
     options, size = search.options, search.counts.size()
     paths = search.parquet_paths()
-    rounds = _search_rounds(search)
+    rounds = search.search_rounds(
+        scheme=search.scheme.name,
+        partitions=COUNT_PARTITIONS,
+        options={**dataclasses.asdict(options), 'learner': 'beam'},
+    )
     with rounds.claimed() as claim:
         search.engine.compile_first(functools.partial(compile_learning, search.scheme))
         learner = BeamPieceLearner(
@@ -100,20 +100,6 @@ def search_on_beam(
         result.smallest_size,
     )
     return learned, predicted_bytes(size, search.scheme.learner_bytes_per_character)
-
-
-def _search_rounds(search: VocabularySearch[WordPieceOptions]) -> SearchRounds:
-    description = {
-        'scheme': search.scheme.name,
-        'unicode': UNICODE_VERSION,
-        'counts': [
-            (text.bytes, text.crc32c)
-            for text in (counts.checksum() for counts in search.counts.wanted_inputs())
-        ],
-        'partitions': COUNT_PARTITIONS,
-        'options': {**dataclasses.asdict(search.options), 'learner': 'beam'},
-    }
-    return SearchRounds(search.rounds, description)
 
 
 class BeamPieceLearner:
@@ -146,12 +132,9 @@ class BeamPieceLearner:
         run_near: RunPipeline | None = None,
         looks_ahead: bool = False,
     ):
-        self._files, self._run, self._options, self._label = files, run, options, label
-        self._run_near, self._looks_ahead = run_near or run, looks_ahead
-        self._sizes: dict[int, int] = {}
-        self._together: set[int] = set()
+        self._files, self._run, self._run_near = files, run, run_near or run
+        self._options = options
         self._work = os.path.join(work, f'wordpiece-{uuid.uuid4().hex}')
-        self._rounds = 0
         all_words = WordFilter(frozenset(options.first_entries), options.max_learned_word_length)
         survey = self._survey(paths, all_words)
         if not survey.words:
@@ -166,11 +149,17 @@ class BeamPieceLearner:
         self.bounds = max(low, survey.smallest_count), min(high, survey.largest_count)
         alphabet = most_frequent_characters(survey.characters, options.max_characters)
         self._filter = dataclasses.replace(all_words, characters=alphabet)
-        self._partitions, self._words = survey.partitions, survey.words
+        self._partitions = survey.partitions
         # The least min-count that a search can try.
         min_count = max(1, min(self.bounds[0], sum(self.bounds) // 2))
         self._first, characters = self._count_first(min_count)
         self._characters = tuple(characters)  # one object, which a job of many rounds has once
+        self._rounds = RoundsAhead(
+            label,
+            min(_MOST_AT_ONCE, rounds_at_once(survey.words)),
+            lambda min_count: filesystem.exists(self._pieces_path(min_count, options.iterations)),
+            self._min_counts_ahead if looks_ahead else None,
+        )
 
     @property
     def smallest_size(self) -> int:
@@ -179,43 +168,21 @@ class BeamPieceLearner:
 
     def build(self, min_count: int) -> tuple[str, ...]:
         """Returns the pieces by id, as `PieceLearner.build`."""
-        self._rounds += 1
+        if min_counts := self._rounds.begin_round(min_count):
+            self._learn_rounds(min_counts)
         path = self._pieces_path(min_count, self._options.iterations)
-        if not filesystem.exists(path):
-            self._learn_rounds(self._with_next(min_count))
-        elif min_count not in self._together:
-            _LOGGER.info(
-                '%s: round %d at min-count %d was finished by an earlier run',
-                self._label,
-                self._rounds,
-                min_count,
-            )
         words, endings = split_counts([self._files.read_table(path)])
         joined = {self._options.joiner + ending: count for ending, count in endings.items()}
         # If a word and an ending are one piece, the ending's count is used.
         pieces = pieces_by_id(words | joined, self._characters, self._options)
-        self._sizes[min_count] = len(pieces)
+        self._rounds.end_round(min_count, len(pieces))
         return pieces
 
-    def _with_next(self, min_count: int) -> list[int]:
-        """Returns a min-count, and those without pieces that the search may come to after it."""
-        most = min(_MOST_AT_ONCE, rounds_at_once(self._words))
-        if not self._looks_ahead or most == 1:
-            return [min_count]
-
+    def _min_counts_ahead(self, sizes: Mapping[int, int], most: int) -> list[int]:
         def search(build: Callable) -> None:
-            search_pieces(build, 0, self.bounds, self._options, _tell_nobody)
+            search_pieces(build, 0, self.bounds, self._options, lambda *_: None)
 
-        ahead = min_counts_ahead(search, self._sizes, self._options.vocab_size, most)
-        last = self._options.iterations
-        together = [
-            each
-            for each in dict.fromkeys([min_count, *ahead])
-            if not filesystem.exists(self._pieces_path(each, last))
-        ]
-        tell_together(self._label, self._rounds, together)
-        self._together.update(together)
-        return together
+        return min_counts_ahead(search, sizes, self._options.vocab_size, most)
 
     def _learn_rounds(self, min_counts: Sequence[int]) -> None:
         for min_count in min_counts:
@@ -308,10 +275,6 @@ class BeamPieceLearner:
         partitions = [table.partition for table in read_stats(counted, _WrittenTable)]
         characters = (each.characters for each in read_stats(surveyed, _Characters))
         return sorted(partitions), sorted({*''.join(characters)})
-
-
-def _tell_nobody(min_count: int, size: int, target: int) -> None:
-    """The report of a search that is looked ahead in."""
 
 
 @dataclass(frozen=True)
@@ -425,13 +388,7 @@ class _CountLater:
 
 @dataclass(frozen=True)
 class _PlannedPieces:
-    """An iteration of a min-count.
-
-    Attributes:
-        count: counts the endings of words.
-        target: the file of pieces.
-        min_count: of a piece.
-    """
+    """An iteration of a min-count."""
 
     count: _CountLater
     target: str
