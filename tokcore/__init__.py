@@ -4,7 +4,7 @@ import typing
 
 from tokcore.lazy_exports import exporter
 
-if typing.TYPE_CHECKING:  # what `_ORIGINS` says, for type checkers
+if typing.TYPE_CHECKING:  # what `_NAMES` says, for type checkers
     from tokcore.corpus.corpus import Block, CorpusFile, Split, WorkItem
     from tokcore.counts.tables import merge_tables
     from tokcore.counts.token_table import TokenTable
@@ -32,84 +32,45 @@ if typing.TYPE_CHECKING:  # what `_ORIGINS` says, for type checkers
         load_tokenizer,
     )
 
-_ORIGINS = {
-    'Block': 'tokcore.corpus.corpus',
-    'BpeTokenizer': 'tokcore.tokenizers',
-    'ByteTokenizer': 'tokcore.tokenizers',
-    'CorpusFile': 'tokcore.corpus.corpus',
-    'EncodeKeywords': 'tokcore.keyword_types',
-    'Encoding': 'tokcore.encoding.tokenizer',
-    'Feature': 'tokcore.records.examples',
-    'FormatKeywords': 'tokcore.keyword_types',
-    'InputError': 'tokcore.errors',
-    'LearnKeywords': 'tokcore.keyword_types',
-    'MemoryLearner': 'tokcore.subword.learner',
-    'Scheme': 'tokcore.encoding.scheme',
-    'SchemeKeywords': 'tokcore.keyword_types',
-    'SearchResult': 'tokcore.learning.size_search',
-    'Split': 'tokcore.corpus.corpus',
-    'SubwordTextEncoder': 'tokcore.subword.text_encoder',
-    'TokenTable': 'tokcore.counts.token_table',
-    'Tokenizer': 'tokcore.encoding.tokenizer',
-    'WordPieceTokenizer': 'tokcore.tokenizers',
-    'WordTokenizer': 'tokcore.tokenizers',
-    'WorkItem': 'tokcore.corpus.corpus',
-    'detokenize': 'tokcore.text.t2t',
-    'find_scheme': 'tokcore.schemes',
-    'inference_batches': 'tokcore.reading.tensorflow',
-    'learn_vocabulary': 'tokcore.tokenizers',
-    'learn_wordpiece_vocabulary': 'tokcore.tokenizers',
-    'load_tokenizer': 'tokcore.tokenizers',
-    'merge_tables': 'tokcore.counts.tables',
-    'mixture': 'tokcore.reading.mixture',
-    'open_dataset': 'tokcore.reading.dataset',
-    'parse_example': 'tokcore.records.tfrecord',
-    'read_records': 'tokcore.records.tfrecord',
-    'search_vocabulary': 'tokcore.learning.size_search',
-    'tokenize': 'tokcore.text.t2t',
-    'training_batches': 'tokcore.reading.tensorflow',
-}
+_NAMES = {
+    'tokcore.corpus.corpus': ['Block', 'CorpusFile', 'Split', 'WorkItem'],
+    'tokcore.counts.tables': ['merge_tables'],
+    'tokcore.counts.token_table': ['TokenTable'],
+    'tokcore.encoding.scheme': ['Scheme'],
+    'tokcore.encoding.tokenizer': ['Encoding', 'Tokenizer'],
+    'tokcore.errors': ['InputError'],
+    'tokcore.keyword_types': [
+        'EncodeKeywords', 'FormatKeywords', 'LearnKeywords', 'SchemeKeywords',
+    ],
+    'tokcore.learning.size_search': ['SearchResult', 'search_vocabulary'],
+    'tokcore.reading.dataset': ['open_dataset'],
+    'tokcore.reading.mixture': ['mixture'],
+    'tokcore.reading.tensorflow': ['inference_batches', 'training_batches'],
+    'tokcore.records.examples': ['Feature'],
+    'tokcore.records.tfrecord': ['parse_example', 'read_records'],
+    'tokcore.schemes': ['find_scheme'],
+    'tokcore.subword.learner': ['MemoryLearner'],
+    'tokcore.subword.text_encoder': ['SubwordTextEncoder'],
+    'tokcore.text.t2t': ['detokenize', 'tokenize'],
+    'tokcore.tokenizers': [
+        'BpeTokenizer', 'ByteTokenizer', 'WordPieceTokenizer', 'WordTokenizer', 'learn_vocabulary',
+        'learn_wordpiece_vocabulary', 'load_tokenizer',
+    ],
+}  # fmt: skip
+"""The public names, by the modules that define them."""
 
 __all__ = [
-    'Block',
-    'BpeTokenizer',
-    'ByteTokenizer',
-    'CorpusFile',
-    'EncodeKeywords',
-    'Encoding',
-    'Feature',
-    'FormatKeywords',
-    'InputError',
-    'LearnKeywords',
-    'MemoryLearner',
-    'Scheme',
-    'SchemeKeywords',
-    'SearchResult',
-    'Split',
-    'SubwordTextEncoder',
-    'TokenTable',
-    'Tokenizer',
-    'WordPieceTokenizer',
-    'WordTokenizer',
-    'WorkItem',
-    'detokenize',
-    'find_scheme',
-    'inference_batches',
-    'learn_vocabulary',
-    'learn_wordpiece_vocabulary',
-    'load_tokenizer',
-    'merge_tables',
-    'mixture',
-    'open_dataset',
-    'parse_example',
-    'read_records',
-    'search_vocabulary',
-    'tokenize',
+    'Block', 'BpeTokenizer', 'ByteTokenizer', 'CorpusFile', 'EncodeKeywords', 'Encoding', 'Feature',
+    'FormatKeywords', 'InputError', 'LearnKeywords', 'MemoryLearner', 'Scheme', 'SchemeKeywords',
+    'SearchResult', 'Split', 'SubwordTextEncoder', 'TokenTable', 'Tokenizer', 'WordPieceTokenizer',
+    'WordTokenizer', 'WorkItem', 'detokenize', 'find_scheme', 'inference_batches',
+    'learn_vocabulary', 'learn_wordpiece_vocabulary', 'load_tokenizer', 'merge_tables', 'mixture',
+    'open_dataset', 'parse_example', 'read_records', 'search_vocabulary', 'tokenize',
     'training_batches',
-]
+]  # fmt: skip
 
 if not typing.TYPE_CHECKING:
-    __getattr__ = exporter(__name__, _ORIGINS)
+    __getattr__ = exporter(__name__, _NAMES)
 
 
 def __dir__() -> list[str]:

@@ -5,16 +5,17 @@
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 
-def exporter(package: str, origins: Mapping[str, str]) -> Callable[[str], object]:
+def exporter(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], object]:
     """Returns a package's `__getattr__` (PEP 562).
 
     Args:
         package: the package's name.
-        origins: for each public name, the module that defines it.
+        names: the public names, by the modules that define them.
     """
+    origins = {name: module for module, own in names.items() for name in own}
 
     def __getattr__(name: str) -> object:
         if name not in origins:
