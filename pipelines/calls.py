@@ -172,11 +172,12 @@ def source(
         InputError: as the command; there is no such row, or the corpus is not at hand.
     """
     # Here, since what looks at datasets takes a while to import and most calls make them.
-    from pipelines.cli.folder_commands import job_of, manifest_of
+    from pipelines.artifacts.manifest import read_dataset_manifest
+    from pipelines.cli.folder_commands import job_of
     from pipelines.trust.where import Wanted, find_rows
 
     folder = filesystem.absolute(os.fspath(dataset))
-    manifest = manifest_of(folder)
+    manifest = read_dataset_manifest(folder)
     job_file = None if job is None else os.fspath(job)
     numbers = tuple(operator.index(row) for row in rows)
     return find_rows(

@@ -10,11 +10,11 @@ import typing
 from collections.abc import Iterable
 
 from pipelines.options.commands import known_commands
-from pipelines.options.job import path
 from pipelines.options.vocabulary import encoding_options, learning_options, token_options
 from tokcore.corpus.filters.registry import filter_list
 from tokcore.corpus.formats import all_formats
 from tokcore.options import (
+    PATH_KINDS,
     ByteSize,
     Choice,
     Declared,
@@ -22,9 +22,6 @@ from tokcore.options import (
     WholeNumber,
     declared,
     duration,
-    output_path,
-    vocabulary_path,
-    work_path,
 )
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -40,7 +37,6 @@ from __future__ import annotations
 
 '''
 
-_PATHS = (path, output_path, vocabulary_path, work_path)
 _COMMANDS = ('build', 'count', 'vocab', 'encode')
 _SHARED = {
     '_JobKeywords': ('Of every job.', _COMMANDS),
@@ -162,7 +158,7 @@ def _helps(name: str) -> dict[str, str]:
 def _types(declaration: Declared, hint: str) -> list[str]:
     option, kind = declaration.option, declaration.option.kind
     if option.many:
-        single = 'Path' if kind in _PATHS else 'str'
+        single = 'Path' if kind in PATH_KINDS else 'str'
         return [single, f'Sequence[{single}]']
     optional = ['None'] if declaration.default is None else []
     if kind is None:
@@ -173,7 +169,7 @@ def _types(declaration: Declared, hint: str) -> list[str]:
         return ['int', *optional]
     if isinstance(kind, ByteSize):
         return ['int', 'str', *optional]
-    if kind in _PATHS:
+    if kind in PATH_KINDS:
         return ['Path', *optional]
     if kind is filter_list or 'tuple' in hint or hint == "<class 'object'>":
         return ['str', 'Sequence[object]', *optional]

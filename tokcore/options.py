@@ -404,6 +404,9 @@ def vocabulary_path(text: str) -> str:
     return text
 
 
+PATH_KINDS = (path, output_path, vocabulary_path, work_path)
+
+
 def text(value: str) -> str:
     """Text that can be written as UTF-8."""
     try:

@@ -5,10 +5,13 @@ Paths, file times and timings are not in the manifest (`tokcore.records.manifest
 """
 
 import json
+import os
 from dataclasses import dataclass, field
 
 from pipelines.files import filesystem
-from tokcore.records.manifest import Manifest, json_bytes
+from tokcore.errors import InputError
+from tokcore.records.manifest import MANIFEST_NAME, Manifest, json_bytes
+from tokcore.records.root import ROOT_STAGES
 
 RUN_NAME = 'tokbeam.run.json'
 
@@ -56,6 +59,17 @@ def read_manifest(path: str) -> Manifest | None:
     """Returns the manifest at a path, or None if there is no file."""
     data = filesystem.read_if_there(path)
     return None if data is None else Manifest.from_json(data, path)
+
+
+def read_dataset_manifest(folder: str) -> Manifest:
+    """Returns the manifest of a dataset; raises InputError if the folder is not a whole one."""
+    manifest = read_manifest(os.path.join(folder, MANIFEST_NAME))
+    if manifest is None or manifest.stage not in ROOT_STAGES:
+        raise InputError(
+            f'{folder} is not a whole dataset; give a folder that `tokbeam build` or `tokbeam encode` '
+            'has finished'
+        )
+    return manifest
 
 
 def read_run(path: str) -> RunRecord | None:

@@ -15,20 +15,8 @@ from pipelines.cli.help import topics_of
 from pipelines.options.commands import known_commands
 from pipelines.options.vocabulary import known_scheme
 from tokcore.errors import InputError
-from tokcore.options import (
-    Choice,
-    Declared,
-    Kind,
-    declared,
-    flag,
-    output_path,
-    path,
-    vocabulary_path,
-    work_path,
-)
+from tokcore.options import PATH_KINDS, Choice, Declared, Kind, declared, flag
 from tokcore.schemes import scheme_names
-
-_PATHS = (path, output_path, vocabulary_path, work_path)
 
 _MOST_ABOUT = 70
 """Characters of a description beside an option."""
@@ -105,7 +93,7 @@ def _completed(prefix: str, declaration: Declared, words: tuple[str, ...]) -> It
     elif words:
         yield _Completed(name, about, 'words', words)
     else:
-        yield _Completed(name, about, 'files' if kind in _PATHS else 'text')
+        yield _Completed(name, about, 'files' if kind in PATH_KINDS else 'text')
 
 
 def _about(help: str) -> str:

@@ -20,7 +20,7 @@ _MOST_VALUES = 2_000
 def entry_lines(entry: Entry, stream: TextIO | None = None) -> Iterator[str]:
     """Yields the lines of an entry, fit for a stream (standard output)."""
     stream = stream or sys.stdout
-    coloured = _is_terminal(stream)
+    coloured = stream is not None and stream.isatty()
 
     def shown(text: str, colour: str = '') -> str:
         text = printable(text, stream)
@@ -43,10 +43,6 @@ def entry_lines(entry: Entry, stream: TextIO | None = None) -> Iterator[str]:
         label = f'  {name}: ' if column.pieces is None else '    ids: '
         values = ' '.join(map(_value, column.values[:_MOST_VALUES]))
         yield f'{label}{shown(values)}{_rest(column)}'
-
-
-def _is_terminal(stream: TextIO | None) -> bool:
-    return stream is not None and stream.isatty()
 
 
 def _value(value: object) -> str:

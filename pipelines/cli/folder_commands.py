@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 
-from pipelines.artifacts.manifest import RUN_NAME, read_manifest, read_run
+from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_run
 from pipelines.cli.commands import make_job
 from pipelines.cli.entry_lines import entry_lines
 from pipelines.cli.export_command import export
@@ -48,8 +48,7 @@ from tokcore.corpus.filters.registry import filter_names
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
 from tokcore.reading.dataset import open_dataset
-from tokcore.records.manifest import MANIFEST_NAME, Manifest
-from tokcore.records.root import ROOT_STAGES
+from tokcore.records.manifest import Manifest
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -106,7 +105,7 @@ def _told(verified: Verified, made: Rerun | None) -> Iterator[str]:
 
 def _where(options: argparse.Namespace) -> int:
     folder = filesystem.absolute(options.place)
-    manifest = manifest_of(folder)
+    manifest = read_dataset_manifest(folder)
     wanted = _wanted(options)
     job = job_of(folder, manifest, options.job, options.workers)
     count, rows = find_rows(job, manifest, wanted, _workers(options), options.head)
@@ -126,7 +125,7 @@ def _index(options: argparse.Namespace) -> int:
             f'the copy, {dataset.folder}'
         )
     folder = filesystem.absolute(options.place)
-    manifest = manifest_of(folder)
+    manifest = read_dataset_manifest(folder)
     job = job_of(folder, manifest, options.job, options.workers)
     rows = write_corpus_orders(job, manifest, folder, _workers(options))
     shards = dataset.write_index()
@@ -134,17 +133,6 @@ def _index(options: argparse.Namespace) -> int:
     told += [f'{split}: the order of {count:,} rows in the corpus' for split, count in rows.items()]
     print_lines(told)
     return 0
-
-
-def manifest_of(folder: str) -> Manifest:
-    """Returns the manifest of a dataset; raises InputError if the folder is none."""
-    manifest = read_manifest(os.path.join(folder, MANIFEST_NAME))
-    if manifest is None or manifest.stage not in ROOT_STAGES:
-        raise InputError(
-            f'{folder} is not a whole dataset; give a folder that `tokbeam build` or `tokbeam encode` '
-            'has finished'
-        )
-    return manifest
 
 
 def _wanted(options: argparse.Namespace) -> Wanted:
@@ -246,10 +234,8 @@ def _report(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     ]
     [figures] = _figures([options.place], options, beam_flags, options.job, *vocabularies)
     if options.json:
-        print_lines([json.dumps(dataclasses.asdict(figures))])
-    else:
-        _print_page(report_page([('', figures)]))
-    return 0
+        return _print_json(dataclasses.asdict(figures))
+    return _print_page(report_page([('', figures)]))
 
 
 def _compare(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
@@ -263,16 +249,12 @@ def _compare(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     if not are_folders[0]:
         compared = compare_vocabularies(*paths)
         if options.json:
-            print_lines([json.dumps(dataclasses.asdict(compared))])
-        else:
-            _print_page(comparison_page(compared))
-        return 0
+            return _print_json(dataclasses.asdict(compared))
+        return _print_page(comparison_page(compared))
     figures = _figures(paths, options, beam_flags)
     if options.json:
-        print_lines([json.dumps([dataclasses.asdict(each) for each in figures])])
-    else:
-        _print_page(report_page(list(zip('AB', figures, strict=True))))
-    return 0
+        return _print_json([*map(dataclasses.asdict, figures)])
+    return _print_page(report_page(list(zip('AB', figures, strict=True))))
 
 
 def _figures(
@@ -287,7 +269,12 @@ def _figures(
 
     def find_job(folder: str) -> BuildJob | EncodeJob:
         job = job_of(
-            folder, manifest_of(folder), job_file, options.workers, options.deadline, beam_flags
+            folder,
+            read_dataset_manifest(folder),
+            job_file,
+            options.workers,
+            options.deadline,
+            beam_flags,
         )
         paths = [each.file.path for each in job.reading.corpus.inputs]
         if not needs_corpus and any(map(is_object, paths)):
@@ -305,20 +292,22 @@ def _figures(
             target_vocabulary,
             _workers(options),
             None if options.work is None else filesystem.absolute(options.work),
-            _nothing if options.json else import_charts_ahead,
+            (lambda: None) if options.json else import_charts_ahead,
         )
         for folder in map(filesystem.absolute, folders)
     ]
 
 
-def _nothing() -> None:
-    """Checks nothing: figures without a page need no charts."""
+def _print_json(value: object) -> int:
+    print_lines([json.dumps(value)])
+    return 0
 
 
-def _print_page(page: str) -> None:
+def _print_page(page: str) -> int:
     """Writes a page as it is; `print_lines` escapes what a terminal cannot show."""
     with StandardOutput() as target:
         target.write(page.encode('utf-8', 'backslashreplace') + b'\n')
+    return 0
 
 
 def _card(options: argparse.Namespace) -> int:

@@ -20,19 +20,15 @@ from tokcore.corpus.fields import LabelNames, label_names
 from tokcore.corpus.formats import all_formats, corpus_format
 from tokcore.errors import InputError
 from tokcore.options import (
+    PATH_KINDS,
     Declared,
     as_typed,
     declared,
     duration,
     min_count_range,
-    output_path,
-    path,
     shown,
-    vocabulary_path,
-    work_path,
 )
 
-_PATHS = (path, output_path, vocabulary_path, work_path)
 _NOT_UTF8 = 'a path is not UTF-8, and a job file cannot hold it; rename the file'
 _NOT_OF_A_JOB = ('print_job', 'dry_run')
 
@@ -113,7 +109,7 @@ def _dataset_table(dataset: SplitPaths) -> dict[str, object]:
 
 def _value(option: Declared, value: Any) -> object:
     kind = option.option.kind
-    if kind in _PATHS:
+    if kind in PATH_KINDS:
         return [*map(_absolute, value)] if option.option.many else _absolute(value)
     if kind is duration:
         return f'{value:.0f}s'
@@ -143,12 +139,7 @@ def _absolute(path: str) -> str:
 
 @dataclass(frozen=True)
 class JobFile:
-    """The options and datasets of a job file, for one command.
-
-    Attributes:
-        values: of options, by `Declared.key`.
-        datasets: by split.
-    """
+    """The options and datasets of a job file, for one command."""
 
     values: Mapping[str, object] = field(default_factory=dict)
     datasets: Mapping[str, Sequence[SplitPaths]] = field(default_factory=dict)
@@ -202,13 +193,7 @@ def _unknown(name: str, known: Iterable[str], where: str) -> str:
 
 @dataclass(frozen=True)
 class TomlFile:
-    """A TOML file.
-
-    Attributes:
-        path: for errors.
-        text: of the file.
-        tables: the parsed text.
-    """
+    """A TOML file."""
 
     path: str
     text: str
@@ -251,7 +236,7 @@ def _read(
         read = option_value(option, value, place[2])
     except InputError as error:
         raise toml.error(str(error), *place) from None
-    if option.option.kind not in _PATHS:
+    if option.option.kind not in PATH_KINDS:
         return read
     if isinstance(read, tuple):
         return tuple(_beside(folder, path) for path in read)

@@ -14,13 +14,7 @@ from tokcore.records.manifest import Manifest, VocabularyRecord
 
 
 def summary(job: Job, made: Manifest, seconds: float) -> Iterator[str]:
-    """Yields the lines of a summary.
-
-    Args:
-        job: that has run.
-        made: the manifest of its result.
-        seconds: that it took.
-    """
+    """Yields the lines of a summary."""
     for lines in made.lines:
         yield f'{lines.split}: {_tally(lines, made, job)}'
     for vocabulary in made.vocabularies:

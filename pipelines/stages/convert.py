@@ -16,7 +16,7 @@ from typing import BinaryIO
 import google_crc32c
 import tomli_w
 
-from pipelines.artifacts.manifest import RunRecord, read_manifest, read_run
+from pipelines.artifacts.manifest import RunRecord, read_dataset_manifest, read_run
 from pipelines.artifacts.outputs import (
     InputState,
     StageKey,
@@ -38,7 +38,7 @@ from tokcore.errors import InputError
 from tokcore.reading.manifest import recorded_format, recorded_scheme
 from tokcore.reading.shards import stream_rows
 from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord
-from tokcore.records.root import ROOT_STAGES, with_root
+from tokcore.records.root import with_root
 from tokcore.schemes import DEFAULT_SCHEME
 
 if sys.version_info >= (3, 11):
@@ -73,7 +73,7 @@ def convert_dataset(
     """
     started = time.monotonic()
     from_, to = StageOutput.of_dataset(source), StageOutput.of_dataset(output)
-    before = _convertible(source, from_)
+    before = _convertible(source)
     run = read_run(from_.run_path) or RunRecord(())
     columns = _columns(from_.manifest_path, before)
     if output_format == JOINED:
@@ -122,18 +122,13 @@ def convert_dataset(
     return manifest
 
 
-def _convertible(folder: str, output: StageOutput) -> Manifest:
+def _convertible(folder: str) -> Manifest:
     """Returns the manifest of a folder.
 
     Raises:
         InputError: it cannot be converted.
     """
-    manifest = read_manifest(output.manifest_path)
-    if manifest is None or manifest.stage not in ROOT_STAGES:
-        raise InputError(
-            f'{folder} is not a whole dataset; give a folder that `tokbeam build` or `tokbeam encode` '
-            'has finished'
-        )
+    manifest = read_dataset_manifest(folder)
     output_format = manifest.options.get('output_format', TFRECORD)
     if output_format != TFRECORD:
         raise InputError(

@@ -10,14 +10,12 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 
-from pipelines.artifacts.manifest import read_manifest
+from pipelines.artifacts.manifest import read_dataset_manifest, read_manifest
 from pipelines.shard_formats.formats import stored_format
 from tokcore.corpus.stats import LineTally
-from tokcore.errors import InputError
 from tokcore.format_numbers import MANIFESTS
 from tokcore.options import flag
 from tokcore.records.manifest import MANIFEST_NAME, SHARD_NAME, Manifest, VocabularyRecord
-from tokcore.records.root import ROOT_STAGES
 
 _SIZES = (
     (1_000, 'n<1K'), (10_000, '1K<n<10K'), (100_000, '10K<n<100K'), (1_000_000, '100K<n<1M'),
@@ -40,12 +38,7 @@ def dataset_card(folder: str, licence: str | None = None) -> str:
     Raises:
         InputError: there is no dataset in the folder.
     """
-    manifest = read_manifest(os.path.join(folder, MANIFEST_NAME))
-    if manifest is None or manifest.stage not in ROOT_STAGES:
-        raise InputError(
-            f'{folder} is not a whole dataset; give a folder that `tokbeam build` or `tokbeam encode` '
-            'has finished'
-        )
+    manifest = read_dataset_manifest(folder)
     name = str(manifest.options['name'])
     return '\n'.join([*_header(name, manifest, licence), *_body(folder, name, manifest), ''])
 

@@ -77,17 +77,13 @@ def line_chart(
     """
     with _drawing(x, y, series) as (axes, drawn):
         for number, (name, points) in enumerate(series.items()):
-            axes.plot(
-                [point[0] for point in points],
-                [point[1] for point in points],
-                label=name,
-                color=_SERIES[number % len(_SERIES)],
-                # With a colour that comes again, another line.
-                linestyle=_LINES[(number + number // len(_SERIES)) % len(_LINES)],
-                marker='o' if marks else None,
-                markersize=3,
-                linewidth=1.5,
-            )
+            # With a colour that comes again, another line.
+            style = _LINES[(number + number // len(_SERIES)) % len(_LINES)]
+            marker = 'o' if marks else None
+            _plot(
+                axes, number, name, points,
+                linestyle=style, marker=marker, markersize=3, linewidth=1.5,
+            )  # fmt: skip
         _scale(axes, log)
     return drawn[0]
 
@@ -116,16 +112,14 @@ def dot_chart(series: Mapping[str, Points], x: str, y: str) -> str:
     """Returns a chart of points; raises as `line_chart`."""
     with _drawing(x, y, series) as (axes, drawn):
         for number, (name, points) in enumerate(series.items()):
-            axes.plot(
-                [point[0] for point in points],
-                [point[1] for point in points],
-                linestyle='none',
-                marker='.',
-                markersize=2,
-                label=name,
-                color=_SERIES[number % len(_SERIES)],
-            )
+            _plot(axes, number, name, points, linestyle='none', marker='.', markersize=2)
     return drawn[0]
+
+
+def _plot(axes: Any, number: int, name: str, points: Points, **style: Any) -> None:
+    """Draws a series by its number; the style is as `plot` of Matplotlib takes it."""
+    xs, ys = [x for x, _ in points], [y for _, y in points]
+    axes.plot(xs, ys, label=name, color=_SERIES[number % len(_SERIES)], **style)
 
 
 @contextlib.contextmanager

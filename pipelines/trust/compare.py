@@ -155,14 +155,8 @@ def _entries(compared: Compared, named: Sequence[tuple[str, VocabularyFigures]])
         name: [dict(each.by_length).get(length, 0) for length in range(longest + 1)]
         for name, each in named
     }
-    yield charts(
-        [
-            (
-                'Entries by their length; bytes that are not a whole character count as one',
-                bar_chart(labels, values, 'characters', 'entries'),
-            )
-        ]
-    )
+    caption = 'Entries by their length; bytes that are not a whole character count as one'
+    yield charts({caption: bar_chart(labels, values, 'characters', 'entries')})
 
 
 def _scripts(named: Sequence[tuple[str, VocabularyFigures]]) -> str:

@@ -25,6 +25,7 @@ from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.trust.corpus_figures import CorpusFigures, CorpusOrder, read_corpus
+from pipelines.trust.inspect import lower_median
 from pipelines.trust.row_text import ReadableDataset, TextFigures, TextTally, word_sums
 from tokcore.encoding.vocabulary import Vocabulary, without_special_ids
 from tokcore.errors import InputError
@@ -592,12 +593,6 @@ def _text_of_first_rows(dataset: ReadableDataset, split: str) -> dict[str, TextF
 def _lengths(counter: collections.Counter[int]) -> Lengths:
     rows = counter.total()
     ids = sum(length * count for length, count in counter.items())
-    seen, median = 0, 0
-    for length in sorted(counter):
-        seen += counter[length]
-        if 2 * seen >= rows:
-            median = length
-            break
     longest = max(counter, default=0)
     bounds = _bounds(longest)
     counts = [0] * len(bounds)
@@ -606,7 +601,8 @@ def _lengths(counter: collections.Counter[int]) -> Lengths:
         counts[place] += count
     ends = [*(bound - 1 for bound in bounds[1:]), longest]
     histogram = tuple(zip(bounds, ends, counts, strict=True))
-    return Lengths(ids, round(ids / rows, 4) if rows else 0.0, median, longest, histogram)
+    mean = round(ids / rows, 4) if rows else 0.0
+    return Lengths(ids, mean, lower_median(counter), longest, histogram)
 
 
 def _bounds(longest: int) -> list[int]:

@@ -266,7 +266,7 @@ def statistics(entries: Iterable[Entry]) -> dict[str, dict[str, object]]:
             'rows': rows,
             'values': values,
             'least': min(counter),
-            'median': _median(counter),
+            'median': lower_median(counter),
             'most': max(counter),
             'mean': round(values / rows, 2),
             'distinct': len(ids[name]),
@@ -278,7 +278,8 @@ def statistics(entries: Iterable[Entry]) -> dict[str, dict[str, object]]:
     return told
 
 
-def _median(counter: collections.Counter[int]) -> int:
+def lower_median(counter: collections.Counter[int]) -> int:
+    """Returns the median of numbers, each counted; of two the lower one, of none 0."""
     half = (counter.total() + 1) // 2
     for length in sorted(counter):
         half -= counter[length]

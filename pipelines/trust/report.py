@@ -6,7 +6,7 @@ The page needs nothing else: its charts are SVG within, and it has neither scrip
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from pipelines.trust.charts import bar_chart, dot_chart, line_chart, short
 from pipelines.trust.figures import TEXT_ROWS, Figures, RowFigures, Search, VocabularyUse
@@ -118,10 +118,11 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -
     )
 
 
-def charts(drawn: Iterable[tuple[str, str]]) -> str:
-    """Returns charts with what each shows, side by side where there is room."""
+def charts(drawn: Mapping[str, str]) -> str:
+    """Returns charts by what each shows, side by side where there is room."""
     figures = [
-        f'<figure>{svg}<figcaption>{shown(caption)}</figcaption></figure>' for caption, svg in drawn
+        f'<figure>{svg}<figcaption>{shown(caption)}</figcaption></figure>'
+        for caption, svg in drawn.items()
     ]
     return f'<div class="charts">{"".join(figures)}</div>' if figures else ''
 
@@ -324,22 +325,14 @@ def _rows(named: Named) -> Iterator[str]:
         for each in _first(figures)
         if each.ratios
     }
-    drawn = []
+    drawn = {}
     if lengths:
         split = _first(named[0][1])[0].split
-        drawn.append(
-            (
-                f'Lengths of rows of {split}: each step is a fifth longer than the one before',
-                line_chart(lengths, 'ids of a row', '% of rows', log='x'),
-            )
-        )
+        caption = f'Lengths of rows of {split}: each step is a fifth longer than the one before'
+        drawn[caption] = line_chart(lengths, 'ids of a row', '% of rows', log='x')
     if ratios:
-        drawn.append(
-            (
-                'Length of targets to that of inputs, in quarters of a doubling',
-                line_chart(ratios, 'targets : inputs', '% of pairs', log='x'),
-            )
-        )
+        caption = 'Length of targets to that of inputs, in quarters of a doubling'
+        drawn[caption] = line_chart(ratios, 'targets : inputs', '% of pairs', log='x')
     yield charts(drawn)
 
 
@@ -410,14 +403,10 @@ def _vocabularies(named: Named) -> Iterator[str]:
     longest: Sequence[tuple[int, int, int]] = max(
         (use.by_count for use in uses.values()), key=len, default=()
     )
-    drawn = []
+    drawn = {}
     if ranks:
-        drawn.append(
-            (
-                'Counts of entries by their rank',
-                line_chart({**ranks, **tokens}, 'rank', 'count', log='xy'),
-            )
-        )
+        caption = 'Counts of entries by their rank'
+        drawn[caption] = line_chart({**ranks, **tokens}, 'rank', 'count', log='xy')
     if longest:
         labels = [short(least) if least < 2 else f'{short(least)}+' for least, *_ in longest]
         values = {
@@ -425,12 +414,8 @@ def _vocabularies(named: Named) -> Iterator[str]:
             + [0] * (len(longest) - len(use.by_count))
             for label, use in uses.items()
         }
-        drawn.append(
-            (
-                'Entries by how often they occur',
-                bar_chart(labels, values, 'occurrences in all rows', 'entries'),
-            )
-        )
+        caption = 'Entries by how often they occur'
+        drawn[caption] = bar_chart(labels, values, 'occurrences in all rows', 'entries')
     yield charts(drawn)
     for label, use in uses.items():
         if use.commonest:
@@ -485,14 +470,8 @@ def _searches(named: Named) -> Iterator[str]:
     series: dict[str, Sequence[tuple[float, float]]] = {
         label: sorted(dict(each.tried).items()) for label, each in found.items()
     }
-    yield charts(
-        [
-            (
-                'Entries of each vocabulary that the search made',
-                line_chart(series, 'min-count', 'entries', log='xy', marks=True),
-            )
-        ]
-    )
+    chart = line_chart(series, 'min-count', 'entries', log='xy', marks=True)
+    yield charts({'Entries of each vocabulary that the search made': chart})
 
 
 def _samples(named: Named) -> Iterator[str]:
@@ -549,14 +528,10 @@ def _shuffles(named: Named) -> Iterator[str]:
     places = {
         name or 'rows': figures.shuffles[0].places for name, figures in known if figures.shuffles
     }
-    yield charts(
-        [
-            (
-                'Places in the corpus and in the split, of some rows: stripes or clouds would be an order',
-                dot_chart(places, 'place in the corpus', 'place in the split'),
-            )
-        ]
+    caption = (
+        'Places in the corpus and in the split, of some rows: stripes or clouds would be an order'
     )
+    yield charts({caption: dot_chart(places, 'place in the corpus', 'place in the split')})
 
 
 def _rejected(named: Named) -> Iterator[str]:
