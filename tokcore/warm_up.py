@@ -68,10 +68,6 @@ def missing_parts(scheme: Scheme, parts: Sequence[str]) -> list[str]:
     """Returns the parts of a job whose kernels `compile_in_processes` has not compiled here yet.
 
     Where kernels are not compiled, or no folder can keep them, there are none.
-
-    Args:
-        scheme: of the job.
-        parts: keys of `PARTS`.
     """
     if CACHE_FOLDER is None or IS_DISABLED:
         return []

@@ -124,11 +124,7 @@ class FlinkRest:
         return [FlinkJob(each['jid'], each['name'], each['state']) for each in jobs]
 
     def submit(self, archive: bytes) -> str:
-        """Starts a job; returns its id.
-
-        Args:
-            archive: what `job_archive` returns.
-        """
+        """Starts a job; returns its id."""
         uploaded = self._request(
             'post',
             'jars/upload',

@@ -10,11 +10,7 @@ _lock = threading.Lock()
 
 @contextlib.contextmanager
 def cancelled_at_the_end(cancel: Callable[[], object]) -> Iterator[None]:
-    """Has a job cancelled by `cancel_jobs` while the block runs.
-
-    Args:
-        cancel: cancels it and waits for its end.
-    """
+    """Has a job cancelled by `cancel_jobs` while the block runs."""
     with _lock:
         _cancels[id(cancel)] = cancel
     try:

@@ -66,11 +66,6 @@ _MOST_CHARACTERS = 400
 def check_names(names: Sequence[str], own: Sequence[str], command: str) -> None:
     """Refuses options that neither a command nor Beam knows.
 
-    Args:
-        names: of options, with their dashes.
-        own: those of the command.
-        command: its name.
-
     Raises:
         InputError: one is unknown; the error suggests the nearest known name.
     """

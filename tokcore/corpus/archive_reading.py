@@ -104,15 +104,18 @@ def _may_begin(files: list[MemberFile], before: list[MemberFile]) -> bool:
 def text_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
     """Yields a file's decompressed text in non-empty pieces of at most `PIECE_BYTES`.
 
-    Several members of an archive should be read within `reading_on`.
+    Several members of an archive should be read within `reading_on`; without it the archive is read
+    from the member's access point.
 
     Raises:
         InputError: the file cannot be read, has changed its size, or is compressed and cut off,
             damaged, followed by something else, or unpacks to far more than its size.
     """
-    if isinstance(file, MemberFile):
-        return _member_pieces(file, open_binary)
-    return unpacked_pieces(file, open_binary)
+    if not isinstance(file, MemberFile):
+        return unpacked_pieces(file, open_binary)
+    if isinstance(open_binary, _OpenArchives):
+        return open_binary.pieces(file)
+    return _by_itself(file, open_binary)
 
 
 def member_text(file: MemberFile, open_binary: OpenBinary) -> bytes:
@@ -148,19 +151,9 @@ def reading_on(
         archives.close()
 
 
-def _member_pieces(file: MemberFile, open_binary: OpenBinary) -> Iterator[bytes]:
-    """Yields the text of a member in pieces; raises InputError as `text_pieces`.
-
-    Without `reading_on` the archive is read from the member's access point.
-    """
-    if isinstance(open_binary, _OpenArchives):
-        return open_binary.pieces(file)
-    return _by_itself(file, open_binary)
-
-
 def _by_itself(file: MemberFile, open_binary: OpenBinary) -> Iterator[bytes]:
     with reading_on(open_binary, [(file,)]) as archives:
-        yield from _member_pieces(file, archives)
+        yield from text_pieces(file, archives)
 
 
 class _OpenArchives:

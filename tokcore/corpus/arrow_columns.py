@@ -24,10 +24,6 @@ def extra_features(
     """Returns the features of fields, and the reason of each row with a value that does not fit.
 
     The values of such rows, and of null ones, have no meaning.
-
-    Args:
-        arrays: of each field, with text or numbers.
-        fields: their names and kinds.
     """
     reasons: dict[int, str] = {}
     features = []

@@ -67,11 +67,6 @@ def batch_rows(blocks: Batch, splits: Sequence[Split], normalizer: Normalizer) -
 
     None if they must be made block by block: a line is rejected, or what becomes of a row depends on
     more than its line, its file and its offset.
-
-    Args:
-        blocks: of one dataset.
-        splits: the corpus.
-        normalizer: turns rows into text.
     """
     first = blocks[0]
     split = split_of(splits, first.split, first.file_index)

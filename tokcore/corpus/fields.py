@@ -115,11 +115,7 @@ def _label_field(text: str) -> str:
 
 
 class LabelNames(tuple):
-    """The lines of a file of labels; a label's number is its index.
-
-    Attributes:
-        path: of the file.
-    """
+    """The lines of a file of labels; a label's number is its index."""
 
     path: str = ''
 

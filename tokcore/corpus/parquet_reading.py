@@ -265,17 +265,13 @@ def _is_text(kind: pa.DataType) -> bool:
     return any(getattr(pa.types, f'is_{name}')(kind) for name in tests)
 
 
-def _is_whole(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind)
-
-
 def _is_number(kind: pa.DataType) -> bool:
     return pa.types.is_integer(kind) or pa.types.is_floating(kind)
 
 
 _TYPES: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
     'text': ('text or bytes', _is_text),
-    INT: ('whole numbers', _is_whole),
+    INT: ('whole numbers', pa.types.is_integer),
     FLOAT: ('numbers', _is_number),
 }
 

@@ -93,11 +93,7 @@ def rows_to_count(
 
 @dataclass(frozen=True)
 class UniformSample(RowSample):
-    """Rows whose order key is below a threshold, however the corpus is split into blocks.
-
-    Attributes:
-        threshold: above 0, below 2^64.
-    """
+    """Rows whose order key is below a threshold, however the corpus is split into blocks."""
 
     threshold: int
 

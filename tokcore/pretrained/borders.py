@@ -128,11 +128,7 @@ def _pairs_of(text: np.ndarray, bounds: np.ndarray, bits: int) -> tuple[Characte
 
 @dataclass(frozen=True, eq=False)
 class BorderPreTokenizer:
-    """A `PreTokenizer` that cuts rows at all borders.
-
-    Attributes:
-        borders: where they are.
-    """
+    """A `PreTokenizer` that cuts rows at all borders."""
 
     borders: Borders
 

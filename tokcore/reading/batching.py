@@ -274,25 +274,23 @@ class _BudgetRows(_BucketedRows):
     """Rows with the buckets that `BudgetBatches` assigns."""
 
     def __init__(self, rule: BudgetBatches, rows: EncodedRows):
-        self._rule, self._ids = rule, rows.ids
-        self._starts = {name: rows.offsets[name][:-1] for name in rule.features}
-        self._lengths = {name: np.diff(rows.offsets[name]) for name in rule.features}
-        longest = np.max([*self._lengths.values()], axis=0)
+        self._rule = rule
+        self._rows = {name: _CutRows.of(rows, name) for name in rule.features}
+        lengths = [own.lengths for own in self._rows.values()]
+        longest = np.max(lengths, axis=0)
         is_allowed = longest >= rule.min_length
         if rule.max_length is not None:
             is_allowed &= longest <= rule.max_length
         buckets = np.searchsorted(np.array(rule.boundaries, np.int64), longest, side='right')
-        ids = np.sum([*self._lengths.values()], axis=0)
+        ids = np.sum(lengths, axis=0)
         super().__init__(np.where(is_allowed, buckets, _LEFT_OUT), rule.sizes, ids)
 
     def batch(self, which: np.ndarray, bucket: int) -> Batch:
         width = self._rule.widths[bucket] if self._rule.pad_to_boundary else None
         batch = {}
-        for name, lengths in self._lengths.items():
-            batch[name] = _padded(
-                self._ids[name], self._starts[name], lengths, which, self._rule.pad, width
-            )
-            batch[f'{name}_length'] = lengths[which].astype(np.int32)
+        for name, rows in self._rows.items():
+            batch[name] = rows.padded(which, self._rule.pad, width)
+            batch[f'{name}_length'] = rows.lengths[which].astype(np.int32)
         return batch
 
 
@@ -372,7 +370,11 @@ class _CutRows(NamedTuple):
 
     @classmethod
     def of(
-        cls, rows: EncodedRows, feature: str, template: Template, max_length: int | None
+        cls,
+        rows: EncodedRows,
+        feature: str,
+        template: Template = NO_TEMPLATE,
+        max_length: int | None = None,
     ) -> _CutRows:
         offsets = rows.offsets[feature]
         lengths = np.maximum(np.diff(offsets) - template.size, 0)
@@ -383,8 +385,15 @@ class _CutRows(NamedTuple):
     def padded(
         self, which: np.ndarray, pad: int, width: int | None = None, column: int = 0
     ) -> np.ndarray:
-        """Returns rows as `_padded` does."""
-        return _padded(self.ids, self.starts, self.lengths, which, pad, width, column)
+        """Returns the rows `which` as int32[rows, width], their ids from `column` on.
+
+        If `width` is None, it is that of the longest row.
+        """
+        if width is None:
+            width = column + int(self.lengths[which].max(initial=0))
+        out = np.full((len(which), width), pad, np.int32)
+        fill_rows(self.ids, self.starts, self.lengths, which, out, column)
+        return out
 
 
 class _NmtRows(_BucketedRows):
@@ -417,23 +426,3 @@ class _NmtRows(_BucketedRows):
                 'source': source.padded(which, rule.pad), **batch, 'source_sequence_length': lengths
             }  # fmt: skip
         return batch
-
-
-def _padded(
-    ids: np.ndarray,
-    starts: np.ndarray,
-    lengths: np.ndarray,
-    which: np.ndarray,
-    pad: int,
-    width: int | None = None,
-    column: int = 0,
-) -> np.ndarray:
-    """Returns the rows `which` as int32[rows, width], their ids from `column` on.
-
-    If `width` is None, it is that of the longest row.
-    """
-    if width is None:
-        width = column + int(lengths[which].max(initial=0))
-    out = np.full((len(which), width), pad, np.int32)
-    fill_rows(ids, starts, lengths, which, out, column)
-    return out

@@ -20,6 +20,7 @@ import google_crc32c
 from tokcore.checked_json import fields_of
 from tokcore.errors import InputError
 from tokcore.object_stores import Bucket, bucket_of
+from tokcore.reading.record_index import write_whole
 from tokcore.records.manifest import MANIFEST_NAME, Manifest, OutputFile, VocabularyRecord
 
 _COPIES_AT_ONCE = 4
@@ -49,7 +50,7 @@ def copied_dataset(folder: str, cache: str | None = None) -> str:
         os.makedirs(copy, exist_ok=True)
         with ThreadPoolExecutor(_COPIES_AT_ONCE) as pool:
             list(pool.map(lambda file: _copy(bucket, key, file, copy), files))
-        _write_whole(os.path.join(copy, MANIFEST_NAME), data)
+        write_whole(os.path.join(copy, MANIFEST_NAME), [data])
     except FileNotFoundError as error:
         if error.strerror != os.strerror(errno.ENOENT):  # there is no bucket
             raise InputError(f'{folder} cannot be read: {error.strerror}') from error
@@ -111,10 +112,3 @@ def _copy(bucket: Bucket, key: str, file: OutputFile | VocabularyRecord, folder:
         except BaseException:
             os.unlink(stream.name)
             raise
-
-
-def _write_whole(path: str, data: bytes) -> None:
-    folder = os.path.dirname(path)
-    with tempfile.NamedTemporaryFile(dir=folder, prefix='.copying-', delete=False) as stream:
-        stream.write(data)
-    os.replace(stream.name, path)

@@ -118,9 +118,6 @@ class PatternPreTokenizer:
 
     Letters and numbers are those of this Python's `unicodedata` (L* and N*), white space is
     `WHITE_SPACE`.
-
-    Attributes:
-        pattern: its name.
     """
 
     pattern: Pattern = 'gpt2'

@@ -32,11 +32,6 @@ def select_rows(block: Block, splits: Sequence[Split], normalizer: Normalizer) -
 
     Rows after the end are only counted; no filter sees them.
 
-    Args:
-        block: whole rows.
-        splits: the corpus.
-        normalizer: turns rows into text.
-
     Raises:
         InputError: a user's filter fails.
     """
