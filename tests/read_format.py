@@ -8,8 +8,7 @@ from tokcore.corpus.corpus import MAX_LINE_BYTES, Block, CorpusFile, Split
 from tokcore.corpus.formats import (
     CorpusFormat,
     block_rows,
-    check_files,
-    index_range,
+    format_reader,
     index_ranges,
     plan_items,
     read_blocks,
@@ -50,9 +49,10 @@ def became_of(
         assert path == 'corpus'
         return io.BytesIO(stored)
 
-    check_files(corpus_format, (file,), open_binary)
+    format_reader(corpus_format).check((file,), open_binary)
     index = [
-        index_range(corpus_format, part, open_binary) for part in index_ranges(split, item_bytes)
+        format_reader(corpus_format).index(part, open_binary)
+        for part in index_ranges(split, item_bytes)
     ]
     blocks = [
         block

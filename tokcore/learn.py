@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from tokcore.corpus.corpus import ITEM_BYTES, CorpusFile, Split
-from tokcore.corpus.formats import index_range, index_ranges, plan_items, read_blocks
+from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
 from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.storage import compression_of
 from tokcore.counts.counting import TokenAccumulator
@@ -160,7 +160,8 @@ def _count_files(paths: list[str], scheme: Scheme) -> TokenTable:
         unstorable = UnstorableTokens(scheme.unstorable, scheme.tokens)
     counter = BlockCounter(((0,),), scheme.normalizer, scheme.pre_tokenizer, unstorable=unstorable)
     index = [
-        index_range(split.format, part, open_regular) for part in index_ranges(split, ITEM_BYTES)
+        format_reader(split.format).index(part, open_regular)
+        for part in index_ranges(split, ITEM_BYTES)
     ]
     for item in plan_items(split, index):
         for block in read_blocks(item, open_regular):

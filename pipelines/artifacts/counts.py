@@ -541,7 +541,7 @@ def counted_table(files: Iterable[WrittenCounts], path: str, rules: TokenRules) 
     for partition, name in enumerate(count_names()):
         if name not in written:
             written[name] = write_counts_file(path, partition, TokenTable.from_items(()), rules)
-    listed = tuple(OutputFile.of(written[name]) for name in count_names())
+    listed = tuple(written[name].listed() for name in count_names())
     return CountedTable(sum(each.tokens for each in written.values()), listed)
 
 

@@ -21,7 +21,7 @@ from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.archives import ArchiveLists
 from tokcore.corpus.corpus import CorpusFile, FilterSpec, KeyRange, MemberFile, Split
 from tokcore.corpus.filters.registry import filter_specs, try_filters
-from tokcore.corpus.formats import CorpusFormat, check_files, corpus_format
+from tokcore.corpus.formats import CorpusFormat, corpus_format, format_reader
 from tokcore.corpus.seekable import may_have_index
 from tokcore.corpus.stats import RangeChecksum, TextSummary, checksum_file, join_checksums
 from tokcore.corpus.storage import MOST_RATIO, Compression
@@ -282,7 +282,7 @@ def _check(kind: CorpusFormat, files: Sequence[tuple[CorpusFile, ...]]) -> None:
     for rows in in_passes(files, lambda row: row, sys.maxsize):
         with reading_on(filesystem.open_binary, rows) as open_binary:
             for row in rows:
-                check_files(kind, row, open_binary)
+                format_reader(kind).check(row, open_binary)
 
 
 def _find(

@@ -18,7 +18,7 @@ from pipelines.transforms.stats import read_stats
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.corpus import CorpusFile, Format, Split, WorkItem
 from tokcore.corpus.filters.applying import find_end
-from tokcore.corpus.formats import index_range, index_ranges, plan_items, read_blocks
+from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
 
 _INDEXING = 'indexing'
 
@@ -150,6 +150,6 @@ def _files_of(numbered: _Numbered) -> tuple[CorpusFile, ...]:
 def _index_ranges(ranges: Sequence[_Numbered]) -> Iterator[_Index]:
     with reading_on(filesystem.open_binary, list(map(_files_of, ranges))) as open_binary:
         for number, (declaration, part) in ranges:
-            lines = index_range(declaration, part, open_binary)
+            lines = format_reader(declaration).index(part, open_binary)
             advance(_INDEXING, part.stored_bytes)
             yield _Index(number, lines)

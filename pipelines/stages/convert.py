@@ -232,7 +232,7 @@ def _convert(
                 f'{path} has {each.examples} records, and the manifest states '
                 f'{file.rows}; make the dataset again'
             )
-    return [OutputFile.of(each) for each in written]
+    return [each.listed() for each in written]
 
 
 def _not_as_stated(

@@ -10,7 +10,7 @@ from pipelines.jobs.job import CorpusReading, Job, MergeJob, PiecesJob, VocabJob
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.corpus import OpenBinary, Split
 from tokcore.corpus.filters.applying import select_rows
-from tokcore.corpus.formats import read_first_block
+from tokcore.corpus.formats import format_reader
 from tokcore.corpus.stats import block_stats
 from tokcore.corpus.vocab_sample import UniformShare, sample_from_option
 from tokcore.errors import InputError
@@ -86,7 +86,8 @@ def _first_block(
     reading: CorpusReading, item_bytes: int, split: Split, file_index: int, open_binary: OpenBinary
 ) -> str:
     paths = ' and '.join(file.path for file in split.files_at(file_index))
-    block = read_first_block(split, file_index, open_binary, item_bytes, reading.max_line_bytes)
+    reader = format_reader(split.format)
+    block = reader.first_block(split, file_index, open_binary, item_bytes, reading.max_line_bytes)
     if block is None:
         return f'{paths}: empty'
     rows = select_rows(block, reading.corpus.splits, reading.scheme.normalizer)

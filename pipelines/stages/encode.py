@@ -181,9 +181,9 @@ def encode_into(
             written[name] = WrittenFile(name, 0, 0, 0, hashlib.sha256().hexdigest())
             if options.has_index:
                 written[index_name(name)] = write_shard_index(written[name], (), path)
-        shards.append(OutputFile.of(written[name]))
+        shards.append(written[name].listed())
         if options.has_index:
-            index.append(OutputFile.of(written[index_name(name)]))
+            index.append(written[index_name(name)].listed())
     for lines in stats.lines:
         prefix = f'{options.name}-{lines.split}-'
         examples = sum(shard.rows for shard in shards if shard.name.startswith(prefix))
@@ -246,7 +246,7 @@ def _converted(
             file = written[name]
             if file.examples != shard.rows:
                 raise RuntimeError(f'{name} has {file.examples} of {shard.rows} rows')
-            converted.append(OutputFile.of(file))
+            converted.append(file.listed())
     for split, cut in cut_rows(converted).items():
         _LOGGER.info('encode: %s: %s rows cut to %d ids', split, f'{cut:,}', options.pack)
     return converted

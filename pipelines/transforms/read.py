@@ -38,10 +38,9 @@ from tokcore.corpus.corpus import (
 from tokcore.corpus.filters.registry import filter_list, filter_specs, try_filters
 from tokcore.corpus.formats import (
     CorpusFormat,
-    check_files,
     corpus_format,
     format_names,
-    index_range,
+    format_reader,
     index_ranges,
     plan_items,
     read_blocks,
@@ -129,7 +128,7 @@ class ReadCorpus(beam.PTransform):
         self._item_bytes, self._max_line_bytes = item_bytes, max_line_bytes
         parts = index_ranges(self.splits[0], item_bytes)
         with reading_on(filesystem.open_binary, [(part.file,) for part in parts]) as open_binary:
-            index = [index_range(declaration, part, open_binary) for part in parts]
+            index = [format_reader(declaration).index(part, open_binary) for part in parts]
         self._items = plan_items(self.splits[0], index, item_bytes)
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection:
@@ -214,7 +213,7 @@ def _split(
     for rows in in_passes(files, lambda row: row, sys.maxsize):
         with reading_on(filesystem.open_binary, rows) as open_binary:
             for row in rows:
-                check_files(declaration, row, open_binary)
+                format_reader(declaration).check(row, open_binary)
     filters = filter_specs(_filter_list(clean))
     try_filters(filters, len(declaration.sides))
     return Split(name, declaration, files, filters=filters)

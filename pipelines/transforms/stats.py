@@ -6,6 +6,7 @@ lines than it may ends as soon as that is certain.
 """
 
 import collections
+import dataclasses
 import json
 import os
 import threading
@@ -21,6 +22,7 @@ from pipelines.files import filesystem
 from pipelines.options.job import RejectionLimit
 from tokcore.corpus.stats import BlockStats, RejectedLines
 from tokcore.errors import InputError
+from tokcore.records.manifest import OutputFile
 from tokcore.records.sorted_runs import RunStats
 
 STATS = 'stats'
@@ -145,6 +147,12 @@ class WrittenFile:
     def examples(self) -> int:
         """The rows of the shard, also those that were packed or left out."""
         return (self.rows if self.packed is None else self.packed) + len(self.dropped)
+
+    def listed(self) -> OutputFile:
+        """Returns the file as a manifest lists it."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(OutputFile)}
+        fields |= {'crc32c': f'{self.crc32c:08x}', 'dropped': tuple(self.dropped)}
+        return OutputFile(**fields)
 
 
 @dataclass(eq=False)

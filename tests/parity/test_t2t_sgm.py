@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from original_problems import problem_module
 
 from tokcore.corpus.corpus import BlockText, CorpusFile, Split
-from tokcore.corpus.formats import block_rows, index_range, index_ranges, plan_items, read_blocks
+from tokcore.corpus.formats import block_rows, format_reader, index_ranges, plan_items, read_blocks
 from tokcore.corpus.sgm import Sgm
 from tokcore.corpus.sgm_reading import sgm_rows
 from tokcore.text.normalizers import T2T_LINES
@@ -89,7 +89,7 @@ def rows_of(source, target, chosen, item_bytes=1 << 20, compressed=False):
     def opened(path):
         return io.BytesIO(contents[names.index(path)])
 
-    index = [index_range(chosen, part, opened) for part in index_ranges(split, item_bytes)]
+    index = [format_reader(chosen).index(part, opened) for part in index_ranges(split, item_bytes)]
     found = []
     for item in plan_items(split, index, item_bytes):
         for block in read_blocks(item, opened, 64):

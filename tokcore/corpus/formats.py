@@ -250,17 +250,6 @@ def _import(origin: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
-def check_files(
-    declaration: Format, files: tuple[CorpusFile, ...], open_binary: OpenBinary
-) -> None:
-    """Checks files that are read side by side, before any work.
-
-    Raises:
-        InputError: their beginning or end shows that they are not of this format.
-    """
-    format_reader(declaration).check(files, open_binary)
-
-
 def index_ranges(split: Split, item_bytes: int) -> Sequence[Any]:
     """Returns the ranges that must be indexed before a split can be cut; many splits have none.
 
@@ -270,15 +259,6 @@ def index_ranges(split: Split, item_bytes: int) -> Sequence[Any]:
     if item_bytes < 1:
         raise ValueError(f'item_bytes must be at least 1, not {item_bytes}')
     return format_reader(split.format).index_ranges(split, item_bytes)
-
-
-def index_range(declaration: Format, part: Any, open_binary: OpenBinary) -> tuple[Any, ...]:
-    """Reads one of `index_ranges`; returns its index, of values that JSON can hold.
-
-    Raises:
-        InputError: the file cannot be read, or is damaged.
-    """
-    return format_reader(declaration).index(part, open_binary)
 
 
 def plan_items(
@@ -325,21 +305,6 @@ def read_blocks(
             f'{block_bytes} and {max_line_bytes}'
         )
     return format_reader(item.format).read(item, open_binary, block_bytes, max_line_bytes)
-
-
-def read_first_block(
-    split: Split,
-    file_index: int,
-    open_binary: OpenBinary,
-    block_bytes: int = BLOCK_BYTES,
-    max_line_bytes: int = MAX_LINE_BYTES,
-) -> Block | None:
-    """Returns the first block of a file, read without an index; None if there is none.
-
-    Raises InputError as `read_blocks`.
-    """
-    reader = format_reader(split.format)
-    return reader.first_block(split, file_index, open_binary, block_bytes, max_line_bytes)
 
 
 def block_rows(block: Block, normalizer: Normalizer) -> Rows:

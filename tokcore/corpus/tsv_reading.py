@@ -39,6 +39,7 @@ from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import CHUNK, byte_range_mask, trailing_zeros
+from tokcore.text.normalizers import find_damage
 from tokcore.text.rows import Normalizer, Side
 
 _MOST_HEADER_BYTES = 1 << 20
@@ -398,13 +399,8 @@ def _reject(reason: str, offset: int, record: bytes) -> Reject:
     line = record.removesuffix(b'\n')
     if reason == TOO_LONG:
         return Reject(reason, 0, offset, offset, line[:BEGINNING_BYTES], len(line))
-    damage = 0
-    if reason == INVALID_UTF8:
-        try:
-            line.decode()
-        except UnicodeDecodeError as error:
-            damage = error.start
-    return Reject(reason, 0, offset, offset + damage, line)
+    damage = find_damage(line) if reason == INVALID_UTF8 else None
+    return Reject(reason, 0, offset, offset + (damage or 0), line)
 
 
 @kernel_without_allocation

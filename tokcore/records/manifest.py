@@ -13,7 +13,7 @@ import functools
 import json
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -99,22 +99,6 @@ class OutputFile:
     def examples(self) -> int:
         """The rows of the shard, also those that were packed or left out."""
         return (self.rows if self.packed is None else self.packed) + len(self.dropped)
-
-    @classmethod
-    def of(cls, written: Written) -> OutputFile:
-        """Returns the entry of a file that a worker wrote."""
-        crc32c = f'{written.crc32c:08x}'
-        return cls(
-            written.name,
-            written.bytes,
-            crc32c,
-            written.rows,
-            written.sha256,
-            written.dtype,
-            tuple(written.dropped),
-            written.packed,
-            written.cut,
-        )
 
 
 @dataclass(frozen=True)
@@ -224,37 +208,6 @@ class Manifest:
                 f'{path} is not a manifest of tokbeam ({_reason(error)}); use another output or '
                 '--overwrite'
             ) from error
-
-
-class Written(typing.Protocol):
-    """What a writer reports of a file."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def bytes(self) -> int: ...
-
-    @property
-    def crc32c(self) -> int: ...
-
-    @property
-    def rows(self) -> int: ...
-
-    @property
-    def sha256(self) -> str | None: ...
-
-    @property
-    def dtype(self) -> str | None: ...
-
-    @property
-    def dropped(self) -> Sequence[int]: ...
-
-    @property
-    def packed(self) -> int | None: ...
-
-    @property
-    def cut(self) -> int | None: ...
 
 
 # By field the type of its records, and whether the field may be left out.

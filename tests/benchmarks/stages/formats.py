@@ -22,7 +22,7 @@ from tokcore.corpus.formats import (
     CorpusFormat,
     block_rows,
     corpus_format,
-    index_range,
+    format_reader,
     index_ranges,
     plan_items,
     read_blocks,
@@ -89,7 +89,7 @@ def count(ready: Callable[[], None], *, kind: str, path: str, threads: int) -> O
     made = FORMATS[kind]()
     file = CorpusFile(path, path, Path(path).stat().st_size, False)
     split = Split('train', made, ((file,),))
-    index = [index_range(made, each, _open) for each in index_ranges(split, ITEM_BYTES)]
+    index = [format_reader(made).index(each, _open) for each in index_ranges(split, ITEM_BYTES)]
     items = plan_items(split, index, ITEM_BYTES)
     first = TokenAccumulator()
     sums = [first, *(TokenAccumulator(first.index) for _ in range(threads - 1))]

@@ -16,7 +16,7 @@ from tokcore.corpus.formats import (
     block_rows,
     corpus_format,
     format_names,
-    index_range,
+    format_reader,
     index_ranges,
     plan_items,
     read_blocks,
@@ -125,7 +125,8 @@ def pair_blocks(source, target, item_bytes, block_bytes=1, zipped=(False, False)
         return io.BytesIO(contents[path])
 
     index = [
-        index_range(split.format, part, open_binary) for part in index_ranges(split, item_bytes)
+        format_reader(split.format).index(part, open_binary)
+        for part in index_ranges(split, item_bytes)
     ]
     items = plan_items(split, index, item_bytes)
     return [block for item in items for block in read_blocks(item, open_binary, block_bytes)]
@@ -225,7 +226,7 @@ def test_files_that_lost_lines_since_they_were_counted_are_refused():
     file, _ = stored(split_lines, 's', False)
     split = Split('train', Bitext(), ((file, file),))
     index = [
-        index_range(split.format, part, lambda path: io.BytesIO(split_lines))
+        format_reader(split.format).index(part, lambda path: io.BytesIO(split_lines))
         for part in index_ranges(split, 64)
     ]
     joined = b'abc' * 100

@@ -21,7 +21,7 @@ from tokcore.corpus.corpus import (
     TextRange,
     WorkItem,
 )
-from tokcore.corpus.formats import index_range, index_ranges, plan_items, read_blocks
+from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
 from tokcore.corpus.line_reading import (
     BEGINNING_BYTES,
     LongLineReader,
@@ -144,7 +144,8 @@ def plan(pairs, item_bytes, zipped=(False, False)):
         return io.BytesIO(contents[path])
 
     index = [
-        index_range(split.format, part, open_binary) for part in index_ranges(split, item_bytes)
+        format_reader(split.format).index(part, open_binary)
+        for part in index_ranges(split, item_bytes)
     ]
     items = plan_items(split, index, item_bytes)
     return [(item, *read_blocks(item, open_binary)) for item in items]
@@ -243,7 +244,9 @@ def test_an_index_that_lacks_a_part_is_a_programmers_mistake():
     file = CorpusFile('s', 's', len(content), False)
     split = Split('train', Bitext(), ((file, file),))
     parts = index_ranges(split, 64)
-    index = [index_range(split.format, part, lambda path: io.BytesIO(content)) for part in parts]
+    index = [
+        format_reader(split.format).index(part, lambda path: io.BytesIO(content)) for part in parts
+    ]
     assert plan_items(split, index, 64)
     with pytest.raises(ValueError, match='line counts'):
         plan_items(split, index[1:], 64)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.corpus import MAX_LINE_BYTES, CorpusFile, Split
-from tokcore.corpus.formats import block_rows, index_range, index_ranges, plan_items, read_blocks
+from tokcore.corpus.formats import block_rows, format_reader, index_ranges, plan_items, read_blocks
 from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.stats import LineTally, add_tallies, block_stats, checksum_file, join_checksums
 from tokcore.corpus.tsv import Tsv
@@ -24,7 +24,8 @@ FORMATS = {'text': PlainText(), 'tsv': Tsv((1, 0)), 'bitext': Bitext()}
 
 def indexed(split, item_bytes, open_binary):
     return [
-        index_range(split.format, each, open_binary) for each in index_ranges(split, item_bytes)
+        format_reader(split.format).index(each, open_binary)
+        for each in index_ranges(split, item_bytes)
     ]
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.corpus import CorpusFile, Split
-from tokcore.corpus.formats import index_range, index_ranges, plan_items, read_blocks
+from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
 from tokcore.corpus.order_keys import order_keys
 from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.sampling import (
@@ -67,7 +67,8 @@ def split_of(form, files):
 def sampled_split(split, files, budget, item_bytes, sides, limit=SHORT):
     """What is counted of each side, and the sum of the tallies."""
     index = [
-        index_range(split.format, each, files.open) for each in index_ranges(split, item_bytes)
+        format_reader(split.format).index(each, files.open)
+        for each in index_ranges(split, item_bytes)
     ]
     items = plan_items(split, index, item_bytes)
     starts = starts_to_number(items)

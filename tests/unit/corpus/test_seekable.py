@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from packed_in_parts import PACKERS, xz_of_blocks, zstd_with_table
 
 from tokcore.corpus.corpus import CorpusFile, Split
-from tokcore.corpus.formats import block_rows, index_range, index_ranges, plan_items, read_blocks
+from tokcore.corpus.formats import block_rows, format_reader, index_ranges, plan_items, read_blocks
 from tokcore.corpus.jsonl import JsonLines
 from tokcore.corpus.line_reading import starting_lines
 from tokcore.corpus.plain_text import PlainText
@@ -33,7 +33,7 @@ def packed_file(packer, texts):
 
 def items_of(chosen, file, opened, item_bytes):
     split = Split('train', chosen, ((file,),))
-    index = [index_range(chosen, part, opened) for part in index_ranges(split, item_bytes)]
+    index = [format_reader(chosen).index(part, opened) for part in index_ranges(split, item_bytes)]
     return plan_items(split, index, item_bytes)
 
 

@@ -16,7 +16,7 @@ from tokcore.corpus.filters import applying, registry
 from tokcore.corpus.filters.applying import find_end, select_rows
 from tokcore.corpus.filters.registry import filter_specs
 from tokcore.corpus.filters.user_function import UserFunction
-from tokcore.corpus.formats import index_range, index_ranges, plan_items, read_blocks
+from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
 from tokcore.corpus.jsonl import JsonLines
 from tokcore.corpus.order_keys import OFFSET_BITS, order_keys
 from tokcore.corpus.parquet import Parquet
@@ -102,7 +102,9 @@ def taken(
     def open_binary(path):
         return io.BytesIO(data)
 
-    index = [index_range(form, part, open_binary) for part in index_ranges(split, item_bytes)]
+    index = [
+        format_reader(form).index(part, open_binary) for part in index_ranges(split, item_bytes)
+    ]
     items = plan_items(split, index, item_bytes)
     blocks = [each for item in items for each in read_blocks(item, open_binary, item_bytes)]
     if max_examples is not None:
