@@ -89,16 +89,9 @@ def search_on_beam(
             # On this machine there is nobody else to learn what may not be needed.
             looks_ahead=not search.engine.runner.is_local,
         )
-        result = search_pieces(
-            learner.build, learner.smallest_size, learner.bounds, options, report
-        )
-    learned = Learned(
-        WordPieceVocabulary(result.pieces, options.joiner),
-        result.min_count,
-        result.tried,
-        result.reachable,
-        result.smallest_size,
-    )
+        result = search_pieces(learner.build, learner.bounds, options, report)
+    vocabulary = WordPieceVocabulary(result.subtokens, options.joiner)
+    learned = Learned.by_search(vocabulary, result, learner.smallest_size)
     return learned, predicted_bytes(size, search.scheme.learner_bytes_per_character)
 
 
@@ -180,7 +173,7 @@ class BeamPieceLearner:
 
     def _min_counts_ahead(self, sizes: Mapping[int, int], most: int) -> list[int]:
         def search(build: Callable) -> None:
-            search_pieces(build, 0, self.bounds, self._options, lambda *_: None)
+            search_pieces(build, self.bounds, self._options, lambda *_: None)
 
         return min_counts_ahead(search, sizes, self._options.vocab_size, most)
 

@@ -46,4 +46,4 @@ def test_any_table(tensorflow_text_learner, seed):
         )  # fmt: skip
         table = TokenTable.from_items(words.items())
         found = learn_wordpieces(table, options, lambda *_: None)
-        assert list(found.pieces) == expected, (words, options)
+        assert list(found.vocabulary.pieces) == expected, (words, options)

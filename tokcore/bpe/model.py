@@ -25,7 +25,13 @@ from tokcore.bpe.model_kernels import (
 )
 from tokcore.bpe.phrases import IDS_AT_ONCE, NO_CUTS, PART_ROWS, Joins, part_memory
 from tokcore.bpe.token_memory import MEMORY_ROWS, token_memory
-from tokcore.encoding.kernels import NO_ROOM, MissedTokens, larger_workspace, segment_tokens
+from tokcore.encoding.kernels import (
+    NO_ROOM,
+    MissedTokens,
+    PieceIds,
+    larger_workspace,
+    segment_tokens,
+)
 from tokcore.kernels.bytes import grown
 from tokcore.kernels.hash_tables import (
     NO_PAIR,
@@ -235,10 +241,10 @@ class LongestPieceModel:
         self.state = _LongestPieces(children, read_only(np.array(node_ids, np.int32)), unknown)
 
     def workspace(self, tokens: int) -> PieceIds:
-        return PieceIds(np.empty(tokens, np.int32), np.empty(tokens + 1, np.uint64))
+        return PieceIds.of(tokens, room=tokens)
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
-        work = PieceIds(np.empty(part.end - part.start, np.int32), np.empty(2, np.uint64))
+        work = PieceIds.of(1, room=part.end - part.start)
         yield _segment_long_token(self, part, _segment_by_length, work)
 
     def describe_failure(self, token: str, failure: int) -> str:
@@ -251,13 +257,6 @@ class _LongestPieces(NamedTuple):
     children: PairTable  # of (node, character): the child; 0 is the root
     ids: np.ndarray  # int32[nodes]: of the piece that ends here, NO_ENTRY or _NO_PIECE
     unknown: int  # the id of a rest that no piece is a prefix of, or NO_ENTRY
-
-
-class PieceIds(NamedTuple):
-    """The workspace."""
-
-    ids: np.ndarray  # int32
-    id_bounds: np.ndarray  # uint64
 
 
 @segment_tokens.register(_LongestPieces)

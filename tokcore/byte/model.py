@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tokcore.encoding.kernels import NO_ROOM, larger_workspace, segment_tokens
+from tokcore.encoding.kernels import NO_ROOM, PieceIds, larger_workspace, segment_tokens
 from tokcore.kernels.bytes import grown
 from tokcore.kernels.jit import kernel, kernel_without_allocation
 from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, TextRows, scan_tokens
@@ -46,13 +46,6 @@ class BytePreTokenizer:
             yield RowPart(rows.text, position, min(end, position + _PART_BYTES), False)
 
 
-class _ByteWork(NamedTuple):
-    """The workspace."""
-
-    ids: np.ndarray  # int32
-    id_bounds: np.ndarray  # uint64
-
-
 class ByteModel:
     """A `Model` that gives each byte an id."""
 
@@ -64,8 +57,8 @@ class ByteModel:
     def size(self) -> int:
         return self.state.first + 256
 
-    def workspace(self, tokens: int) -> _ByteWork:
-        return _ByteWork(np.empty(SLICE_BYTES * tokens, np.int32), np.empty(tokens + 1, np.uint64))
+    def workspace(self, tokens: int) -> PieceIds:
+        return PieceIds.of(tokens, room=SLICE_BYTES * tokens)
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
         yield part.text[part.start : part.end].astype(np.int32) + self.state.first
@@ -127,4 +120,4 @@ def _segment_bytes(tokens, missed, model, work):
 @kernel
 def larger_ids(missed, model, work):
     """As `larger_workspace` says."""
-    return _ByteWork(grown(work.ids, 0, missed.nbytes), work.id_bounds)
+    return PieceIds(grown(work.ids, 0, missed.nbytes), work.id_bounds)

@@ -203,6 +203,18 @@ class Workspace(Protocol):
         """uint64[tokens + 1]."""
 
 
+class PieceIds(NamedTuple):
+    """The workspace of models that need no more arrays."""
+
+    ids: np.ndarray  # int32
+    id_bounds: np.ndarray  # uint64[tokens + 1]
+
+    @classmethod
+    def of(cls, tokens: int, room: int) -> 'PieceIds':
+        """Returns a workspace for so many tokens at once, with room for so many ids."""
+        return cls(np.empty(room, np.int32), np.empty(tokens + 1, np.uint64))
+
+
 class Model(Protocol):
     """Gives the ids of tokens. Threads share it, so kernels write to a workspace instead."""
 

@@ -40,7 +40,7 @@ from tokcore.encoding.vocabulary import (
     template_ids,
 )
 from tokcore.errors import InputError
-from tokcore.learning.size_search import Progress
+from tokcore.learning.size_search import Progress, SearchResult
 from tokcore.options import option, positive, recorded
 
 if typing.TYPE_CHECKING:
@@ -84,6 +84,13 @@ class Learned(Generic[VocabularyT]):
     tried: tuple[tuple[int, int], ...] = ()
     reachable: tuple[tuple[int, int], ...] = ()
     smallest_size: int | None = None
+
+    @classmethod
+    def by_search(
+        cls, vocabulary: VocabularyT, result: SearchResult, smallest_size: int
+    ) -> Learned[VocabularyT]:
+        """Returns the vocabulary that a search has found."""
+        return cls(vocabulary, result.min_count, result.tried, result.reachable, smallest_size)
 
 
 @dataclass(frozen=True)

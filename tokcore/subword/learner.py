@@ -342,13 +342,7 @@ def search_subwords(
         largest_count=largest_count,
         report=report,
     )
-    return Learned(
-        SubwordTextEncoder(result.subtokens),
-        result.min_count,
-        result.tried,
-        result.reachable,
-        learner.smallest_size,
-    )
+    return Learned.by_search(SubwordTextEncoder(result.subtokens), result, learner.smallest_size)
 
 
 def largest_count(table: TokenTable) -> int:

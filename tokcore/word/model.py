@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.counts.token_table import TokenTable
-from tokcore.encoding.kernels import NO_ROOM, larger_workspace, segment_tokens
+from tokcore.encoding.kernels import NO_ROOM, PieceIds, larger_workspace, segment_tokens
 from tokcore.kernels.bytes import grown
 from tokcore.kernels.hash_tables import TokenLookup, find_token, token_lookup
 from tokcore.kernels.jit import kernel, kernel_without_allocation
@@ -75,8 +75,8 @@ class WordModel:
         ids.pop(b'', None)
         return WordIds(token_lookup(ids), self._unknown)
 
-    def workspace(self, tokens: int) -> '_WordWork':
-        return _WordWork(np.empty(tokens, np.int32), np.empty(tokens + 1, np.uint64))
+    def workspace(self, tokens: int) -> PieceIds:
+        return PieceIds.of(tokens, room=tokens)
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
         id_ = _find_id(part.text, np.uint64(part.start), np.uint64(part.end), self.state)
@@ -98,13 +98,6 @@ class WordIds(NamedTuple):
 
     ids: TokenLookup
     unknown: int  # the id of other words, or `_NO_ID`
-
-
-class _WordWork(NamedTuple):
-    """The workspace."""
-
-    ids: np.ndarray  # int32
-    id_bounds: np.ndarray  # uint64
 
 
 @kernel_without_allocation
@@ -136,4 +129,4 @@ def segment_words(tokens, missed, model, work):
 @kernel
 def _larger_word_work(missed, model, work):
     """As `larger_workspace` says."""
-    return _WordWork(grown(work.ids, 0, missed.count), work.id_bounds)
+    return PieceIds(grown(work.ids, 0, missed.count), work.id_bounds)

@@ -20,10 +20,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.counts.token_table import TokenTable
+from tokcore.encoding.scheme import Learned
 from tokcore.errors import InputError
 from tokcore.kernels.hash_tables import child_or_new, empty_edges
 from tokcore.kernels.jit import kernel_without_allocation, read_only
-from tokcore.learning.size_search import Progress, search_vocabulary
+from tokcore.learning.size_search import Progress, SearchResult, search_vocabulary
 from tokcore.wordpiece.learner_kernels import (
     Pieces,
     PieceTrie,
@@ -37,25 +38,15 @@ from tokcore.wordpiece.learner_kernels import (
     words_of,
 )
 from tokcore.wordpiece.options import WordPieceOptions
+from tokcore.wordpiece.vocabulary import WordPieceVocabulary
 
 _WORD, _ENDING = b'W', b'E'
 """The first byte of tokens in the tables of the learner on Beam: whether a word or an ending follows."""
 
 
-@dataclass(frozen=True)
-class _LearnedPieces:
-    """A vocabulary's pieces by id, and how they were found, as in `Learned`."""
-
-    pieces: tuple[str, ...]
-    min_count: int
-    tried: tuple[tuple[int, int], ...]
-    reachable: tuple[tuple[int, int], ...]
-    smallest_size: int
-
-
 def learn_wordpieces(
     table: TokenTable, options: WordPieceOptions, report: Progress
-) -> _LearnedPieces:
+) -> Learned[WordPieceVocabulary]:
     """Learns a vocabulary of about a size.
 
     Args:
@@ -71,27 +62,26 @@ def learn_wordpieces(
     learner = PieceLearner(table, options)
     low, high = options.min_count_range
     bounds = max(low, int(table.counts.min())), min(high, int(table.counts.max()))
-    return search_pieces(learner.build, learner.smallest_size, bounds, options, report)
+    result = search_pieces(learner.build, bounds, options, report)
+    vocabulary = WordPieceVocabulary(result.subtokens, options.joiner)
+    return Learned.by_search(vocabulary, result, learner.smallest_size)
 
 
 def search_pieces(
     build: Callable[[int], tuple[str, ...]],
-    smallest_size: int,
     bounds: tuple[int, int],
     options: WordPieceOptions,
     report: Progress,
-) -> _LearnedPieces:
+) -> SearchResult:
     """Searches for a size with any learner; see `learn_wordpieces`.
 
     Args:
         build: returns the pieces of a min-count.
-        smallest_size: no min-count has a smaller vocabulary.
         bounds: the lowest and the highest min-count; the highest may be lower.
     """
     target = options.vocab_size
     if options.search == 'tensorflow-text':
-        pieces, min_count, tried = _follow_tensorflow_text(build, bounds, options, report)
-        return _LearnedPieces(pieces, min_count, tried, _nearest(tried, target), smallest_size)
+        return _follow_tensorflow_text(build, bounds, options, report)
     low, high = bounds[0], max(bounds)
     built: dict[int, tuple[str, ...]] = {}
 
@@ -104,14 +94,12 @@ def search_pieces(
         target,
         strategy='closest',
         min_count_range=(low, high),
-        smallest_size=smallest_size,
+        smallest_size=0,
         largest_count=high,
         report=report,
     )
     if options.search == 'closest':
-        return _LearnedPieces(
-            result.subtokens, result.min_count, result.tried, result.reachable, smallest_size
-        )
+        return result
     fitting = [(len(pieces), -count) for count, pieces in built.items() if len(pieces) <= target]
     if not fitting:
         raise InputError(
@@ -120,9 +108,7 @@ def search_pieces(
             '--min-count-range'
         )
     min_count = -max(fitting)[1]
-    return _LearnedPieces(
-        built[min_count], min_count, result.tried, _nearest(result.tried, target), smallest_size
-    )
+    return SearchResult(built[min_count], min_count, result.tried, _nearest(result.tried, target))
 
 
 def _follow_tensorflow_text(
@@ -130,7 +116,7 @@ def _follow_tensorflow_text(
     bounds: tuple[int, int],
     options: WordPieceOptions,
     report: Progress,
-) -> tuple[tuple[str, ...], int, tuple[tuple[int, int], ...]]:
+) -> SearchResult:
     """That tool's bisection: it returns the last vocabulary, even if an earlier one is nearer."""
     low, high = bounds
     tried: list[tuple[int, int]] = []
@@ -141,7 +127,8 @@ def _follow_tensorflow_text(
         report(min_count, len(pieces), options.vocab_size)
         missing = options.vocab_size - len(pieces)
         if 0 <= missing <= options.slack * options.vocab_size or low >= high or min_count <= 1:
-            return pieces, min_count, tuple(tried)
+            nearest = _nearest(tried, options.vocab_size)
+            return SearchResult(pieces, min_count, tuple(tried), nearest)
         if missing < 0:
             low = min_count + 1
         else:

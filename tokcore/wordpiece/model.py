@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tokcore.encoding.kernels import NO_ROOM, larger_workspace, segment_tokens
+from tokcore.encoding.kernels import NO_ROOM, PieceIds, larger_workspace, segment_tokens
 from tokcore.kernels.bytes import grown, row_offsets
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.text.pre_tokenizer import RowPart
@@ -48,13 +48,6 @@ class DoubleArrayTrie(NamedTuple):
     ids: np.ndarray  # int32[cells]
 
 
-class PieceIds(NamedTuple):
-    """The workspace: the ids of the m-th missed word are ids[id_bounds[m]:id_bounds[m + 1]]."""
-
-    ids: np.ndarray  # int32
-    id_bounds: np.ndarray  # uint64[words + 1]
-
-
 class WordPieceModel:
     """A `Model`: a word is segmented into the longest pieces from the left, or is unknown."""
 
@@ -71,7 +64,7 @@ class WordPieceModel:
         self.state = _WordPieces(trie, _NO_UNKNOWN if unknown is None else unknown, max_word_length)
 
     def workspace(self, tokens: int) -> PieceIds:
-        return PieceIds(np.empty(tokens, np.int32), np.empty(tokens + 1, np.uint64))
+        return PieceIds.of(tokens, room=tokens)
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
         start, end = np.uint64(part.start), np.uint64(part.end)

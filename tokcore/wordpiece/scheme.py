@@ -160,14 +160,7 @@ class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEnc
     ) -> Learned[WordPieceVocabulary]:
         from tokcore.wordpiece.learner import learn_wordpieces
 
-        learned = learn_wordpieces(table, options, report)
-        return Learned(
-            WordPieceVocabulary(learned.pieces, options.joiner),
-            learned.min_count,
-            learned.tried,
-            learned.reachable,
-            learned.smallest_size,
-        )
+        return learn_wordpieces(table, options, report)
 
     def parse(
         self, data: bytes, path: str, read: ReadBeside = read_if_there

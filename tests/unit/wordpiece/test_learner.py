@@ -21,7 +21,7 @@ def nobody(*_):
 
 def learned(words, **options):
     table = TokenTable.from_items(words.items())
-    return learn_wordpieces(table, WordPieceOptions(**options), nobody)
+    return learn_wordpieces(table, WordPieceOptions(**options), nobody).vocabulary
 
 
 @pytest.mark.parametrize('selection', ['endings', 'kept'])
