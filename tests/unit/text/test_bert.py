@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scanned_tokens import scanned
 
 from tokcore.kernels.bytes import with_margin
 from tokcore.text.bert import BertPreTokenizer, RowCuts, cut_places
-from tokcore.text.pre_tokenizer import CHUNK_TOKENS, ScannedTokens, TextRows, one_row, scan_tokens
+from tokcore.text.pre_tokenizer import TextRows, one_row
 
 SPECIAL = ('[MASK]', '[UNK]')
 TEXTS = st.lists(
@@ -32,29 +33,6 @@ def rows_of(texts):
     ends = np.cumsum([len(each) for each in data], dtype=np.int64)
     starts = ends - [len(each) for each in data]
     return TextRows(with_margin(np.frombuffer(b''.join(data), np.uint8)), starts, ends)
-
-
-def scanned(rows, pre_tokenizer, room):
-    """The tokens of rows, found this many at a time."""
-    state, text = pre_tokenizer.prepare(rows)
-    starts = np.empty(room + CHUNK_TOKENS, np.uint64)
-    tokens = ScannedTokens(
-        text, starts, np.empty_like(starts), np.zeros(len(rows.starts) + 1, np.int64)
-    )
-    found = [[] for _ in rows.starts]
-    row, position = 0, -1
-    while row < len(rows.starts):
-        first, (row, position, count) = row, scan_tokens(rows, row, position, state, tokens)
-        bounds = zip(tokens.starts[:count].tolist(), tokens.ends[:count].tolist())
-        words = [text[begin:end].tobytes().decode() for begin, end in bounds]
-        done = 0
-        for each in range(first, row):
-            end = int(tokens.row_tokens[each + 1])
-            found[each] += words[done:end]
-            done = end
-        if row < len(rows.starts):
-            found[row] += words[done:]
-    return found
 
 
 @pytest.mark.parametrize('pre_tokenizer', KINDS, ids=str)

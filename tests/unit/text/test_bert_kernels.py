@@ -9,18 +9,16 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scanned_tokens import scanned
 
 from tokcore.kernels.bytes import READABLE, with_margin
 from tokcore.kernels.jit import read_only
 from tokcore.text.bert import BertPreTokenizer
 from tokcore.text.bert_kernels import SOFT_BYTES, bert_tables, mark_rows_to_normalize
 from tokcore.text.pre_tokenizer import (
-    CHUNK_TOKENS,
-    ScannedTokens,
     TextRows,
     one_row,
     readable_parts,
-    scan_tokens,
 )
 
 DECOMPOSED = unicodedata.normalize('NFD', 'Tiếng Việt, é')
@@ -108,26 +106,6 @@ def padded(lines, between='\n', before=0):
 def rows_of(lines, **how):
     text, starts, ends = padded(lines, **how)
     return TextRows(with_margin(text), read_only(starts), read_only(ends))
-
-
-def scanned(rows, pre_tokenizer, room):
-    """The tokens of rows, found in calls with room for this many."""
-    state, text = pre_tokenizer.prepare(rows)
-    starts = np.empty(room + CHUNK_TOKENS, np.uint64)
-    tokens = ScannedTokens(text, starts, starts.copy(), np.zeros(len(rows.starts) + 1, np.int64))
-    found = [[] for _ in rows.starts]
-    row, position = 0, -1
-    while row < len(rows.starts):
-        first = row
-        row, position, count = scan_tokens(rows, row, position, state, tokens)
-        assert tokens.ends[:count].max(initial=0) + READABLE <= len(text)
-        bounds = zip(tokens.starts[:count].tolist(), tokens.ends[:count].tolist(), strict=True)
-        data = [text[start:end].tobytes().decode('utf-8', 'surrogatepass') for start, end in bounds]
-        ends = [*tokens.row_tokens[first + 1 : row + 1].tolist(), count]
-        for number, (start, end) in enumerate(itertools.pairwise([0, *ends])):
-            if first + number < len(found):
-                found[first + number] += data[start:end]
-    return found
 
 
 @pytest.mark.parametrize('room', [1, 3, 1000])

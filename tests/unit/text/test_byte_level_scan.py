@@ -1,5 +1,6 @@
 """Tokens of patterns found by bits: those of the plain patterns, wherever chunks and calls end."""
 
+import itertools
 import pickle
 import unicodedata
 
@@ -7,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scanned_tokens import laid_out, scanned
 
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.kernels.bytes import READABLE
-from tokcore.kernels.jit import read_only
 from tokcore.text.byte_level_scan import (
     LETTER,
     NUMBER,
@@ -19,7 +20,7 @@ from tokcore.text.byte_level_scan import (
     character_classes,
 )
 from tokcore.text.patterns import DEFINITIONS, WHITE_SPACE, split
-from tokcore.text.pre_tokenizer import CHUNK_TOKENS, ScannedTokens, TextRows, one_row, scan_tokens
+from tokcore.text.pre_tokenizer import CHUNK_TOKENS, ScannedTokens, one_row, scan_tokens
 from tokcore.text.split_sequence import pattern_pre_tokenizer
 
 NAMED = "'stremdvlSTREMDVLſ"
@@ -36,36 +37,6 @@ LINES = st.one_of(
 )
 PATTERNS = [name for name, pattern in DEFINITIONS.items() if pattern.rules is not None]
 CHARACTERS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
-
-
-def laid_out(rows, between=b'\n'):
-    """Rows as `TextRows`, with what is between them."""
-    data = b''.join(row.encode() + between for row in rows)
-    lengths = np.array([len(row.encode()) for row in rows], np.int64)
-    ends = np.cumsum(lengths + len(between)) - len(between)
-    text = read_only(np.frombuffer(data + b'a1 ' * READABLE, np.uint8))
-    return TextRows(text, read_only(ends - lengths), read_only(ends))
-
-
-def scanned(rows, pattern, between=b'\n', room=1_000):
-    """The tokens of each row, found by as many calls as a room for this many tokens needs."""
-    text_rows = laid_out(rows, between)
-    state, text = pattern_pre_tokenizer(pattern).prepare(text_rows)
-    places = [np.empty(CHUNK_TOKENS + room, np.uint64) for _ in range(2)]
-    found = [[] for _ in rows]
-    row, position = 0, -1
-    while row < len(rows):
-        first = row
-        row_tokens = np.zeros(len(rows) + 1, np.int64)
-        row, position, tokens = scan_tokens(
-            text_rows, row, position, state, ScannedTokens(text, *places, row_tokens)
-        )
-        assert tokens <= CHUNK_TOKENS + room
-        bounds = [0, *row_tokens[first + 1 : row + 1].tolist(), tokens]
-        for done, start, end in zip(range(first, len(rows)), bounds, bounds[1:], strict=False):
-            for begin, stop in zip(*(each[start:end] for each in places), strict=True):
-                found[done].append(text[begin:stop].tobytes().decode())
-    return found
 
 
 def tokens_apart(row, pattern):
@@ -95,7 +66,9 @@ def tokens_apart(row, pattern):
 @example(["a'", "'"], 'cl100k', 'ſ'.encode(), 1)
 @example(["it'Sx it'lL's's ABc aBC", '字A字Ab aBé—É', 'a' * 70 + "B'sC" * 30], 'o200k', b'', 1)
 def test_tokens_are_those_of_the_plain_patterns(rows, pattern, between, room):
-    assert scanned(rows, pattern, between, room) == [split(row, pattern) for row in rows]
+    assert scanned(laid_out(rows, between), pattern_pre_tokenizer(pattern), room) == [
+        split(row, pattern) for row in rows
+    ]
 
 
 @pytest.mark.parametrize('pattern', PATTERNS)
@@ -111,7 +84,8 @@ def test_every_place_in_a_chunk(pattern, piece):
         for after in ('', 'c', ' ', ' c', '.', '5', '字' * 30)
     ]
     for room in (1, 1_000):
-        assert scanned(rows, pattern, b'\n', room) == [split(row, pattern) for row in rows]
+        found = scanned(laid_out(rows), pattern_pre_tokenizer(pattern), room)
+        assert found == [split(row, pattern) for row in rows]
 
 
 def test_every_code_point_has_its_class():
@@ -126,9 +100,13 @@ def test_every_code_point_has_its_class():
 
 
 @pytest.mark.parametrize('pattern', PATTERNS)
-def test_every_assigned_character_is_of_its_class(pattern):
-    assigned = [each for each in CHARACTERS if unicodedata.category(each) not in ('Cn', 'Co')]
-    row = ''.join(f'a{each}1' for each in assigned)
+def test_the_ends_of_each_run_of_a_category_are_of_its_class(pattern):
+    runs = (
+        [*run]
+        for category, run in itertools.groupby(CHARACTERS, unicodedata.category)
+        if category not in ('Cn', 'Co')
+    )
+    row = ''.join(f'a{each}1' for run in runs for each in (run[0], run[-1]))
     expected = b'\xff'.join(token.encode() for token in split(row, pattern))
     assert tokens_apart(row, pattern) == expected
 

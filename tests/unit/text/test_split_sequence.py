@@ -1,5 +1,6 @@
 """Sequences of splits by a kernel: the tokens that `regex` finds, one expression after another."""
 
+import functools
 import itertools
 import pickle
 import unicodedata
@@ -9,12 +10,13 @@ import pytest
 import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scanned_tokens import laid_out, scanned
 
 from tokcore.kernels.bytes import READABLE
 from tokcore.kernels.jit import read_only
 from tokcore.text.byte_level_scan import PatternPreTokenizer
 from tokcore.text.patterns import DEFINITIONS, PUNCTUATION, RUNS, sequence_rules, split, split_by
-from tokcore.text.pre_tokenizer import CHUNK_TOKENS, ScannedTokens, TextRows, scan_tokens
+from tokcore.text.pre_tokenizer import TextRows
 from tokcore.text.regex_splits import Split, SplitPreTokenizer, cut
 from tokcore.text.split_sequence import (
     SequencePreTokenizer,
@@ -49,35 +51,12 @@ LINES = st.one_of(
 )
 
 
-def scanned(rows, pre_tokenizer, room=1_000):
-    """The tokens of each row, found by as many calls as a room for this many tokens needs."""
-    encoded = [row.encode() for row in rows]
-    ends = np.cumsum([len(row) for row in encoded], dtype=np.int64)
-    starts = ends - [len(row) for row in encoded]
-    text = read_only(np.frombuffer(b''.join(encoded) + b'1' * READABLE, np.uint8))
-    text_rows = TextRows(text, read_only(starts), read_only(ends))
-    state, text = pre_tokenizer.prepare(text_rows)
-    places = [np.empty(CHUNK_TOKENS + room, np.uint64) for _ in range(2)]
-    found = [[] for _ in rows]
-    row, position = 0, -1
-    while row < len(rows):
-        first = row
-        row_tokens = np.zeros(len(rows) + 1, np.int64)
-        row, position, tokens = scan_tokens(
-            text_rows, row, position, state, ScannedTokens(text, *places, row_tokens)
-        )
-        bounds = [0, *row_tokens[first + 1 : row + 1].tolist(), tokens]
-        for done, start, end in zip(range(first, len(rows)), bounds, bounds[1:], strict=False):
-            for begin, stop in zip(*(each[start:end] for each in places), strict=True):
-                found[done].append(text[begin:stop].tobytes().decode())
-    return found
-
-
 def by_regex(text, expressions):
     """The tokens by `regex` and its own tables."""
     return [text[start:end] for start, end in cut(text, [*map(Split, expressions)])]
 
 
+@functools.cache
 def unlike():
     """The characters that are of one class by `regex` and of another one here."""
     characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
@@ -90,13 +69,10 @@ def unlike():
     return different
 
 
-UNLIKE = unlike()
-
-
 def test_tables_differ_only_where_unicode_has_grown():
     # Or has changed its mind: U+0295 is no small letter any more.
-    assert {unicodedata.category(each) for each in UNLIKE - {'ʕ'}} <= {'Cn'}
-    assert UNLIKE.isdisjoint(CLASSES)
+    assert {unicodedata.category(each) for each in unlike() - {'ʕ'}} <= {'Cn'}
+    assert unlike().isdisjoint(CLASSES)
 
 
 @given(
@@ -107,10 +83,10 @@ def test_tables_differ_only_where_unicode_has_grown():
 @example(['1' * 70, '12345٣٤٥ 6789', 'カ・タ' * 30, '\0\0\0a', '  1', ' \n 1 \n'], DEEPSEEK, 1)
 @example(["x'1s", "!1'll", ' 1', "a's'"], SEQUENCES[1], 0)
 def test_tokens_are_those_of_regex(rows, expressions, room):
-    found = scanned(rows, SequencePreTokenizer(expressions), room)
+    found = scanned(laid_out(rows), SequencePreTokenizer(expressions), room)
     assert found == [split_by(row, expressions) for row in rows]
     for row, tokens in zip(rows, found, strict=True):
-        if UNLIKE.isdisjoint(row):
+        if unlike().isdisjoint(row):
             assert tokens == by_regex(row, expressions)
 
 
@@ -121,7 +97,7 @@ def test_every_class_beside_every_class(expressions):
         f'a{first}{second}b1{second}' for first, second in itertools.product(CLASSES, repeat=2)
     ]
     expected = [by_regex(row, expressions) for row in rows]
-    assert scanned(rows, SequencePreTokenizer(expressions)) == expected
+    assert scanned(laid_out(rows), SequencePreTokenizer(expressions)) == expected
 
 
 @pytest.mark.slow
@@ -130,14 +106,16 @@ def test_every_code_point_beside_every_class(expressions):
     characters = [
         character
         for character in map(chr, range(0x110000))
-        if unicodedata.category(character) not in ('Cn', 'Co', 'Cs') and character not in UNLIKE
+        if unicodedata.category(character) not in ('Cn', 'Co', 'Cs') and character not in unlike()
     ]
     beside = 'aA字カ\u03011\r \t!€\0'
     rows = [''.join(f'{each}{other}' for other in beside) for each in characters]
     pre_tokenizer = SequencePreTokenizer(expressions)
     for first in range(0, len(rows), 10_000):
         some = rows[first : first + 10_000]
-        assert scanned(some, pre_tokenizer) == [by_regex(row, expressions) for row in some]
+        assert scanned(laid_out(some), pre_tokenizer) == [
+            by_regex(row, expressions) for row in some
+        ]
 
 
 @given(LINES, st.sampled_from(SEQUENCES), st.sampled_from([1, 2, 4, 20]))

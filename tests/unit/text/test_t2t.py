@@ -3,15 +3,12 @@
 import itertools
 import unicodedata
 
-import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scanned_tokens import laid_out, scanned
 
-from tokcore.kernels.bytes import READABLE
-from tokcore.kernels.jit import read_only
 from tokcore.text import unicode
-from tokcore.text.pre_tokenizer import CHUNK_TOKENS, ScannedTokens, TextRows, scan_tokens
 from tokcore.text.t2t import (
     ESCAPE_CHARACTERS,
     T2TPreTokenizer,
@@ -98,36 +95,6 @@ def test_unescaping_restores_every_token(token, characters):
     assert set(escaped) <= alphabet - {'\n'}
 
 
-def scanned(rows: list[str], between: bytes, room: int) -> list[list[str]]:
-    """The tokens of each row, found by as many calls as a room for this many tokens needs."""
-    data = b''.join(row.encode() + between for row in rows)
-    lengths = np.array([len(row.encode()) for row in rows], np.int64)
-    ends = np.cumsum(lengths + len(between)) - len(between)
-    starts = ends - lengths
-    text = read_only(np.frombuffer(data + b'a ' * READABLE, np.uint8))
-    text_rows = TextRows(text, read_only(starts), read_only(ends))
-    state, text = T2TPreTokenizer().prepare(text_rows)
-    places = [np.empty(CHUNK_TOKENS + room, np.uint64) for _ in range(2)]
-    found: list[list[str]] = [[] for _ in rows]
-    row, position = 0, -1
-    while row < len(rows):
-        first = row
-        row_tokens = np.zeros(len(rows) + 1, np.int64)
-        row, position, tokens = scan_tokens(
-            text_rows, row, position, state, ScannedTokens(text, *places, row_tokens)
-        )
-        assert tokens <= CHUNK_TOKENS + room
-        token = 0
-        for done in range(first, len(rows)):
-            end = row_tokens[done + 1] if done < row else tokens
-            for begin, stop in zip(*(each[token:end] for each in places)):
-                found[done].append(text[begin:stop].tobytes().decode())
-            token = end
-            if done == row:
-                break
-    return found
-
-
 @given(
     rows=st.lists(texts, min_size=1, max_size=6),
     between=st.sampled_from([b'', b'\n', b' ', b'a', b'\xff\xe5', b'\xa0\xb0' * 40]),
@@ -135,7 +102,9 @@ def scanned(rows: list[str], between: bytes, room: int) -> list[list[str]]:
 )
 @example([' ' * 64, 'a' * 64, 'a ' * 32, ' a' * 32, '字' * 64], b'', 1)
 def test_tokens_are_those_of_the_plain_rule(rows, between, room):
-    assert scanned(rows, between, room) == [tokenize(row) for row in rows]
+    assert scanned(laid_out(rows, between), T2TPreTokenizer(), room) == [
+        tokenize(row) for row in rows
+    ]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +118,7 @@ def test_every_place_in_a_chunk(character, before):
         for after in ('', 'c', ' ', ' c', character)
     ]
     for room in (1, 1_000):
-        assert scanned(rows, b'\n', room) == [tokenize(row) for row in rows]
+        assert scanned(laid_out(rows), T2TPreTokenizer(), room) == [tokenize(row) for row in rows]
 
 
 def test_what_is_not_looked_up_is_of_one_class():
@@ -161,7 +130,7 @@ def test_what_is_not_looked_up_is_of_one_class():
 def test_every_wide_character_is_of_its_class():
     wide = [chr(code) for code in range(0x2F00, 0x10000) if not 0xD800 <= code < 0xE000]
     rows = [f'a{character}b' for character in wide]
-    assert scanned(rows, b'\n', 1_000) == [tokenize(row) for row in rows]
+    assert scanned(laid_out(rows), T2TPreTokenizer()) == [tokenize(row) for row in rows]
 
 
 def test_bits_are_the_table():
