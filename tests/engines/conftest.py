@@ -46,6 +46,14 @@ def small_build(small, tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.fixture(scope='module')
+def built(building, tmp_path_factory) -> Path:
+    """What a module's command line `building`, which has no output, makes."""
+    folder = tmp_path_factory.mktemp('built') / 'out'
+    succeed(*building, '--output', folder)
+    return folder
+
+
 @pytest.fixture
 def build(tmp_path):
     """Runs `build` as for the small corpus, into a new folder, which is returned."""

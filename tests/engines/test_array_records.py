@@ -24,13 +24,6 @@ def building(small):
 
 
 @pytest.fixture(scope='module')
-def built(building, tmp_path_factory):
-    folder = tmp_path_factory.mktemp('built') / 'tfrecord'
-    succeed(*building, '--output', folder)
-    return folder
-
-
-@pytest.fixture(scope='module')
 def converted(built, tmp_path_factory):
     folder = tmp_path_factory.mktemp('converted') / 'out'
     succeed('convert', built, '--to', 'array_record', '--output', folder, '--workers', 2)
@@ -51,7 +44,7 @@ def test_the_records_are_the_payloads_of_the_tfrecords(built, converted):
 
 @pytest.mark.parametrize(
     'cut',
-    [(), ('--item-size', 64, '--workers', 2), ('--shuffle', 'engine', '--workers', 1)],
+    [('--item-size', 64, '--workers', 2), ('--shuffle', 'engine', '--workers', 1)],
     ids=str,
 )
 def test_the_folder_is_the_one_that_a_build_makes(cut, building, converted, tmp_path):

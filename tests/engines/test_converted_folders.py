@@ -35,13 +35,6 @@ def building(corpus):
 
 
 @pytest.fixture(scope='module')
-def built(building, tmp_path_factory):
-    folder = tmp_path_factory.mktemp('built') / 'tfrecord'
-    succeed(*building, '--output', folder)
-    return folder
-
-
-@pytest.fixture(scope='module')
 def converted(built, tmp_path_factory):
     """By format what `convert` makes."""
     above = tmp_path_factory.mktemp('converted')

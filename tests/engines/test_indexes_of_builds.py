@@ -20,13 +20,6 @@ def building(small):
     return ['build', *files, '--scheme', 'byte', '--dev-share', '9%', '--dev-shards', 90]
 
 
-@pytest.fixture(scope='module')
-def built(building, tmp_path_factory):
-    folder = tmp_path_factory.mktemp('indexed') / 'out'
-    succeed(*building, '--output', folder)
-    return folder
-
-
 @pytest.fixture
 def copy(built, tmp_path):
     return shutil.copytree(built, tmp_path / 'copy')

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 from dataset_files import files_of, lines_of, manifest_of, read_shards
 from generated_text import kept_pairs
-from jobs import refuse, succeed, succeed_elsewhere
+from jobs import refuse, succeed
 
 from tokcore.schemes import scheme_names
 
@@ -78,11 +78,6 @@ def kind(request):
     return KINDS[request.param]
 
 
-_STARTED_ELSEWHERE = ('cased', 'gpt2', 'subword-nmt')
-"""Of these a plain run starts worker processes, which takes some seconds each; `-m corpora`
-does it for all."""
-
-
 @pytest.fixture(scope='module')
 def building(small, kind):
     """The command line of a build, without its output."""
@@ -91,39 +86,16 @@ def building(small, kind):
     return ['build', *inputs, *kind.asked, *options, *kind.surrounding]
 
 
-@pytest.fixture(scope='module')
-def built(building, tmp_path_factory):
-    folder = tmp_path_factory.mktemp('built') / 'out'
-    succeed(*building, '--workers', 1, '--output', folder)
-    return folder
-
-
 @pytest.mark.parametrize(
     'cut',
     [
-        ('--workers', 2),
-        ('--item-size', 64, '--workers', 2),
+        ('--item-size', 64, '--workers', 2, '--buffer', '4KiB'),
         ('--item-size', '1KiB', '--shuffle', 'engine'),
-        ('--item-size', '1MiB', '--buffer', '4KiB'),
     ],
     ids=str,
 )
 def test_a_build_gives_the_same_bytes_however_it_is_cut(building, built, tmp_path, cut):
     succeed(*building, *cut, '--output', tmp_path / 'out')
-    assert files_of(tmp_path / 'out') == files_of(built)
-
-
-@pytest.mark.parametrize(
-    'kind',
-    [
-        name if name in _STARTED_ELSEWHERE else pytest.param(name, marks=pytest.mark.corpora)
-        for name in KINDS
-    ],
-    indirect=True,
-)
-def test_worker_processes_give_the_same_bytes(building, built, tmp_path):
-    workers = ['--direct_running_mode=multi_processing', '--direct_num_workers=1']
-    succeed_elsewhere(*building, '--item-size', '1KiB', *workers, '--output', tmp_path / 'out')
     assert files_of(tmp_path / 'out') == files_of(built)
 
 

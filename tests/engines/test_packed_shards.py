@@ -26,13 +26,6 @@ def building(small):
 
 
 @pytest.fixture(scope='module')
-def built(building, tmp_path_factory):
-    folder = tmp_path_factory.mktemp('built') / 'tfrecord'
-    succeed(*building, '--output', folder)
-    return folder
-
-
-@pytest.fixture(scope='module')
 def packed(built, tmp_path_factory):
     folder = tmp_path_factory.mktemp('packed') / 'out'
     said = succeed('convert', built, '--to', 'packed', '--pack', LENGTH, '--output', folder)
