@@ -80,9 +80,11 @@ def run_script(python: Path | str, script: str, *arguments: object) -> dict:
 
 def _install(name: str, requirements: list[str], folder: Path) -> None:
     python = folder / 'bin' / 'python'
+    # Of thousands of modules the scripts import some hundreds, which are compiled then.
+    install = ['install', '--quiet', '--no-compile', *requirements]
     for command in (
         [sys.executable, '-m', 'venv', '--without-pip', folder],
-        [sys.executable, '-m', 'pip', '--python', python, 'install', '--quiet', *requirements],
+        [sys.executable, '-m', 'pip', '--python', python, *install],
     ):
         process = subprocess.run(command, capture_output=True, text=True)
         if process.returncode:

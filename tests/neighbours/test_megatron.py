@@ -26,16 +26,19 @@ def test_the_files_are_the_same(kind, token_size, environment, request, tmp_path
     python, folder = environment('datatrove'), request.getfixturevalue(kind)
     ours, theirs = tmp_path / 'ours', tmp_path / 'theirs'
     succeed('convert', folder, '--to', 'megatron', '--output', ours)
+    rows = {}
     for number, shard in enumerate(read_shards(folder)):
         for side in ('inputs', 'targets'):
             [path] = ours.glob(f'enzh-train-{number:05d}-of-*_{side}_document.bin')
-            rows = tmp_path / 'rows.json'
-            rows.write_text(json.dumps([row[side] for row in shard]))
-            told = run_script(python, 'write_megatron.py', rows, theirs, path.stem, token_size)
-            assert told['ids'] == sum(len(row[side]) for row in shard)
-            for ending in ('.bin', '.idx'):
-                name = path.with_suffix(ending).name
-                assert (theirs / name).read_bytes() == (ours / name).read_bytes()
+            rows[path.stem] = [row[side] for row in shard]
+    (tmp_path / 'rows.json').write_text(json.dumps(rows))
+    told = run_script(python, 'write_megatron.py', tmp_path / 'rows.json', theirs, token_size)
+    assert told == {stem: sum(map(len, those)) for stem, those in rows.items()}
+    for stem in rows:
+        for ending in ('.bin', '.idx'):
+            assert (theirs / f'{stem}{ending}').read_bytes() == (
+                ours / f'{stem}{ending}'
+            ).read_bytes()
 
 
 # It brings PyTorch, which for Linux brings CUDA, three gigabytes.
