@@ -82,7 +82,7 @@ def on_flink(job_server_jar, arguments, folder, log, **environment):
 def test_build_gives_the_same_bytes(job_server_jar, corpus, tmp_path):
     arguments = [
         *('build', *corpus, '--name', 'small', '--shards', 3, '--shared-vocab'),
-        *('--vocab-size', 4000, '--min-count-range', '20:26'),
+        *('--vocab-size', 4000, '--min-count-range', '23:23'),
     ]
     local, flink = tmp_path / 'local', tmp_path / 'flink'
     succeed(*arguments, '--output', local)
@@ -90,8 +90,6 @@ def test_build_gives_the_same_bytes(job_server_jar, corpus, tmp_path):
     assert shards_and_vocabularies(flink) == shards_and_vocabularies(local)
     read_shards(flink)
     assert manifest_of(flink)['root'] == manifest_of(local)['root']
-    [vocabulary] = manifest_of(flink)['vocabularies']
-    assert 1 <= len(vocabulary['tried']) <= 3
 
 
 @pytest.mark.corpora

@@ -57,20 +57,19 @@ def test_the_number_of_shards_only_cuts_the_order(corpus, tmp_path):
             for shard in encode(corpus, tmp_path / str(count), '--shards', count)
             for example in shard
         ]
-        for count in (1, 3, 10, 64)
+        for count in (1, 3, 64)
     ]
-    assert orders[0] == orders[1] == orders[2] == orders[3]
+    assert orders[0] == orders[1] == orders[2]
 
 
 def test_another_seed_is_another_shuffle(corpus, tmp_path):
     orders = []
-    for seed in (0, 1, 2**64 - 1):
+    for seed in (0, 2**64 - 1):
         shards = encode(corpus, tmp_path / str(seed), '--shards', 4, '--seed', seed)
         places = places_of(corpus, shards)
         assert_shuffled(places, 4 / math.sqrt(COUNT))
         orders.append([place for shard in places for place in shard])
-    for first, second in [(0, 1), (0, 2), (1, 2)]:
-        assert abs(rank_correlation(orders[first], orders[second])) < 4 / math.sqrt(COUNT)
+    assert abs(rank_correlation(*orders)) < 4 / math.sqrt(COUNT)
 
 
 def test_the_same_seed_is_the_same_shuffle_wherever_the_files_lie(corpus, tmp_path):

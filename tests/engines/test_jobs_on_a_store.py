@@ -146,7 +146,7 @@ def test_a_dataset_on_a_store_is_read_for_training(store, inputs, built, tmp_pat
 
 def test_worker_processes_tell_how_far_they_are(store, inputs, tmp_path, monkeypatch):
     job = ['--name', 'd', '--scheme', 'byte', '--shards', 3]
-    flags = ['--direct_running_mode=multi_processing', '--direct_num_workers=2']
+    flags = ['--direct_running_mode=multi_processing', '--direct_num_workers=1']
     events = []
     with Proxy(store.url).serving() as proxy, listening(events.append):
         Store(proxy.url).use(monkeypatch)

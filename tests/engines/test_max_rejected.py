@@ -9,15 +9,7 @@ from jobs import refuse, succeed, write
 GOOD = 297
 ENCODING = ['encode', '--scheme', 'byte', '--name', 'x', '--shards', 2]
 SKIPPING = ['--on-error', 'skip', '--item-size', 400]
-RUNS = pytest.mark.parametrize(
-    ('shuffle', 'workers'),
-    [
-        ('files', 2),
-        ('engine', 1),
-        pytest.param('files', 1, marks=pytest.mark.slow),
-        pytest.param('engine', 2, marks=pytest.mark.slow),
-    ],
-)
+RUNS = pytest.mark.parametrize(('shuffle', 'workers'), [('files', 2), ('engine', 1)])
 
 
 @pytest.fixture(scope='module')

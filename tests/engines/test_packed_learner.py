@@ -210,8 +210,7 @@ def test_a_round_is_one_job_and_a_finished_one_none(tmp_path):
     assert runs.jobs == 4
 
 
-@pytest.mark.parametrize('limits', [SMALL_GROUPS, IN_PASSES], ids=['small groups', 'in passes'])
-def test_rounds_that_may_come_are_learned_in_one_job(tmp_path, limits):
+def test_rounds_that_may_come_are_learned_in_one_job(tmp_path):
     runs, near = Runs(), Runs()
     counts = sample_counts()
     memory = MemoryLearner(TokenTable.from_items(counts.items()))
@@ -223,7 +222,7 @@ def test_rounds_that_may_come_are_learned_in_one_job(tmp_path, limits):
         assert most == 7
         return min_counts_ahead(search, tried, 250, most)
 
-    limits = dataclasses.replace(limits, tokens_at_once=7 * len(counts))
+    limits = dataclasses.replace(SMALL_GROUPS, tokens_at_once=7 * len(counts))
     learners = [
         PackedLearner(
             write_counts(tmp_path, counts, 3), str(tmp_path / 'work'), runs,

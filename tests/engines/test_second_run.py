@@ -200,13 +200,11 @@ def test_overwriting_gives_the_bytes_of_a_new_run(job, tmp_path):
     assert sorted(texts_of(job[1])) == sorted(texts_of(tmp_path / 'new'))
 
 
-@pytest.mark.parametrize('shards', [2, 5])
-def test_overwriting_leaves_no_shard_of_the_old_number(job, tmp_path, shards):
-    succeed(*command(job, '--overwrite', shards=shards))
-    succeed(*command((job[0], tmp_path / 'new'), shards=shards))
+def test_overwriting_leaves_no_shard_of_the_old_number(job, tmp_path):
+    succeed(*command(job, '--overwrite', shards=2))
+    succeed(*command((job[0], tmp_path / 'new'), shards=2))
     assert files_of(job[1]) == files_of(tmp_path / 'new')
-    assert len(read_shards(job[1])) == shards
-    assert len(list(job[1].glob('small-*'))) == shards
+    assert len(read_shards(job[1])) == len(list(job[1].glob('small-*'))) == 2
 
 
 def test_overwriting_with_another_name_and_size_removes_the_old_files(job, small):
