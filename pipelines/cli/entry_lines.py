@@ -5,7 +5,6 @@ Neighbouring pieces have different colours, so that their borders show.
 
 import sys
 from collections.abc import Iterator
-from typing import TextIO
 
 from pipelines.cli.printable import printable
 from pipelines.trust.inspect import Column, Entry
@@ -17,13 +16,12 @@ _MOST_VALUES = 2_000
 """Of a row that is shown to a reader; --json has all of them."""
 
 
-def entry_lines(entry: Entry, stream: TextIO | None = None) -> Iterator[str]:
-    """Yields the lines of an entry, fit for a stream (standard output)."""
-    stream = stream or sys.stdout
-    coloured = stream is not None and stream.isatty()
+def entry_lines(entry: Entry) -> Iterator[str]:
+    """Yields the lines of an entry, fit for standard output."""
+    coloured = sys.stdout is not None and sys.stdout.isatty()
 
     def shown(text: str, colour: str = '') -> str:
-        text = printable(text, stream)
+        text = printable(text, sys.stdout)
         return f'{colour}{text}{_PLAIN}' if coloured and colour else text
 
     if entry.token is not None:

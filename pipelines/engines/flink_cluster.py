@@ -52,14 +52,11 @@ _CACHE_MILLISECONDS = 1000
 begins at once; and a worker that died is kept as long, which must be less than the restart delay."""
 
 _DELAYS = {
-    'fixed-delay': ('restart-strategy.fixed-delay.delay', '1 s'),
     'fixeddelay': ('restart-strategy.fixed-delay.delay', '1 s'),
-    'exponential-delay': ('restart-strategy.exponential-delay.initial-backoff', '1 s'),
     'exponentialdelay': ('restart-strategy.exponential-delay.initial-backoff', '1 s'),
-    'failure-rate': ('restart-strategy.failure-rate.delay', '1 s'),
     'failurerate': ('restart-strategy.failure-rate.delay', '1 s'),
 }
-"""For each restart strategy the setting of its shortest delay, and Flink's default."""
+"""For each restart strategy, without hyphens, the setting of its shortest delay, and Flink's default."""
 
 _FIRST_LOOK_SECONDS, _MOST_LOOK_SECONDS = 0.1, 1.0
 _LOOK_SHARE = 0.1
@@ -154,7 +151,8 @@ def _parallelism(flink: FlinkRunnerOptions, slots: int, managers: int) -> int:
 def _cache(portable: PortableOptions, configuration: dict[str, str], master: str) -> int:
     asked = _asked_cache(portable)
     name = configuration.get('restart-strategy.type', configuration.get('restart-strategy', 'none'))
-    if name not in _DELAYS:
+    delay_setting = _DELAYS.get(name.replace('-', ''))
+    if delay_setting is None:
         _LOGGER.warning(
             '%s: the cluster restarts nothing (restart-strategy.type is %s), so a worker that dies '
             'ends the job',
@@ -162,7 +160,7 @@ def _cache(portable: PortableOptions, configuration: dict[str, str], master: str
             name,
         )
         return asked or _CACHE_MILLISECONDS
-    setting, default = _DELAYS[name]
+    setting, default = delay_setting
     delay = milliseconds(configuration.get(setting, default))
     if asked and asked >= delay:
         raise InputError(

@@ -11,25 +11,24 @@ from tokcore.options import Choice, Declared, Kind, as_typed, declared, flag, sh
 _Options = TypeVar('_Options')
 
 
-def options_from(kind: type[_Options], values: Mapping[str, object], prefix: str = '') -> _Options:
+def options_from(kind: type[_Options], values: Mapping[str, object]) -> _Options:
     """Returns an instance with the values of its options, or their defaults.
 
     Args:
         kind: a dataclass of options.
-        values: by `Declared.key` with the prefix; those of other dataclasses are ignored.
-        prefix: of the names: `dev_`.
+        values: by `Declared.key`; those of other dataclasses are ignored.
 
     Raises:
         InputError: an option without a default has no value.
     """
-    return kind(**field_values(kind, values, prefix))
+    return kind(**field_values(kind, values))
 
 
-def field_values(kind: type, values: Mapping[str, Any], prefix: str = '') -> dict[str, Any]:
+def field_values(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the same as keyword arguments, for a subclass with more fields."""
     arguments = {}
     for declaration in declared(kind):
-        key = prefix + declaration.key
+        key = declaration.key
         if key in values:
             value = values[key]
             arguments[declaration.field] = tuple(value) if declaration.option.many else value

@@ -1,6 +1,7 @@
 """`tokbeam inspect` shows what is stored, of every kind of file that this program makes, and TFRecords of others."""
 
 import json
+import sys
 
 import pytest
 from dataset_files import framed, manifest_of, read_shards
@@ -131,7 +132,7 @@ def test_text_for_a_reader_and_colours_on_a_terminal(small_build, capsys, monkey
     assert run('inspect', small_build, '--head', 1).status == 0
     plain = capsys.readouterr().out
     assert plain.startswith('train 0\n  inputs: ') and '\x1b' not in plain
-    monkeypatch.setattr('pipelines.cli.entry_lines._is_terminal', lambda stream: True)
+    monkeypatch.setattr(sys.stdout, 'isatty', lambda: True)
     assert run('inspect', small_build, '--head', 1).status == 0
     coloured = capsys.readouterr().out
     assert '\x1b[36m' in coloured and '\x1b[33m' in coloured

@@ -421,7 +421,8 @@ def add_pair_counts(words: TokenTable, merges: NewMerges, sums: TokenAccumulator
 
 def add_fragments(words: TokenTable, frequent: TokenTable, sums: TokenAccumulator) -> None:
     """Cuts words at all pairs but the frequent ones; adds fragments of two symbols or more."""
-    table = _pair_table(pairs_of(frequent).astype(np.uint64), frequent.counts.astype(np.uint64))
+    pairs = frequent.data.view(_PAIR)  # left << 32 | right
+    table = _pair_table(pairs.astype(np.uint64), frequent.counts.astype(np.uint64))
     room = _room(words)
     starts, ends, indices = (np.empty(room, np.int64) for _ in range(3))
     data, offsets, counts = words.data, words.offsets, words.counts
@@ -435,11 +436,6 @@ def add_fragments(words: TokenTable, frequent: TokenTable, sums: TokenAccumulato
 def frequent_pairs(counts: TokenTable, threshold: int) -> TokenTable:
     """Returns the pairs of a count at or above the threshold."""
     return counts.pick((counts.counts >= threshold).nonzero()[0])
-
-
-def pairs_of(counts: TokenTable) -> np.ndarray:
-    """Returns the keys of a table of pair counts, int64[pairs]: left << 32 | right."""
-    return counts.data.view(_PAIR)
 
 
 def _room(words: TokenTable) -> int:

@@ -153,11 +153,11 @@ def write_whole(path: str | os.PathLike, data: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def byte_spans(text: str, start: int = 0) -> list[Span]:
-    """Returns for each byte of a text in UTF-8 the character that it is of, counted from `start`."""
+def byte_spans(text: str) -> list[Span]:
+    """Returns for each byte of a text in UTF-8 the character that it is of."""
     return [
         (place, place + 1)
-        for place, character in enumerate(text, start)
+        for place, character in enumerate(text)
         for _ in character.encode('utf-8', 'surrogatepass')
     ]
 

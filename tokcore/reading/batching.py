@@ -23,9 +23,6 @@ from tokcore.encoding.vocabulary import NO_TEMPLATE, Template
 from tokcore.reading.record_kernels import fill_rows
 from tokcore.reading.shards import EncodedRows
 
-_FIRST_BOUNDARY = 8
-_STEP = 1.1
-
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59)
 """Their product is larger than any number of 64 bits."""
 
@@ -44,18 +41,16 @@ Signature = dict[str, tuple[tuple[int | None, ...], type]]
 """The shape and dtype of each array of a batch; None where batches differ."""
 
 
-def growing_boundaries(
-    max_length: int, first: int = _FIRST_BOUNDARY, step: float = _STEP
-) -> tuple[int, ...]:
-    """Returns bounds below a length, each larger than the one before by a tenth, or by 1.
+def growing_boundaries(max_length: int) -> tuple[int, ...]:
+    """Returns bounds from 8 up to a length, each larger than the one before by a tenth, or by 1.
 
     >>> growing_boundaries(14)
     (8, 9, 10, 11, 12, 13)
     """
-    bounds, bound = [], first
+    bounds, bound = [], 8
     while bound < max_length:
         bounds.append(bound)
-        bound = max(bound + 1, int(bound * step))
+        bound = max(bound + 1, int(bound * 1.1))
     return tuple(bounds)
 
 
