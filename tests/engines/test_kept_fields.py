@@ -179,6 +179,7 @@ def test_what_does_not_go_together_is_refused(name, tmp_path, monkeypatch):
     assert sentence in said
 
 
+@pytest.mark.slow
 def test_bytes_do_not_depend_on_how_it_is_run(tmp_path):
     given = [*jsonl(tmp_path), '--keep', KEEP, *BUILD]
     succeed('build', *given, '--workers', 1, '--output', tmp_path / 'one')

@@ -170,7 +170,7 @@ GPT2 = ['--scheme', 'bpe', '--vocab-size', 280]
 @pytest.mark.parametrize(
     ('side', 'asked'),
     [
-        pytest.param('target', NMT, id='codes of lines'),
+        pytest.param('target', NMT, id='codes of lines', marks=pytest.mark.slow),
         pytest.param('source', GPT2, id='bytes', marks=pytest.mark.slow),
         pytest.param('target', [*GPT2, '--pre-tokenizer', 'none'], id='bytes of lines'),
     ],

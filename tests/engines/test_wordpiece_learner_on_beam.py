@@ -152,6 +152,7 @@ def test_too_many_words_are_refused(tmp_path):
         on_beam(tmp_path, paths, Runs(), options)
 
 
+@pytest.mark.slow
 def test_the_command_learns_one_vocabulary_by_both(tmp_path):
     text = write(tmp_path / 'text', '\n'.join(english_lines(300, seed=3)).encode())
     options = ['--scheme', 'wordpiece', '--vocab-size', 400, '--min-count-range', '3:6']

@@ -62,6 +62,7 @@ def test_a_killed_run_is_gone_on_with(server, tmp_path, how):
     assert file.read_bytes() == TEXT
 
 
+@pytest.mark.slow
 def test_without_room_it_is_a_sentence_and_goes_on_later(server, tmp_path):
     limits = {resource.RLIMIT_FSIZE: 1 << 20}
     ended = subprocess.run(

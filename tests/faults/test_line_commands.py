@@ -161,6 +161,7 @@ def test_no_room_for_what_is_printed_is_told(arguments):
     outcome.assert_refused('standard output', 'No space left', 'make room')
 
 
+@pytest.mark.slow
 @needs_full_device
 def test_a_bad_line_is_named_also_where_the_others_cannot_be_written(letters):
     outcome, _ = run_redirected(b'2\nx\n', '>/dev/full', 'detokenize', '--vocab', letters)

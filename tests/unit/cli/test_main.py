@@ -24,6 +24,7 @@ print(*({'numpy', 'numba', 'apache_beam'} & set(sys.modules)), file=sys.stderr)
 """
 
 
+@pytest.mark.slow
 def test_the_collector_passes_over_what_is_imported_and_over_nothing_else(tmp_path, capsys):
     arguments = [str(tmp_path / 'missing'), str(tmp_path / 'out')]
     probe = [sys.executable, '-c', _PROBE, *arguments]

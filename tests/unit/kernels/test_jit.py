@@ -163,6 +163,7 @@ def small_room(folder: pathlib.Path) -> pathlib.Path:
     return small
 
 
+@pytest.mark.slow
 def test_kernels_are_cached_until_a_source_is_edited(tmp_path):
     """Callers in other files too: numba's own stamp is of the caller's file alone.
 

@@ -41,6 +41,7 @@ SMALL = CountedSize(100_000, 900_000, True)
 HUGE = CountedSize(500_000_000, 5_000_000_000, True)
 
 
+@pytest.mark.slow
 def test_a_large_table_takes_no_more_than_predicted():
     command = [sys.executable, '-c', LEARN, str(TOKENS), str(LENGTH)]
     used = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

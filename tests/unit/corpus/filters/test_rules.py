@@ -150,8 +150,9 @@ def test_a_side_without_letters_is_of_no_other_script():
 
 
 def test_a_stamp_tells_the_letters_of_scripts_apart():
-    stamps = {make_filter(f'script:{code}:{least}').stamp for code in NAMED for least in (0, 1)}
-    assert len(stamps) == len(NAMED)
+    codes = ['Latn', 'Hira', 'Hani']
+    stamps = {make_filter(f'script:{code}:{least}').stamp for code in codes for least in (0, 1)}
+    assert len(stamps) == len(codes)
 
 
 @given(st.one_of(PAIRS, SINGLES), st.sampled_from(['NFC', 'NFD', 'NFKC', 'NFKD']))
