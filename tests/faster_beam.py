@@ -131,9 +131,7 @@ def _view_as(self: Any, cls: type) -> Any:
         self._all_options.setdefault(name, visible[name])
     view = cls.__new__(cls)
     vars(view).update(
-        _flags=flags,
-        _visible_options=argparse.Namespace(**visible),
-        _all_options=self._all_options,
+        _flags=flags, _visible_options=argparse.Namespace(**visible), _all_options=self._all_options
     )
     return view
 

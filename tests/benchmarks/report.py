@@ -71,11 +71,7 @@ def revision_lines(ratio: SpeedRatio | None, revision: str) -> list[str]:
 
 
 def write_json(
-    path: Path,
-    results: Sequence[RowResult],
-    origins: Mapping[str, str],
-    lanes: int,
-    seconds: float,
+    path: Path, results: Sequence[RowResult], origins: Mapping[str, str], lanes: int, seconds: float
 ) -> None:
     """Writes everything measured, with the machine and the versions that it holds for."""
     document = {

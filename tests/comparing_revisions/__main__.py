@@ -47,14 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix='comparing-') as scratch:
         folder = (options.keep or Path(scratch)).absolute()
         corpora = options.corpora and options.corpora.absolute()
-        rows = compare_with(
-            packages,
-            folder,
-            corpora,
-            options.small,
-            options.workers,
-            options.only,
-        )
+        rows = compare_with(packages, folder, corpora, options.small, options.workers, options.only)
     for line in table_lines(rows, options.all):
         print(line)
     compared = [each for files in rows.values() for each in files]

@@ -434,10 +434,7 @@ def test_the_columns_give_the_vocabularies_of_tensor2tensor(t2t_text_encoder, tm
     table = corpus_counts(name)
     packed = learner_of(table, tmp_path, PackedLearner, workers=2)
     result = search_vocabulary(
-        packed.build,
-        8000,
-        smallest_size=packed.smallest_size,
-        largest_count=packed.largest_count,
+        packed.build, 8000, smallest_size=packed.smallest_size, largest_count=packed.largest_count
     )
     theirs = t2t_subtokens(t2t_text_encoder, dict(table.items()), result.min_count, 200, [])
     assert result.subtokens == tuple(theirs)

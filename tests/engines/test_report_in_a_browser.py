@@ -15,10 +15,7 @@ pytestmark = [
 ]
 
 # The back of the page, and the first series of a chart, as the style sheet has them.
-COLOURS = {
-    'light': ((255, 255, 255), (10, 99, 176)),
-    'dark': ((20, 24, 28), (108, 182, 255)),
-}
+COLOURS = {'light': ((255, 255, 255), (10, 99, 176)), 'dark': ((20, 24, 28), (108, 182, 255))}
 SETTINGS = {'dark': 0, 'light': 1}
 
 

@@ -35,8 +35,7 @@ def test_bitext_cut_anywhere(small, bitext_build, build, item_size):
 
 
 @pytest.mark.parametrize(
-    'compressed, item_size',
-    [('source', '1KiB'), ('target', '1KiB'), ('both', 64)],
+    'compressed, item_size', [('source', '1KiB'), ('target', '1KiB'), ('both', 64)]
 )
 def test_bitext_compressed(small, bitext_build, build, tmp_path, compressed, item_size):
     source, target = (

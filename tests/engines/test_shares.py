@@ -52,10 +52,7 @@ def test_the_vocabulary_is_learned_from_the_training_rows_alone(cut, tmp_path):
         assert vocab.read_bytes() == (cut / f'vocab.n.500.subwords.{side}').read_bytes()
 
 
-@pytest.mark.parametrize(
-    'running',
-    [['--item-size', 512, '--workers', 2], ['--shuffle', 'engine']],
-)
+@pytest.mark.parametrize('running', [['--item-size', 512, '--workers', 2], ['--shuffle', 'engine']])
 def test_the_cut_does_not_depend_on_who_does_the_work(tsv, cut, tmp_path, running):
     succeed('build', '--tsv', tsv, *OPTIONS, *SHARES, '--output', tmp_path / 'out', *running)
     assert files_of(tmp_path / 'out') == files_of(cut)

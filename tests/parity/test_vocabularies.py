@@ -42,10 +42,7 @@ def test_one_min_count(t2t_text_encoder, tmp_path_factory, counts, limit, min_co
     reserved = data.draw(reserved_words(counts))
     encoder = t2t_text_encoder.SubwordTextEncoder()
     encoder.build_from_token_counts(
-        counts,
-        min_count,
-        reserved_tokens=['<pad>', '<EOS>', *reserved],
-        max_subtoken_length=limit,
+        counts, min_count, reserved_tokens=['<pad>', '<EOS>', *reserved], max_subtoken_length=limit
     )
     table = TokenTable.from_items(counts.items())
     subtokens = MemoryLearner(table, max_subtoken_length=limit, reserved_tokens=reserved).build(
@@ -109,10 +106,7 @@ def learner():
 @pytest.mark.parametrize('limits', [(1, 1000), (1, 3), (5, 6), (40, 90), (7, 7), (2000, 9000)])
 @pytest.mark.parametrize(
     'target',
-    [
-        *(1, 150, 2500),
-        *(pytest.param(n, marks=pytest.mark.slow) for n in (60, 199, 333, 640)),
-    ],
+    [*(1, 150, 2500), *(pytest.param(n, marks=pytest.mark.slow) for n in (60, 199, 333, 640))],
 )
 def test_the_searched_vocabulary_is_the_same_file(
     t2t_text_encoder, tmp_path, monkeypatch, learner, target, limits

@@ -95,8 +95,7 @@ def bert_of_text(transformers, path, lower_case=True, strip_accents=None, split_
 
 any_text = st.text(st.characters(exclude_categories=['Cs']), max_size=30)
 familiar_text = st.lists(
-    st.sampled_from([*WORDS, *' \n\r\t\u2028\x00[]Σ\u0301', '  ']),
-    max_size=12,
+    st.sampled_from([*WORDS, *' \n\r\t\u2028\x00[]Σ\u0301', '  ']), max_size=12
 ).map(''.join)
 some_text = st.one_of(any_text, familiar_text)
 

@@ -188,10 +188,7 @@ def test_help_and_usage_errors_wait_for_nothing_heavy():
         # An option that is not ours may be Beam's, and only Beam knows: it has to be asked.
     }
     process = subprocess.run(
-        [sys.executable, '-c', RUN_COMMANDS, *expected],
-        check=True,
-        capture_output=True,
-        text=True,
+        [sys.executable, '-c', RUN_COMMANDS, *expected], check=True, capture_output=True, text=True
     )
     found = [json.loads(each) for each in process.stdout.splitlines()]
     assert [(line, status) for line, status, _ in found] == [*expected.items()]

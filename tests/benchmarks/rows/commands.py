@@ -61,12 +61,7 @@ def _large_rows(scale: Scale) -> Iterator[Row]:
     )
     yield _large_row(scale, 'count', count_arguments, None, (), {_ONE_WORKER: 1.8})
     yield _large_row(
-        scale,
-        'encode',
-        encode_arguments,
-        size,
-        (kernels,),
-        {_ONE_WORKER: 1.8, kernels.label: 0.7},
+        scale, 'encode', encode_arguments, size, (kernels,), {_ONE_WORKER: 1.8, kernels.label: 0.7}
     )
 
 
@@ -111,11 +106,7 @@ def _start_up_rows(scale: Scale) -> Iterator[Row]:
             f'start-up/encode/{state}',
             f'encode 1 KB, {state} kernel cache',
             MIXED,
-            Contender(
-                OURS,
-                _WHOLE,
-                whole(encode_arguments(1), True, cold, scale.small_vocabulary),
-            ),
+            Contender(OURS, _WHOLE, whole(encode_arguments(1), True, cold, scale.small_vocabulary)),
             () if cold else (imports,),
             runs=rounds,
         )

@@ -111,11 +111,7 @@ def _frames_row(corpus: str, size: int, runs: int) -> Row:
 
 def _shards_row(corpus: str, size: int, runs: int) -> Row:
     def options(inputs: Inputs) -> dict:
-        return {
-            'ids': inputs.ids(size),
-            'shards': _SHARDS,
-            'output': inputs.output('shards'),
-        }
+        return {'ids': inputs.ids(size), 'shards': _SHARDS, 'output': inputs.output('shards')}
 
     return Row(
         f'shards/{corpus}',
@@ -130,11 +126,7 @@ def _shards_row(corpus: str, size: int, runs: int) -> Row:
 
 def _ours(size: int, threads: int, output: str | None = None) -> Callable[[Inputs], dict]:
     def options(inputs: Inputs) -> dict:
-        given = {
-            'text': inputs.text,
-            'vocabulary': inputs.vocabulary(size),
-            'threads': threads,
-        }
+        given = {'text': inputs.text, 'vocabulary': inputs.vocabulary(size), 'threads': threads}
         return given if output is None else {**given, 'output': inputs.output(output)}
 
     return options

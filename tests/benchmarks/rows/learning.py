@@ -125,10 +125,7 @@ def _wordpiece_row(scale: Scale) -> Row:
         Contender(OURS, 'stages.counting:search_counts', options, cores=1),
         (
             Contender(
-                'TensorFlow Text WordPiece',
-                'peers.tensorflow_text:search_counts',
-                options,
-                cores=1,
+                'TensorFlow Text WordPiece', 'peers.tensorflow_text:search_counts', options, cores=1
             ),
         ),
         patience='once',

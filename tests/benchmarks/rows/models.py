@@ -62,9 +62,7 @@ def _ids_row(name: str, model: _Model, corpus: str) -> Row:
         return {**json(inputs), 'packages': inputs.packages(REQUIREMENT)}
 
     ours, giga = _our_options(json), _giga_options(json)
-    peers = [
-        Contender('tokenizers 1.0rc3', 'peers.tokenizers_rc:encode', candidate, cores=1),
-    ]
+    peers = [Contender('tokenizers 1.0rc3', 'peers.tokenizers_rc:encode', candidate, cores=1)]
     if model.ranks is not None:
         ranks = _ranks_options(model.ranks)
         peers.append(Contender('tiktoken', 'peers.tik_token:encode_ranks', ranks, cores=1))

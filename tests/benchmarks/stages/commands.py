@@ -35,12 +35,7 @@ def run(
 
 
 def run_above_start_up(
-    ready: Callable[[], None],
-    *,
-    arguments: Sequence[str],
-    text: str,
-    small: str,
-    output: str,
+    ready: Callable[[], None], *, arguments: Sequence[str], text: str, small: str, output: str
 ) -> Outcome:
     """Runs a command on a kilobyte and then on the text; the difference is its time."""
     ready()

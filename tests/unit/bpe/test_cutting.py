@@ -72,9 +72,7 @@ def test_the_example_of_the_module():
 
 
 words = st.one_of(
-    st.text('ab', max_size=20),
-    st.text('abcdé中', max_size=8),
-    st.text('Ġa \U0001f600', max_size=6),
+    st.text('ab', max_size=20), st.text('abcdé中', max_size=8), st.text('Ġa \U0001f600', max_size=6)
 )
 cases = {
     'merges': st.sampled_from([1, 3, 20, 1000]),

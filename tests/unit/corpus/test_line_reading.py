@@ -13,14 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.corpus.bitext import Bitext
-from tokcore.corpus.corpus import (
-    CorpusFile,
-    LongLine,
-    MemberFile,
-    Split,
-    TextRange,
-    WorkItem,
-)
+from tokcore.corpus.corpus import CorpusFile, LongLine, MemberFile, Split, TextRange, WorkItem
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
 from tokcore.corpus.line_reading import (
     BEGINNING_BYTES,

@@ -25,12 +25,7 @@ from tokcore.errors import InputError
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.t2t import T2TPreTokenizer, tokenize
 
-from .test_token_table import (
-    added_up,
-    assert_sound,
-    items,
-    valid_characters,
-)
+from .test_token_table import added_up, assert_sound, items, valid_characters
 
 _LARGEST = 2**63 - 1
 

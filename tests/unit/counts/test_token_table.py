@@ -151,10 +151,7 @@ def test_arrow_strings_and_integers_of_any_kind(string, integer):
         ({'token': [1], 'count': [1]}, 'must hold strings, not int64'),
         ({'token': ['a'], 'count': [1.0]}, 'must hold integers, not double'),
         ({'token': ['a', 'b'], 'count': [1, -2]}, 'one is -2'),
-        (
-            {'token': pa.array([b'\xff']).view(pa.string()), 'count': [1]},
-            "'token' is damaged",
-        ),
+        ({'token': pa.array([b'\xff']).view(pa.string()), 'count': [1]}, "'token' is damaged"),
     ],
 )
 def test_arrow_tables_that_are_not_counts(columns, message):

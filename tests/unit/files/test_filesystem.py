@@ -90,13 +90,7 @@ def test_a_folder_whose_name_holds_a_bracket(tmp_path):
     filesystem.write_bytes(f'{folder}/d.txt', b'd')
     assert filesystem.read_bytes(f'{folder}/d.txt') == b'd'
     filesystem.delete_file(f'{folder}/d.txt')
-    assert names_below(tmp_path) == [
-        'run1',
-        'run1/c.txt',
-        'run[1]',
-        'run[1]/a.txt',
-        'run[1]/b.txt',
-    ]
+    assert names_below(tmp_path) == ['run1', 'run1/c.txt', 'run[1]', 'run[1]/a.txt', 'run[1]/b.txt']
 
 
 @pytest.mark.parametrize(

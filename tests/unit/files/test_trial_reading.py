@@ -12,11 +12,7 @@ from pipelines.files.trial_reading import no_counts, read_on_trial
 from tokcore.errors import InputError
 
 # How a megabyte that is repeated a thousand times is written in less than one.
-SMALL = {
-    'compression': 'zstd',
-    'dictionary_pagesize_limit': 8 << 20,
-    'write_statistics': False,
-}
+SMALL = {'compression': 'zstd', 'dictionary_pagesize_limit': 8 << 20, 'write_statistics': False}
 
 
 @pytest.fixture

@@ -123,10 +123,7 @@ def test_closest_takes_the_nearer_neighbor(steps, target, limits):
 
 
 @given(
-    steps,
-    st.integers(20, 1500),
-    st.sampled_from(['t2t', 'closest']),
-    st.one_of(st.none(), ranges),
+    steps, st.integers(20, 1500), st.sampled_from(['t2t', 'closest']), st.one_of(st.none(), ranges)
 )
 def test_a_miss_names_the_neighbors_around_the_target(steps, target, strategy, limits):
     size_of = descending_sizes(steps)

@@ -14,16 +14,7 @@ from pipelines.options.reading import (
     settle_choice,
 )
 from tokcore.errors import InputError
-from tokcore.options import (
-    Choice,
-    WholeNumber,
-    as_typed,
-    columns,
-    declared,
-    option,
-    path,
-    recorded,
-)
+from tokcore.options import Choice, WholeNumber, as_typed, columns, declared, option, path, recorded
 
 
 @dataclass(frozen=True, kw_only=True)

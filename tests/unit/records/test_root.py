@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 
 from tokcore.corpus.stats import LineTally
 from tokcore.encoding.scheme import Component, TokenRules
-from tokcore.records.manifest import (
-    InputText,
-    Manifest,
-    OutputFile,
-    SampleRecord,
-    VocabularyRecord,
-)
+from tokcore.records.manifest import InputText, Manifest, OutputFile, SampleRecord, VocabularyRecord
 from tokcore.records.root import merkle_root, root_hash, with_root
 
 SHARDS = tuple(

@@ -72,10 +72,7 @@ def encoded(rows, names=SIDES):
 def written(parts, length, names=SIDES):
     """Returns the file that was written, and its records."""
     parts = [encoded(rows, names) for rows in parts]
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        mock.patch.object(joined, '_CELLS', 3 * length),
-    ):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(joined, '_CELLS', 3 * length):
         [made] = Joined(length).write(iter(parts), SHARD, folder, columns(names))
         data = Path(folder, made.name).read_bytes()
     assert (made.name, made.bytes) == (f'{SHARD.name}.joined', len(data))

@@ -15,11 +15,7 @@ from tokcore.kernels.bytes import READABLE, with_margin
 from tokcore.kernels.jit import read_only
 from tokcore.text.bert import BertPreTokenizer
 from tokcore.text.bert_kernels import SOFT_BYTES, bert_tables, mark_rows_to_normalize
-from tokcore.text.pre_tokenizer import (
-    TextRows,
-    one_row,
-    readable_parts,
-)
+from tokcore.text.pre_tokenizer import TextRows, one_row, readable_parts
 
 DECOMPOSED = unicodedata.normalize('NFD', 'Tiếng Việt, é')
 ORDERED = [

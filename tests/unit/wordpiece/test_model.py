@@ -54,10 +54,7 @@ def by_name(words, *options):
 def test_the_longest_piece_is_taken_from_the_left():
     assert by_name(['unaffable']) == [['unaffable']]
     # '##aff ##able' would spell it too.
-    assert by_name(['aaffable', 'unaffablea']) == [
-        ['a', '##affab', '##le'],
-        ['unaffable', '##a'],
-    ]
+    assert by_name(['aaffable', 'unaffablea']) == [['a', '##affab', '##le'], ['unaffable', '##a']]
 
 
 def test_a_word_that_cannot_be_spelt_to_its_end_is_unknown_as_a_whole():
