@@ -151,6 +151,7 @@ def test_members_give_the_bytes_of_files(stored, of_files, tmp_path, what, archi
 HOW = ['--workers 1', '--workers 2 --item-size 2KiB', '--shuffle engine']
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('archive', 'how'), [*zip(PACKERS, HOW * 2, strict=True)])
 def test_however_a_job_is_run(stored, of_files, tmp_path, archive, how):
     made = encode(ASKED['bitext'], f'{stored}/{archive}!', tmp_path, *how.split())

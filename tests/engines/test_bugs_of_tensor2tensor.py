@@ -13,6 +13,8 @@ import pytest
 from dataset_files import files_of, lines_of, manifest_of, read_shards, shards_and_vocabularies
 from jobs import refuse, succeed, write
 
+pytestmark = pytest.mark.slow
+
 PAIRS = b''.join(b'source %d\ttarget %d\n' % (number, number) for number in range(40))
 
 

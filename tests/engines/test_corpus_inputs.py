@@ -230,6 +230,7 @@ def test_dev_and_test_are_encoded_with_the_vocabulary_of_training(
     assert lines_of(folder, 'dev')['empty'] == len(dev) - len(kept_pairs(dev))
 
 
+@pytest.mark.slow
 def test_every_character_survives_a_vocabulary_that_never_saw_it(small_build, tmp_path):
     characters = [chr(code) for code in range(0, 0x110000, 7) if not 0xD800 <= code < 0xE000]
     # '|' at both ends keeps white space from being stripped, and letters beside it tell apart what

@@ -375,6 +375,7 @@ class Tags(html.parser.HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.slow
 def test_the_page_is_whole_and_needs_nothing_else(small, page, tmp_path):
     out = tmp_path / 'out'
     succeed(

@@ -248,8 +248,6 @@ QUICK = {
     'o200k',
     'llama',
     'gemma',
-    'metaspace first',
-    'bert',
     'words',
 }
 """The others take as long together as the whole of some files of tests."""

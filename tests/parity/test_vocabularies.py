@@ -60,6 +60,7 @@ TEXTS = st.lists(
 )
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(TEXTS, st.integers(20, 60))
 def test_texts_with_line_breaks(t2t_text_encoder, t2t_tokenizer, tmp_path_factory, texts, target):

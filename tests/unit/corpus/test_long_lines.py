@@ -240,7 +240,13 @@ SIZE = 200 << 20
 
 
 @pytest.mark.parametrize(
-    ('kind', 'zipped'), [('text', False), ('tsv', True), ('bitext', False), ('bitext', True)]
+    ('kind', 'zipped'),
+    [
+        ('text', False),
+        ('tsv', True),
+        ('bitext', False),
+        pytest.param('bitext', True, marks=pytest.mark.slow),
+    ],
 )
 def test_a_line_of_any_size_takes_no_more_than_a_line_that_is_allowed(kind, zipped):
     content = members(SIZE)

@@ -132,6 +132,7 @@ def test_rows_at_the_end_of_a_text_are_read_no_further():
     assert found == [['ca', 'va'], ['b' * 200], ['中', '文', '!']]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     'line',
     [
