@@ -279,6 +279,19 @@ def _is_other(data, name, name_end, value, value_end):
     return True
 
 
+@inlined_kernel
+def _next_feature(data, place, end):
+    """Returns where the name of an entry begins and ends, and its value; (-1, …) if it is no entry."""
+    entry, entry_end = _message(data, place, end, _MESSAGE)
+    name, name_end = _message(data, entry, entry_end, _NAME)  # (-1, -1) if there is no entry
+    if name < 0:
+        return name, name, name, name
+    value, value_end = _message(data, name_end, entry_end, _VALUE)
+    if value < 0 or value_end != entry_end:
+        return np.int64(-1), name_end, value, value_end
+    return name, name_end, value, value_end
+
+
 @kernel_without_allocation
 def _parse(data, place, end, names, bounds, largest, ids, offsets, row):
     """Parses one record, whose ids begin at offsets[:, row]; returns its mark."""
@@ -287,27 +300,18 @@ def _parse(data, place, end, names, bounds, largest, ids, offsets, row):
         return UNPARSED
     seen = 0
     while place < end:
-        entry, entry_end = _message(data, place, end, _MESSAGE)
-        if entry < 0:
-            return UNPARSED
-        place = entry_end
-        name, name_end = _message(data, entry, entry_end, _NAME)
+        name, name_end, value, place = _next_feature(data, place, end)
         if name < 0:
-            return UNPARSED
-        value, value_end = _message(data, name_end, entry_end, _VALUE)
-        if value < 0 or value_end != entry_end:
             return UNPARSED
         feature = _find_name(data, name, name_end, names, bounds)
         if feature < 0:
-            if not _is_other(data, name, name_end, value, value_end):
+            if not _is_other(data, name, name_end, value, place):
                 return UNPARSED
             continue
         if seen >> feature & 1:
             return UNPARSED
         seen |= 1 << feature
-        at = _read_ids(
-            data, value, value_end, largest[feature], ids, feature, offsets[feature, row]
-        )
+        at = _read_ids(data, value, place, largest[feature], ids, feature, offsets[feature, row])
         if at < 0:
             return UNPARSED
         offsets[feature, row + 1] = at
@@ -376,22 +380,15 @@ def _is_row(data, place, end, names, bounds, largest):
         return False
     seen = 0
     while place < end:
-        entry, entry_end = _message(data, place, end, _MESSAGE)
-        if entry < 0:
-            return False
-        place = entry_end
-        name, name_end = _message(data, entry, entry_end, _NAME)
+        name, name_end, value, place = _next_feature(data, place, end)
         if name < 0:
-            return False
-        value, value_end = _message(data, name_end, entry_end, _VALUE)
-        if value < 0 or value_end != entry_end:
             return False
         feature = _find_name(data, name, name_end, names, bounds)
         if feature < 0:
-            if not _is_other(data, name, name_end, value, value_end):
+            if not _is_other(data, name, name_end, value, place):
                 return False
             continue
-        if seen >> feature & 1 or not _has_ids(data, value, value_end, largest[feature]):
+        if seen >> feature & 1 or not _has_ids(data, value, place, largest[feature]):
             return False
         seen |= 1 << feature
     return seen == (1 << (len(bounds) - 1)) - 1
