@@ -20,7 +20,7 @@ from typing import Annotated
 
 import numpy as np
 
-from tokcore.checked_json import Within, WrongValue, checked
+from tokcore.checked_json import Within, WrongValue, checked, fields_of
 from tokcore.errors import InputError
 from tokcore.format_numbers import ITERATOR_STATE, check_format
 from tokcore.reading.batching import Batch, BatchedRows, BatchRule, Part, Pieces, Signature
@@ -82,7 +82,7 @@ class IteratorState:
         left_out: the rows left out so far, by reason.
     """
 
-    format: int
+    format: Annotated[int, Within(0, (1 << 31) - 1)]
     arguments: dict[str, object]
     dataset: str
     place: _Place
@@ -92,7 +92,7 @@ class IteratorState:
     def read(cls, state: object) -> IteratorState:
         """Checks a value of JSON; raises InputError if it is not a state of this format."""
         try:
-            number = checked(state, _Format, 'the state').format
+            number = fields_of(state, cls, 'the state', only=['format'])['format']
             remedy = 'begin the epoch again, and keep a new state'
             check_format('the state', number, ITERATOR_STATE, remedy)
             return checked(state, cls, 'the state')
@@ -519,11 +519,6 @@ class LeftOut:
     def with_remainder(self, rows: int) -> LeftOut:
         """Returns the numbers with more rows that filled no batch, or no round."""
         return dataclasses.replace(self, remainder=self.remainder + rows)
-
-
-@dataclass(frozen=True)
-class _Format:
-    format: Annotated[int, Within(0, (1 << 31) - 1)]
 
 
 @dataclass(frozen=True)

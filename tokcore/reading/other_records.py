@@ -23,7 +23,7 @@ from typing import Annotated, Any
 
 import google_crc32c
 
-from tokcore.checked_json import Matches, WrongValue, checked
+from tokcore.checked_json import Matches, WrongValue, checked, fields_of
 from tokcore.encoding.vocabulary import read_vocabulary_file
 from tokcore.errors import InputError
 from tokcore.format_numbers import RECORDS, check_format
@@ -191,7 +191,8 @@ def _read(folder: str) -> OtherRecords:
     path = _records_path(folder)
     try:
         content = json.loads(read_regular(path, _MOST_BYTES))
-        check_format(path, checked(content, _Format).format, RECORDS, _again(folder))
+        number = fields_of(content, OtherRecords, only=['format'])['format']
+        check_format(path, number, RECORDS, _again(folder))
         records = checked(content, OtherRecords)
     except OSError as error:
         raise InputError(f'{path} cannot be read ({error.strerror}); {_again(folder)}') from error
@@ -200,11 +201,6 @@ def _read(folder: str) -> OtherRecords:
             f'{path} does not say what TFRecords there are ({error!s:.200}); {_again(folder)}'
         ) from error
     return records
-
-
-@dataclass(frozen=True)
-class _Format:
-    format: int
 
 
 def _records_path(folder: str) -> str:
