@@ -161,3 +161,21 @@ def test_markup_without_an_end_does_not_fill_memory(unclosed, message):
     finally:
         tracemalloc.stop()
     assert peak - sys.getsizeof(data) < size // 2
+
+
+def test_a_unit_that_is_too_long_does_not_fill_memory():
+    assert rows_of(whole('one').encode()) == 1  # imports the reader
+    words = b'word ' * (2 << 20)
+    variant = b'<tuv xml:lang="en"><note>' + words + b'</note><seg>' + words + b'</seg></tuv>'
+    data = b'<tmx><tu>' + variant * 2 + b'</tu></tmx>'
+    file = CorpusFile('x.tmx', 'x.tmx', len(data), False)
+    [item] = plan_items(Split('train', Tmx(('en',)), ((file,),)))
+    tracemalloc.start()
+    try:
+        blocks = list(read_blocks(item, lambda _: io.BytesIO(data), 1 << 20, 1 << 20))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    [reject] = [each for block in blocks for each in block_rows(block, T2T_LINES).rejects]
+    assert (reject.offset, reject.size) == (5, len(data) - len('<tmx></tmx>'))
+    assert peak < len(words)

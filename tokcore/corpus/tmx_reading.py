@@ -1,10 +1,8 @@
-"""A TMX file as blocks of whole translation units, and the rows of such blocks, both by expat.
+"""The units of a TMX file, read by expat in one pass, and the rows of their segments.
 
-The reader checks that the file is well-formed XML, and finds where units begin and end. It holds
-the units of the next block only, neither the text outside of units nor a unit that is too long. A
-block is parsed once more for its segments. For that it begins with a unit, and ends before the
-element that its units are in does. Entities that would expand or be fetched are refused where they
-are declared.
+A block holds of each of its units where it is, and its segments in the languages that are wanted, in
+Arrow's stream format. The reader holds the text of the open unit only, and not of one that is too long.
+Entities that would expand or be fetched are refused where they are declared.
 """
 
 from __future__ import annotations
@@ -17,14 +15,14 @@ from xml.parsers import expat
 
 import google_crc32c
 import numpy as np
+import pyarrow as pa
 
 from tokcore.corpus.archive_reading import text_pieces
+from tokcore.corpus.arrow_columns import array_side
 from tokcore.corpus.corpus import (
-    MAX_LINE_BYTES,
     TOO_LONG,
     Block,
     BlockText,
-    LongLine,
     OpenBinary,
     ReadRange,
     Reject,
@@ -33,10 +31,9 @@ from tokcore.corpus.corpus import (
 )
 from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_reading import BEGINNING_BYTES
-from tokcore.corpus.line_rows import long_rows
 from tokcore.corpus.tmx import Tmx
 from tokcore.errors import InputError
-from tokcore.text.rows import Normalizer, Side
+from tokcore.text.rows import Normalizer
 
 _UNDEFINED_ENTITY = 'undefined_entity'
 
@@ -55,9 +52,6 @@ _ENCODINGS = {'utf-8', 'utf8', 'us-ascii', 'ascii', 'utf-16'}
 
 _START_TAG = re.compile(rb'<(?:[^>"\']|"[^"]*"|\'[^\']*\')*>')
 
-_PROLOG = b'<!DOCTYPE x SYSTEM "x"><x>'
-"""Stands before the units of a block, so that undefined entities are skipped, as in the file."""
-
 _EXACT, _REGION = 2, 1
 """How well a language fits: it is the one, or a variant of it for a region."""
 
@@ -70,192 +64,46 @@ class TmxReader(FormatReader):
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
     ) -> Iterator[Block]:
-        return _read_units(item, open_binary, block_bytes, max_line_bytes)
+        """Yields the blocks of a whole file.
+
+        Raises:
+            InputError: the file cannot be read, is not well-formed, or declares entities.
+        """
+        [text_range] = item.ranges
+        pieces = text_pieces(text_range.file, open_binary)
+        return _UnitReader(item, self.format, block_bytes, max_line_bytes).blocks(pieces)
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
-        if block.long_lines:
-            return long_rows(block.long_lines[0], len(self.format.sides), block.offset)
+        """Returns the rows; one that lacks a language, or has a blank segment, is empty."""
         [text] = block.texts
-        languages = tuple(code.lower().replace('_', '-') for code in self.format.languages)
-        drop_codes = self.format.markup == 'drop'
-        return unit_rows(
-            text.data, text.offset, languages, drop_codes, normalizer, block.max_line_bytes
+        units = pa.ipc.open_stream(text.data).read_next_batch()
+        starts, sizes, reasons, texts, *segments = units.columns
+        sides = [
+            normalizer.apply(array_side(each.cast(pa.large_binary()))).side for each in segments
+        ]
+        rejected = np.flatnonzero(reasons.is_valid().to_numpy(zero_copy_only=False))
+        is_row = np.ones(len(starts), bool)
+        for side in sides:
+            is_row &= side.ends > side.starts
+        is_row[rejected] = False
+        rows = np.flatnonzero(is_row)
+        return Rows(
+            tuple(side.take(rows) for side in sides),
+            text.offset,
+            starts.to_numpy()[rows] - text.offset,
+            len(starts),
+            len(starts) - len(rows) - len(rejected),
+            tuple(
+                _reject(*(column[row].as_py() for column in (starts, sizes, reasons, texts)))
+                for row in rejected.tolist()
+            ),
         )
 
 
-def _read_units(
-    item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
-) -> Iterator[Block]:
-    """Yields the blocks of a whole file.
-
-    Raises:
-        InputError: the file cannot be read, is not well-formed, or declares entities.
-    """
-    [text_range] = item.ranges
-    pieces = text_pieces(text_range.file, open_binary)
-    return _UnitReader(item, block_bytes, max_line_bytes).blocks(pieces)
-
-
-def unit_rows(
-    data: bytes,
-    offset: int,
-    languages: tuple[str, ...],
-    drop_codes: bool,
-    normalizer: Normalizer,
-    max_line_bytes: int = MAX_LINE_BYTES,
-) -> Rows:
-    """Returns the rows of a block of whole units, with a side for each language.
-
-    A unit that lacks one of the languages, or has a blank segment, is an empty row.
-
-    Args:
-        data: the text of a block from `_read_units`.
-        offset: of `data` in the text of the file.
-        languages: in lower case.
-        drop_codes: whether to leave out codes of a native format in inline elements.
-        normalizer: turns segments into text.
-        max_line_bytes: a longer unit is rejected.
-    """
-    units = _parse_units(data, languages, drop_codes)
-    starts = np.array(units.starts, np.int64)
-    by_language = [units.texts[number :: len(languages)] for number in range(len(languages))]
-    reasons = {
-        number: _UNDEFINED_ENTITY
-        for texts in by_language
-        for number, text in enumerate(texts)
-        if text is None
-    }
-    # A unit ends before the next one begins.
-    most_sizes = np.diff(starts, append=len(data))
-    for number in np.flatnonzero(most_sizes > max_line_bytes).tolist():
-        start, end = units.bounds(data, number)
-        if end - start > max_line_bytes:
-            reasons[number] = TOO_LONG
-    sides = [normalizer.apply(_side_of(texts)).side for texts in by_language]
-    has_text = np.ones(len(starts), bool)
-    for side in sides:
-        has_text &= side.ends > side.starts
-    has_text[list(reasons)] = False
-    rows = np.flatnonzero(has_text)
-    return Rows(
-        tuple(side.take(rows) for side in sides),
-        offset,
-        starts[rows],
-        len(starts),
-        len(starts) - len(rows) - len(reasons),
-        tuple(
-            _reject(reason, offset, data, *units.bounds(data, number))
-            for number, reason in sorted(reasons.items())
-        ),
-    )
-
-
-def _side_of(texts: Sequence[str | None]) -> Side:
-    """Returns rows with a line feed before and after each."""
-    encoded = [(text or '').encode() for text in texts]
-    sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))
-    ends = np.cumsum(sizes + 1)
-    return Side(np.frombuffer(b'\n'.join((b'', *encoded, b'')), np.uint8), ends - sizes, ends)
-
-
-def _reject(reason: str, offset: int, data: bytes, start: int, end: int) -> Reject:
-    unit_offset = offset + start
+def _reject(start: int, size: int, reason: str, text: bytes) -> Reject:
     if reason == TOO_LONG:
-        beginning = data[start : start + BEGINNING_BYTES]
-        return Reject(reason, 0, unit_offset, unit_offset, beginning, end - start)
-    return Reject(reason, 0, unit_offset, unit_offset, data[start:end])
-
-
-@dataclass
-class _Units:
-    """The units of a block."""
-
-    starts: list[int]
-    ends: list[int]  # as expat reports them
-    texts: list[str | None]
-    """Of each unit a segment for each language, one after another: '' if there is none, None if it
-    refers to an undefined entity."""
-
-    def bounds(self, data: bytes, number: int) -> tuple[int, int]:
-        """Returns where a unit starts and ends in the block."""
-        start = self.starts[number]
-        return start, _tag_end(data, start, self.ends[number])
-
-
-def _parse_units(data: bytes, languages: tuple[str, ...], drop_codes: bool) -> _Units:
-    """Returns the units of a block, each with the best segment for each language.
-
-    Of a variant the first segment counts; of variants that fit equally well, the first.
-    """
-    parser = expat.ParserCreate('utf-8')
-    parser.buffer_text = True
-    units = _Units([], [], [])
-    starts, texts, count = units.starts, units.texts, len(languages)
-    fits: list[int] = []  # how well the last `count` texts fit
-    fits_of: dict[str, Sequence[tuple[int, int]]] = {}  # by language
-    in_unit = has_undefined = False
-    variant: Sequence[tuple[int, int]] | None = None  # fits of the open one, until it has a segment
-    parts: list[str] | None = None  # of the open segment
-    codes = 0  # open elements from the outermost code on
-
-    def start_element(name: str, attributes: dict[str, str]) -> None:
-        nonlocal fits, in_unit, has_undefined, variant, parts, codes
-        if parts is not None:
-            if codes or (drop_codes and name in _CODES):
-                codes += 1
-                parser.CharacterDataHandler = None
-        elif name == 'seg':
-            if variant is not None:
-                parts, codes, has_undefined = [], 0, False
-                if variant:
-                    parser.CharacterDataHandler = parts.append
-        elif name == 'tuv':
-            if in_unit and variant is None:
-                language = attributes.get('xml:lang')
-                if language is None:
-                    language = attributes.get('lang', '')
-                variant = fits_of.get(language)
-                if variant is None:
-                    variant = fits_of[language] = _fits(language, languages)
-        elif name == 'tu' and not in_unit:
-            starts.append(parser.CurrentByteIndex - len(_PROLOG))
-            texts.extend([''] * count)
-            fits = [0] * count
-            in_unit = True
-
-    def end_element(name: str) -> None:
-        nonlocal in_unit, variant, parts, codes
-        if parts is not None and name != 'tu':
-            if name == 'seg':
-                if variant:
-                    parser.CharacterDataHandler = None
-                    text = ''.join(parts).replace('\n', ' ').replace('\r', ' ')
-                    for number, fit in variant:
-                        if fit > fits[number]:
-                            texts[number - count] = None if has_undefined else text
-                            fits[number] = fit
-                variant = parts = None
-            elif codes:
-                codes -= 1
-                if variant and not codes:
-                    parser.CharacterDataHandler = parts.append
-        elif name == 'tuv':
-            variant = None
-        elif name == 'tu' and in_unit:
-            units.ends.append(parser.CurrentByteIndex - len(_PROLOG))
-            in_unit, variant, parts = False, None, None
-            parser.CharacterDataHandler = None
-
-    def skip_entity(name: str, is_parameter: bool) -> None:
-        nonlocal has_undefined
-        has_undefined = True
-
-    parser.StartElementHandler = start_element
-    parser.EndElementHandler = end_element
-    parser.SkippedEntityHandler = skip_entity
-    parser.Parse(_PROLOG, False)
-    parser.Parse(data, False)  # not the last piece: the elements around the units stay open
-    return units
+        return Reject(reason, 0, start, start, text, size)
+    return Reject(reason, 0, start, start, text)
 
 
 def _fits(language: str, codes: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
@@ -302,23 +150,50 @@ class _Held:
             self.offset = end
 
 
-class _UnitReader:
-    """Cuts the text of one file into blocks; offsets are those of the text, in UTF-8."""
+@dataclass
+class _Units:
+    """The units of a block, by columns."""
 
-    def __init__(self, item: WorkItem, block_bytes: int, max_line_bytes: int):
+    starts: list[int] = field(default_factory=list)  # in the file's text
+    sizes: list[int] = field(default_factory=list)  # bytes
+    reasons: list[str | None] = field(default_factory=list)  # why they are rejected
+    texts: list[bytes | None] = field(default_factory=list)  # what rejects keep of them
+    segments: list[str | None] = field(default_factory=list)
+    """A segment for each language, of one unit after another."""
+
+    def to_bytes(self, languages: int) -> bytes:
+        """Returns the columns, and one for each language, in Arrow's stream format."""
+        arrays = [
+            pa.array(self.starts, pa.int64()),
+            pa.array(self.sizes, pa.int64()),
+            pa.array(self.reasons, pa.string()),
+            pa.array(self.texts, pa.large_binary()),
+            *(
+                pa.array(self.segments[number::languages], pa.large_string())
+                for number in range(languages)
+            ),
+        ]
+        batch = pa.RecordBatch.from_arrays(arrays, [str(number) for number in range(len(arrays))])
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        return sink.getvalue().to_pybytes()
+
+
+class _UnitReader:
+    """Reads the units of one file; offsets are those of the text, in UTF-8."""
+
+    def __init__(self, item: WorkItem, form: Tmx, block_bytes: int, max_line_bytes: int):
         self._item, self._path = item, item.ranges[0].file.path
+        self._languages = tuple(code.lower().replace('_', '-') for code in form.languages)
+        self._drop_codes = form.markup == 'drop'
         self._block_bytes, self._max_line_bytes = block_bytes, max_line_bytes
         self._decoder: codecs.IncrementalDecoder | None = None
         self._read = (0, 0, 0)  # offset, length and checksum of stored bytes since the last block
         self._held = _Held()
-        self._depth = 0
         self._unit_start: int | None = None  # of the open unit
         self._long_beginning: bytes | None = None  # of the open unit, if it is not held
-        self._block_start = 0  # of the whole units of the next block
-        self._block_depth: int | None = None  # of these units; None: there are none yet
-        self._last_unit = (0, 0)  # of these: its start, and its end as expat reports it
-        self._is_parent_closed = False  # the element that these units are in has ended
-        self._ready: list[tuple[BlockText, tuple[LongLine, ...]]] = []
+        self._units = _Units()  # of the next block
 
     def blocks(self, pieces: Iterable[bytes]) -> Iterator[Block]:
         is_first = True
@@ -329,12 +204,12 @@ class _UnitReader:
             offset, length, checksum = self._read
             self._read = offset, length + len(piece), google_crc32c.extend(checksum, piece)
             self._parse(self._decode(piece))
-            yield from self._ready_blocks()
+            if self._units.starts and self._held.end - self._block_start >= self._block_bytes:
+                yield self._next_block()
         if is_first:
             self._start(b'')
         self._parse(self._decode(b'', is_last=True), is_last=True)
-        self._close_block(always=True)
-        yield from self._ready_blocks()
+        yield self._next_block()
 
     def _start(self, head: bytes) -> None:
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -345,11 +220,10 @@ class _UnitReader:
                 'or not XML; convert it to UTF-8'
             )
         self._parser = expat.ParserCreate(None if self._decoder is None else 'utf-8')
-        self._parser.ordered_attributes = True  # lists cost less
+        self._parser.buffer_text = True
         self._parser.XmlDeclHandler = self._check_declaration
         self._parser.StartDoctypeDeclHandler = self._check_document_type
-        self._parser.StartElementHandler = self._start_element
-        self._parser.EndElementHandler = self._end_element
+        self._set_element_handlers()
 
     def _decode(self, piece: bytes, is_last: bool = False) -> bytes:
         if self._decoder is None:
@@ -377,7 +251,7 @@ class _UnitReader:
         )
 
     def _limit_memory(self) -> None:
-        """Closes the block if it is large enough, and drops text that is not needed any more."""
+        """Drops text that is not needed any more; the open unit is, if it is not too long."""
         held, most = self._held, self._block_bytes + self._max_line_bytes
         # The start of the token that expat has not seen the end of.
         parsed = max(self._parser.CurrentByteIndex, held.offset)
@@ -386,88 +260,136 @@ class _UnitReader:
                 f'{self._path}: the markup at byte {parsed} has no end within {held.end - parsed} '
                 'bytes; is a comment or a quote not closed? mend it, or give a larger --max-line-size'
             )
-        has_units = self._block_depth is not None
-        if has_units and self._units_end() - self._block_start >= self._block_bytes:
-            self._close_block()
         start = self._unit_start
-        if start is not None and self._long_beginning is None and held.end - start > most:
-            self._close_block()
+        if start is not None and self._long_beginning is None:
+            if held.end - start <= most:
+                held.drop(start)
+                return
             self._long_beginning = held.slice(start, start + BEGINNING_BYTES)
-        if self._block_depth is not None:
-            held.drop(self._block_start)
-        elif start is not None and self._long_beginning is None:
-            held.drop(start)
-        else:
-            held.drop(parsed)
+            self._parser.CharacterDataHandler = None
+        held.drop(parsed)
 
-    def _close_block(self, always: bool = False) -> None:
-        """Makes a block of the whole units since the last one, if there are any."""
-        if self._block_depth is not None:
-            data = self._held.slice(self._block_start, self._units_end())
-            self._ready.append((BlockText(self._block_start, data), ()))
-        elif always:
-            self._ready.append((BlockText(self._held.end, b''), ()))
-        self._block_depth = None
-        self._is_parent_closed = False
+    def _next_block(self) -> Block:
+        """Returns a block of the units since the last one, of which there may be none."""
+        text = BlockText(self._block_start, self._units.to_bytes(len(self._languages)))
+        read = ReadRange(0, *self._read)
+        self._units, self._read = _Units(), (read.offset + read.length, 0, 0)
+        return Block(
+            self._item.split, self._item.format, self._item.file_index, (text,),
+            self._max_line_bytes, read_ranges=(read,),
+        )  # fmt: skip
 
-    def _units_end(self) -> int:
-        """Returns where the last of the whole units ends; there must be one."""
-        held, (start, index) = self._held, self._last_unit
-        return held.offset + _tag_end(held.text, start - held.offset, index - held.offset)
+    @property
+    def _block_start(self) -> int:
+        """Where the first unit of the next block starts; if there is none, where the held text ends."""
+        return self._units.starts[0] if self._units.starts else self._held.end
 
-    def _ready_blocks(self) -> Iterator[Block]:
-        for text, long_units in self._ready:
-            read = ReadRange(0, *self._read)
-            self._read = (read.offset + read.length, 0, 0)
-            yield Block(
-                self._item.split,
-                self._item.format,
-                self._item.file_index,
-                (text,),
-                self._max_line_bytes,
-                long_units,
-                (read,),
-            )
-        self._ready.clear()
+    def _set_element_handlers(self) -> None:
+        """Lets expat call functions, which cost less than methods.
 
-    def _start_element(self, name: str, attributes: list[str]) -> None:
-        self._depth = depth = self._depth + 1
+        Of a variant the first segment counts; of variants that fit equally well, the first.
+        """
+        parser, languages, drop_codes = self._parser, self._languages, self._drop_codes
+        depth = 0
+        segments: list[
+            str | None
+        ] = []  # of the open unit, by language; None: one with an unknown entity
+        fits: list[int] = []  # how well they fit
+        fits_of: dict[str, Sequence[tuple[int, int]]] = {}  # by language
+        variant: Sequence[tuple[int, int]] | None = (
+            None  # fits of the open one, until it has a segment
+        )
+        parts: list[str] | None = None  # of the open segment
+        codes = 0  # open elements from the outermost code on
+        has_undefined = False
+
+        def start_element(name: str, attributes: dict[str, str]) -> None:
+            nonlocal depth, segments, fits, variant, parts, codes, has_undefined
+            depth += 1
+            if not 1 < depth <= _MOST_DEPTH:
+                self._check_depth(depth, name)
+            if parts is not None:
+                if codes or (drop_codes and name in _CODES):
+                    codes += 1
+                    parser.CharacterDataHandler = None
+            elif name == 'seg':
+                if variant is not None:
+                    parts, codes, has_undefined = [], 0, False
+                    if variant and self._long_beginning is None:
+                        parser.CharacterDataHandler = parts.append
+            elif name == 'tuv':
+                if variant is None and self._unit_start is not None:
+                    language = attributes.get('xml:lang')
+                    if language is None:
+                        language = attributes.get('lang', '')
+                    variant = fits_of.get(language)
+                    if variant is None:
+                        variant = fits_of[language] = _fits(language, languages)
+            elif name == 'tu' and self._unit_start is None:
+                self._unit_start = parser.CurrentByteIndex
+                segments = [''] * len(languages)
+                fits = [0] * len(languages)
+
+        def end_element(name: str) -> None:
+            nonlocal depth, variant, parts, codes
+            depth -= 1
+            if parts is not None and name != 'tu':
+                if name == 'seg':
+                    if variant:
+                        parser.CharacterDataHandler = None
+                        text = ''.join(parts).replace('\n', ' ').replace('\r', ' ')
+                        for number, fit in variant:
+                            if fit > fits[number]:
+                                segments[number] = None if has_undefined else text
+                                fits[number] = fit
+                    variant = parts = None
+                elif codes:
+                    codes -= 1
+                    if variant and not codes and self._long_beginning is None:
+                        parser.CharacterDataHandler = parts.append
+            elif name == 'tuv':
+                variant = None
+            elif name == 'tu' and self._unit_start is not None:
+                variant = parts = None
+                parser.CharacterDataHandler = None
+                self._end_unit(self._unit_start, segments)
+
+        def skip_entity(name: str, is_parameter: bool) -> None:
+            nonlocal has_undefined
+            has_undefined = True
+
+        parser.StartElementHandler = start_element
+        parser.EndElementHandler = end_element
+        parser.SkippedEntityHandler = skip_entity
+
+    def _end_unit(self, start: int, segments: Sequence[str | None]) -> None:
+        held = self._held
+        index = self._parser.CurrentByteIndex
+        end = held.offset + _tag_end(held.text, start - held.offset, index - held.offset)
+        reason = text = None
+        if end - start > self._max_line_bytes:
+            reason = TOO_LONG
+            text = self._long_beginning or held.slice(start, min(end, start + BEGINNING_BYTES))
+        elif None in segments:
+            reason, text = _UNDEFINED_ENTITY, held.slice(start, end)
+        units = self._units
+        units.starts.append(start)
+        units.sizes.append(end - start)
+        units.reasons.append(reason)
+        units.texts.append(text)
+        units.segments += segments
+        self._unit_start = self._long_beginning = None
+
+    def _check_depth(self, depth: int, name: str) -> None:
         if depth == 1 and name != _ROOT:
             raise InputError(
                 f'{self._path} is XML of <{name[:40]}> and not of <{_ROOT}>; give another format'
             )
-        if name == 'tu' and self._unit_start is None:
-            self._unit_start = self._parser.CurrentByteIndex
-            if self._is_parent_closed:
-                self._close_block()
         if depth > _MOST_DEPTH:
             raise InputError(
                 f'{self._path} has over {_MOST_DEPTH} elements within each other at byte '
                 f'{self._parser.CurrentByteIndex}; TMX has a dozen: mend it'
             )
-
-    def _end_element(self, name: str) -> None:
-        self._depth -= 1
-        if self._unit_start is not None:
-            if name == 'tu':
-                self._end_unit(self._unit_start)
-                self._unit_start = None
-        elif self._block_depth is not None and self._depth < self._block_depth:
-            self._is_parent_closed = True
-
-    def _end_unit(self, start: int) -> None:
-        index = self._parser.CurrentByteIndex
-        if self._long_beginning is not None:
-            held = self._held
-            size = held.offset + held.text.index(b'>', index - held.offset) + 1 - start
-            # `read` has the checksum of what was read.
-            unit = LongLine(0, start, size, size, 0, self._long_beginning)
-            self._ready.append((BlockText(start, b''), (unit,)))
-            self._long_beginning = None
-            return
-        if self._block_depth is None:
-            self._block_start, self._block_depth = start, self._depth
-        self._last_unit = start, index
 
     def _check_declaration(self, version: str, encoding: str | None, standalone: int) -> None:
         if encoding is None:

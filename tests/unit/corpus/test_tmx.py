@@ -15,7 +15,6 @@ from tokcore.corpus.corpus import TOO_LONG, CorpusFile, Split
 from tokcore.corpus.formats import block_rows, plan_items, read_blocks
 from tokcore.corpus.stats import block_checksums, join_checksums
 from tokcore.corpus.tmx import Tmx
-from tokcore.corpus.tmx_reading import unit_rows
 from tokcore.text.normalizers import T2T_LINES
 
 LANG = '{http://www.w3.org/XML/1998/namespace}lang'
@@ -268,5 +267,5 @@ def test_an_attribute_is_known_by_its_whole_name():
             f'<tuv {name}="{other}" xml:lang="{own}"><seg>{own}</seg></tuv>'
             for own, other in (('en', 'zh'), ('zh', 'en'))
         )
-        rows = unit_rows(f'<tu>{variants}</tu>'.encode(), 0, ('en', 'zh'), True, T2T_LINES)
-        assert [side.row(0) for side in rows.sides] == ['en', 'zh']
+        document = f'<tmx><tu>{variants}</tu></tmx>'
+        assert texts_of(read(document.encode(), Tmx(('en', 'zh')))) == [('en', 'zh')]
