@@ -179,14 +179,15 @@ def flag(name: str, prefix: str = '') -> str:
     return f'--{prefix}{name}'.replace('_', '-')
 
 
-def recorded(options: object) -> dict[str, object]:
-    """Returns the options of an instance that change bytes, by key, as a manifest records them."""
+def recorded(*options: object) -> dict[str, object]:
+    """Returns the options of instances that change bytes, by key, as a manifest records them."""
     values = {}
-    for one in declared(type(options)):
-        value = getattr(options, one.field)
-        is_omitted = one.option.unrecorded_default and value == one.default
-        if one.option.changes_bytes and not is_omitted:
-            values[one.key] = value
+    for instance in options:
+        for one in declared(type(instance)):
+            value = getattr(instance, one.field)
+            is_omitted = one.option.unrecorded_default and value == one.default
+            if one.option.changes_bytes and not is_omitted:
+                values[one.key] = value
     return values
 
 

@@ -227,8 +227,7 @@ class BuildJob:
         options = {
             **_dataset_options(self.dataset, self.reading),
             **(self.learning.for_manifest() if self.learning else {}),
-            **recorded(self.vocabularies),
-            **recorded(self.sample),
+            **recorded(self.vocabularies, self.sample),
             'scheme': self.reading.scheme.name,
         }
         return _text_key('build', options, self.reading)
@@ -263,8 +262,10 @@ class CountJob:
     def key(self, folder: CountsFolder) -> StageKey:
         """Returns what the counts of one of the folders depend on."""
         options = {
-            'side': folder.side, **_reading_options(self.reading), **recorded(self.sample)
-        }  # fmt: skip
+            'side': folder.side,
+            **recorded(self.reading, self.sample),
+            **_options_of_splits(self.reading.corpus.splits),
+        }
         return _text_key('count', options, self.reading, folder.scheme)
 
 
@@ -323,8 +324,8 @@ class PiecesJob:
         options = {
             'scheme': self.reading.scheme.name,
             'side': self.side,
-            **recorded(self.reading.scheme),
-            **_reading_options(self.reading),
+            **recorded(self.reading.scheme, self.reading),
+            **_options_of_splits(self.reading.corpus.splits),
             'codes': [record.name, record.bytes, record.crc32c],
             'special_tokens': list(self.special_tokens),
             **({'vocabulary_threshold': self.threshold} if self.threshold > 1 else {}),
@@ -381,9 +382,8 @@ class VocabJob:
         options = {
             **scheme,
             'side': self.source.side,
-            **recorded(self.scheme),
-            **_reading_options(self.source.reading),
-            **recorded(self.source.sample),
+            **recorded(self.scheme, self.source.reading, self.source.sample),
+            **_options_of_splits(self.source.reading.corpus.splits),
             **learning,
         }
         return _text_key('vocab', options, self.source.reading)
@@ -445,22 +445,20 @@ def _dataset_options(dataset: EncodeOptions, reading: CorpusReading) -> dict[str
     """Returns what shards depend on, beside vocabularies; numbers of shards of the splits there are."""
     splits = reading.corpus.split_names
     absent = {option_name(split, 'shards') for split in SPLITS if split not in splits}
-    options = {name: value for name, value in recorded(dataset).items() if name not in absent}
-    options |= recorded(dataset.encoding) | recorded(reading.scheme)
-    return {**options, **_reading_options(reading)}
+    options = recorded(dataset, dataset.encoding, reading.scheme, reading)
+    of_dataset = {name: value for name, value in options.items() if name not in absent}
+    return {**of_dataset, **_options_of_splits(reading.corpus.splits)}
 
 
-def _reading_options(reading: CorpusReading) -> dict[str, object]:
-    """Returns how files are read as lines; by split, or by dataset where the job names datasets."""
-    splits = reading.corpus.splits
+def _options_of_splits(splits: Sequence[Split]) -> dict[str, object]:
+    """Returns how files are read, by split, or by dataset where the job names datasets."""
     if any(split.dataset or split.prefixes or split.max_examples for split in splits):
-        return {**recorded(reading), 'datasets': [_dataset_record(split) for split in splits]}
-    of_splits = {
+        return {'datasets': [_dataset_record(split) for split in splits]}
+    return {
         option_name(split.name, name): value
         for split in splits
         for name, value in {**split.format.options, **_filters_record(split)}.items()
     }
-    return {**recorded(reading), **of_splits}
 
 
 def _filters_record(split: Split) -> dict[str, object]:

@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -27,6 +27,7 @@ from tokcore.records.manifest import InputText, OutputFile
 
 _STATS_NAME = 'stats'
 _REJECTED_NAME = 'rejected-files'
+_SHARDS_NAME = 'shards'
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,16 @@ def write_read_stats(stats: beam.PCollection, path: str) -> None:
 def write_rejected_stats(files: beam.PCollection, path: str) -> None:
     """Adds the step that writes the stats of the files of rejected lines."""
     files | 'WriteRejectedStats' >> WriteStats(os.path.join(path, _REJECTED_NAME))
+
+
+def write_shard_stats(files: beam.PCollection, path: str) -> None:
+    """Adds the step that writes the stats of shards and their indexes."""
+    files | 'WriteShardStats' >> WriteStats(os.path.join(path, _SHARDS_NAME))
+
+
+def read_shard_stats(path: str) -> Iterator[WrittenFile]:
+    """Yields what `write_shard_stats` wrote to a folder."""
+    return read_stats(os.path.join(path, _SHARDS_NAME), WrittenFile)
 
 
 def read_job_stats(

@@ -30,7 +30,7 @@ from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.job import EncodeOptions, Execution
 from pipelines.jobs.read_plan import ReadPlan
 from pipelines.jobs.shuffle_memory import fit_memory
-from pipelines.jobs.stats import rejection_budget, write_read_stats, write_rejected_stats
+from pipelines.jobs.stats import write_read_stats, write_rejected_stats, write_shard_stats
 from pipelines.shuffle.plan import (
     RunItem,
     ShufflePlan,
@@ -40,14 +40,13 @@ from pipelines.shuffle.plan import (
     sweep_unbegun,
 )
 from pipelines.shuffle.write_runs import RunWriter, WrittenPart, full_disk_as_error
-from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature
+from pipelines.transforms.encode_blocks import BlockEncoder, SplitShards
 from pipelines.transforms.read import CreateReshuffled
 from pipelines.transforms.stats import (
     REJECTED,
     STATS,
     GatherToDriver,
     RejectionBudget,
-    WriteStats,
     WrittenFile,
     rejected_name,
 )
@@ -78,38 +77,36 @@ _COPY_BYTES = 8 << 20
 
 def encode_through_files(
     read_plan: ReadPlan,
-    execution: Execution,
-    features: Sequence[EncodedFeature],
+    encoder: BlockEncoder,
+    layout: Sequence[SplitShards],
     options: EncodeOptions,
+    execution: Execution,
+    budget: RejectionBudget | None,
     path: str,
     output: str,
-    report: str,
 ) -> None:
-    """Encodes what is read into shards in a folder, and reports them.
+    """Encodes what is read into shards in a folder, and writes their stats.
 
     Args:
         read_plan: what is read, as work items.
+        encoder: of its blocks.
+        layout: for each split its shards and buckets.
+        options: the dataset's name, and whether its shards have indexes.
         execution: how that is run.
-        features: what an example holds.
-        options: the dataset's name, its shards and the seed of the order keys.
-        path: an attempt's folder, for shards and reports.
+        budget: how many lines may be left out; None: any number.
+        path: an attempt's folder, for shards and stats.
         output: the folder that the shards are for at last.
-        report: the file that tells (file name, bytes, crc32c, examples) of each shard and its index.
 
     Raises:
         InputError: a line that cannot be used, or too little memory or room on the disk.
     """
-    reading, seed = read_plan.reading, options.seed
-    vocabularies = len({each.vocabulary for each in features})
+    reading = read_plan.reading
+    vocabularies = len({each.vocabulary for each in encoder.features})
     memory = fit_memory(
         execution, reading.longest_line, vocabularies, reading.corpus.may_have_parts
     )
-    encoder = BlockEncoder(
-        features, reading.corpus.splits, seed, reading.on_error, reading.scheme, options.encoding
-    )
     work = WorkFolder(execution.work, output).path
-    layout = options.layout(reading.corpus)
-    planned = plan_shuffle(read_plan, layout, features, options, memory, work, output)
+    planned = plan_shuffle(read_plan, encoder, layout, memory, work, output)
 
     folder = planned.plan.folder
     with Claim(os.path.join(folder, CLAIM_NAME), folder) as claim:
@@ -118,14 +115,14 @@ def encode_through_files(
 
         def build(pipeline: beam.Pipeline) -> None:
             written = pipeline | 'WriteRuns' >> WriteRuns(
-                plan, planned.items, encoder, memory.workers, rejection_budget(read_plan, execution)
+                plan, planned.items, encoder, memory.workers, budget
             )
             write_read_stats(written[STATS], path)
             merged = written[RUNS] | 'MergeRuns' >> MergeRuns(
                 plan, options.name, path, memory.group_bytes, memory.workers, options.has_index
             )
             write_rejected_stats(merged[REJECTED], path)
-            merged[SHARDS] | 'WriteShardStats' >> WriteStats(report)
+            write_shard_stats(merged[SHARDS], path)
 
         with track_work('write shards', MERGING, None, 'examples'):
             execution.engine.run(build, path)

@@ -21,11 +21,10 @@ from pipelines.files.claims import CLAIM_NAME, Claim, sweep_claim
 from pipelines.files.filesystem import delete_if_empty, delete_known, names_below
 from pipelines.files.work_folder import delete_own_if_empty
 from pipelines.jobs.corpus import InputChecksums
-from pipelines.jobs.job import EncodeOptions
 from pipelines.jobs.read_plan import ReadPlan
 from pipelines.jobs.shuffle_memory import ShuffleMemory
 from pipelines.shuffle.disk_room import find_room
-from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
+from pipelines.transforms.encode_blocks import BlockEncoder, SplitShards
 from tokcore.corpus.corpus import Split, WorkItem, split_of
 from tokcore.errors import InputError
 from tokcore.format_numbers import SHUFFLE
@@ -87,9 +86,8 @@ class PlannedShuffle:
 
 def plan_shuffle(
     read_plan: ReadPlan,
+    encoder: BlockEncoder,
     layout: Sequence[SplitShards],
-    features: Sequence[EncodedFeature],
-    options: EncodeOptions,
     memory: ShuffleMemory,
     work: str,
     output: str,
@@ -101,14 +99,13 @@ def plan_shuffle(
 
     Args:
         read_plan: what is read, as work items.
+        encoder: of its blocks.
         layout: for each split its shards and buckets.
-        features: what an example holds.
-        options: the seed of the order keys, and what is asked of the encoder.
         memory: the largest runs that may be, and for how many processes.
         work: the folder that the folder of the runs is in.
         output: the folder that the shards are for at last: no other output's runs are touched.
     """
-    content = {**_content(read_plan, layout, features, options), 'output': output}
+    content = {**_content(read_plan, encoder, layout), 'output': output}
     items = _run_items(read_plan, memory.run_bytes, memory.processes)
     content |= _cut(items, memory.run_bytes)
     fingerprint = fingerprint_of(content)
@@ -158,17 +155,12 @@ def _cut(items: Sequence[RunItem], run_bytes: int) -> dict[str, object]:
 _source_digest = functools.cache(source_digest)
 
 
-def _content(
-    read_plan: ReadPlan,
-    layout: Sequence[SplitShards],
-    features: Sequence[EncodedFeature],
-    options: EncodeOptions,
-) -> dict:
+def _content(read_plan: ReadPlan, encoder: BlockEncoder, layout: Sequence[SplitShards]) -> dict:
     """All that the bytes of the runs depend on, except their size."""
     reading = read_plan.reading
     vocabularies = {
         path: filesystem.read_bytes(path) if path else b''
-        for path in (each.vocabulary for each in features)
+        for path in (each.vocabulary for each in encoder.features)
     }
     items = plan_json([item.key for item in read_plan.all_items])
     checksums = InputChecksums(reading.corpus.inputs)
@@ -176,7 +168,7 @@ def _content(
         'format': SHUFFLE,
         'code': _source_digest(),
         'unicode': UNICODE_VERSION,
-        'seed': options.seed,
+        'seed': encoder.seed,
         'on_error': reading.on_error,
         'block_bytes': read_plan.item_bytes,
         'work_items': hashlib.sha256(items).hexdigest(),
@@ -187,7 +179,7 @@ def _content(
                 len(vocabularies[each.vocabulary]),
                 google_crc32c.value(vocabularies[each.vocabulary]),
             ]
-            for each in features
+            for each in encoder.features
         ],
         'inputs': [
             [
@@ -200,7 +192,7 @@ def _content(
         'scheme': reading.scheme.name,
         'rules': reading.scheme.rules.metadata(),
         'datasets': [_dataset_content(split) for split in reading.corpus.splits],
-        'encoding': recorded(options.encoding),
+        'encoding': recorded(encoder.options),
     }  # fmt: skip
 
 

@@ -20,7 +20,9 @@ from pipelines.jobs.shuffle_memory import refuse_too_large
 from pipelines.jobs.stats import (
     ReadStats,
     read_job_stats,
+    read_shard_stats,
     rejection_budget,
+    write_shard_stats,
     write_stats,
 )
 from pipelines.options.job import JOINED, TFRECORD
@@ -34,11 +36,12 @@ from pipelines.stages.run_stage import StageResult, run_stage
 from pipelines.transforms.encode_blocks import (
     RECORDS,
     BlockEncoder,
-    EncodeBlocks,
     EncodedFeature,
+    SplitShards,
+    encode_blocks,
 )
 from pipelines.transforms.read import READING, CreateReshuffled
-from pipelines.transforms.stats import WriteStats, WrittenFile, read_stats
+from pipelines.transforms.stats import RejectionBudget, WriteStats, WrittenFile, read_stats
 from pipelines.transforms.write_shards import WriteShards, write_shard_index
 from tokcore.encoding.scheme import Scheme
 from tokcore.options import recorded
@@ -162,20 +165,27 @@ def encode_into(
         InputError: a line that cannot be used, an empty split, or too much for memory or disk.
         RuntimeError: examples were lost on the way.
     """
-    corpus = plan.reading.corpus
-    features = options.features(vocabularies, plan.reading.corpus.format.sides)
+    reading = plan.reading
+    corpus = reading.corpus
+    features = options.features(vocabularies, corpus.format.sides)
+    names = options.shard_names(corpus)
+    layout = options.layout(corpus)
+    columns = [] if options.output_format == TFRECORD else _columns(features, reading.scheme)
     if options.output_format == JOINED:
-        ids_around(_columns(features, plan.reading.scheme))
-    shards_path = os.path.join(path, 'shards')
+        ids_around(columns)
+    encoder = BlockEncoder(
+        features, corpus.splits, options.seed, reading.on_error, reading.scheme, options.encoding
+    )
+    budget = rejection_budget(plan, execution)
     with track_work('encode', READING, plan.stored_bytes):
         if execution.through_files:
-            encode_through_files(plan, execution, features, options, path, output, shards_path)
+            encode_through_files(plan, encoder, layout, options, execution, budget, path, output)
         else:
-            _encode_through_runner(plan, execution, features, options, path, shards_path)
+            _encode_through_runner(plan, encoder, layout, options, execution, budget, path)
     stats = read_job_stats(corpus, path, execution.max_rejected)
-    written = {each.name: each for each in read_stats(shards_path, WrittenFile)}
+    written = {each.name: each for each in read_shard_stats(path)}
     shards, index = [], []
-    for name in options.shard_names(corpus):
+    for name in names:
         if name not in written:
             filesystem.write_bytes(os.path.join(path, name), b'')
             written[name] = WrittenFile(name, 0, 0, 0, hashlib.sha256().hexdigest())
@@ -192,7 +202,7 @@ def encode_into(
                 f'{lines.examples} examples of {lines.split} were encoded, {examples} written'
             )
     if options.output_format != TFRECORD:
-        shards = _converted(shards, plan, execution, features, options, path)
+        shards = _converted(shards, columns, reading.scheme, options, execution, path)
     for lines, words in zip(stats.lines, stats.unknown_words, strict=True):
         if lines.unknown and lines.ids:
             _log_unknown(lines.split, lines.unknown, lines.ids, words)
@@ -218,22 +228,21 @@ def _log_unknown(split: str, unknown: int, ids: int, words: Mapping[str, int]) -
 
 def _converted(
     shards: Sequence[OutputFile],
-    plan: ReadPlan,
-    execution: Execution,
-    features: Sequence[EncodedFeature],
+    columns: Sequence[Column],
+    scheme: Scheme,
     options: EncodeOptions,
+    execution: Execution,
     path: str,
 ) -> list[OutputFile]:
     """Turns the shards in an attempt's folder into what is asked for."""
     report = os.path.join(path, 'converted')
     output_format = converted_format(options.output_format, options.pack)
-    columns = _columns(features, plan.reading.scheme)
 
     def build(pipeline: beam.Pipeline) -> None:
         (
             pipeline
             | CreateReshuffled(shards_in_order(shards))
-            | 'ConvertShards' >> ConvertShards(path, output_format, columns, plan.reading.scheme)
+            | 'ConvertShards' >> ConvertShards(path, output_format, columns, scheme)
             | 'WriteFileStats' >> WriteStats(report)
         )
 
@@ -264,42 +273,28 @@ def _columns(features: Sequence[EncodedFeature], scheme: Scheme) -> list[Column]
 
 def _encode_through_runner(
     plan: ReadPlan,
-    execution: Execution,
-    features: Sequence[EncodedFeature],
+    encoder: BlockEncoder,
+    layout: Sequence[SplitShards],
     options: EncodeOptions,
+    execution: Execution,
+    budget: RejectionBudget | None,
     path: str,
-    report: str,
 ) -> None:
     """Encodes as `encode_through_files` does, with the runner's own shuffle.
 
     Raises:
         InputError: the runner cannot shuffle as much as there is, by a sample of the text.
     """
-    reading, engine = plan.reading, execution.engine
-    splits, layout = reading.corpus.splits, options.layout(reading.corpus)
-    encoder = BlockEncoder(
-        features, splits, options.seed, reading.on_error, reading.scheme, options.encoding
-    )
-    passes = sum(len(plan.passes(name)) for name in reading.corpus.split_names)
-    engine.runner.refuse_shuffle(measure_need(plan, encoder).shards, passes)
+    engine = execution.engine
+    need = measure_need(plan, encoder)
+    passes = sum(len(plan.passes(name)) for name in plan.reading.corpus.split_names)
+    engine.runner.refuse_shuffle(need.shards, passes)
 
     def build(pipeline: beam.Pipeline) -> None:
-        encoded = plan.read(pipeline) | 'EncodeBlocks' >> EncodeBlocks(
-            scheme=reading.scheme,
-            features=features,
-            splits=splits,
-            layout=layout,
-            seed=options.seed,
-            workers=engine.workers,
-            on_error=reading.on_error,
-            encoding=options.encoding,
-            budget=rejection_budget(plan, execution),
-        )
+        blocks = plan.read(pipeline)
+        encoded = encode_blocks(blocks, encoder, layout, engine.workers, budget)
         write_stats(encoded, path)
-        (
-            encoded[RECORDS]
-            | 'WriteShards' >> WriteShards(options.name, path, layout, index=options.has_index)
-            | 'WriteShardStats' >> WriteStats(report)
-        )
+        write_shards = WriteShards(options.name, path, layout, index=options.has_index)
+        write_shard_stats(encoded[RECORDS] | 'WriteShards' >> write_shards, path)
 
     engine.run(build, path)

@@ -43,6 +43,9 @@ _BUCKET_BYTES = 16 << 20
 """Planned size of a bucket: sorting it takes a few times as much, and a shard of usual size is a
 handful. Half would double the elements of the shuffle, twice the memory of every writer."""
 
+_BUFFER_BYTES = 256 << 20
+"""What a worker holds before it sends its fullest buckets on."""
+
 _GZIP_RATIO = 5
 """The size of text in relation to its gzip: a guess."""
 
@@ -107,7 +110,7 @@ class EncodeBlocks(beam.PTransform):
         splits: Sequence[Split] | None = None,
         layout: Sequence[SplitShards] | None = None,
         workers: int = 1,
-        buffer_bytes: int = 256 << 20,
+        buffer_bytes: int = _BUFFER_BYTES,
         on_error: OnError = 'stop',
         budget: RejectionBudget | None = None,
         encoding: EncodingOptions | None = None,
@@ -209,11 +212,9 @@ class EncodeBlocks(beam.PTransform):
         waited_for: list[beam.pvalue.AsIter] = (
             [] if self._learned is None else [beam.pvalue.AsIter(self._learned)]
         )
-        encoding = beam.ParDo(_EncodeBlocksFn(encoder, layout, self), *waited_for)
-        outputs = blocks | 'EncodeBlocks' >> encoding.with_outputs(STATS, REJECTED, main=RECORDS)
-        bucket_to_rows = outputs[RECORDS] | with_output_types(tuple[tuple[int, int], bytes])
-        bucket_to_rows.layout = layout  # for `WriteShards`
-        return {RECORDS: bucket_to_rows, STATS: outputs[STATS], REJECTED: outputs[REJECTED]}
+        return encode_blocks(
+            blocks, encoder, layout, self.workers, self.budget, self.buffer_bytes, waited_for
+        )
 
     def _features_of(self, sides: Sequence[str]) -> list[EncodedFeature]:
         """Returns a feature for each side of the rows, by its name."""
@@ -227,6 +228,25 @@ class EncodeBlocks(beam.PTransform):
             EncodedFeature(Feature(side, number), self._paths.get(side, self._paths.get('', '')))
             for number, side in enumerate(sides)
         ]
+
+
+def encode_blocks(
+    blocks: beam.PCollection,
+    encoder: 'BlockEncoder',
+    layout: Sequence[SplitShards],
+    workers: int,
+    budget: RejectionBudget | None = None,
+    buffer_bytes: int = _BUFFER_BYTES,
+    waited_for: Sequence[beam.pvalue.AsIter] = (),
+) -> dict[str, beam.PCollection]:
+    """Returns what `EncodeBlocks` does, by an encoder; its blocks wait for the side inputs."""
+    encoding = beam.ParDo(
+        _EncodeBlocksFn(encoder, layout, workers, budget, buffer_bytes), *waited_for
+    )
+    outputs = blocks | 'EncodeBlocks' >> encoding.with_outputs(STATS, REJECTED, main=RECORDS)
+    bucket_to_rows = outputs[RECORDS] | with_output_types(tuple[tuple[int, int], bytes])
+    bucket_to_rows.layout = layout  # for `WriteShards`
+    return {RECORDS: bucket_to_rows, STATS: outputs[STATS], REJECTED: outputs[REJECTED]}
 
 
 def _files_of(
@@ -290,14 +310,19 @@ class _EncodeBlocksFn(beam.DoFn):
     """Encodes blocks in several threads, and collects the examples of each bucket."""
 
     def __init__(
-        self, encoder: 'BlockEncoder', layout: Sequence[SplitShards], transform: EncodeBlocks
+        self,
+        encoder: 'BlockEncoder',
+        layout: Sequence[SplitShards],
+        workers: int,
+        budget: RejectionBudget | None,
+        buffer_bytes: int,
     ):
         self._encoder = encoder
         self._layout = tuple(layout)
         self._split_to_number = {shards.split: n for n, shards in enumerate(self._layout)}
-        self._workers = transform.workers
-        self._budget = transform.budget
-        self._buffer_bytes = transform.buffer_bytes
+        self._workers = workers
+        self._budget = budget
+        self._buffer_bytes = buffer_bytes
         self._loaded: LoadedBlockEncoder | None = None
 
     def setup(self) -> None:
