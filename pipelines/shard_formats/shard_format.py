@@ -24,7 +24,7 @@ from tokcore.kernels.jit import read_only
 from tokcore.reading.checking import Advance, CheckedFile, Sums
 from tokcore.reading.record_kernels import FOOTER_SIZE, HEADER_SIZE, LARGEST_ID
 from tokcore.reading.shards import EncodedRows, ExampleParser, PieceLineWriter
-from tokcore.records.manifest import SHARD_NAME, Manifest, OutputFile
+from tokcore.records.manifest import SHARD_NAME, Manifest, OutputFile, VocabularyRecord
 from tokcore.records.tfrecord import FramedRows
 
 
@@ -159,6 +159,12 @@ class Column:
         roles = (special_ids.pad, special_ids.begin, special_ids.end)
         own = tuple(sorted({id_ for id_ in roles if id_ is not None}))
         return cls(name, vocab_size, own, vocabulary, lines, special_ids)
+
+    @classmethod
+    def recorded(cls, name: str, record: VocabularyRecord, vocabulary: str) -> Column:
+        """Returns the column of a feature, from what a manifest records of its vocabulary."""
+        roles = {role: record.special_ids.get(role) for role in SpecialIds._fields}
+        return cls.of(name, record.size, SpecialIds(**roles), vocabulary)
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,9 @@ def build_stage(job: BuildJob) -> Manifest | None:
         learned_at = time.monotonic()
         paths = job.vocabulary_paths(attempt.path)
         with stage_running('encode'):
-            encoded = encode_into(plan, execution, paths, job.dataset, attempt.path, job.output)
+            encoded = encode_into(
+                plan, execution, paths, vocabularies, job.dataset, attempt.path, job.output
+            )
         counts = _counts_manifests(folders.values(), counted, encoded.stats.inputs)
         manifest = key.manifest(
             encoded.stats.inputs,

@@ -33,7 +33,7 @@ from pipelines.shard_formats.formats import converted_format
 from pipelines.shard_formats.joined import ids_around
 from pipelines.shard_formats.shard_format import Column, ConvertedFormat, Shard, shards_in_order
 from tokcore.checked_json import WrongValue, checked
-from tokcore.encoding.vocabulary import ROW, SpecialIds
+from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
 from tokcore.reading.manifest import recorded_format, recorded_scheme
 from tokcore.reading.shards import stream_rows
@@ -169,10 +169,7 @@ def _columns(path: str, manifest: Manifest) -> list[Column]:
     for feature in corpus_format.sides:
         record = by_side.get(feature, by_side.get('both'))
         if record is not None:
-            special = SpecialIds(
-                **{role: record.special_ids.get(role) for role in SpecialIds._fields}
-            )
-            columns.append(Column.of(feature, record.size, special, record.name))
+            columns.append(Column.recorded(feature, record, record.name))
         elif scheme.fixed is not None:
             columns.append(Column.of(feature, scheme.fixed.vocab_size, scheme.fixed.special_ids))
         else:

@@ -61,15 +61,15 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         InputError: a line that cannot be used, an empty split, or a folder with another result.
     """
     execution = job.execution
-    output = StageOutput.of_dataset(job.output)
     records = vocabulary_records(job.vocabularies, job.reading.scheme)
     key = job.key(records)
+    output = StageOutput.of_dataset(job.output)
     work = WorkFolder(execution.work, job.output)
 
     def make(attempt: Attempt) -> list[StageResult]:
         plan = plan_reading(job.reading, execution, attempt.path)
         encoded = encode_into(
-            plan, execution, job.vocabularies, job.dataset, attempt.path, job.output
+            plan, execution, job.vocabularies, records, job.dataset, attempt.path, job.output
         )
         manifest = key.manifest(
             encoded.stats.inputs,
@@ -155,11 +155,12 @@ def encode_into(
     plan: ReadPlan,
     execution: Execution,
     vocabularies: VocabularyPaths,
+    records: Sequence[VocabularyRecord],
     options: EncodeOptions,
     path: str,
     output: str,
 ) -> Encoded:
-    """Encodes a corpus into an attempt's folder, for an output's.
+    """Encodes a corpus into an attempt's folder, for an output's; `records` are of the vocabularies.
 
     Raises:
         InputError: a line that cannot be used, an empty split, or too much for memory or disk.
@@ -170,7 +171,8 @@ def encode_into(
     features = options.features(vocabularies, corpus.format.sides)
     names = options.shard_names(corpus)
     layout = options.layout(corpus)
-    columns = [] if options.output_format == TFRECORD else _columns(features, reading.scheme)
+    path_to_record = dict(zip(vocabularies.given, records, strict=True))
+    columns = _columns(features, reading.scheme, path_to_record)
     if options.output_format == JOINED:
         ids_around(columns)
     encoder = BlockEncoder(
@@ -261,13 +263,19 @@ def _converted(
     return converted
 
 
-def _columns(features: Sequence[EncodedFeature], scheme: Scheme) -> list[Column]:
-    columns = []
+def _columns(
+    features: Sequence[EncodedFeature],
+    scheme: Scheme,
+    path_to_record: Mapping[str, VocabularyRecord],
+) -> list[Column]:
+    """Returns the features with what is known of their vocabularies."""
+    fixed, columns = scheme.fixed, []
     for each in features:
-        entries = scheme.fixed or read_vocabulary(each.vocabulary, scheme).entries
-        columns.append(
-            Column.of(each.feature.name, entries.vocab_size, entries.special_ids, each.vocabulary)
-        )
+        name, path = each.feature.name, each.vocabulary
+        if fixed is None:
+            columns.append(Column.recorded(name, path_to_record[path], path))
+        else:
+            columns.append(Column.of(name, fixed.vocab_size, fixed.special_ids, path))
     return columns
 
 
