@@ -22,6 +22,7 @@ from pipelines.cli.terminal import print_lines, print_toml
 from pipelines.engines.engine import Engine, check_engine, choose_engine
 from pipelines.engines.machine import total_bytes
 from pipelines.files import filesystem
+from pipelines.files.claims import stores_without_leases
 from pipelines.files.vocabulary_files import vocabulary_path
 from pipelines.jobs.corpus import Corpus, SplitPaths
 from pipelines.jobs.job import (
@@ -134,19 +135,20 @@ def run_job(job: Job) -> Manifest | None:
     Raises:
         InputError: what the stage refuses.
     """
-    match job:
-        case BuildJob():
-            return build_stage(job)
-        case CountJob():
-            return count_stage(job)
-        case MergeJob():
-            return merge_stage(job)
-        case PiecesJob():
-            return pieces_stage(job)
-        case VocabJob():
-            return vocabulary_stage(job)
-        case EncodeJob():
-            return encode_stage(job)
+    with stores_without_leases(job.execution.no_claim):
+        match job:
+            case BuildJob():
+                return build_stage(job)
+            case CountJob():
+                return count_stage(job)
+            case MergeJob():
+                return merge_stage(job)
+            case PiecesJob():
+                return pieces_stage(job)
+            case VocabJob():
+                return vocabulary_stage(job)
+            case EncodeJob():
+                return encode_stage(job)
 
 
 def make_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Job | None:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from pipelines.artifacts.outputs import StageTask, publish, up_to_date
 from pipelines.engines.progress import stage_running
-from pipelines.files.claims import Claim, stores_without_leases
+from pipelines.files.claims import Claim
 from pipelines.jobs.job import Execution
 from pipelines.jobs.stats import refuse_losses
 from tokcore.object_stores import counted_requests, requests_since
@@ -77,7 +77,6 @@ def run_stage(
     stage = tasks[0].key.stage
     results: list[StageResult | None] = [None] * len(tasks)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(stores_without_leases(execution.no_claim))
         claims: dict[int, Claim] = {}
         for number, task in enumerate(tasks):
             claim = stack.enter_context(task.output.claim())
