@@ -177,27 +177,24 @@ class Attempt:
             yield above
 
 
-def sweep_attempts(folder: str, names: Sequence[str] = (), held: LocalFolder | None = None) -> None:
+def sweep_attempts(folder: str, names: Sequence[str], held: LocalFolder | None) -> None:
     """Deletes the attempts at this output that killed runs left, and links with such names.
 
     Args:
         folder: the output folder.
         names: as those of `Attempt`.
-        held: the folder, if it is open.
+        held: the folder, open; None on an object store.
     """
     missing = contextlib.suppress(FileNotFoundError, NotADirectoryError)
-    with telling(f'delete what is left in {folder}'), missing, contextlib.ExitStack() as stack:
-        there = held or filesystem.open_folder(folder)
-        if there is None:
+    with telling(f'delete what is left in {folder}'), missing:
+        if held is None:
             _sweep_objects(folder, names)
             return
-        if held is None:
-            stack.enter_context(there)
-        for name, is_folder in there.entries():
+        for name, is_folder in held.entries():
             if is_folder:
-                _sweep_folder(there, name, names)
-            elif _is_our_link(there, name, names):
-                there.delete(name)
+                _sweep_folder(held, name, names)
+            elif _is_our_link(held, name, names):
+                held.delete(name)
 
 
 def _sweep_folder(above: LocalFolder, name: str, names: Sequence[str]) -> None:
