@@ -104,12 +104,10 @@ def _rows_before(rows: Rows, end: int) -> Rows:
 
 def _identity_step(split: Split) -> int:
     """Returns the distance between the identities of consecutive rows of a file."""
-    by_number = split.format.identity == 'row'
-    return PIECES if by_number and _makes_several(split) else 1
-
-
-def _makes_several(split: Split) -> bool:
-    return any(row_filter.makes_several for row_filter in load_filters(split.filters))
+    if split.format.identity != 'row':
+        return 1
+    makes_several = any(each.makes_several for each in load_filters(split.filters))
+    return PIECES if makes_several else 1
 
 
 @dataclass(frozen=True)
@@ -139,7 +137,8 @@ def _filter_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer)
     added = 0
     dropped: list[tuple[int, DroppedRow]] = []
     rejects: list[Reject] = []
-    for row_filter in load_filters(split.filters):
+    filters = load_filters(split.filters)
+    for row_filter in filters:
         try:
             result = row_filter.with_limits(limits).apply(now.sides)
         except RowError as error:
@@ -172,7 +171,7 @@ def _filter_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer)
         rejects=(*rows.rejects, *sorted(rejects, key=lambda reject: reject.offset)),
         dropped=tuple(row for _, row in sorted(dropped, key=lambda source_row: source_row[0])),
     )
-    if not _makes_several(split):
+    if not any(row_filter.makes_several for row_filter in filters):
         return filtered
     first = block.texts[0]
     identities = _identities(rows, now.sources, split, file_index, first.offset + len(first.data))
@@ -188,7 +187,7 @@ def _identities(
     """
     numbers = np.arange(len(sources)) - np.searchsorted(sources, sources)
     offsets = rows.offsets
-    step = _identity_step(split)
+    step = PIECES if split.format.identity == 'row' else 1
     if step == 1:
         # The offsets between the starts of two rows are free.
         room = np.append(offsets, end)[1:] - offsets
