@@ -2,6 +2,7 @@
 
 import bisect
 import dataclasses
+import functools
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,23 +47,14 @@ class ReadPlan:
         """The work items of all splits, in the order of the splits."""
         return [item for split in self.reading.corpus.split_names for item in self.items[split]]
 
-    def passes(self, split: str) -> list[tuple[WorkItem, ...]]:
-        """Returns a split's work items in groups; one worker reads a group, item after item.
+    @functools.cached_property
+    def passes(self) -> dict[str, list[tuple[WorkItem, ...]]]:
+        """Each split's work items in groups; one worker reads a group, item after item.
 
         The items of an archive that has to be read from its beginning are in one group. Each dataset
         has groups of its own, and reads an archive for itself.
         """
-        firsts = sorted(
-            part.first_file_index for part in self.reading.corpus.splits if part.name == split
-        )
-        of_datasets = itertools.groupby(
-            self.items[split], lambda item: bisect.bisect_right(firsts, item.file_index)
-        )
-        return [
-            together
-            for _, items in of_datasets
-            for together in in_passes(list(items), lambda item: item.files, self.item_bytes)
-        ]
+        return {split: self._passes_of(split) for split in self.reading.corpus.split_names}
 
     @property
     def stored_bytes(self) -> int:
@@ -74,6 +66,19 @@ class ReadPlan:
         return dataclasses.replace(
             self, reading=self.reading.only(split), items={split: self.items[split]}
         )
+
+    def _passes_of(self, split: str) -> list[tuple[WorkItem, ...]]:
+        firsts = sorted(
+            part.first_file_index for part in self.reading.corpus.splits if part.name == split
+        )
+        of_datasets = itertools.groupby(
+            self.items[split], lambda item: bisect.bisect_right(firsts, item.file_index)
+        )
+        return [
+            together
+            for _, items in of_datasets
+            for together in in_passes(list(items), lambda item: item.files, self.item_bytes)
+        ]
 
     def read(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """Returns the blocks of all splits."""

@@ -180,7 +180,7 @@ def _taken_passes(split: Split, read_plan: ReadPlan) -> list[_Pass]:
     last = split.file_indexes.stop if split.end is None else split.end[0]
     return [
         items
-        for items in read_plan.passes(split.name)
+        for items in read_plan.passes[split.name]
         if items[0].file_index in split.file_indexes
         and min(item.file_index for item in items) <= last
     ]

@@ -140,7 +140,7 @@ def begin_shuffle(
         InputError: as `disk_room.measure_need`.
     """
     plan, output = planned.plan, planned.content['output']
-    sweep_shuffles(os.path.dirname(plan.folder), output, keep=plan.folder)
+    _sweep_except(plan.folder, os.path.dirname(plan.folder), output)
     delete_half_files(plan.folder)
     need = find_room(read_plan, encoder, plan.folder, output)
     filesystem.write_bytes(os.path.join(plan.folder, PLAN_NAME), plan_json(planned.content))
@@ -225,7 +225,7 @@ def _run_items(read_plan: ReadPlan, run_bytes: int, processes: int) -> list[RunI
         held: list[WorkItem] = []
         size = 0
         dataset: Split | None = None
-        for items in read_plan.passes(name):
+        for items in read_plan.passes[name]:
             # A run is of one dataset, whose numbers it tells.
             before, dataset = dataset, split_of(corpus.splits, name, items[0].file_index)
             stored_bytes = sum(each.stored_bytes for each in items)
@@ -243,12 +243,9 @@ def run_name(run: int, part: int) -> str:
     return f'{_RUN_PREFIX}{run:06d}-{part:04d}'
 
 
-def sweep_shuffles(work: str, output: str, keep: str | None = None) -> None:
-    """Deletes all folders of runs for an output except one, and a work folder left empty."""
-    for plan in list(stored_plans(work)):
-        if plan.folder != keep and plan.content.get('output') == output:
-            _delete_shuffle(plan.folder)
-    _sweep_unplanned(work, output, keep)
+def sweep_shuffles(work: str, output: str) -> None:
+    """Deletes all folders of runs for an output, and a work folder left empty."""
+    _sweep_except(None, work, output)
     delete_own_if_empty(work)
 
 
@@ -259,6 +256,14 @@ def sweep_unbegun(work: str, output: str) -> None:
             if not any(map(_RUN.fullmatch, names_below(plan.folder))):
                 _delete_shuffle(plan.folder)
     delete_own_if_empty(work)
+
+
+def _sweep_except(keep: str | None, work: str, output: str) -> None:
+    """Deletes all folders of runs for an output except one."""
+    for plan in list(stored_plans(work)):
+        if plan.folder != keep and plan.content.get('output') == output:
+            _delete_shuffle(plan.folder)
+    _sweep_unplanned(work, output, keep)
 
 
 def _sweep_unplanned(work: str, output: str, keep: str | None) -> None:

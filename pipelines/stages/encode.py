@@ -42,7 +42,7 @@ from pipelines.transforms.encode_blocks import (
 )
 from pipelines.transforms.read import READING, CreateReshuffled
 from pipelines.transforms.stats import RejectionBudget, WriteStats, WrittenFile, read_stats
-from pipelines.transforms.write_shards import WriteShards, write_shard_index
+from pipelines.transforms.write_shards import write_shard_index, write_shards
 from tokcore.encoding.scheme import Scheme
 from tokcore.options import recorded
 from tokcore.reading.record_index import index_name
@@ -295,14 +295,13 @@ def _encode_through_runner(
     """
     engine = execution.engine
     need = measure_need(plan, encoder)
-    passes = sum(len(plan.passes(name)) for name in plan.reading.corpus.split_names)
-    engine.runner.refuse_shuffle(need.shards, passes)
+    engine.runner.refuse_shuffle(need.shards, sum(map(len, plan.passes.values())))
 
     def build(pipeline: beam.Pipeline) -> None:
         blocks = plan.read(pipeline)
         encoded = encode_blocks(blocks, encoder, layout, engine.workers, budget)
         write_stats(encoded, path)
-        write_shards = WriteShards(options.name, path, layout, index=options.has_index)
-        write_shard_stats(encoded[RECORDS] | 'WriteShards' >> write_shards, path)
+        shards = write_shards(encoded[RECORDS], options.name, path, layout, options.has_index)
+        write_shard_stats(shards, path)
 
     engine.run(build, path)

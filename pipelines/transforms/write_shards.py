@@ -69,14 +69,21 @@ class WriteShards(beam.PTransform):
                 'WriteShards is not applied to the output of EncodeBlocks itself, which says how '
                 'many shards there are; give layout='
             )
-        shards = _Shards(self.name, self.folder, tuple(layout), self.index)
-        return (
-            records
-            | 'GroupByBucket' >> beam.GroupByKey()  # ((split number, bucket), [bytes])
-            | 'WriteBuckets' >> beam.Map(_write_bucket, shards)
-            | 'GroupByShard' >> beam.GroupByKey()  # ((split number, shard), [_BucketFile])
-            | 'JoinBuckets' >> beam.FlatMap(_join_buckets, shards)  # WrittenFile
-        )
+        return write_shards(records, self.name, self.folder, layout, self.index)
+
+
+def write_shards(
+    records: beam.PCollection, name: str, folder: str, layout: Sequence[SplitShards], index: bool
+) -> beam.PCollection:
+    """Returns what `WriteShards` does, with a name, a folder and a layout that are known to be sound."""
+    shards = _Shards(name, folder, tuple(layout), index)
+    return (
+        records
+        | 'GroupByBucket' >> beam.GroupByKey()  # ((split number, bucket), [bytes])
+        | 'WriteBuckets' >> beam.Map(_write_bucket, shards)
+        | 'GroupByShard' >> beam.GroupByKey()  # ((split number, shard), [_BucketFile])
+        | 'JoinBuckets' >> beam.FlatMap(_join_buckets, shards)  # WrittenFile
+    )
 
 
 @dataclass(frozen=True)

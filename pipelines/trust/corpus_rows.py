@@ -158,7 +158,7 @@ class DatasetCorpus:
         Raises:
             InputError: a file cannot be read, or has a line that cannot be used.
         """
-        passes = self._plan.passes(split)
+        passes = self._plan.passes[split]
         total = sum(item.stored_bytes for items in passes for item in items)
 
         def read(items: Sequence[WorkItem]) -> list:
