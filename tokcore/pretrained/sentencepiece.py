@@ -51,9 +51,10 @@ _TYPES = {3: 'WORD', 4: 'CHAR'}
 
 _SPACE = 0x20
 _FIRST_SEEN, _LAST_SEEN, _NOT_ASCII = 0x21, 0x7E, 0x80
+_FIRST_LEAD, _LAST_LEAD = 0xE4, 0xE9  # of U+4000 to U+9FFF, most of which are ideographs
 _CHUNK, _WIDE = np.uint64(CHUNK), np.uint64(WIDE_BYTES)
 _LARGEST_FLOAT = float(np.finfo(np.float32).max)
-_0, _1, _8 = np.uint64(0), np.uint64(1), np.uint64(8)
+_0, _1, _3, _8 = (np.uint64(number) for number in (0, 1, 3, 8))
 
 
 def is_sentencepiece_file(data: bytes) -> bool:
@@ -283,7 +284,10 @@ def _normalizer(file: _ModelFile, path: str) -> _Normalizer:
     sizes[[symbol.encode()[0] for symbol in symbols]] = 0
     trie = double_array_trie([(symbol, 0) for symbol in symbols], '\0')
     keeps_ascii = bool(sizes[_FIRST_SEEN : _LAST_SEEN + 1].all())
-    return _Normalizer(charsmap, read_only(sizes), keeps_ascii, trie, bool(symbols), rules)
+    keeps_ideographs = bool(sizes[_FIRST_LEAD : _LAST_LEAD + 1].all())
+    return _Normalizer(
+        charsmap, read_only(sizes), keeps_ascii, keeps_ideographs, trie, bool(symbols), rules
+    )
 
 
 class _Rules(NamedTuple):
@@ -305,6 +309,9 @@ class _Normalizer(NamedTuple):
 
     keeps_ascii: bool
     """Whether `unchanged` is 1 for all characters of ASCII that can be seen."""
+
+    keeps_ideographs: bool
+    """Whether `unchanged` is 3 for all characters of U+4000 to U+9FFF."""
 
     symbols: DoubleArrayTrie
     """Pieces that the user defined, which stay as they are."""
@@ -357,16 +364,21 @@ def _normalize(text, starts, ends, row, normalizer, out, out_ends):
             while place < end:
                 byte = text[place]
                 has_chunk = place + _CHUNK <= np.uint64(len(text)) and used + _CHUNK <= room
+                run = _0
                 if has_chunk and normalizer.keeps_ascii and _FIRST_SEEN <= byte <= _LAST_SEEN:
                     run = _ascii_run(text, place, end)
-                    if run:
-                        copy_chunk(out, used, text, place)
-                        if run > _WIDE:
-                            copy_chunk(out, used + _WIDE, text, place + _WIDE)
-                        used += run
-                        place += run
-                        was_space = False
-                        continue
+                elif (
+                    has_chunk and normalizer.keeps_ideographs and _FIRST_LEAD <= byte <= _LAST_LEAD
+                ):
+                    run = _ideograph_run(text, place, end)
+                if run:
+                    copy_chunk(out, used, text, place)
+                    if run > _WIDE:
+                        copy_chunk(out, used + _WIDE, text, place + _WIDE)
+                    used += run
+                    place += run
+                    was_space = False
+                    continue
                 size = np.uint64(normalizer.unchanged[byte])
                 after = place + size
                 # A combining mark after a character of ASCII may change it.
@@ -432,6 +444,20 @@ def _ascii_run(text, place, end):
     if run > _0 and after < end and text[after] >= _NOT_ASCII:
         run -= _1
     return run
+
+
+@kernel_without_allocation
+def _ideograph_run(text, place, end):
+    """Returns how many bytes (uint64) of text[place:end], 64 at most, are of whole characters of U+4000 to U+9FFF.
+
+    64 bytes can be read, the first of which is of such a character.
+    """
+    others = ~byte_range_mask(text, place, 0x80, 0xBF)
+    others &= ~byte_range_mask(text, place, _FIRST_LEAD, _LAST_LEAD)
+    if end - place < _CHUNK:
+        others |= ~_0 << (end - place)
+    run = trailing_zeros(others)
+    return run - run % _3
 
 
 @kernel_without_allocation
