@@ -9,7 +9,7 @@ it is subtracted from the sums to that place and to all that are reached after i
 
 A token of SentencePiece is a whole row, so rounding depends on all that comes before. What lies between
 two `borders` is one step of it: the best way to the second border is that to the first one and the best
-way between, with the rounding that the sum so far has. The ids of short steps are kept, with the sums
+way between, with the rounding that the sum so far has. The ids of steps up to 31 bytes are kept, with the sums
 up to which rounding cannot change them: a way of n pieces is off by at most n times the rounding of one
 sum, and so no other way wins that is worse by more than twice as much.
 """
@@ -27,6 +27,7 @@ from tokcore.encoding.kernels import (
     MissedTokens,
     cache_lines,
     larger_workspace,
+    memo_row,
     segment_tokens,
 )
 from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER, grown
@@ -41,11 +42,9 @@ UNKNOWN_PENALTY = 10.0
 
 _SHOWN = 60  # characters of a token that an error shows
 _NO_ID = -1
-_0, _1, _2, _8 = (np.uint64(number) for number in (0, 1, 2, 8))
-_16, _32, _56 = np.uint64(16), np.uint64(32), np.uint64(56)
+_0, _1, _2, _4, _5, _8 = (np.uint64(number) for number in (0, 1, 2, 4, 5, 8))
+_32, _56 = np.uint64(32), np.uint64(56)
 _SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
-_4, _BYTE = np.uint64(4), np.uint64(0xFF)
-_NO_TEXT = ~_0  # the last word of a step that is too long; no other has this number of bytes
 _UNKNOWN_CELL = ROOT
 """The cell of a character without a piece: no piece ends at it."""
 
@@ -59,19 +58,28 @@ _LONGEST_KEPT = 31
 _BITS_PER_PAIR = 32
 """So that a fiftieth of the borders is missed: steps that are longer are seldom kept."""
 
-_IDS_KEPT = 6
-_KEPT_BITS = 17
-"""log2 of the steps that are kept, each in a cache line: eight megabytes."""
+_SHORT_BITS, _LONG_BITS = 16, 15
+"""log2 of the cache lines for short and for long steps that are kept: four megabytes, and two."""
 
-_TEXT_WORDS, _ABOUT = 4, 7  # of such a line: words of text, the word after the ids
+_NOT_SHORT = np.uint64(16 << 56)
+"""A short step has up to 15 bytes: its second word, whose last byte is their number, is below this."""
+
+_SHORT_IDS, _IDS_KEPT = np.uint64(3), np.uint64(6)
+"""Ids of a short step that has half a line, and of one that has a whole line or is long."""
+
+_TEXT_WORDS = 4  # of a long step
+
+_SHORT_ABOUT, _LONG_ABOUT = np.uint64(3), np.uint64(7)  # the words that `_about` has a part in
+_LEVEL_SHIFT, _LEVEL = np.uint64(51), np.uint64(0x1F)
+_ADDED = np.uint64((1 << 19) - 1)  # up to 2 ** _MOST_LEVEL
+
+_ROW = 2  # column of _UnigramWork.steps, after the text
 
 _GROUP = 32
 """Steps whose lines are prefetched, at least, before the first is read."""
 
 _STEPS = _GROUP + CHUNK + 8
 """Room for these, with the places that are written in advance."""
-
-_STEP_ROW = 4  # column of _UnigramWork.steps, after the text
 
 _PRECISION = 24  # bits of a number of single precision
 
@@ -176,7 +184,7 @@ class _UnigramState(NamedTuple):
     single_precision: bool
     borders: Borders
     lowest_level: int
-    """log2 of a sum that no way through a short step exceeds; nothing is kept if it is too large."""
+    """log2 of a sum that no way through a step that is kept exceeds; nothing is kept if it is too large."""
 
     most_sum: float
     """The sum to a place is subtracted where it is beyond this."""
@@ -192,13 +200,21 @@ class _UnigramWork(NamedTuple):
     sums: np.ndarray  # float32[bytes] or float64[bytes]: the score of the way
     starts: np.ndarray  # uint32[bytes]: where the piece starts
     pieces: np.ndarray  # uint32[bytes]: the cell where it ends in the trie
-    kept: np.ndarray
-    """uint64[2 ** _KEPT_BITS, 8]: a step a row: its text and zeros, with its bytes as the last one; six ids;
-    and a word with their number, the log2 of the sum up to which they hold, and, from bit 16 on, how much they
-    may add to a sum."""
-    steps: np.ndarray  # uint64[_STEPS, 5]: the texts of next steps, and their rows in `kept`
+    short: np.ndarray
+    """uint64[2 ** _SHORT_BITS, 8]: two short steps a line: two words, see `steps`; two ids; and a third one, with
+    `_about` above it. A step of more ids has the whole line."""
+
+    long: np.ndarray
+    """uint64[2 ** _LONG_BITS, 8]: a long step a line: its text and zeros, with its bytes as the last one; six ids;
+    and `_about`."""
+
+    words: np.ndarray  # uint64[_TEXT_WORDS]: the text of a long step, as in `long`
+    steps: np.ndarray
+    """uint64[_STEPS, 3]: of the next steps, 15 bytes of text and zeros, and their bytes, up to 31, as the last
+    one; and the line in `short` or in `long`."""
+
     ends: np.ndarray  # uint64[_STEPS]: where they end
-    best: np.ndarray  # float64[_LONGEST_KEPT + 1]: the largest score to each place of a short step
+    best: np.ndarray  # float64[_LONGEST_KEPT + 1]: the largest score to each place of a step
     second: np.ndarray  # float64[as many]: the second largest
 
 
@@ -210,8 +226,10 @@ def _work(size: int, tokens: int, model: _UnigramState) -> _UnigramWork:
         np.empty(size, model.scores.dtype),
         np.empty(size, np.uint32),
         np.empty(size, np.uint32),
-        cache_lines(1 << _KEPT_BITS),
-        np.empty((_STEPS, 5), np.uint64),
+        cache_lines(1 << _SHORT_BITS),
+        cache_lines(1 << _LONG_BITS),
+        np.empty(_TEXT_WORDS, np.uint64),
+        np.empty((_STEPS, 3), np.uint64),
         np.empty(_STEPS, np.uint64),
         np.empty(_LONGEST_KEPT + 1, np.float64),
         np.empty(_LONGEST_KEPT + 1, np.float64),
@@ -250,14 +268,14 @@ def _segment(text, start, size, model, work, used):
     Returns (place, used): the size, or the place of a character without a piece where that is an
     error; and how many ids are written then.
     """
-    ids, steps, kept, scores = work.ids, work.steps, work.kept, model.scores
+    ids, steps, short, scores = work.ids, work.steps, work.short, model.scores
     begin = used
     end = start + size
     place = start
     work.sums[_0] = 0.0
     sum_here = zero = work.sums[_0]
-    # The sum of the pieces up to here is that of ids[:summed] and of what comes after; it is below `most_here`.
-    summed, most_here = used, 0.0
+    # The sum of the pieces up to here is that of ids[:summed] and of what comes after; it is at most `most_here`.
+    summed, most_here = used, 0
     level, limit = _lowest_level(model)
     scanned, previous = start, _0
     while place < end:
@@ -270,33 +288,44 @@ def _segment(text, start, size, model, work, used):
                     level, limit = _lowest_level(model)
                 while level < _NO_LEVEL and abs(sum_here) >= limit:
                     level, limit = _next_level(level, limit, model)
-                most_here = np.float64(abs(sum_here))
-            after, row = work.ends[step], steps[step, _STEP_ROW]
-            is_kept = _is_kept(steps, step, row, kept)
-            about = kept[row, _ABOUT]
-            if is_kept and about >> _8 & _BYTE >= np.uint64(level):
-                # All pairs, since a branch on their number would be mispredicted too often.
-                store_pair(ids, used, kept[row, _TEXT_WORDS])
-                store_pair(ids, used + _2, kept[row, _TEXT_WORDS + 1])
-                store_pair(ids, used + _4, kept[row, _TEXT_WORDS + 2])
-                used += about & _BYTE
-                most_here += np.float64(about >> _16)
-                place = after
-                continue
-            sum_here = _sum_of(ids, summed, used, scores, sum_here)
+                most_here = _most(sum_here)
+            after, row = work.ends[step], steps[step, _ROW]
+            first, second = steps[step, 0], steps[step, 1]
             length = after - place
+            is_kept = False
+            if second < _NOT_SHORT:
+                is_second = (short[row, _4] ^ first) | (short[row, _5] ^ second) == _0
+                entry = np.uint64(is_second) << _2
+                about = short[row, entry | _SHORT_ABOUT]
+                is_kept = (short[row, entry] ^ first) | (short[row, entry | _1] ^ second) == _0
+                if is_kept and _level_kept(about) >= level:
+                    # Three, since a branch on their number would be mispredicted too often.
+                    store_pair(ids, used, short[row, entry | _2])
+                    store_pair(ids, used + _2, about)
+                    if about >> _56 > _SHORT_IDS:
+                        store_pair(ids, used + _SHORT_IDS, short[row, _4])
+                        ids[used + _5] = np.int32(short[row, _5])
+                    used += about >> _56
+                    most_here += _added(about)
+                    place = after
+                    continue
+            elif length <= np.uint64(_LONGEST_KEPT):
+                _put_words(text, place, length, model, work.words)
+                is_kept = _is_kept(work.words, work.long, row)
+                about = work.long[row, _LONG_ABOUT]
+                if is_kept and _level_kept(about) >= level:
+                    for pair in range(_0, _IDS_KEPT >> _1):
+                        store_pair(ids, used + _2 * pair, work.long[row, _TEXT_WORDS + pair])
+                    used += about >> _56
+                    most_here += _added(about)
+                    place = after
+                    continue
             holds = -1
-            is_short = length <= np.uint64(_LONGEST_KEPT)
-            if is_short and not is_kept and level <= _MOST_LEVEL:
+            if not is_kept and length <= np.uint64(_LONGEST_KEPT) and level <= _MOST_LEVEL:
                 margin = _find_two_ways(text, place, length, model, work)
                 holds = _level_of(margin, length, model)
-            if holds >= level:
-                count, sum_here, has_unknown = _put_way(
-                    text, place, length, model, work, used, sum_here
-                )
-                if not has_unknown and count <= np.uint64(_IDS_KEPT):
-                    _keep(steps, step, ids, used, count, scores, holds, kept, row)
-            else:
+            if holds < level:
+                sum_here = _sum_of(ids, summed, used, scores, sum_here)
                 work.sums[_0] = sum_here
                 reached = _find_best_way(text, place, length, model, work)
                 if reached < length:
@@ -304,16 +333,36 @@ def _segment(text, start, size, model, work, used):
                 if abs(work.sums[length]) < abs(sum_here):
                     level, limit = _lowest_level(model)
                 sum_here = work.sums[length]
-                count, _, _ = _put_way(text, place, length, model, work, used, sum_here)
+                count, _ = _put_way(text, place, length, model, work, used)
+                summed, most_here = used + count, _most(sum_here)
+            else:
+                count, has_unknown = _put_way(text, place, length, model, work, used)
+                if has_unknown:
+                    sum_here = _sum_of(ids, summed, used, scores, sum_here)
+                    sum_here = _sum_of_way(length, model, work, sum_here)
+                    summed, most_here = used + count, _most(sum_here)
+                else:
+                    about = _about(ids, used, count, scores, holds)
+                    most_here += _added(about)
+                    if count <= _IDS_KEPT and second < _NOT_SHORT:
+                        _keep_short(first, second, ids, used, about, short, row)
+                    elif count <= _IDS_KEPT:
+                        _keep_long(work.words, ids, used, about, work.long, row)
             if used > begin and ids[used] == model.unknown and ids[used - _1] == model.unknown:
                 # One id for the run, which began before the border.
                 for number in range(used, used + count - _1):
                     ids[number] = ids[number + _1]
                 count -= _1
+                summed -= _1
             used += count
-            summed, most_here = used, np.float64(abs(sum_here))
             place = after
     return size, used
+
+
+@kernel_without_allocation
+def _most(value):
+    """An integer that a sum's absolute value is not above, if it is no more than 2 ** 62."""
+    return np.int64(np.ceil(min(np.float64(abs(value)), 2.0**62)))
 
 
 @kernel_without_allocation
@@ -321,17 +370,17 @@ def _lowest_level(model):
     """The lowest level, and its limit: below it what is kept for that level holds."""
     level = model.lowest_level
     if level >= _NO_LEVEL:
-        return level, 0.0
-    return level, min(2.0**level, model.most_sum - 2.0**level)
+        return level, 0
+    return level, min(1 << level, np.int64(model.most_sum) - (1 << level))
 
 
 @kernel_without_allocation
 def _next_level(level, limit, model):
     """The level above one, and its limit: where a sum in a step may be beyond the most, there is none."""
-    farthest = model.most_sum - 2.0**model.lowest_level
+    farthest = np.int64(model.most_sum) - (1 << model.lowest_level)
     if limit >= farthest or level >= _MOST_LEVEL:
-        return _NO_LEVEL, 0.0
-    return level + 1, min(limit * 2.0, farthest)
+        return _NO_LEVEL, 0
+    return level + 1, min(limit * 2, farthest)
 
 
 @kernel_without_allocation
@@ -346,7 +395,7 @@ def _sum_of(ids, begin, end, scores, sum_before):
 def _find_steps(text, place, scanned, previous, end, model, work):
     """Finds the next steps of text[place:end], whose borders up to `scanned` have been looked for.
 
-    Writes them to work.steps; the rows of `work.kept` are prefetched. Returns (count, scanned, previous):
+    Writes them to work.steps; the lines that may keep them are prefetched. Returns (count, scanned, previous):
     how many, how far borders have been looked for now, and the character before that.
     """
     steps, ends, count = work.steps, work.ends, _0
@@ -360,48 +409,106 @@ def _find_steps(text, place, scanned, previous, end, model, work):
         count += _1
     for step in range(count):
         after = ends[step]
-        length = after - place
-        mixed = _0
-        if length <= np.uint64(_LONGEST_KEPT):
-            for word in range(_TEXT_WORDS):
-                bits = load_word(text, place + np.uint64(8 * word)) & model.text_masks[length, word]
-                if word == _TEXT_WORDS - 1:
-                    bits |= length << _56
-                steps[step, word] = bits
-                mixed = (mixed ^ bits) * _MIXER
-            mixed = (mixed ^ mixed >> _32) * _SPREAD
+        size = min(after - place, np.uint64(_LONGEST_KEPT))
+        first = load_word(text, place) & model.text_masks[size, 0]
+        # Of a step that is not short, the last byte is at least 16, as no other's is.
+        second = load_word(text, place + _8) & model.text_masks[size, 1] | size << _56
+        if second < _NOT_SHORT:
+            row = memo_row(first, second, np.uint64(64 - _SHORT_BITS))
+            prefetch(work.short, row * _8)
         else:
-            steps[step, _TEXT_WORDS - 1] = _NO_TEXT
-        row = mixed >> np.uint64(64 - _KEPT_BITS)
-        prefetch(work.kept, row * _8)
-        steps[step, _STEP_ROW] = row
+            row = _put_words(text, place, size, model, work.words)
+            prefetch(work.long, row * _8)
+        steps[step, 0], steps[step, 1], steps[step, _ROW] = first, second, row
         place = after
     return count, scanned, previous
 
 
 @kernel_without_allocation
-def _is_kept(steps, step, row, kept):
-    """Whether a row of what is kept is for a step."""
+def _put_words(text, place, length, model, words):
+    """Writes the words of a long step text[place:place + length]; returns its row (uint64)."""
+    mixed = _0
+    for word in range(_TEXT_WORDS):
+        bits = load_word(text, place + np.uint64(8 * word)) & model.text_masks[length, word]
+        if word == _TEXT_WORDS - 1:
+            bits |= length << _56
+        words[word] = bits
+        mixed = (mixed ^ bits) * _MIXER
+    return (mixed ^ mixed >> _32) * _SPREAD >> np.uint64(64 - _LONG_BITS)
+
+
+@kernel_without_allocation
+def _is_kept(words, long, row):
+    """Whether a row of the long steps is for the one with these words."""
     differs = _0
     for word in range(_TEXT_WORDS):
-        differs |= steps[step, word] ^ kept[row, word]
+        differs |= words[word] ^ long[row, word]
     return differs == _0
 
 
 @kernel_without_allocation
-def _keep(steps, step, ids, used, count, scores, level, kept, row):
-    """Keeps the ids of a step, ids[used:used + count]."""
-    most = 1.0  # for rounding, which costs each of six sums up to 2 ** 17 at most 2 ** -7
+def _about(ids, used, count, scores, level):
+    """Returns what is kept about ids[used:used + count], as a word (uint64) with room for an id.
+
+    From bit 32 on, how much they may add to a sum, 19 bits; the log2 of the sum up to which they hold,
+    5 bits; and their number.
+    """
+    most = 1.0  # for rounding, which costs each of 31 sums up to 2 ** 17 at most 2 ** -7
     for place in range(used, used + count):
         most += abs(scores[np.uint64(ids[place])])
+    return count << _56 | np.uint64(level) << _LEVEL_SHIFT | np.uint64(np.ceil(most)) << _32
+
+
+@kernel_without_allocation
+def _level_kept(about):
+    return np.int64(about >> _LEVEL_SHIFT & _LEVEL)
+
+
+@kernel_without_allocation
+def _added(about):
+    return np.int64(about >> _32 & _ADDED)
+
+
+@kernel_without_allocation
+def _keep_short(first, second, ids, used, about, short, row):
+    """Keeps the ids of a short step, from ids[used] on.
+
+    The first step of a line stays, as most are frequent; but one of more than three ids has the whole line.
+    """
+    count = about >> _56
+    entry = _0
+    if count > _SHORT_IDS:
+        short[row, _4] = _pair(ids, used + _SHORT_IDS, count - _SHORT_IDS)
+        short[row, _5] = np.uint64(ids[used + _5]) if count == _IDS_KEPT else _0
+    elif short[row, _SHORT_ABOUT] != _0 and short[row, _SHORT_ABOUT] >> _56 <= _SHORT_IDS:
+        entry = _4
+    else:
+        short[row, _5] = _0
+    short[row, entry], short[row, entry | _1] = first, second
+    short[row, entry | _2] = _pair(ids, used, count)
+    if count >= _SHORT_IDS:
+        about |= np.uint64(ids[used + _2])
+    short[row, entry | _SHORT_ABOUT] = about
+
+
+@kernel_without_allocation
+def _keep_long(words, ids, used, about, long, row):
+    """Keeps the ids of a long step, from ids[used] on."""
+    count = about >> _56
     for word in range(_TEXT_WORDS):
-        kept[row, word] = steps[step, word]
+        long[row, word] = words[word]
     for pair in range(_0, count, _2):
-        low, high = np.uint64(ids[used + pair]), np.uint64(0)
-        if pair + _1 < count:
-            high = np.uint64(ids[used + pair + _1])
-        kept[row, np.uint64(_TEXT_WORDS) + (pair >> _1)] = low | high << _32
-    kept[row, _ABOUT] = np.uint64(np.ceil(most)) << _16 | np.uint64(level) << _8 | count
+        long[row, np.uint64(_TEXT_WORDS) + (pair >> _1)] = _pair(ids, used + pair, count - pair)
+    long[row, _LONG_ABOUT] = about
+
+
+@kernel_without_allocation
+def _pair(ids, place, count):
+    """Returns ids[place:place + 2] as a word, or one id if `count` is 1."""
+    pair = np.uint64(ids[place])
+    if count > _1:
+        pair |= np.uint64(ids[place + _1]) << _32
+    return pair
 
 
 @kernel_without_allocation
@@ -424,7 +531,7 @@ def _level_of(margin, size, model):
 
 @inlined_kernel
 def _find_two_ways(text, start, size, model, work):
-    """Finds the best way to each place of the short step text[start:start + size], in double precision.
+    """Finds the best way to each place of the step text[start:start + size], in double precision.
 
     Returns how much the way to its end is better than any other.
     """
@@ -479,7 +586,9 @@ def _larger_unigram_work(missed, model, work):
         grown(work.sums, 0, size),
         grown(work.starts, 0, size),
         grown(work.pieces, 0, size),
-        work.kept,
+        work.short,
+        work.long,
+        work.words,
         work.steps,
         work.ends,
         work.best,
@@ -553,26 +662,26 @@ def _character_length(byte):
 
 
 @inlined_kernel
-def _put_way(text, start, size, model, work, used, sum_before):
+def _put_way(text, start, size, model, work, used):
     """Writes the ids of the best way to work.ids[used:].
 
-    Returns how many, the sum of scores after it, and whether it has unknown characters.
+    Returns how many, and whether it has unknown characters.
     """
     # The links lead from the end to the start; they are turned round.
     ids, pieces, ends = work.ids, work.pieces, work.starts
-    first_id, sum_there = used, sum_before
+    first_id = used
     end, next_end = size, _0
     while end > _0:
         before = np.uint64(ends[end])
         ends[end] = np.uint32(next_end)
         next_end = end
         end = before
+    ends[_0] = np.uint32(next_end)
     begin, end = _0, next_end
     unknown_from, is_unknown, has_unknown = _0, False, False
     while begin < size:
         cell = np.uint64(pieces[end])
         id_ = model.ids[cell]
-        sum_there = model.piece_scores[cell] + sum_there
         if cell == np.uint64(_UNKNOWN_CELL) or id_ == model.unknown:
             if not is_unknown:
                 unknown_from, is_unknown, has_unknown = begin, True, True
@@ -586,7 +695,17 @@ def _put_way(text, start, size, model, work, used, sum_before):
         end = np.uint64(ends[end])
     if is_unknown:
         used = _put_unknown(text, start + unknown_from, start + size, model, ids, used)
-    return used - first_id, sum_there, has_unknown
+    return used - first_id, has_unknown
+
+
+@kernel_without_allocation
+def _sum_of_way(size, model, work, sum_before):
+    """Returns the sum after the way that `_put_way` wrote, from that before it."""
+    place = _0
+    while place < size:
+        place = np.uint64(work.starts[place])
+        sum_before = model.piece_scores[np.uint64(work.pieces[place])] + sum_before
+    return sum_before
 
 
 @kernel_without_allocation

@@ -122,6 +122,20 @@ def test_unigrams_of_single_precision(scored, texts, has_bytes, times):
     assert ids_of(RowTokens(), model, texts) == ids_of(RowTokens(), in_one_step(model), texts)
 
 
+def test_steps_that_share_a_line():
+    # Of some thousands of steps about a hundred are kept in the line of another; they have 3 to 7 ids.
+    letters = [''.join(four) for four in itertools.product('ab', repeat=4)]
+    pieces = {piece: 1 + id_ for id_, piece in enumerate(['a', 'b', ',', *letters])}
+    scores = [0.0, -9.0, -9.5, -2.0, *(-8.0 - number / 8 for number in range(len(letters)))]
+    model = UnigramModel(pieces, scores, -30.0, 0, single_precision=True)
+    words = [''.join(word) for word in itertools.product('ab', repeat=11)]
+    words = [word + 'b' * (1 + number % 5) for number, word in enumerate(words)]
+    # A long step after each, and a short one again.
+    row = ''.join(f'{word},{word}aaaabbbb,{word},' for word in words)
+    texts = [row, row[::-1], row]
+    assert ids_of(RowTokens(), model, texts) == ids_of(RowTokens(), in_one_step(model), texts)
+
+
 def test_a_choice_that_the_sum_before_decides():
     # Alone, `ab` is one piece; behind a thousand others both ways have the same sum, and the first wins.
     scores = [0.0, -3.3, -3.3, -6.6 + 4e-7, -20.0]
