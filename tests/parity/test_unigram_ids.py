@@ -4,6 +4,7 @@ import base64
 import io
 import json
 
+import numpy as np
 import pytest
 from characters import SAMPLE
 from hypothesis import example, given, settings
@@ -12,6 +13,7 @@ from rows_of_text import side_of
 
 from tokcore.bpe.json_files import rust_float
 from tokcore.errors import InputError
+from tokcore.kernels.jit import read_only
 from tokcore.pretrained.files import is_pretrained_file, parse_pretrained
 from tokcore.text.patterns import WHITE_SPACE
 from tokcore.tokenizers import PretrainedTokenizer
@@ -198,10 +200,8 @@ CLUSTERED = [
 ]  # fmt: skip
 
 
-def charsmap_of(sentencepiece, folder, options):
-    """The bytes of the charsmap of a model with some rules."""
-    from tokcore.pretrained.protobuf import message_fields
-
+def model_of_rules(sentencepiece, folder, options):
+    """The bytes of a model with some rules."""
     rules = options.get('normalization_rule_tsv')
     if rules is not None:
         path = folder / 'rules.tsv'
@@ -211,7 +211,13 @@ def charsmap_of(sentencepiece, folder, options):
         )
         path.write_text('\n'.join([*in_hex, '']))
         options = {'normalization_rule_tsv': str(path)}
-    model = learned(sentencepiece, model_type='unigram', **options)
+    return learned(sentencepiece, model_type='unigram', **options)
+
+
+def charsmap_of(model):
+    """The bytes of the charsmap of a model."""
+    from tokcore.pretrained.protobuf import message_fields
+
     spec = next(value for number, value, _ in message_fields(model, '') if number == 3)
     return next(value for number, value, _ in message_fields(spec, '') if number == 2)
 
@@ -222,7 +228,8 @@ def charsmap_of(sentencepiece, folder, options):
 def test_the_charsmap_as_tokenizers_reads_it(
     tokenizers, sentencepiece, unigram_file, tmp_path, rule
 ):
-    charsmap = charsmap_of(sentencepiece, tmp_path, RULES[rule])
+    model = model_of_rules(sentencepiece, tmp_path, RULES[rule])
+    charsmap = charsmap_of(model)
     theirs = tokenizers.normalizers.Precompiled(charsmap)
     text = base64.b64encode(charsmap).decode()
     file = {**unigram_file, 'normalizer': {'type': 'Precompiled', 'precompiled_charsmap': text}}
@@ -259,6 +266,15 @@ def test_the_charsmap_as_tokenizers_reads_it(
     whole = tokenizers.Tokenizer.from_str(data.decode())
     for line in [*LINES, *PHRASES]:
         assert ours.encode(line) == whole.encode(line).ids
+    # SentencePiece's own way: characters that are written at once are those that the double array has.
+    [step] = parse_pretrained(model, 'small.model').steps
+    normalizer = step.keywords['normalizer']
+    assert (normalizer.words != 0).sum() > 60_000
+    plain = normalizer._replace(words=read_only(np.zeros_like(normalizer.words)))
+    side = side_of([''.join([*SAMPLE, *pairs]), *SAMPLE, *pairs])
+    rows, expected = (step.func(side, normalizer=each) for each in (normalizer, plain))
+    numbers = range(len(side))
+    assert [rows.row(row) for row in numbers] == [expected.row(row) for row in numbers]
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.floats(-20, 0))

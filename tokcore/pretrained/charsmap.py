@@ -19,6 +19,8 @@ from tokcore.kernels.jit import kernel_without_allocation, read_only
 
 _LABEL = np.uint32((1 << 31) | 0xFF)
 _PLACE = (1 << 31) - 1
+_0, _1, _BYTE, _LAST_BYTE = (np.uint64(number) for number in (0, 1, 0xFF, 56))
+_NEXT, _LOW = np.uint64(0x80), np.uint64(0x3F)  # a later byte's lead, and its other bits
 _LEADS = (0, 0, 0xC0, 0xE0, 0xF0)  # the bits that characters of so many bytes begin with
 
 
@@ -140,6 +142,63 @@ def sizes_of_unchanged(charsmap: Charsmap) -> np.ndarray:
         ):
             sizes[byte] = 0
     return sizes
+
+
+def words_of_characters(charsmap: Charsmap) -> np.ndarray:
+    """Returns what SentencePiece writes for characters of three bytes, whatever follows, by their code point.
+
+    uint64[0x10000]: up to seven bytes, the first the lowest, and as the last one their number. It is 0 where
+    they are more or none, or have U+0020; and where a longer string begins with the character.
+    """
+    words = np.zeros(1 << 16, np.uint64)
+    _put_words(charsmap, words)
+    return words
+
+
+@kernel_without_allocation
+def _put_words(charsmap, words):
+    """Fills in the words of `words_of_characters`."""
+    units, replacements = charsmap.units, charsmap.replacements
+    for code in range(np.uint64(0x800), np.uint64(len(words))):
+        lead, second = np.uint64(0xE0) | code >> np.uint64(12), code >> np.uint64(6) & _LOW | _NEXT
+        own = lead | second << np.uint64(8) | (code & _LOW | _NEXT) << np.uint64(16)
+        words[code] = own | np.uint64(3) << _LAST_BYTE
+        if len(units) == 0:
+            continue
+        unit = np.uint64(units[0])
+        node = _offset(unit)
+        matched = 0
+        while matched < 3:
+            byte = own >> np.uint64(8 * matched) & _BYTE
+            unit = np.uint64(units[node ^ byte])
+            if unit & np.uint64(_LABEL) != byte:
+                break
+            node ^= byte ^ _offset(unit)
+            matched += 1
+            # A string may end here, even within the character.
+            if unit >> np.uint64(8) & _1:
+                words[code] = _0
+        if matched == 3:
+            words[code] = _0
+            goes_on = unit >> np.uint64(8) & _1 == _0
+            for byte in range(_1, _BYTE + _1):
+                goes_on |= np.uint64(units[node ^ byte]) & np.uint64(_LABEL) == byte
+            if not goes_on:
+                words[code] = _word(replacements, np.uint64(units[node]) & np.uint64(_PLACE))
+
+
+@kernel_without_allocation
+def _word(replacements, place):
+    """Returns the word of `words_of_characters` for the replacement at a place."""
+    word = size = _0
+    while place < np.uint64(len(replacements)) and replacements[place] != 0:
+        byte = np.uint64(replacements[place])
+        if size == np.uint64(7) or byte == np.uint64(0x20):
+            return _0
+        word |= byte << (size << np.uint64(3))
+        size += _1
+        place += _1
+    return word | size << _LAST_BYTE if size else _0
 
 
 @kernel_without_allocation

@@ -33,6 +33,7 @@ from tokcore.pretrained.charsmap import (
     longest_replacement,
     parse_charsmap,
     sizes_of_unchanged,
+    words_of_characters,
 )
 from tokcore.pretrained.pre_tokenizers import MARK, Cutting
 from tokcore.pretrained.protobuf import damaged, message_fields
@@ -51,10 +52,11 @@ _TYPES = {3: 'WORD', 4: 'CHAR'}
 
 _SPACE = 0x20
 _FIRST_SEEN, _LAST_SEEN, _NOT_ASCII = 0x21, 0x7E, 0x80
+_FIRST_OF_THREE, _LAST_OF_THREE = 0xE0, 0xEF  # leads of characters of three bytes
 _FIRST_LEAD, _LAST_LEAD = 0xE4, 0xE9  # of U+4000 to U+9FFF, most of which are ideographs
 _CHUNK, _WIDE = np.uint64(CHUNK), np.uint64(WIDE_BYTES)
 _LARGEST_FLOAT = float(np.finfo(np.float32).max)
-_0, _1, _3, _8 = (np.uint64(number) for number in (0, 1, 3, 8))
+_0, _1, _3, _8, _56 = (np.uint64(number) for number in (0, 1, 3, 8, 56))
 
 
 def is_sentencepiece_file(data: bytes) -> bool:
@@ -285,8 +287,20 @@ def _normalizer(file: _ModelFile, path: str) -> _Normalizer:
     trie = double_array_trie([(symbol, 0) for symbol in symbols], '\0')
     keeps_ascii = bool(sizes[_FIRST_SEEN : _LAST_SEEN + 1].all())
     keeps_ideographs = bool(sizes[_FIRST_LEAD : _LAST_LEAD + 1].all())
+    words = words_of_characters(charsmap)
+    for symbol in symbols:
+        lead = symbol.encode()[0]
+        if 0xE0 <= lead < 0xF0:
+            words[(lead & 0xF) << 12 : (lead & 0xF) + 1 << 12] = 0
     return _Normalizer(
-        charsmap, read_only(sizes), keeps_ascii, keeps_ideographs, trie, bool(symbols), rules
+        charsmap,
+        read_only(sizes),
+        keeps_ascii,
+        keeps_ideographs,
+        read_only(words),
+        trie,
+        bool(symbols),
+        rules,
     )
 
 
@@ -312,6 +326,9 @@ class _Normalizer(NamedTuple):
 
     keeps_ideographs: bool
     """Whether `unchanged` is 3 for all characters of U+4000 to U+9FFF."""
+
+    words: np.ndarray
+    """uint64[0x10000]: `words_of_characters`; 0 also for characters of a byte that a symbol begins with."""
 
     symbols: DoubleArrayTrie
     """Pieces that the user defined, which stay as they are."""
@@ -379,6 +396,14 @@ def _normalize(text, starts, ends, row, normalizer, out, out_ends):
                     place += run
                     was_space = False
                     continue
+                if has_chunk and _FIRST_OF_THREE <= byte <= _LAST_OF_THREE and place + _3 <= end:
+                    word = normalizer.words[_code_of_three(load_word(text, place))]
+                    if word:
+                        store_word(out, used, word)
+                        used += word >> _56
+                        place += _3
+                        was_space = False
+                        continue
                 size = np.uint64(normalizer.unchanged[byte])
                 after = place + size
                 # A combining mark after a character of ASCII may change it.
@@ -458,6 +483,16 @@ def _ideograph_run(text, place, end):
         others |= ~_0 << (end - place)
     run = trailing_zeros(others)
     return run - run % _3
+
+
+@kernel_without_allocation
+def _code_of_three(word):
+    """Returns the code point (uint64) of the three bytes that a word begins with."""
+    return (
+        (word & np.uint64(0x0F)) << np.uint64(12)
+        | (word >> _8 & np.uint64(0x3F)) << np.uint64(6)
+        | (word >> np.uint64(16) & np.uint64(0x3F))
+    )
 
 
 @kernel_without_allocation
