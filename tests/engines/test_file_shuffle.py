@@ -106,7 +106,7 @@ def test_any_buffer_item_and_workers(encode, through_engine, kind, options):
 
 def test_it_is_the_default(encode, through_engine, monkeypatch):
     expected = through_engine('tsv')
-    monkeypatch.setattr('pipelines.stages.encode.EncodeBlocks', None)
+    monkeypatch.setattr('pipelines.stages.encode.encode_blocks', None)
     assert files_of(encode('tsv')) == expected
 
 
