@@ -291,14 +291,12 @@ class _UnitReader:
         """
         parser, languages, drop_codes = self._parser, self._languages, self._drop_codes
         depth = 0
-        segments: list[
-            str | None
-        ] = []  # of the open unit, by language; None: one with an unknown entity
-        fits: list[int] = []  # how well they fit
+        # Of the open unit, by language: a segment, or None for one with an unknown entity; how well it fits.
+        segments: list[str | None] = []
+        fits: list[int] = []
         fits_of: dict[str, Sequence[tuple[int, int]]] = {}  # by language
-        variant: Sequence[tuple[int, int]] | None = (
-            None  # fits of the open one, until it has a segment
-        )
+        # What the open variant fits, until it has a segment.
+        variant: Sequence[tuple[int, int]] | None = None
         parts: list[str] | None = None  # of the open segment
         codes = 0  # open elements from the outermost code on
         has_undefined = False
