@@ -35,7 +35,9 @@ from tokcore.text.unicode import CODE_POINTS, next_character
 _CODE_BITS = 21
 _CODE = (1 << _CODE_BITS) - 1
 _0, _1 = np.uint64(0), np.uint64(1)
+_2, _3 = np.uint64(2), np.uint64(3)
 _SMALL_A, _SMALL_Z = np.uint64(0x61), np.uint64(0x7A)
+_MARK = np.uint64(int.from_bytes('▁'.encode(), 'little'))
 _MOST_LETTER_PAIRS = 500
 """Of 676: with so many in pieces, rows are not cut between any small letters of ASCII."""
 
@@ -47,11 +49,14 @@ class Borders(NamedTuple):
     shift: np.uint64  # of `CharacterPairs`
     known: np.ndarray
     """bool[0x110000]: rows are not cut between two characters that are not known; bool[0]: they are."""
-    joins_letters: bool  # whether all pairs of small letters of ASCII are there
+    joins_letters: bool
+    """Whether all pairs of small letters of ASCII are there, and of U+2581 and such a letter."""
+
+    cuts_before_marks: bool  # whether no pair has U+2581 as its second character
 
 
 NO_BORDERS = Borders(
-    read_only(np.empty(0, np.uint64)), np.uint64(0), read_only(np.empty(0, np.bool_)), False
+    read_only(np.empty(0, np.uint64)), np.uint64(0), read_only(np.empty(0, np.bool_)), False, False
 )
 """Rows are cut nowhere."""
 
@@ -77,7 +82,10 @@ def borders_of_pieces(
     joins_letters = bool(_joined_letters(pairs) >= _MOST_LETTER_PAIRS)
     if joins_letters:
         _add_letters(pairs)  # the few others leave places uncut, and are rare
-    return Borders(read_only(pairs.bits), pairs.shift, read_only(is_known), joins_letters)
+    cuts_before_marks = not any('▁' in piece[1:] for piece in pieces)
+    return Borders(
+        read_only(pairs.bits), pairs.shift, read_only(is_known), joins_letters, cuts_before_marks
+    )
 
 
 def borders_of_merges(vocabulary: BpeVocabulary) -> Borders:
@@ -213,25 +221,47 @@ def border_bits(text, place, previous, end, borders):
     characters = ~byte_range_mask(text, place, 0x80, 0xBF)
     if end - place < np.uint64(CHUNK):
         characters &= (_1 << (end - place)) - _1
-    bits = joined = _0
+    begins_row = np.uint64(previous == _0)
+    joined = cut_marks = _0
     if borders.joins_letters:
+        # Most places need no look at their pair: no border is in a word, and one before each mark.
+        marks = _mark_bits(text, place) & characters
         letters = byte_range_mask(text, place, 0x61, 0x7A) & characters
-        joined = letters & (letters << _1 | np.uint64(_SMALL_A <= previous <= _SMALL_Z))
-    if previous == _0:
+        joined = letters & (letters << _1 | marks << _3)
+        if _SMALL_A <= previous <= _SMALL_Z or previous == _MARK:
+            joined |= letters & characters & (~characters + _1)
+        if borders.cuts_before_marks:
+            cut_marks = marks & ~begins_row
+    if begins_row:
         characters &= ~_1
         previous, _ = character_bytes(text, place)
-    characters &= ~joined
+    characters &= ~(joined | cut_marks)
+    bits, after_letters, after_marks = cut_marks, joined << _1, cut_marks << _3
     while characters:
         number = trailing_zeros(characters)
         characters &= characters - _1
         character, _ = character_bytes(text, place + number)
-        if joined << _1 >> number & _1:
+        if after_letters >> number & _1:
             previous = np.uint64(text[place + number - _1])
+        if after_marks >> number & _1:
+            previous = _MARK
         bits |= np.uint64(not has_characters(previous, character, pairs)) << number
         previous = character
     if joined >> np.uint64(CHUNK - 1):
         previous = np.uint64(text[place + np.uint64(CHUNK - 1)])
+    if cut_marks >> np.uint64(CHUNK - 3):
+        previous = _MARK
     return bits, previous
+
+
+@kernel_without_allocation
+def _mark_bits(text, place):
+    """Bit i says whether text[place + i] begins U+2581."""
+    return (
+        byte_range_mask(text, place, 0xE2, 0xE2)
+        & byte_range_mask(text, place + _1, 0x96, 0x96)
+        & byte_range_mask(text, place + _2, 0x81, 0x81)
+    )
 
 
 @kernel_without_allocation
@@ -265,7 +295,8 @@ def _joined_letters(pairs):
 
 @kernel_without_allocation
 def _add_letters(pairs):
-    """Adds all pairs of small letters of ASCII."""
+    """Adds all pairs of small letters of ASCII, and of U+2581 and such a letter."""
     for letter in range(_SMALL_A, _SMALL_Z + _1):
+        add_characters(_MARK, letter, pairs)
         for following in range(_SMALL_A, _SMALL_Z + _1):
             add_characters(letter, following, pairs)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER
-from tokcore.kernels.jit import kernel_without_allocation
+from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import load_word
 
 _LEAST_BITS, MOST_BITS = 12, 22
@@ -18,7 +18,10 @@ BITS_PER_PAIR = 8
 """At least, so that few pairs have the hash of another."""
 
 _WORD_BITS = 6
-_0, _1, _3 = (np.uint64(number) for number in (0, 1, 3))
+_0, _1, _3, _4, _15 = (np.uint64(number) for number in (0, 1, 3, 4, 15))
+_SIZES = read_only(np.array([1] * 12 + [2, 2, 3, 4], np.uint64))
+"""The bytes of a character, by the upper half of the first one."""
+
 _WORD_SHIFT, _IN_WORD = np.uint64(_WORD_BITS), np.uint64((1 << _WORD_BITS) - 1)
 _ALL, _64 = np.uint64((1 << 64) - 1), np.uint64(64)
 _SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
@@ -48,13 +51,7 @@ def bits_for(size: int, per_pair: int = BITS_PER_PAIR) -> int:
 def character_bytes(text, place):
     """Returns the bytes of the character at a place, as a number, and where it ends."""
     word = load_word(text, place)
-    lead = word & np.uint64(0xFF)
-    size = (
-        _1
-        + np.uint64(lead >= np.uint64(0xC0))
-        + np.uint64(lead >= np.uint64(0xE0))
-        + np.uint64(lead >= np.uint64(0xF0))
-    )
+    size = _SIZES[word >> _4 & _15]
     return word & (_ALL >> (_64 - (size << _3))), place + size
 
 

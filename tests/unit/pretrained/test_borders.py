@@ -71,11 +71,15 @@ def test_no_pair_of_a_piece_has_a_border_between(pieces, data):
 LETTERS = 'abcdefghijklmnopqrstuvwxyz'
 
 
-@given(st.lists(st.text('abz,▁é', max_size=80), min_size=1, max_size=4), st.integers(19, 26))
-@example(['a' * 200, ',' + 'a' * 64 + ',b', 'ab▁' * 30, ''], 26)
-def test_words_are_passed_where_letters_are_joined(texts, size):
+@given(st.lists(st.text('abz,▁é', max_size=80), min_size=1, max_size=4), st.integers(19, 26),
+       st.booleans())  # fmt: skip
+@example(['a' * 200, ',' + 'a' * 64 + ',b', 'ab▁' * 30, ''], 26, False)
+@example(['a,' * 30 + 'b' * after + '▁ab▁▁,▁é▁' for after in range(6)], 26, False)
+@example(['a,' * 30 + 'b' * after + '▁ab▁▁,▁é▁' for after in range(6)], 26, True)
+def test_words_are_passed_where_letters_are_joined(texts, size, has_inner_mark):
     pieces = [left + right for left in LETTERS[:size] for right in LETTERS]
-    borders = borders_of_pieces([*pieces, 'é,'])
+    borders = borders_of_pieces([*pieces, 'é,', '▁é', *has_inner_mark * ['é▁']])
+    assert borders.cuts_before_marks != has_inner_mark
     assert borders.joins_letters == (size * len(LETTERS) >= 500)
     for text in texts:
         encoded = text.encode()
@@ -90,13 +94,23 @@ def test_words_are_passed_where_letters_are_joined(texts, size):
         )
         assert ''.join(tokens) == text
         assert tokens == by_pairs
-        found, place, previous = [], np.uint64(0), np.uint64(0)
-        while place < len(encoded):
-            of_chunk = border_bits(row.text, place, previous, np.uint64(len(encoded)), borders)
-            bits, previous = map(np.uint64, of_chunk)
-            found += [int(place) + bit for bit in range(64) if int(bits) >> bit & 1]
-            place += np.uint64(64)
-        assert found == [*itertools.accumulate(len(token.encode()) for token in tokens)][:-1]
+        cuts = {*itertools.accumulate(len(token.encode()) for token in tokens[:-1])}
+        by_all_pairs = borders._replace(cuts_before_marks=False)
+        assert borders_by_chunks(row.text, len(encoded), by_all_pairs) == cuts
+        # The pair of a letter and a mark may have the hash of another.
+        mark = '▁'.encode()
+        marks = {place for place in range(1, len(encoded)) if encoded[place:].startswith(mark)}
+        more = marks if borders.joins_letters and not has_inner_mark else set()
+        assert borders_by_chunks(row.text, len(encoded), borders) == cuts | more
+
+
+def borders_by_chunks(text, size, borders):
+    found, place, previous = set(), np.uint64(0), np.uint64(0)
+    while place < size:
+        bits, previous = border_bits(text, place, previous, np.uint64(size), borders)
+        found |= {int(place) + bit for bit in range(64) if int(bits) >> bit & 1}
+        place, previous = place + np.uint64(64), np.uint64(previous)
+    return found
 
 
 # The last scores differ by less than what a sum of many loses by rounding.
