@@ -263,10 +263,14 @@ def parse_entries(entries: object, where: str) -> dict[str, int]:
         raise InputError(f'{where} does not give ids of entries; give a whole file')
     if len(set(entries.values())) < len(entries):
         raise InputError(f'{where} gives the same id twice; give a file with an entry for each')
-    largest = max(entries.values(), default=0)
-    if largest > 16 * len(entries) + 65_536:
-        raise InputError(f'{where} has the id {largest} among {len(entries)} entries; number them')
+    check_largest_id(max(entries.values(), default=0), len(entries), where)
     return entries
+
+
+def check_largest_id(largest: int, count: int, where: str) -> None:
+    """Raises InputError if the largest of so many ids is far above their number, as tables have all."""
+    if largest > 16 * count + 65_536:
+        raise InputError(f'{where} has the id {largest} among {count} entries; number them')
 
 
 def parse_merges(merges: object, path: str) -> Iterable[tuple[str, str]]:

@@ -16,6 +16,7 @@ from typing import Any
 
 import regex
 
+from tokcore.bpe.files import check_largest_id
 from tokcore.bpe.parsed_files import ParsedFile, keep_parsed, parsed_file
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, ModelRules, TokenizerParts
 from tokcore.errors import InputError
@@ -105,6 +106,7 @@ def parse_tekken(file: Mapping[str, Any], data: bytes, path: str) -> PretrainedV
             pass
         case _:
             raise InputError(f'{path}: $.config has no pattern or sizes; {_REMEDY}')
+    check_largest_id(size, len(file['vocab']), f'{path}: $.config')
     special = _special_tokens(file.get('special_tokens'), special_size, path)
     parsed = parsed_file(data)
     if parsed is None:
@@ -161,6 +163,7 @@ def _merged(ranks: Mapping[bytes, int], first: int, rest: bytes, path: str) -> P
         raise InputError(f'{path} gives the same rank twice; {_REMEDY}')
     spellings = {token: spelled(token) for token in ordered}
     entries = {spellings[token]: ranks[token] + first for token in ordered}
+    check_largest_id(max(ranks.values(), default=0), len(ranks), path)
     missing = [byte for byte in range(256) if bytes([byte]) not in ranks]
     if missing:
         raise InputError(f'{path} has no token for the byte {missing[0]:#x}; {_REMEDY}')
