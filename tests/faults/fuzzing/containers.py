@@ -7,6 +7,7 @@ import bz2
 import gzip
 import lzma
 import random
+import re
 import struct
 import zlib
 from collections.abc import Callable, Sequence
@@ -35,6 +36,7 @@ class Container:
         magic: what it begins with.
         pack: makes one of a text.
         unpack: gives the text back, or None for one that is damaged.
+        is_block: whether a file of another name is one, if it begins so; text may begin with `BZh`.
         is_checked: whether it holds checksums of its text, so that no change goes unseen.
     """
 
@@ -42,6 +44,7 @@ class Container:
     magic: bytes
     pack: Callable[[random.Random, bytes], bytes]
     unpack: Callable[[bytes], bytes | None]
+    is_block: Callable[[bytes], object] = bool
     is_checked: bool = True
 
     def text_in(self, data: bytes, name: str) -> bytes | None:
@@ -50,7 +53,7 @@ class Container:
         What does not begin as it should is plain text, unless it is too short to tell and the name
         says what it was to be.
         """
-        if data.startswith(self.magic):
+        if data.startswith(self.magic) and (name.endswith(self.ending) or self.is_block(data)):
             return self.unpack(data)
         is_cut = name.endswith(self.ending) and self.magic.startswith(data)
         return None if is_cut and self.ending else data
@@ -139,6 +142,7 @@ CONTAINERS = {
         b'BZh',
         _in_streams(lambda dice, text: bz2.compress(text, dice.choice([1, 9]))),
         _of_streams(bz2.BZ2Decompressor, [OSError, ValueError]),
+        re.compile(rb'BZh[1-9](1AY&SY|\x17rE8P\x90)').match,
     ),
     'xz': Container(
         '.xz',
