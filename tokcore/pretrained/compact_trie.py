@@ -44,20 +44,20 @@ class CompactTrie(NamedTuple):
 def compact_trie(pieces: Iterable[tuple[str, int]]) -> CompactTrie:
     """Returns the trie of distinct pieces with their ids; empty pieces are left out."""
     trie = double_array_trie(pieces, '\0')
-    counts = np.zeros(len(trie.cells), np.int64)
+    counts = np.zeros(len(trie.cells), np.int16)
     _count_children(trie, counts)
     nodes = np.argsort(-counts, kind='stable')[: np.count_nonzero(counts)]
     room, size = len(trie.cells), -1
     while size < 0:
         room *= 2
-        places, bases, labels = np.zeros((3, len(trie.cells)), np.int64)
-        gaps, is_base = np.arange(room), np.zeros(room, np.bool_)
+        places, bases, labels = np.zeros((3, len(trie.cells)), np.int32)
+        gaps, is_base = np.arange(room, dtype=np.int32), np.zeros(room, np.bool_)
         size = _place(trie, read_only(nodes), places, bases, labels, gaps, is_base)
     cells, ids = np.full(size, _FREE, np.uint64), np.zeros(size, np.int32)
     cells[ROOT] |= np.uint64(bases[WORD_ROOT]) << _BASE_SHIFT
     [placed] = np.nonzero(places)
-    bits = bases[placed] << int(_BASE_SHIFT) | labels[placed]
-    cells[places[placed]] = bits.astype(np.uint64) | (trie.cells[placed] & _1) << _8
+    bits = bases[placed].astype(np.uint64) << _BASE_SHIFT | labels[placed].astype(np.uint64)
+    cells[places[placed]] = bits | (trie.cells[placed] & _1) << _8
     ids[places[placed]] = trie.ids[placed]
     if bases.max(initial=0) <= _LARGEST_BASE:
         cells = cells.astype(np.uint32)

@@ -239,6 +239,7 @@ def _merges(pieces: Sequence[_Piece], path: str) -> tuple[_Merges, np.ndarray]:
             refuse(path, f'pieces[{id_}]', f'the piece {piece.text!r:.80} of the type UNUSED')
         if piece.type == _NORMAL:
             scores[piece.text] = piece.score
+    own = {text: text for text in scores}  # one string for all merges of a piece
     merges: list[tuple[str, str]] = []
     results: list[float] = []
     for text in sorted(scores, key=scores.__getitem__, reverse=True):
@@ -252,7 +253,7 @@ def _merges(pieces: Sequence[_Piece], path: str) -> tuple[_Merges, np.ndarray]:
                         f'the piece {text!r:.80} without a piece for {part!r}',
                     )
             if left in scores and right in scores:
-                merges.append((left, right))
+                merges.append((own[left], own[right]))
                 results.append(scores[text])
     ranks = np.cumsum(np.append(False, np.diff(results) != 0))[: len(merges)]
     return tuple(merges), ranks
