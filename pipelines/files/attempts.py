@@ -80,7 +80,9 @@ class Attempt:
         self._held.make_folder(new)
         try:
             self._own = self._held.below(new)
-            with self._own.create(_MARK_NAME) as file:
+            # Not by another name first: were this killed meanwhile, nobody would know that file.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            with os.fdopen(self._own.open_file(_MARK_NAME, flags), 'wb') as file:
                 file.write(mark)
             self._held.replace(new, self._name)
         except BaseException:

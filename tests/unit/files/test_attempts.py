@@ -71,27 +71,42 @@ def test_one_killed_before_it_had_its_name_is_swept(tmp_path):
     assert names_below(tmp_path) == []
 
 
-@pytest.mark.parametrize('last', range(1, 12))
-def test_one_killed_while_it_was_swept_is_swept(tmp_path, monkeypatch, last):
-    left = Attempt(str(tmp_path)).__enter__()
-    for name in ('part', 'deep/part', 'deep/deeper/part'):
-        filesystem.write_bytes(os.path.join(left.path, name), b'x')
+@contextlib.contextmanager
+def killed_after(calls, names):
+    """Lets so many calls of these functions of `os` happen, and nothing after them."""
     done = []
 
     def stopping(call):
         def stop_or_call(*arguments, **options):
-            if len(done) >= last:
+            if len(done) >= calls:
                 raise Interrupted
             done.append(call)
             return call(*arguments, **options)
 
         return stop_or_call
 
-    with monkeypatch.context() as patch:
-        for name in ('unlink', 'remove', 'rmdir', 'rename', 'replace'):
+    with pytest.MonkeyPatch.context() as patch, contextlib.suppress(Interrupted):
+        for name in names:
             patch.setattr(os, name, stopping(getattr(os, name)))
-        with contextlib.suppress(Interrupted):
-            left.__exit__()
+        yield
+
+
+@pytest.mark.parametrize('calls', range(1, 10))
+def test_one_killed_while_it_began_is_swept(tmp_path, calls):
+    with killed_after(calls, ['mkdir', 'open', 'fdopen', 'replace', 'unlink', 'rmdir']):
+        Attempt(str(tmp_path)).__enter__()
+    with Attempt(str(tmp_path)):
+        pass
+    assert names_below(tmp_path) == []
+
+
+@pytest.mark.parametrize('calls', range(1, 12))
+def test_one_killed_while_it_was_swept_is_swept(tmp_path, calls):
+    left = Attempt(str(tmp_path)).__enter__()
+    for name in ('part', 'deep/part', 'deep/deeper/part'):
+        filesystem.write_bytes(os.path.join(left.path, name), b'x')
+    with killed_after(calls, ['unlink', 'remove', 'rmdir', 'rename', 'replace']):
+        left.__exit__()
     with Attempt(str(tmp_path)):
         pass
     assert names_below(tmp_path) == []
