@@ -6,13 +6,11 @@ Folders are deleted file by file, by the names of what is known to be the progra
 """
 
 import contextlib
+import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import BinaryIO
 
-from apache_beam.io.filesystems import FileSystems
-
-from pipelines.files.beam_files import BeamFiles
 from pipelines.files.files import Files, StoredFile
 from pipelines.files.local import LocalFiles
 from pipelines.files.local_folder import LocalFolder
@@ -24,19 +22,27 @@ from tokcore.object_stores import is_object
 __all__ = ['StoredFile']
 
 _WILDCARD = re.compile(r'[*?\[]')
-_LOCAL, _OBJECTS, _BEAM = LocalFiles(), ObjectFiles(), BeamFiles()
+_HAS_SCHEME = re.compile(r'\s*[a-zA-Z][-a-zA-Z0-9+.]*://')
+_LOCAL, _OBJECTS = LocalFiles(), ObjectFiles()
 
 
 def files_of(path: str) -> Files:
     """Returns what a path belongs to: this machine's files, or those of object stores."""
-    if FileSystems.get_scheme(path) is None:
+    if _HAS_SCHEME.match(path) is None:
         return _LOCAL
-    return _OBJECTS if is_object(path) else _BEAM
+    return _OBJECTS if is_object(path) else _beam_files()
+
+
+@functools.cache
+def _beam_files() -> Files:
+    from pipelines.files.beam_files import BeamFiles  # takes a second, which most commands need not
+
+    return BeamFiles()
 
 
 def is_only_beams(path: str) -> bool:
     """Returns whether Beam alone reaches a path; nothing of `tokcore` opens it."""
-    return files_of(path) is _BEAM
+    return _HAS_SCHEME.match(path) is not None and not is_object(path)
 
 
 def is_shared(path: str) -> bool:

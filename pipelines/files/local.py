@@ -1,4 +1,7 @@
-"""The files of this machine, written and deleted by the descriptor of their folder."""
+"""The files of this machine, written and deleted by the descriptor of their folder.
+
+Beam lists them by folder and by glob. It takes a second to import, so only those who list do.
+"""
 
 import contextlib
 import errno
@@ -7,9 +10,6 @@ import stat as modes
 from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
 
-from apache_beam.io.filesystems import FileSystems
-
-from pipelines.files.beam_files import match, stat, stored_files
 from pipelines.files.files import StoredFile
 from pipelines.files.local_folder import LinkError, LocalFolder
 from tokcore.errors import InputError
@@ -24,7 +24,7 @@ class LocalFiles:
         return os.path.abspath(path)
 
     def exists(self, path: str) -> bool:
-        return FileSystems.exists(path)
+        return os.path.exists(path)
 
     def is_folder(self, path: str) -> bool:
         return os.path.isdir(path)
@@ -40,12 +40,17 @@ class LocalFiles:
         return os.path.isdir(path)
 
     def stat(self, path: str) -> StoredFile | None:
-        return stat(path)
+        if not os.path.exists(path):
+            return None
+        found = os.stat(path)
+        return StoredFile(path, os.path.basename(path), found.st_size, found.st_mtime)
 
     def sizes(self, paths: Sequence[str]) -> list[int | None]:
-        return [None if file is None else file.size for file in map(stat, paths)]
+        return [None if file is None else file.size for file in map(self.stat, paths)]
 
     def match(self, pattern: str, above: str) -> list[StoredFile]:
+        from pipelines.files.beam_files import match
+
         return match(pattern, above)
 
     def check_regular(self, path: str, pattern: str) -> None:
@@ -56,6 +61,8 @@ class LocalFiles:
         raise _not_regular(path, is_folder=False, prefix=f'{pattern} matches ')
 
     def list_folder(self, folder: str) -> list[StoredFile]:
+        from pipelines.files.beam_files import stored_files
+
         return stored_files(folder)
 
     def entries(self, folder: str) -> list[str]:

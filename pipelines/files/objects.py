@@ -5,17 +5,16 @@ attempt is published so, rather than written to its final keys: an earlier resul
 and nothing that runs on after its claim was lost, as a worker cut off from its driver, reaches them.
 """
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import re
+import typing
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import BinaryIO
-
-from apache_beam.io.filesystem import FileSystem
-from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import PipelineOptions, S3Options
 
 from pipelines.files.files import StoredFile, StoreFiles
 from tokcore.object_stores import (
@@ -26,6 +25,9 @@ from tokcore.object_stores import (
     Version,
     bucket_of,
 )
+
+if typing.TYPE_CHECKING:
+    from apache_beam.options.pipeline_options import PipelineOptions
 
 _COPIES_AT_ONCE = 16
 
@@ -67,6 +69,8 @@ class ObjectFiles(StoreFiles):
         return [sizes.get(path) for path in paths]
 
     def match(self, pattern: str, above: str) -> list[StoredFile]:
+        from apache_beam.io.filesystem import FileSystem
+
         matches = re.compile(FileSystem.translate_pattern(pattern)).match
         return [file for file in self.list_folder(above) if matches(file.path)]
 
@@ -153,12 +157,16 @@ def _bucket(path: str) -> tuple[Bucket, str]:
 
 def _options() -> StoreOptions:
     """Returns the store's options among those that Beam has in this process, driver or worker."""
+    from apache_beam.io.filesystems import FileSystems
+
     given = FileSystems._pipeline_options
     return StoreOptions() if given is None else _store_options(given)
 
 
 @functools.lru_cache(maxsize=1)  # every path asks for them, and a process has but one
 def _store_options(options: PipelineOptions) -> StoreOptions:
+    from apache_beam.options.pipeline_options import S3Options
+
     given = options.view_as(S3Options)
     return StoreOptions(
         endpoint=given.s3_endpoint_url,

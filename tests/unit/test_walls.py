@@ -107,6 +107,10 @@ def test_the_pipelines_do_not_import_tensorflow():
     assert imported_by(names).isdisjoint({'tensorflow', 'tensor2tensor'})
 
 
+def test_lines_are_tokenized_without_a_wait_for_beam():
+    assert 'apache_beam' not in imported_by(['pipelines.cli.line_commands'])
+
+
 @functools.cache
 def imports():
     """By module, as a path: the modules of ours that it imports anywhere, also within functions."""
