@@ -18,7 +18,7 @@ import numpy as np
 from tokcore.bpe.vocabulary import BpeVocabulary
 from tokcore.kernels.bytes import row_offsets, with_margin
 from tokcore.kernels.jit import inlined_kernel, kernel_without_allocation, read_only
-from tokcore.kernels.simd import CHUNK, byte_range_mask, trailing_zeros
+from tokcore.kernels.simd import CHUNK, byte_range_mask, put_places, trailing_zeros
 from tokcore.text.character_pairs import (
     BITS_PER_PAIR,
     MOST_BITS,
@@ -30,12 +30,16 @@ from tokcore.text.character_pairs import (
     no_pairs,
 )
 from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, TextRows, scan_tokens, slice_parts
-from tokcore.text.unicode import CODE_POINTS, next_character
+from tokcore.text.unicode import CODE_POINTS
 
 _CODE_BITS = 21
 _CODE = (1 << _CODE_BITS) - 1
 _0, _1 = np.uint64(0), np.uint64(1)
-_2, _3 = np.uint64(2), np.uint64(3)
+_2, _3, _4, _6, _8, _15 = (np.uint64(number) for number in (2, 3, 4, 6, 8, 15))
+_LEAD_BITS = read_only(np.array([0x7F] * 12 + [0x1F, 0x1F, 0x0F, 0x07], np.uint64))
+"""Those of a character's first byte that belong to its code point, by its upper half."""
+
+_TAIL_BITS = np.uint64(0x3F)
 _SMALL_A, _SMALL_Z = np.uint64(0x61), np.uint64(0x7A)
 _MARK = np.uint64(int.from_bytes('▁'.encode(), 'little'))
 _MOST_LETTER_PAIRS = 500
@@ -82,7 +86,9 @@ def borders_of_pieces(
     joins_letters = bool(_joined_letters(pairs) >= _MOST_LETTER_PAIRS)
     if joins_letters:
         _add_letters(pairs)  # the few others leave places uncut, and are rare
-    cuts_before_marks = not any('▁' in piece[1:] for piece in pieces)
+    cuts_before_marks = (not known or '▁' in known) and not any(
+        '▁' in piece[1:] for piece in pieces
+    )
     return Borders(
         read_only(pairs.bits), pairs.shift, read_only(is_known), joins_letters, cuts_before_marks
     )
@@ -160,14 +166,22 @@ def _scan_between_borders(rows, row, position, pre_tokenizer, tokens):
     room = np.uint64(len(tokens.starts) - CHUNK_TOKENS)
     count = _0
     while row < len(rows.starts):
-        place = np.uint64(rows.starts[row] if position < 0 else position)
+        start = np.uint64(rows.starts[row] if position < 0 else position)
         end = np.uint64(rows.ends[row])
-        while place < end:
-            if count == room:
-                return row, np.int64(place), np.int64(count)
-            tokens.starts[count] = place
-            place = next_border(rows.text, place, end, pre_tokenizer)
-            tokens.ends[count] = place
+        chunk, previous = start, _0
+        while chunk < end:
+            if count >= room:
+                return row, np.int64(start), np.int64(count)
+            bits, previous = border_bits(rows.text, chunk, previous, end, pre_tokenizer)
+            if bits:
+                first = count
+                count = put_places(bits, chunk, tokens.ends, count)
+                for token in range(first, count):
+                    tokens.starts[token] = start
+                    start = tokens.ends[token]
+            chunk += np.uint64(CHUNK)
+        if start < end:
+            tokens.starts[count], tokens.ends[count] = start, end
             count += _1
         row += 1
         position = -1
@@ -175,45 +189,13 @@ def _scan_between_borders(rows, row, position, pre_tokenizer, tokens):
     return row, np.int64(position), np.int64(count)
 
 
-@kernel_without_allocation
-def next_border(text, place, end, borders):
-    """Returns the first border (uint64) after a place of text[place:end], or the end.
-
-    `READABLE` bytes follow the text.
-    """
-    if len(borders.pairs) == 0:
-        return end
-    pairs = CharacterPairs(borders.pairs, borders.shift)
-    before = place
-    character, place = character_bytes(text, place)
-    while place < end:
-        if borders.joins_letters and _SMALL_A <= character <= _SMALL_Z:
-            letters = trailing_zeros(~byte_range_mask(text, place, 0x61, 0x7A))
-            if letters >= end - place:
-                return end
-            if letters != _0:
-                place += letters
-                before = place - _1
-                character = np.uint64(text[before])
-        following, after = character_bytes(text, place)
-        if not has_characters(character, following, pairs):
-            if len(borders.known) == 0:
-                return place
-            code, _ = next_character(text, np.int64(before))
-            next_code, _ = next_character(text, np.int64(place))
-            if borders.known[np.uint64(code)] or borders.known[np.uint64(next_code)]:
-                return place
-        before, character, place = place, following, after
-    return end
-
-
 @inlined_kernel
 def border_bits(text, place, previous, end, borders):
     """Finds all borders of text[place:place + 64] that are before `end`, without a branch on text.
 
     `READABLE` bytes follow the text. `previous` is the character (uint64) before it, as this returns it;
-    0 if a row begins there. Returns (bits, previous): bit i says whether there is a border before
-    text[place + i]; and the last character. All characters are to be known ones.
+    0 if a row or a token begins there. Returns (bits, previous): bit i says whether there is a border before
+    text[place + i]; and the last character.
     """
     if len(borders.pairs) == 0:
         return _0, _1
@@ -245,13 +227,27 @@ def border_bits(text, place, previous, end, borders):
             previous = np.uint64(text[place + number - _1])
         if after_marks >> number & _1:
             previous = _MARK
-        bits |= np.uint64(not has_characters(previous, character, pairs)) << number
+        is_border = not has_characters(previous, character, pairs)
+        if len(borders.known):
+            is_border &= borders.known[_code(previous)] or borders.known[_code(character)]
+        bits |= np.uint64(is_border) << number
         previous = character
     if joined >> np.uint64(CHUNK - 1):
         previous = np.uint64(text[place + np.uint64(CHUNK - 1)])
     if cut_marks >> np.uint64(CHUNK - 3):
         previous = _MARK
     return bits, previous
+
+
+@kernel_without_allocation
+def _code(character):
+    """Returns the code point (uint64) of a character, a number of `character_bytes`."""
+    code = character & _LEAD_BITS[character >> _4 & _15]
+    character >>= _8
+    while character:
+        code = code << _6 | character & _TAIL_BITS
+        character >>= _8
+    return code
 
 
 @kernel_without_allocation

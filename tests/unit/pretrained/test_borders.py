@@ -14,11 +14,11 @@ from tokcore.kernels.bytes import with_margin
 from tokcore.pretrained.borders import (
     NO_BORDERS,
     BorderPreTokenizer,
-    border_bits,
     borders_of_merges,
     borders_of_pieces,
 )
 from tokcore.pretrained.unigram import UnigramModel
+from tokcore.text.character_pairs import CharacterPairs, has_characters
 from tokcore.text.listed_tokens import RowTokens
 from tokcore.text.pre_tokenizer import one_row, scan_row
 from tokcore.text.rows import Side
@@ -71,46 +71,42 @@ def test_no_pair_of_a_piece_has_a_border_between(pieces, data):
 LETTERS = 'abcdefghijklmnopqrstuvwxyz'
 
 
-@given(st.lists(st.text('abz,▁é', max_size=80), min_size=1, max_size=4), st.integers(19, 26),
-       st.booleans())  # fmt: skip
-@example(['a' * 200, ',' + 'a' * 64 + ',b', 'ab▁' * 30, ''], 26, False)
-@example(['a,' * 30 + 'b' * after + '▁ab▁▁,▁é▁' for after in range(6)], 26, False)
-@example(['a,' * 30 + 'b' * after + '▁ab▁▁,▁é▁' for after in range(6)], 26, True)
-def test_words_are_passed_where_letters_are_joined(texts, size, has_inner_mark):
+@given(st.lists(st.text('abz,▁é字😀', max_size=80), min_size=1, max_size=4), st.integers(19, 26),
+       st.booleans(), st.sampled_from(['', 'ab,é', 'a▁😀']))  # fmt: skip
+@example(['a,b,' * 20_000], 26, False, '')
+@example(['a' * 200, ',' + 'a' * 64 + ',b', 'ab▁' * 30, ''], 26, False, '')
+@example(['a,' * 30 + 'b' * after + '▁ab▁▁,▁é▁' for after in range(6)], 26, False, '')
+@example(['a,' * 30 + 'b' * after + '▁ab▁▁,▁é▁' for after in range(6)], 26, True, '')
+@example(['a,' * 30 + 'b' * after + '▁字字▁,😀😀,字é' for after in range(6)], 26, False, 'ab,é')
+def test_words_are_passed_where_letters_are_joined(texts, size, has_inner_mark, known):
     pieces = [left + right for left in LETTERS[:size] for right in LETTERS]
-    borders = borders_of_pieces([*pieces, 'é,', '▁é', *has_inner_mark * ['é▁']])
-    assert borders.cuts_before_marks != has_inner_mark
+    borders = borders_of_pieces([*pieces, 'é,', '▁é', *has_inner_mark * ['é▁']], known)
     assert borders.joins_letters == (size * len(LETTERS) >= 500)
+    assert borders.cuts_before_marks == (not has_inner_mark and (not known or '▁' in known))
     for text in texts:
         encoded = text.encode()
         row = one_row(with_margin(np.frombuffer(encoded, np.uint8)), 0, len(encoded))
-        tokens, by_pairs = (
-            [
-                encoded[start:end].decode()
-                for starts, ends in scan_row(row, *BorderPreTokenizer(each).prepare(row))
-                for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-            ]
-            for each in (borders, borders._replace(joins_letters=False))
-        )
-        assert ''.join(tokens) == text
-        assert tokens == by_pairs
-        cuts = {*itertools.accumulate(len(token.encode()) for token in tokens[:-1])}
-        by_all_pairs = borders._replace(cuts_before_marks=False)
-        assert borders_by_chunks(row.text, len(encoded), by_all_pairs) == cuts
-        # The pair of a letter and a mark may have the hash of another.
-        mark = '▁'.encode()
-        marks = {place for place in range(1, len(encoded)) if encoded[place:].startswith(mark)}
-        more = marks if borders.joins_letters and not has_inner_mark else set()
-        assert borders_by_chunks(row.text, len(encoded), borders) == cuts | more
+        tokens = [
+            encoded[start:end].decode()
+            for starts, ends in scan_row(row, *BorderPreTokenizer(borders).prepare(row))
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+        assert tokens == cut_between(text, known, borders)
 
 
-def borders_by_chunks(text, size, borders):
-    found, place, previous = set(), np.uint64(0), np.uint64(0)
-    while place < size:
-        bits, previous = border_bits(text, place, previous, np.uint64(size), borders)
-        found |= {int(place) + bit for bit in range(64) if int(bits) >> bit & 1}
-        place, previous = place + np.uint64(64), np.uint64(previous)
-    return found
+def cut_between(text, known, borders):
+    """The tokens of a text, character by character; a mark may have a border that its pair has not."""
+    pairs = CharacterPairs(borders.pairs, borders.shift)
+    cuts_before_marks = borders.joins_letters and borders.cuts_before_marks
+    tokens = [text[:1]] if text else []
+    for left, right in itertools.pairwise(text):
+        numbers = (np.uint64(int.from_bytes(each.encode(), 'little')) for each in (left, right))
+        is_known = not known or left in known or right in known
+        if is_known and not has_characters(*numbers, pairs) or (right == '▁' and cuts_before_marks):
+            tokens.append(right)
+        else:
+            tokens[-1] += right
+    return tokens
 
 
 # The last scores differ by less than what a sum of many loses by rounding.
