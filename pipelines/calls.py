@@ -247,7 +247,7 @@ def _given(command: Command, options: Mapping[str, Any], call: str) -> dict[str,
             kinds = [kind]
             if isinstance(kind, Choice) and (scheme is None or str(scheme) in kind.kinds):
                 kinds.append(kind.chosen(scheme))  # in place of what stands for all schemes
-            known |= {group.prefix + one.key: one for each in kinds for one in declared(each)}
+            known |= {group.prefix + one.key: one for owner in kinds for one in declared(owner)}
     for name in _OF_THE_COMMAND:
         known.pop(name, None)
     for name in options:
@@ -261,7 +261,7 @@ def _result(job: Job) -> Result:
         case BuildJob() | EncodeJob():
             outputs = {job.output: StageOutput.of_dataset(job.output)}
         case CountJob():
-            outputs = {each.path: StageOutput.of_counts(each.path) for each in job.folders}
+            outputs = {folder.path: StageOutput.of_counts(folder.path) for folder in job.folders}
         case MergeJob():
             outputs = {job.output: StageOutput.of_counts(job.output)}
         case VocabJob() | PiecesJob():

@@ -116,12 +116,12 @@ class FlinkRest:
 
     def configuration(self) -> dict[str, str]:
         """Returns the JobManager's configuration."""
-        return {each['key']: each['value'] for each in self._get('jobmanager/config')}
+        return {setting['key']: setting['value'] for setting in self._get('jobmanager/config')}
 
     def jobs(self) -> list[FlinkJob]:
         """Returns all jobs that the cluster remembers."""
         jobs = self._get('jobs/overview', _PATIENCE_SECONDS)['jobs']
-        return [FlinkJob(each['jid'], each['name'], each['state']) for each in jobs]
+        return [FlinkJob(job['jid'], job['name'], job['state']) for job in jobs]
 
     def submit(self, archive: bytes) -> str:
         """Starts a job; returns its id."""
@@ -157,7 +157,7 @@ class FlinkRest:
         """Returns the errors that a job has met, as Java writes them, oldest first."""
         told = self._get(f'jobs/{job}/exceptions', _PATIENCE_SECONDS)
         history = told.get('exceptionHistory', {}).get('entries', [])
-        return [each['stacktrace'] for each in reversed(history)]
+        return [entry['stacktrace'] for entry in reversed(history)]
 
     def cancel(self, job: str) -> str:
         """Cancels a job and waits for its end; returns the state in which it ended.
@@ -247,10 +247,10 @@ def milliseconds(duration: str) -> int:
     Raises:
         InputError: it is none.
     """
-    found = _DURATION.fullmatch(duration.strip().lower())
-    if found is None or found[2] not in _MILLISECONDS:
+    match = _DURATION.fullmatch(duration.strip().lower())
+    if match is None or match[2] not in _MILLISECONDS:
         raise InputError(f"{duration!r} in the cluster's configuration is not a duration")
-    return int(found[1]) * _MILLISECONDS[found[2]]
+    return int(match[1]) * _MILLISECONDS[match[2]]
 
 
 def _reason(error: Exception) -> str:

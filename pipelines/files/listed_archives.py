@@ -26,9 +26,9 @@ from tokcore.corpus.archives import tar_entries
 from tokcore.corpus.corpus import CorpusFile
 from tokcore.corpus.storage import compression_of
 def opened(path): return open(path, 'rb')
-found = os.stat(path)
-state = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
-archive = CorpusFile(path, path, found.st_size, compression_of(path, opened))
+status = os.stat(path)
+state = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+archive = CorpusFile(path, path, status.st_size, compression_of(path, opened))
 sys.stdout.buffer.write(pickle.dumps((state, tar_entries(archive, opened))))
 sys.stdout.buffer.flush()
 os._exit(0)
@@ -69,8 +69,8 @@ def begun_list(archive: CorpusFile) -> list[Entry] | None:
         return None
     state, entries = pickle.loads(listed)
     with contextlib.suppress(OSError):
-        found = os.stat(archive.path)
-        if state == (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns):
+        status = os.stat(archive.path)
+        if state == (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns):
             return entries
     return None
 

@@ -42,8 +42,8 @@ class LocalFiles:
     def stat(self, path: str) -> StoredFile | None:
         if not os.path.exists(path):
             return None
-        found = os.stat(path)
-        return StoredFile(path, os.path.basename(path), found.st_size, found.st_mtime)
+        status = os.stat(path)
+        return StoredFile(path, os.path.basename(path), status.st_size, status.st_mtime)
 
     def sizes(self, paths: Sequence[str]) -> list[int | None]:
         return [None if file is None else file.size for file in map(self.stat, paths)]

@@ -151,8 +151,8 @@ class LocalFolder:
         *on_the_way, name = names.split('/')
         with contextlib.ExitStack() as stack:
             folder = self
-            for each in on_the_way:
-                folder = stack.enter_context(folder.below(each, make))
+            for folder_name in on_the_way:
+                folder = stack.enter_context(folder.below(folder_name, make))
             yield folder, name
 
     def is_at_its_path(self) -> bool:
@@ -212,7 +212,7 @@ class LocalFolder:
             folder = self._readable(name) if deepest else None
             if folder is not None:
                 with folder:
-                    yield from (f'{name}/{each}' for each in folder.names_below(deepest - 1))
+                    yield from (f'{name}/{path}' for path in folder.names_below(deepest - 1))
 
     def open_file(self, name: str, flags: int, mode: int = 0o666) -> int:
         """Returns a descriptor of a regular file.
@@ -299,7 +299,7 @@ class LocalFolder:
 
     def delete_all(self, kept: str | None = None) -> None:
         """Deletes all entries but one."""
-        entries = [each for each in self.entries() if each[0] != kept]
+        entries = [entry for entry in self.entries() if entry[0] != kept]
         self._delete_files([name for name, is_folder in entries if not is_folder])
         for name, is_folder in entries:
             if is_folder:
@@ -379,5 +379,5 @@ def _open_folder(place: str, at: int | None, flags: int) -> int | None:
 
 
 def _entries(of: str | int) -> list[tuple[str, bool]]:
-    with os.scandir(of) as found:
-        return sorted((each.name, each.is_dir(follow_symlinks=False)) for each in found)
+    with os.scandir(of) as entries:
+        return sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)

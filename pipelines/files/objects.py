@@ -62,10 +62,12 @@ class ObjectFiles(StoreFiles):
         for folder, wanted in folders.items():
             if len(wanted) > _MOST_LOOKS:
                 bucket, prefix = _bucket(folder)
-                found = [_file(bucket, each, prefix) for each in bucket.list_one_level(prefix)[1]]
+                files = [
+                    _file(bucket, stored, prefix) for stored in bucket.list_one_level(prefix)[1]
+                ]
             else:
-                found = [file for path in wanted if (file := self.stat(path))]
-            sizes |= {file.path: file.size for file in found}
+                files = [file for path in wanted if (file := self.stat(path))]
+            sizes |= {file.path: file.size for file in files}
         return [sizes.get(path) for path in paths]
 
     def match(self, pattern: str, above: str) -> list[StoredFile]:
@@ -76,13 +78,13 @@ class ObjectFiles(StoreFiles):
 
     def list_folder(self, folder: str) -> list[StoredFile]:
         bucket, prefix = _bucket(folder)
-        files = [_file(bucket, each, prefix) for each in bucket.list_all(prefix)]
+        files = [_file(bucket, stored, prefix) for stored in bucket.list_all(prefix)]
         return sorted(files, key=lambda file: file.name.encode())
 
     def entries(self, folder: str) -> list[str]:
         bucket, prefix = _bucket(folder)
         prefixes, objects = bucket.list_one_level(prefix)
-        keys = {*prefixes, *(each.key for each in objects)}
+        keys = {*prefixes, *(stored.key for stored in objects)}
         return sorted(key.rpartition('/')[2] for key in keys)
 
     def names_below(self, folder: str) -> list[str]:

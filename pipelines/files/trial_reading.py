@@ -180,10 +180,10 @@ def _read(stream: BinaryIO) -> Iterator[int]:
 def column_names(file) -> list[str]:
     """Returns all names of columns in a Parquet file's footer; a ValueError if one is not UTF-8."""
     columns = range(file.metadata.num_columns)
-    names = [*file.schema_arrow.names, *(file.schema.column(each).path for each in columns)]
+    names = [*file.schema_arrow.names, *(file.schema.column(column).path for column in columns)]
     for number in range(file.metadata.num_row_groups):
         group = file.metadata.row_group(number)
-        names += [group.column(each).path_in_schema for each in columns]
+        names += [group.column(column).path_in_schema for column in columns]
     return names
 
 

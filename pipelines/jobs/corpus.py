@@ -92,19 +92,22 @@ class Corpus:
     @property
     def most_text_bytes(self) -> int:
         """The most bytes of text that a file can hold."""
-        return max(each.file.size * _most_ratio(each.file.compressed) for each in self.inputs)
+        return max(
+            corpus_input.file.size * _most_ratio(corpus_input.file.compressed)
+            for corpus_input in self.inputs
+        )
 
     @property
     def may_have_parts(self) -> bool:
         """Whether several workers may read one compressed file."""
-        return any(may_have_index(each.file) for each in self.inputs)
+        return any(may_have_index(corpus_input.file) for corpus_input in self.inputs)
 
     def text_bytes(self, split: str) -> int:
         """Returns about how many bytes of text a split holds."""
         return sum(
-            each.file.size * (_GZIP_RATIO if each.file.compressed else 1)
-            for each in self.inputs
-            if each.split == split
+            corpus_input.file.size * (_GZIP_RATIO if corpus_input.file.compressed else 1)
+            for corpus_input in self.inputs
+            if corpus_input.split == split
         )
 
     def wanted_inputs(self) -> tuple[InputState, ...]:
@@ -228,15 +231,18 @@ def input_texts(corpus: Corpus, checksums: Sequence[RangeChecksum]) -> tuple[Inp
             checksum
         )
     texts = []
-    for each in corpus.inputs:
-        length = None if each.file.compressed else each.file.size
+    for corpus_input in corpus.inputs:
+        length = None if corpus_input.file.compressed else corpus_input.file.size
         try:
             summary = join_checksums(
-                by_file.get((each.split, each.file_index, each.side), ()), length
+                by_file.get((corpus_input.split, corpus_input.file_index, corpus_input.side), ()),
+                length,
             )
         except ValueError as error:
-            raise RuntimeError(f'{each.file.path} was not read exactly once: {error}') from error
-        texts.append(each.text(summary))
+            raise RuntimeError(
+                f'{corpus_input.file.path} was not read exactly once: {error}'
+            ) from error
+        texts.append(corpus_input.text(summary))
     return tuple(texts)
 
 
@@ -294,8 +300,8 @@ def _find(
     file = fetched[pattern]
     inside = '' if file.member is None else f'!{file.member}'
     return [
-        each.named(file.name + each.stored.path[len(file.path) :], file.sha256)
-        for each in find_files(file.path + inside, archives)
+        match.named(file.name + match.stored.path[len(file.path) :], file.sha256)
+        for match in find_files(file.path + inside, archives)
     ]
 
 

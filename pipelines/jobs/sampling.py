@@ -198,10 +198,10 @@ def _sample_files(
     with track_work('sample', _SAMPLING, sum(part.file.size for part in parts)):
         execution.engine.run(lambda pipeline: pipeline | 'SampleFiles' >> sampling, folder)
     return {
-        (each.file_index, each.side): FileSample(
-            SampledLines(each.period, each.lines), tuple(each.first_lines)
+        (sample.file_index, sample.side): FileSample(
+            SampledLines(sample.period, sample.lines), tuple(sample.first_lines)
         )
-        for each in read_stats(report, _Sampled)
+        for sample in read_stats(report, _Sampled)
     }
 
 

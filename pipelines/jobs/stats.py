@@ -116,7 +116,7 @@ def read_job_stats(
         dataclasses.replace(add_tallies(name, tallies), dataset='') for name in corpus.split_names
     ]
     written = read_stats(os.path.join(path, _REJECTED_NAME), WrittenFile)
-    rejected = tuple(each.listed() for each in written)
+    rejected = tuple(file.listed() for file in written)
     keeping = {(split.name, split.dataset) for split in corpus.splits if split.keeps_dropped}
     kept = rejected_lines + sum(
         sum(tally.filtered.values()) for tally in tallies if (tally.split, tally.dataset) in keeping

@@ -294,11 +294,13 @@ class BeamMerges:
         numbers = range(len(self._words.tokens.parts))
         self._run(lambda pipeline: pipeline | MapToStats(numbers, survey, stats_path))
         surveys = list(read_stats(stats_path, _Characters))
-        for each in surveys:
-            refuse_ambiguous(each.ambiguous, rules)
+        for part_survey in surveys:
+            refuse_ambiguous(part_survey.ambiguous, rules)
         within, at_ends = (
             ''.join(sorted({*''.join(characters)}))
-            for characters in zip(*((each.within, each.at_ends) for each in surveys))
+            for characters in zip(
+                *((part_survey.within, part_survey.at_ends) for part_survey in surveys)
+            )
         )
         self._files.write_characters(within, at_ends)
 
@@ -311,7 +313,7 @@ class BeamMerges:
         count_cells: Callable[[TokenTable], int] | None = None,
     ) -> list['_WrittenTable']:
         """Adds up what a function adds for each element; returns the files of the partitions."""
-        folder, stats_path = (os.path.join(self._work, each) for each in (name, f'{name}.json'))
+        folder, stats_path = (os.path.join(self._work, entry) for entry in (name, f'{name}.json'))
         write = functools.partial(_write_table, folder, least_count, count_cells)
 
         def build(pipeline: beam.Pipeline) -> None:
@@ -421,7 +423,7 @@ class _Words:
 @functools.lru_cache(maxsize=1)
 def _learning(files: MergeFiles, rules: BpeRules, merges: int) -> Learning:
     learning = Learning(_first_symbols(files, rules), rules)
-    learning.resume(*(each[:merges] for each in files.read_merges()))
+    learning.resume(*(array[:merges] for array in files.read_merges()))
     return learning
 
 

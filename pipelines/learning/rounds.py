@@ -341,7 +341,7 @@ class MergeFiles:
     def write_merges(self, pairs: np.ndarray, counts: np.ndarray) -> None:
         """Writes all merges so far: their pairs and the counts of these, int64[merges] each."""
         write_checked(
-            self.merges_path, *(each.astype(_INT64).tobytes() for each in (pairs, counts))
+            self.merges_path, *(array.astype(_INT64).tobytes() for array in (pairs, counts))
         )
 
     def read_merges(self) -> tuple[np.ndarray, np.ndarray]:

@@ -438,7 +438,9 @@ class RoundsAhead:
             return [min_count]
         ahead = self._ahead(self._sizes, self._most)
         together = [
-            each for each in dict.fromkeys([min_count, *ahead]) if not self._is_learned(each)
+            candidate
+            for candidate in dict.fromkeys([min_count, *ahead])
+            if not self._is_learned(candidate)
         ]
         if len(together) > 1:
             _LOGGER.info(

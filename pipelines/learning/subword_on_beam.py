@@ -346,7 +346,7 @@ class PackedLearner:
     def _learn_rounds(self, min_counts: Sequence[int]) -> None:
         self._store_first(min(min_counts))
         planned = [self._planned(min_count) for min_count in min_counts]
-        while not all(each.files.has_vocabulary(ITERATIONS) for each in planned):
+        while not all(planned_round.files.has_vocabulary(ITERATIONS) for planned_round in planned):
             self._run_bounded(functools.partial(self._run_rounds, planned))
 
     def _planned(self, min_count: int) -> PlannedRound:
@@ -356,7 +356,7 @@ class PackedLearner:
 
     def _run_rounds(self, planned: Sequence[PlannedRound]) -> None:
         done = min(map(_iterations_done, planned))
-        rounds = tuple(each.files for each in planned)
+        rounds = tuple(planned_round.files for planned_round in planned)
         numbers = range(len(self._stats.groups))
         plan = SelectionPlan(
             planned, self._stats.groups, self._fixed.alphabet, self._workers,
@@ -365,7 +365,9 @@ class PackedLearner:
         steps: dict[str, beam.PTransform] = {}
         if done == 0:
             steps['Iteration1'] = SelectFromStored(plan)
-        group_bytes = [sum(each.sizes.get(group, 0) for each in planned) for group in numbers]
+        group_bytes = [
+            sum(planned_round.sizes.get(group, 0) for planned_round in planned) for group in numbers
+        ]
         ranges = list(pass_ranges(group_bytes, self._pass_bytes))
         for iteration in range(max(2, done + 1), ITERATIONS + 1):
             for part, group_range in enumerate(ranges):

@@ -322,8 +322,8 @@ class SelectFromStored(beam.PTransform):
     def expand(self, signal: beam.PCollection) -> beam.PCollection:
         groups = [
             (number, group)
-            for number, each in enumerate(self.plan.rounds)
-            for group in sorted(each.sizes)
+            for number, planned_round in enumerate(self.plan.rounds)
+            for group in sorted(planned_round.sizes)
         ]
         selections = (
             signal
@@ -428,7 +428,7 @@ class _LimitOutputFn(beam.DoFn):
     """Passes selections on, and refuses more of them than a bundle may put out."""
 
     def __init__(self, plan: SelectionPlan):
-        self._min_counts = [each.min_count for each in plan.rounds]
+        self._min_counts = [planned_round.min_count for planned_round in plan.rounds]
         self._output = BundleOutput(SELECTION_METRICS)
 
     def start_bundle(self) -> None:

@@ -251,7 +251,7 @@ class BeamPieceLearner:
 
     def _run_first(self, min_count: int) -> tuple[list[int], list[str]]:
         files = self._files
-        counted, surveyed = (os.path.join(self._work, each) for each in ('first', 'characters'))
+        counted, surveyed = (os.path.join(self._work, name) for name in ('first', 'characters'))
 
         def build(pipeline: beam.Pipeline) -> None:
             (
@@ -266,7 +266,7 @@ class BeamPieceLearner:
 
         self._run_near(build)
         partitions = [table.partition for table in read_stats(counted, _WrittenTable)]
-        characters = (each.characters for each in read_stats(surveyed, _Characters))
+        characters = (row.characters for row in read_stats(surveyed, _Characters))
         return sorted(partitions), sorted({*''.join(characters)})
 
 
@@ -419,7 +419,7 @@ class _SelectPieces(beam.PTransform):
 
     def _count(self, path: str) -> list[TokenTable]:
         words = self.word_filter.select(WordFiles.read_table(path))
-        return [each.count.count(words) for each in self.planned]
+        return [iteration.count.count(words) for iteration in self.planned]
 
     def _write_counts(self, element: tuple[int, TokenTable]) -> _WrittenTable:
         min_count = self.planned[element[0] // COUNT_PARTITIONS].min_count
@@ -428,14 +428,14 @@ class _SelectPieces(beam.PTransform):
     def _write_pieces(self, gathered: tuple[int, Iterable[_WrittenTable | None]]) -> int:
         """Writes the frequent endings that are gathered, and the words, which stay the same."""
         partitions = sorted(written.partition for written in gathered[1] if written is not None)
-        for number, each in enumerate(self.planned):
+        for number, iteration in enumerate(self.planned):
             tables = [
                 WordFiles.read_table(self._part_path(partition))
                 for partition in partitions
                 if partition // COUNT_PARTITIONS == number
             ]
-            words = words_of_counts(WordFiles.read_table(each.count.pieces_path))
-            WordFiles.write_table(each.target, concatenate_tables([words, *tables]))
+            words = words_of_counts(WordFiles.read_table(iteration.count.pieces_path))
+            WordFiles.write_table(iteration.target, concatenate_tables([words, *tables]))
         return gathered[0]
 
     def _part_path(self, partition: int) -> str:

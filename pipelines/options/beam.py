@@ -216,8 +216,8 @@ def _is_secret(name: str, value: str = '') -> bool:
     words = _CAMEL_CASE.sub('_', name).lower()
     # A number of keys or tokens is a setting.
     return any(
-        not (_MANY.fullmatch(found[0]) and _NUMBER.fullmatch(value))
-        for found in _NAME.finditer(words)
+        not (_MANY.fullmatch(match[0]) and _NUMBER.fullmatch(value))
+        for match in _NAME.finditer(words)
     )
 
 
@@ -239,13 +239,13 @@ def _shown_fields(fields: object) -> object:
             for name, value in fields.items()
         }
     if isinstance(fields, list):
-        return [_shown_fields(each) for each in fields]
+        return [_shown_fields(element) for element in fields]
     return _shown_value(fields) if isinstance(fields, str) else fields
 
 
 def _shown_text(text: str) -> str:
     text = _USER_IN_URL.sub(f'{HIDDEN}@', text)
-    text = _URL.sub(lambda found: url_without_secrets(found[0]), text)
+    text = _URL.sub(lambda match: url_without_secrets(match[0]), text)
     return _shown_named(text)
 
 

@@ -380,7 +380,7 @@ def finish_options(
                 if known[by].default is None:
                     undecided.append(kind.chosen(value))
         refuse_misplaced(kinds, values, group.prefix)
-        for owner, declaration in ((kind, each) for kind in kinds for each in declared(kind)):
+        for owner, declaration in ((kind, option) for kind in kinds for option in declared(kind)):
             key = group.prefix + declaration.key
             if declaration.default is MISSING:
                 missing += [f'--{declaration.name}'] if key not in values else []

@@ -129,7 +129,9 @@ def refuse_misplaced(kinds: Sequence[Kind], given: Mapping[str, object], prefix:
         if prefix + declaration.key in values
     ]
     names = {declaration.name for declaration in declarations}
-    inputs = [flag(each.name, prefix) for each in declarations if each.option.reads]
+    inputs = [
+        flag(declaration.name, prefix) for declaration in declarations if declaration.option.reads
+    ]
     for declaration in declarations:
         partners = declaration.option.goes_with
         if partners and not names.intersection(partners):
@@ -152,7 +154,7 @@ def _refuse_unchosen(
             fitting = [
                 f'{by}={value}'
                 for value, kind in choice.kinds.items()
-                if declaration.name in {each.name for each in declared(kind)}
+                if declaration.name in {option.name for option in declared(kind)}
             ]
             raise InputError(
                 f'{flag(declaration.name, prefix)} goes with {" or ".join(fitting)}, not with '

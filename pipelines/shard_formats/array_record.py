@@ -57,7 +57,10 @@ class ArrayRecord:
         with _room(folder) as path:
             writer = array_record_library().ArrayRecordWriter(path, OPTIONS)
             for rows in parts:
-                sides = [(each, EncodedSide(rows.ids[each], rows.offsets[each])) for each in names]
+                sides = [
+                    (feature, EncodedSide(rows.ids[feature], rows.offsets[feature]))
+                    for feature in names
+                ]
                 framed = frame_examples(sides, np.zeros(len(rows), np.uint64))
                 for payload in self.row_bytes(framed, columns):
                     writer.write(payload)

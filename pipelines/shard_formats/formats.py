@@ -17,8 +17,8 @@ from pipelines.shard_formats.tfrecord import TfRecord
 from tokcore.records.manifest import Manifest
 
 CONVERTED: Mapping[str, ConvertedFormat] = {
-    each.name: each
-    for each in (Text(), Parquet(), Megatron(), Flat(), Packed(), Joined(), ArrayRecord())
+    format_.name: format_
+    for format_ in (Text(), Parquet(), Megatron(), Flat(), Packed(), Joined(), ArrayRecord())
 }
 """The formats that TFRecords are converted to."""
 

@@ -211,30 +211,30 @@ def _sample_pass(
     items: _Pass, read_plan: ReadPlan, encoder: LoadedBlockEncoder
 ) -> tuple[_Sampled, int]:
     """Encodes the beginning of a pass; returns what came of it, and of how many stored bytes."""
-    found, stored, left = _Sampled(), 0, read_plan.item_bytes
+    sample, stored, left = _Sampled(), 0, read_plan.item_bytes
     reads = _CountedReads()
     with reading_on(reads.open_binary, [item.files for item in items]) as open_binary:
         for item in items:
             # What is read of an archive is not one member's: a compressed one counts as read whole.
             is_stream = item.is_compressed and not any(
-                isinstance(each, MemberFile) for each in item.files
+                isinstance(file, MemberFile) for file in item.files
             )
             text = 0
             for block in read_blocks(
                 item, open_binary, read_plan.item_bytes, read_plan.reading.max_line_bytes
             ):
-                found += _of_block(encoder.encode(block))
+                sample += _of_block(encoder.encode(block))
                 text += _read_bytes(block)
                 if text >= left:
                     read = reads.bytes if is_stream else text
-                    return found, stored + min(item.stored_bytes, read)
+                    return sample, stored + min(item.stored_bytes, read)
             left -= text
             stored += item.stored_bytes
-    return found, stored
+    return sample, stored
 
 
 def _of_block(encoded: EncodedBlock) -> _Sampled:
-    rejected = sum(len(each.json_lines) for each in encoded.stats.rejected)
+    rejected = sum(len(lines.json_lines) for lines in encoded.stats.rejected)
     return _Sampled(len(encoded.rows), len(encoded.rows.records), rejected)
 
 
@@ -242,7 +242,7 @@ def _read_bytes(block: Block) -> int:
     """Returns how much was read for a block: stored bytes, or text if it was decompressed."""
     if block.read_ranges is None:
         return block.read_bytes
-    return sum(each.length for each in block.read_ranges)
+    return sum(read_range.length for read_range in block.read_ranges)
 
 
 class _CountedReads:

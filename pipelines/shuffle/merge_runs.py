@@ -101,7 +101,7 @@ def encode_through_files(
         InputError: a line that cannot be used, or too little memory or room on the disk.
     """
     reading = read_plan.reading
-    vocabularies = len({each.vocabulary for each in encoder.features})
+    vocabularies = len({feature.vocabulary for feature in encoder.features})
     memory = fit_memory(
         execution, reading.longest_line, vocabularies, reading.corpus.may_have_parts
     )
@@ -283,7 +283,7 @@ class _ListedRun:
     @classmethod
     def from_json(cls, line: bytes) -> '_ListedRun':
         fields = json.loads(line)
-        sections = tuple(RejectedSection(**each) for each in fields['rejected'])
+        sections = tuple(RejectedSection(**section) for section in fields['rejected'])
         return cls(**{**fields, 'rejected': sections})
 
 
@@ -300,10 +300,10 @@ class _ListRunsFn(beam.DoFn):
 
     def process(self, element: tuple[int, Iterable[WrittenPart]]) -> Iterator:
         parts = sorted(element[1], key=lambda part: (part.run, part.part))
-        runs = [_ListedRun(each.split, each.name, each.size, each.stats.rejected) for each in parts]
+        runs = [_ListedRun(part.split, part.name, part.size, part.stats.rejected) for part in parts]
         lines = ''.join(run.to_json() + '\n' for run in runs)
         filesystem.write_bytes(self._listing, lines.encode())
-        set_total(MERGING, sum(each.stats.tally.examples for each in parts))
+        set_total(MERGING, sum(part.stats.tally.examples for part in parts))
         for number in sorted({run.split for run in runs}):
             for shard in range(self._plan.layout[number].shards):
                 yield number, shard
@@ -433,7 +433,7 @@ class _MergeShardFn(beam.DoFn):
 
     def _merge_waiting(self) -> Iterator[WrittenFile]:
         """Starts the groups of all waiting shards in turns; yields the files that are whole."""
-        shards, self._waiting = [self._groups(*each) for each in self._waiting], []
+        shards, self._waiting = [self._groups(*shard) for shard in self._waiting], []
         for calls in itertools.zip_longest(*shards):
             for arguments in filter(None, calls):
                 for written in self._calls.submit(self._merge, *arguments):
@@ -458,7 +458,7 @@ class _MergeShardFn(beam.DoFn):
         name = shard_name(self._name, layout.split, shard, layout.shards)
         out = OrderedShardWriter(self._folder, name, len(groups), self._has_index)
         return [
-            (out, place, [each.part(*group) for each in slices])
+            (out, place, [slice_.part(*group) for slice_ in slices])
             for place, group in enumerate(groups)
         ]
 

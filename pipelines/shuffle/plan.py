@@ -149,7 +149,7 @@ def begin_shuffle(
 
 def _cut(items: Sequence[RunItem], run_bytes: int) -> dict[str, object]:
     """What a plan says of how the corpus is cut into runs."""
-    return {'run_bytes': run_bytes, 'items': [len(each.items) for each in items]}
+    return {'run_bytes': run_bytes, 'items': [len(run.items) for run in items]}
 
 
 _source_digest = functools.cache(source_digest)
@@ -160,7 +160,7 @@ def _content(read_plan: ReadPlan, encoder: BlockEncoder, layout: Sequence[SplitS
     reading = read_plan.reading
     vocabularies = {
         path: filesystem.read_bytes(path) if path else b''
-        for path in (each.vocabulary for each in encoder.features)
+        for path in (encoded_feature.vocabulary for encoded_feature in encoder.features)
     }
     items = plan_json([item.key for item in read_plan.all_items])
     checksums = InputChecksums(reading.corpus.inputs)
@@ -172,21 +172,22 @@ def _content(read_plan: ReadPlan, encoder: BlockEncoder, layout: Sequence[SplitS
         'on_error': reading.on_error,
         'block_bytes': read_plan.item_bytes,
         'work_items': hashlib.sha256(items).hexdigest(),
-        'layout': [list(dataclasses.astuple(each)) for each in layout],
+        'layout': [list(dataclasses.astuple(split_shards)) for split_shards in layout],
         'features': [
             [
-                *dataclasses.astuple(each.feature),
-                len(vocabularies[each.vocabulary]),
-                google_crc32c.value(vocabularies[each.vocabulary]),
+                *dataclasses.astuple(encoded_feature.feature),
+                len(vocabularies[encoded_feature.vocabulary]),
+                google_crc32c.value(vocabularies[encoded_feature.vocabulary]),
             ]
-            for each in encoder.features
+            for encoded_feature in encoder.features
         ],
         'inputs': [
             [
-                each.split, each.role, each.file_index, each.side, each.file.path, each.file.size,
-                each.stored.modified or checksums.of(each).crc32c,
+                corpus_input.split, corpus_input.role, corpus_input.file_index, corpus_input.side,
+                corpus_input.file.path, corpus_input.file.size,
+                corpus_input.stored.modified or checksums.of(corpus_input).crc32c,
             ]
-            for each in reading.corpus.inputs
+            for corpus_input in reading.corpus.inputs
         ],
         'max_line_bytes': reading.max_line_bytes,
         'scheme': reading.scheme.name,
@@ -197,7 +198,7 @@ def _content(read_plan: ReadPlan, encoder: BlockEncoder, layout: Sequence[SplitS
 
 
 def _dataset_content(split: Split) -> list[object]:
-    filters = [[each.spec, each.stamp] for each in split.filters]
+    filters = [[row_filter.spec, row_filter.stamp] for row_filter in split.filters]
     return [
         split.name,
         split.dataset,
@@ -228,7 +229,7 @@ def _run_items(read_plan: ReadPlan, run_bytes: int, processes: int) -> list[RunI
         for items in read_plan.passes[name]:
             # A run is of one dataset, whose numbers it tells.
             before, dataset = dataset, split_of(corpus.splits, name, items[0].file_index)
-            stored_bytes = sum(each.stored_bytes for each in items)
+            stored_bytes = sum(item.stored_bytes for item in items)
             if held and (before is not dataset or size + stored_bytes > limit):
                 runs.append(RunItem(len(runs), number, tuple(held)))
                 held, size = [], 0

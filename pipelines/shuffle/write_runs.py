@@ -112,7 +112,7 @@ class RunWriter:
                 self._budget.spend(part.stats)
         yield from done
         if is_whole:
-            advance(READING, sum(each.stored_bytes for each in item.items))
+            advance(READING, sum(work_item.stored_bytes for work_item in item.items))
             return
         blocks = self._read(item)
         making = _OpenRun(item, len(done), self._skip(blocks, done))
@@ -210,8 +210,8 @@ class RunWriter:
     def _finished_parts(self, item: RunItem) -> tuple[list[WrittenPart], bool]:
         """The parts of a run that earlier attempts made whole, and whether these are all."""
         done: list[WrittenPart] = []
-        while found := self._existing_part(item.split, self._head(item, len(done), last=False)):
-            part, last = found
+        while existing := self._existing_part(item.split, self._head(item, len(done), last=False)):
+            part, last = existing
             done.append(part)
             if last:
                 return done, True

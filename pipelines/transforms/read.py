@@ -320,7 +320,10 @@ def read_items(items: Sequence[WorkItem], block_bytes: int, max_line_bytes: int)
     """
     files = [item.files for item in items]
     # Of a range of lines, with the end of its last one, a store is asked at once.
-    range_bytes = max((each.end - each.start for item in items for each in item.ranges), default=0)
+    range_bytes = max(
+        (byte_range.end - byte_range.start for item in items for byte_range in item.ranges),
+        default=0,
+    )
     sizes: dict[str, int] = {}
     for file in itertools.chain.from_iterable(files):
         stored = file.archive if isinstance(file, MemberFile) else file
