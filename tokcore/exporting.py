@@ -98,11 +98,11 @@ def prove(
         ours = functools.partial(tokenizer.encode, add_special_tokens=False)
     lines = sample_lines(vocabulary)
     for line in lines:
-        expected, found = theirs(line), ours(line)
-        if expected != found:
+        expected, actual = theirs(line), ours(line)
+        if expected != actual:
             raise InputError(
                 f'{target} would encode {line!r:.200} otherwise: as {expected!r:.200}, and here it is '
-                f'{found!r:.200}; its files cannot hold this vocabulary'
+                f'{actual!r:.200}; its files cannot hold this vocabulary'
             )
     return len(lines)
 

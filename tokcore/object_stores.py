@@ -176,8 +176,8 @@ class Bucket:
             options['if_match'] = etag
 
         def get() -> tuple[bytes, StoredObject]:
-            found = self._obstore.get(self._store, key, options=options)
-            state, data = _stored(found.meta), found.bytes().to_bytes()
+            result = self._obstore.get(self._store, key, options=options)
+            state, data = _stored(result.meta), result.bytes().to_bytes()
             if len(data) != max(0, min(end, state.size) - start):
                 raise TimeoutError(f'{len(data)} bytes came of {end - start}')
             return data, state
@@ -250,7 +250,7 @@ class Bucket:
 
         def listed() -> list[StoredObject]:
             pages = self._obstore.list(self._store, prefix or None, chunk_size=1000)
-            return [_stored(each) for page in pages for each in page]
+            return [_stored(meta) for page in pages for meta in page]
 
         objects = self._asked(prefix, listed)
         _count('list', max(1, -(-len(objects) // 1000)))
@@ -540,13 +540,13 @@ def _version(meta: Mapping[str, typing.Any]) -> Version:
 
 
 def _code_of(error: Exception) -> str:
-    found = _CODE.search(str(error))
-    return found[1] if found else ''
+    match = _CODE.search(str(error))
+    return match[1] if match else ''
 
 
 def _status_of(error: Exception) -> str:
-    found = _STATUS.search(str(error))
-    return found[1] if found else ''
+    match = _STATUS.search(str(error))
+    return match[1] if match else ''
 
 
 _users: list[int] = []

@@ -572,19 +572,19 @@ def learn_vocabulary(
             not UTF-8 or cannot be read, or no vocabulary of this size.
         TypeError: the scheme has no such option, or it has a value of another type.
     """
-    found, learning = learning_of(scheme, options, 'learn_vocabulary')
+    chosen_scheme, learning = learning_of(scheme, options, 'learn_vocabulary')
     files = list(paths)
     if isinstance(source, TokenTable):
         if files:
             raise TypeError('a table and paths exclude each other; give one of them')
         table = source
     else:
-        table = count_tokens(found, source, files)
-    vocabulary = learn_from_table(found, learning, table).vocabulary
-    files_of = vocabulary_files(vocabulary, found, table, _ANY_NAME)
+        table = count_tokens(chosen_scheme, source, files)
+    vocabulary = learn_from_table(chosen_scheme, learning, table).vocabulary
+    files_of = vocabulary_files(vocabulary, chosen_scheme, table, _ANY_NAME)
     if len(files_of) > 1:  # codes, whose ids are in the file beside them
-        vocabulary = found.parse(files_of[_ANY_NAME], _ANY_NAME, files_of.get)
-    return tokenizer_of(vocabulary, found)
+        vocabulary = chosen_scheme.parse(files_of[_ANY_NAME], _ANY_NAME, files_of.get)
+    return tokenizer_of(vocabulary, chosen_scheme)
 
 
 def load_tokenizer(

@@ -203,8 +203,11 @@ def compile_characters(scheme: Scheme) -> None:
 def _splits() -> tuple[Split, ...]:
     """A split of each format, with the same text."""
     file = CorpusFile('warm-up', 'warm-up', len(_TEXT), compressed=False)
-    formats = [each() for each in all_formats() if each.takes_any_text]
-    return tuple(Split(each.name, each, ((file,) * len(each.roles),)) for each in formats)
+    formats = [kind() for kind in all_formats() if kind.takes_any_text]
+    return tuple(
+        Split(corpus_format.name, corpus_format, ((file,) * len(corpus_format.roles),))
+        for corpus_format in formats
+    )
 
 
 def _blocks(splits: Sequence[Split]) -> Iterator[Block]:

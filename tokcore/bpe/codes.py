@@ -427,11 +427,13 @@ class CodesSegmenter:
 
     def _merged(self, segments: Sequence[str]) -> dict[str, list[str]]:
         """Returns the pieces of each segment, without separators."""
-        whole = [each for each in segments if len(each) == 1 or self._rules.is_kept(each)]
+        whole = [
+            segment for segment in segments if len(segment) == 1 or self._rules.is_kept(segment)
+        ]
         others = [*dict.fromkeys(segments).keys() - {*whole}]
         merged = self._pieces_by_merging(others) if others else {}
-        return {each: [each] for each in whole} | {
-            each: self._split(pieces) for each, pieces in merged.items()
+        return {segment: [segment] for segment in whole} | {
+            segment: self._split(pieces) for segment, pieces in merged.items()
         }
 
     def _split(self, pieces: Sequence[str]) -> list[str]:

@@ -197,7 +197,7 @@ class CharacterCounts:
 
     def strings(self) -> tuple[str, str]:
         """Returns the characters within tokens, and those at their ends, by code point."""
-        within, at_ends = (''.join(map(chr, np.flatnonzero(each).tolist())) for each in self.occur)
+        within, at_ends = (''.join(map(chr, np.flatnonzero(row).tolist())) for row in self.occur)
         return within, at_ends
 
 

@@ -222,11 +222,11 @@ def tar_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[Entry]:
             )
         while True:
             sparse: Any = None
-            found = None
+            plain = None
             if tar.firstmember is None and not tar.pax_headers and text.tell() == tar.offset:
-                found = _plain_file(text.ahead(tarfile.BLOCKSIZE))
-            if found is not None:
-                name, size = found
+                plain = _plain_file(text.ahead(tarfile.BLOCKSIZE))
+            if plain is not None:
+                name, size = plain
                 start = tar.offset + tarfile.BLOCKSIZE
                 tar.offset = start + -(-size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
             else:

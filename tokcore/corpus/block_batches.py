@@ -100,9 +100,9 @@ def add_stats(stats: Sequence[BlockStats]) -> BlockStats:
     if len(stats) == 1:
         return stats[0]
     return BlockStats(
-        add_tallies(stats[0].tally.split, [each.tally for each in stats]),
-        tuple(checksum for each in stats for checksum in each.checksums),
-        tuple(lines for each in stats for lines in each.rejected),
+        add_tallies(stats[0].tally.split, [block.tally for block in stats]),
+        tuple(checksum for block in stats for checksum in block.checksums),
+        tuple(lines for block in stats for lines in block.rejected),
     )
 
 

@@ -183,7 +183,7 @@ class Split:
 
     @functools.cached_property
     def _packed(self) -> bytes:
-        values = [getattr(self, each.name) for each in dataclasses.fields(self)]
+        values = [getattr(self, attribute.name) for attribute in dataclasses.fields(self)]
         return zlib.compress(pickle.dumps(values), level=1)
 
 
@@ -238,7 +238,7 @@ def _plain_values(value: Any) -> Any:
         return value
     return tuple(
         [
-            each if isinstance(each := getattr(value, name), (str, int)) else _plain_values(each)
+            item if isinstance(item := getattr(value, name), (str, int)) else _plain_values(item)
             for name in names
         ]
     )

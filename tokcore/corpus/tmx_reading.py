@@ -79,7 +79,7 @@ class TmxReader(FormatReader):
         units = pa.ipc.open_stream(text.data).read_next_batch()
         starts, sizes, reasons, texts, *segments = units.columns
         sides = [
-            normalizer.apply(array_side(each.cast(pa.large_binary()))).side for each in segments
+            normalizer.apply(array_side(column.cast(pa.large_binary()))).side for column in segments
         ]
         rejected = np.flatnonzero(reasons.is_valid().to_numpy(zero_copy_only=False))
         is_row = np.ones(len(starts), bool)

@@ -85,7 +85,7 @@ class AddedTokenFinder:
     def _matches(self, texts: Side) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Returns of all matches: the text's number, the start, the end and the token's number."""
         assert self._trie is not None
-        found: list[tuple[np.ndarray, ...]] = []
+        matches: list[tuple[np.ndarray, ...]] = []
         done = 0
         for rows in readable_parts(texts.text, texts.starts, texts.ends):
             # Texts near the end are copied: matches there are shifted back.
@@ -98,9 +98,9 @@ class AddedTokenFinder:
                     break
                 room = count
             out = out[:, :count]
-            found.append((out[0] + done, out[1] + shift, out[2] + shift, out[3]))
+            matches.append((out[0] + done, out[1] + shift, out[2] + shift, out[3]))
             done += len(rows.starts)
-        return tuple(np.concatenate(column) for column in zip(*found, strict=True))  # type: ignore[return-value]
+        return tuple(np.concatenate(column) for column in zip(*matches, strict=True))  # type: ignore[return-value]
 
     def _pieces_one_by_one(
         self,
@@ -165,7 +165,7 @@ def _pieces_of_matches(
         (rows, starts, ends, ids),
         (rows, ends, lasts, no_ids),
     )
-    pieces = np.stack([np.stack(each, axis=1) for each in columns], axis=1)
+    pieces = np.stack([np.stack(column, axis=1) for column in columns], axis=1)
     wanted = np.stack([begins < starts, starts < ends, is_last & (ends < lasts)], axis=1)
     return pieces[wanted]
 

@@ -208,9 +208,9 @@ def longest_replacement(text, place, end, charsmap):
     The end is the place (uint64) if there is none.
     """
     units = charsmap.units
-    found, value = place, np.uint64(0)
+    longest, value = place, np.uint64(0)
     if len(units) == 0:
-        return found, value
+        return longest, value
     unit = np.uint64(units[0])
     node = _offset(unit)
     while place < end:
@@ -222,8 +222,8 @@ def longest_replacement(text, place, end, charsmap):
         node ^= _offset(unit)
         place += np.uint64(1)
         if unit >> np.uint64(8) & np.uint64(1):
-            found, value = place, np.uint64(units[node]) & np.uint64(_PLACE)
-    return found, value
+            longest, value = place, np.uint64(units[node]) & np.uint64(_PLACE)
+    return longest, value
 
 
 @kernel_without_allocation

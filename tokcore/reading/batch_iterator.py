@@ -441,7 +441,9 @@ class _BatchOrder:
         is_end = number == self._rows.window_count(epoch)
         damaged, without_piece, held = 0, 0, start.held
         if not is_end:
-            first, last = (self._rows.window_start(epoch, each) for each in (number, number + 1))
+            first, last = (
+                self._rows.window_start(epoch, window) for window in (number, number + 1)
+            )
             positions, rows = self._rows.read(epoch, np.arange(first, last))
             damaged = last - first - len(rows)
             pieces = self._rule.pieces(rows)
@@ -545,8 +547,8 @@ class _Held:
         rows, starts = self.rows.take(numbers), self.starts[numbers]
         if given:
             firsts = {name: bounds[:-1].copy() for name, bounds in rows.offsets.items()}
-            for each in (starts, *firsts.values()):
-                each[0] += given
+            for array in (starts, *firsts.values()):
+                array[0] += given
             rows = rows.ranges({name: (firsts[name], rows.offsets[name][1:]) for name in firsts})
         return _Held(self.positions[numbers], starts, rows)
 

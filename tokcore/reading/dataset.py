@@ -391,8 +391,11 @@ class Dataset:
         if self._manifest.template != other._manifest.template:
             return 'templates'
         files = [
-            {record.side: (record.bytes, record.crc32c) for record in each._manifest.vocabularies}
-            for each in (self, other)
+            {
+                record.side: (record.bytes, record.crc32c)
+                for record in dataset._manifest.vocabularies
+            }
+            for dataset in (self, other)
         ]
         return 'vocabularies' if files[0] != files[1] else None
 

@@ -391,7 +391,7 @@ class DatasetVocabularies:
 
     @functools.cache  # noqa: B019 - at most two sides
     def _read(self, side: str) -> Vocabulary:
-        record = next(each for each in self.manifest.vocabularies if each.side == side)
+        record = next(entry for entry in self.manifest.vocabularies if entry.side == side)
         is_second = side == 'targets' and len(self.manifest.vocabularies) > 1
         argument = 'target_vocabulary' if is_second else 'vocabulary'
         path = self.paths.get(side)

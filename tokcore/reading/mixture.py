@@ -184,7 +184,7 @@ def _rows_with(source: OrderedRows, ids: int, name: str) -> int:
     while True:
         before = given
         for number in range(source.window_count(epochs)):
-            first, last = (source.window_start(epochs, each) for each in (number, number + 1))
+            first, last = (source.window_start(epochs, window) for window in (number, number + 1))
             positions, rows = source.read(epochs, np.arange(first, last))
             sizes = np.sum([np.diff(offsets) for offsets in rows.offsets.values()], axis=0)
             sums = given + np.cumsum(sizes)

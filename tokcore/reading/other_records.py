@@ -245,7 +245,7 @@ def _by_split(folder: str, files: Iterable[IndexedFile]) -> tuple[IndexedFile, .
     for file in sorted(files, key=lambda file: file.name):
         groups[_group(file.name)].append(file)
     splits = collections.Counter(_split(group) for group in groups)
-    found: list[IndexedFile] = []
+    shards: list[IndexedFile] = []
     for group, own in groups.items():
         numbers = [_SHARD_NUMBER.search(_ENDING.sub('', file.name)) for file in own]
         counts = {int(number[2]) if number else None for number in numbers}
@@ -259,8 +259,8 @@ def _by_split(folder: str, files: Iterable[IndexedFile]) -> tuple[IndexedFile, .
         split = _split(group)
         # Two datasets in a folder have splits of the same name.
         name = split if splits[split] == 1 else group
-        found += [dataclasses.replace(file, split=name) for file in own]
-    return tuple(sorted(found, key=lambda file: file.split))
+        shards += [dataclasses.replace(file, split=name) for file in own]
+    return tuple(sorted(shards, key=lambda file: file.split))
 
 
 def _group(name: str) -> str:

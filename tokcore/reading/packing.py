@@ -99,8 +99,8 @@ class PackedBatches:
 
     def cells(self, batch: Batch) -> tuple[int, int]:
         numbers = [batch[f'{name}_segmentation'] for name in self.features]
-        return sum(each.size for each in numbers), sum(
-            int(np.count_nonzero(each)) for each in numbers
+        return sum(segments.size for segments in numbers), sum(
+            int(np.count_nonzero(segments)) for segments in numbers
         )
 
     def signature(self) -> Signature:
@@ -145,8 +145,8 @@ class _PackedRows:
         self._pieces = np.argsort(packed_of, kind='stable')
         self._bounds = np.searchsorted(packed_of[self._pieces], np.arange(count + 1))
         offsets = [self._rows.offsets[name][:-1] for name in self._rule.features]
-        self._starts = np.array([each[self._pieces] for each in offsets])
-        self._sizes = np.array([each[self._pieces] for each in self._lengths])
+        self._starts = np.array([starts[self._pieces] for starts in offsets])
+        self._sizes = np.array([lengths[self._pieces] for lengths in self._lengths])
         self._whole = whole
 
     def _packed_of(self) -> tuple[np.ndarray, int]:
@@ -208,7 +208,7 @@ class _PackedRows:
         return int(self._sizes[:, self._segments_of(which)].sum())
 
     def _segments_of(self, which: np.ndarray) -> np.ndarray:
-        bounds = [np.arange(self._bounds[each], self._bounds[each + 1]) for each in which]
+        bounds = [np.arange(self._bounds[row], self._bounds[row + 1]) for row in which]
         return np.concatenate([np.empty(0, np.int64), *bounds])
 
     def batch(self, which: np.ndarray, bucket: int) -> Batch:

@@ -114,8 +114,8 @@ def write_index(shard: ShardFile, starts: Iterable[np.ndarray]) -> None:
 def index_bytes(shard: ShardFile, starts: Iterable[np.ndarray]) -> Iterator[bytes]:
     """Yields the bytes of a shard's index, in parts; the arguments are those of `write_index`."""
     yield _head(shard)
-    for each in itertools.chain(starts, [np.array([shard.bytes])]):
-        yield each.astype('<u8').tobytes()
+    for part in itertools.chain(starts, [np.array([shard.bytes])]):
+        yield part.astype('<u8').tobytes()
 
 
 def write_whole(path: str, parts: Iterable[bytes]) -> None:

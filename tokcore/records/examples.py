@@ -199,7 +199,9 @@ def encode_batch(
         split = split_of(splits, blocks[0].split, blocks[0].file_index)
         # Block by block, the error tells the line without ids.
         with contextlib.suppress(ValueError):
-            encoded = [each.encode(rows, prefix_in(split, each.feature)) for each in features]
+            encoded = [
+                encoder.encode(rows, prefix_in(split, encoder.feature)) for encoder in features
+            ]
             stats = batch_stats(blocks, rows, splits)
             return _encoded_block(blocks[0], rows, stats, features, encoded, seed)
     one_by_one = [
@@ -207,8 +209,8 @@ def encode_batch(
         for block in blocks
     ]
     return EncodedBlock(
-        join_rows([each.rows for each in one_by_one]),
-        add_stats([each.stats for each in one_by_one]),
+        join_rows([block.rows for block in one_by_one]),
+        add_stats([block.stats for block in one_by_one]),
     )
 
 

@@ -233,12 +233,12 @@ def is_plain_name(name: str) -> bool:
 def _plain(value: Any) -> Any:
     """Returns what `asdict` returns, which copies each value: there may be thousands of inputs."""
     if isinstance(value, (tuple, list)):
-        return [_plain(each) for each in value]
+        return [_plain(element) for element in value]
     names = getattr(value, '__dataclass_fields__', None)
     if names is None:
         return value
     return {
-        name: each if isinstance(each := getattr(value, name), _PLAIN_TYPES) else _plain(each)
+        name: item if isinstance(item := getattr(value, name), _PLAIN_TYPES) else _plain(item)
         for name in names
     }
 

@@ -166,8 +166,8 @@ class RunStats:
             'blocks': self.blocks,
             'tally': self.tally.record(),
             # Not `asdict`, which copies each value: there may be thousands of files.
-            'checksums': [vars(each) for each in self.checksums],
-            'rejected': [vars(each) for each in self.rejected],
+            'checksums': [vars(checksum) for checksum in self.checksums],
+            'rejected': [vars(section) for section in self.rejected],
         }
         return json.dumps(fields, sort_keys=True).encode()
 

@@ -183,7 +183,11 @@ TIKTOKEN_SPELLINGS: dict[str, Pattern] = {
 """Expressions that only tiktoken reads so."""
 
 _RULES: dict[str, PatternRules] = {
-    **{each.expressions[-1]: each.rules for each in DEFINITIONS.values() if each.rules is not None},
+    **{
+        definition.expressions[-1]: definition.rules
+        for definition in DEFINITIONS.values()
+        if definition.rules is not None
+    },
     **{
         spelling: rules
         for (spelling,), name in _OTHER_SPELLINGS.items()

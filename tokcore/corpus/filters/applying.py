@@ -106,7 +106,7 @@ def _identity_step(split: Split) -> int:
     """Returns the distance between the identities of consecutive rows of a file."""
     if split.format.identity != 'row':
         return 1
-    makes_several = any(each.makes_several for each in load_filters(split.filters))
+    makes_several = any(row_filter.makes_several for row_filter in load_filters(split.filters))
     return PIECES if makes_several else 1
 
 
