@@ -148,7 +148,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     yield f'| {" | ".join(head)} |'
     yield f'|{" --- |" * len(head)}'
     for row in rows:
-        yield f'| {" | ".join(_cell(each) for each in row)} |'
+        yield f'| {" | ".join(_cell(text) for text in row)} |'
 
 
 def _cell(text: str) -> str:

@@ -129,7 +129,7 @@ def _script(text: str) -> str:
 def comparison_page(compared: Compared) -> str:
     """Returns the page; raises InputError if Matplotlib is not installed."""
     named = list(zip('AB', compared.vocabularies, strict=True))
-    names = [os.path.basename(each.path) for each in compared.vocabularies]
+    names = [os.path.basename(figures.path) for figures in compared.vocabularies]
     return page(
         ' and '.join(names),
         [
@@ -145,31 +145,38 @@ def _entries(compared: Compared, named: Sequence[tuple[str, VocabularyFigures]])
         f'{compared.shared:,} {compared.unit} are in both',
         ['', 'file', 'scheme', 'entries', 'single characters', f'{compared.unit} of its own'],
         [
-            (name, each.path, each.scheme, each.size, each.single_characters, each.own)
-            for name, each in named
+            (
+                name,
+                figures.path,
+                figures.scheme,
+                figures.size,
+                figures.single_characters,
+                figures.own,
+            )
+            for name, figures in named
         ],
     )
-    longest = max(length for _, each in named for length, _ in each.by_length)
+    longest = max(length for _, figures in named for length, _ in figures.by_length)
     labels = [f'{length}+' if length == _LONGEST else str(length) for length in range(longest + 1)]
     values = {
-        name: [dict(each.by_length).get(length, 0) for length in range(longest + 1)]
-        for name, each in named
+        name: [dict(figures.by_length).get(length, 0) for length in range(longest + 1)]
+        for name, figures in named
     }
     caption = 'Entries by their length; bytes that are not a whole character count as one'
     yield charts({caption: bar_chart(labels, values, 'characters', 'entries')})
 
 
 def _scripts(named: Sequence[tuple[str, VocabularyFigures]]) -> str:
-    scripts = dict.fromkeys(script for _, each in named for script in each.scripts)
+    scripts = dict.fromkeys(script for _, figures in named for script in figures.scripts)
     return table(
         'Entries by the script of their first letter',
         ['script', *(name for name, _ in named)],
-        [(script, *(each.scripts.get(script, 0) for _, each in named)) for script in scripts],
+        [(script, *(figures.scripts.get(script, 0) for _, figures in named)) for script in scripts],
     )
 
 
 def _own(compared: Compared, named: Sequence[tuple[str, VocabularyFigures]]) -> Iterator[str]:
-    for name, each in named:
-        more = f', the first {len(each.examples)}' if each.own > len(each.examples) else ''
-        yield f'<h3>{shown(f"{each.own:,} {compared.unit} only in {name}{more}")}</h3>'
-        yield pieces(each.examples)
+    for name, figures in named:
+        more = f', the first {len(figures.examples)}' if figures.own > len(figures.examples) else ''
+        yield f'<h3>{shown(f"{figures.own:,} {compared.unit} only in {name}{more}")}</h3>'
+        yield pieces(figures.examples)

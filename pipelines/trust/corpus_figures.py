@@ -182,15 +182,15 @@ class _Reading:
         cls, job: BuildJob | EncodeJob, plan: ReadPlan, features: Collection[str], folder: str
     ) -> _Reading:
         reading = plan.reading
-        own = [each for each in features_of(job) if each.feature.name in features]
+        own = [encoded for encoded in features_of(job) if encoded.feature.name in features]
         encoder = BlockEncoder(
             own, reading.corpus.splits, job.dataset.seed, reading.on_error, reading.scheme
         )
         groups = {
-            (split.name, dataset, each.feature.name): None
+            (split.name, dataset, encoded.feature.name): None
             for split in reading.corpus.splits
             for dataset in (_dataset_of(split, reading.corpus.splits), '')
-            for each in own
+            for encoded in own
         }
         return cls(plan, encoder, job.dataset.layout(reading.corpus), [*groups], folder)
 
@@ -221,16 +221,16 @@ class _Reading:
     def figures(self, manifest: Manifest, rows: Mapping[str, int]) -> CorpusFigures:
         """Returns what the pipeline has found, after it has run; raises as `read_corpus`."""
         read = list(read_stats(self._path('stats'), TextSums, RangeChecksum, _BlockRows))
-        checksums = [each for each in read if isinstance(each, RangeChecksum)]
+        checksums = [record for record in read if isinstance(record, RangeChecksum)]
         for finding in changed_inputs(self.plan.reading.corpus, manifest, checksums):
             raise InputError(f'{finding.problem}; tokbeam verify --rerun tells which rows differ')
         texts = {group: TextSums(group) for group in self.groups}
         words = read_stats(self._path('words'), TextSums)
-        for sums in (*(each for each in read if isinstance(each, TextSums)), *words):
+        for sums in (*(record for record in read if isinstance(record, TextSums)), *words):
             texts[tuple(sums.group)] += sums
         orders = {}
         for number, layout in enumerate(self.layout):
-            blocks = [each for each in read if isinstance(each, _BlockRows) and each.rows]
+            blocks = [record for record in read if isinstance(record, _BlockRows) and record.rows]
             own = [block for block in blocks if block.split == layout.split]
             orders[layout.split] = order = self._order(number, layout, own)
             if order.rows != rows[layout.split]:
@@ -274,7 +274,7 @@ class _ReadTextFn(beam.DoFn):
 
     def start_bundle(self) -> None:
         self._output.begin()
-        self._buffers = [BucketBuffer(each.buckets, _BUFFER_BYTES) for each in self._layout]
+        self._buffers = [BucketBuffer(layout.buckets, _BUFFER_BYTES) for layout in self._layout]
         self._begin_texts()
 
     def process(self, block: Block) -> Iterator:
@@ -297,9 +297,9 @@ class _ReadTextFn(beam.DoFn):
     def _begin_texts(self) -> None:
         splits = self._encoder.splits
         self._texts = {
-            (split.name, _dataset_of(split, splits), each.feature.name): TextTally()
+            (split.name, _dataset_of(split, splits), encoded.feature.name): TextTally()
             for split in splits
-            for each in self._encoder.features
+            for encoded in self._encoder.features
         }
 
     def _read(self, block: Block) -> tuple[_BlockRows, Sequence[RangeChecksum], FramedRows]:
@@ -308,7 +308,7 @@ class _ReadTextFn(beam.DoFn):
         checksums = block_stats(block, rows, encoder.splits, encoder.on_error).checksums
         split = split_of(encoder.splits, block.split, block.file_index)
         assert split is not None, 'a block is of a file of the corpus'
-        for feature in (each.feature for each in encoder.features):
+        for feature in (encoded.feature for encoded in encoder.features):
             tally = self._texts[split.name, _dataset_of(split, encoder.splits), feature.name]
             tally.add(rows.sides[feature.side].with_prefix(prefix_in(split, feature)))
         keys = order_keys(block.file_index, rows.identities, encoder.seed)
@@ -321,8 +321,8 @@ class _ReadTextFn(beam.DoFn):
     def _outputs(
         self, block_rows: _BlockRows, checksums: Sequence[RangeChecksum], rows: FramedRows
     ) -> Iterator:
-        for each in (block_rows, *checksums):
-            yield beam.pvalue.TaggedOutput(STATS, each)
+        for record in (block_rows, *checksums):
+            yield beam.pvalue.TaggedOutput(STATS, record)
         number = self._splits[block_rows.split]
         for bucket, part in self._buffers[number].add(rows):
             yield (number, bucket), part.to_bytes()
@@ -359,8 +359,10 @@ class _SumWordsFn(beam.DoFn):
     def setup(self) -> None:
         loaded, scheme = self._encoder.load(), self._encoder.scheme
         self._encoders = {
-            each.feature.name: scheme.encoder(loaded.vocabulary(each.vocabulary), scheme.encoding())
-            for each in self._encoder.features
+            encoded.feature.name: scheme.encoder(
+                loaded.vocabulary(encoded.vocabulary), scheme.encoding()
+            )
+            for encoded in self._encoder.features
         }
 
     def process(self, element: tuple[int, TokenTable]) -> Iterator[TextSums]:

@@ -43,10 +43,10 @@ def write_corpus_orders(
             read = corpus.read(split, nothing, workers)
             checksums += read.checksums
             stated = [shard.rows for shard in shards]
-            found = rows_in_shard(read.keys, len(shards)).tolist()
-            if found != stated:
+            counts = rows_in_shard(read.keys, len(shards)).tolist()
+            if counts != stated:
                 raise InputError(
-                    f'the corpus gives {sum(found):,} rows of {split}, in its shards {found}, and the '
+                    f'the corpus gives {sum(counts):,} rows of {split}, in its shards {counts}, and the '
                     f'manifest states {stated}; `tokbeam verify --rerun` names what differs'
                 )
             files, identities = places_of(read.keys, corpus.seed)

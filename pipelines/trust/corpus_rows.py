@@ -188,7 +188,7 @@ class DatasetCorpus:
             split,
             keys,
             tuple(part[2] for part in parts),
-            tuple(join_adjacent(each for part in parts for each in part[3])),
+            tuple(join_adjacent(checksum for part in parts for checksum in part[3])),
             tuple(part[4] for part in parts if part[4] is not None),
             tuple(part[0] for part in parts),
         )
@@ -219,9 +219,9 @@ class DatasetCorpus:
                 raise InputError(CHANGED)
             return RowPlace(files, line, None, offset, piece)
         before = sum(
-            each.newlines or 0
-            for each in read.blocks
-            if each.file_index == index and each.offset < block.offset
+            place.newlines or 0
+            for place in read.blocks
+            if place.file_index == index and place.offset < block.offset
         )
         own = block.texts[0].data.count(b'\n', 0, offset - block.offset)
         return RowPlace(files, before + own + 1, None, offset, piece)
@@ -244,7 +244,7 @@ class DatasetCorpus:
             InputError: the split has no such file, or several.
         """
         index = self._file_index(read.split, path)
-        places = [each for each in read.blocks if each.file_index == index]
+        places = [place for place in read.blocks if place.file_index == index]
         if not places:
             return np.empty(0, np.uint64)
         if places[0].newlines is None:
@@ -252,7 +252,7 @@ class DatasetCorpus:
             if places[0].item.format.identity != 'row':
                 bounds = _bounds_of_line(places[0].item.files[0], number)
             return self._keys_within(index, self._blocks_of(places), *bounds)
-        ends = np.cumsum([each.newlines or 0 for each in places])
+        ends = np.cumsum([place.newlines or 0 for place in places])
         at = min(int(np.searchsorted(ends, number - 1, side='right')), len(places) - 1)
         block = self._block(places[at])
         start = _line_start(block.texts[0].data, number - 1 - int(ends[at - 1] if at else 0))
@@ -312,9 +312,9 @@ class DatasetCorpus:
 
     def _find(self, read: CorpusRows, index: int, identity: int) -> tuple[Block, Rows, int]:
         """Reads the block of a row again; returns it, its rows, and the row's number in it."""
-        places = [each for each in read.blocks if each.file_index == index]
+        places = [place for place in read.blocks if place.file_index == index]
         if places and places[0].item.format.identity == 'offset':
-            at = bisect.bisect_right([each.offset for each in places], identity) - 1
+            at = bisect.bisect_right([place.offset for place in places], identity) - 1
             blocks: Iterable[Block] = [self._block(places[max(at, 0)])]
         else:
             blocks = self._blocks_of(places)
@@ -334,11 +334,11 @@ class DatasetCorpus:
 
     def _blocks_of(self, places: Iterable[_BlockPlace]) -> Iterator[Block]:
         """Reads the items of some blocks of one file again."""
-        for item in dict.fromkeys(each.item for each in places):
+        for item in dict.fromkeys(place.item for place in places):
             yield from (block for _, block in self._blocks([item]))
 
     def _file_index(self, split: str, path: str) -> int:
-        found = {
+        indexes = {
             index
             for own in self._splits
             if own.name == split
@@ -346,10 +346,10 @@ class DatasetCorpus:
             for file in files
             if path in (file.path, file.name) or file.path.endswith(f'/{path}')
         }
-        if len(found) != 1:
-            what = 'several files' if found else 'no file'
+        if len(indexes) != 1:
+            what = 'several files' if indexes else 'no file'
             raise InputError(f'{split} has {what} {path}; give a path as the job has it')
-        return found.pop()
+        return indexes.pop()
 
 
 def rows_in_shard(keys: np.ndarray, shards: int) -> np.ndarray:

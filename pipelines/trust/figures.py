@@ -299,7 +299,7 @@ def dataset_figures(
     manifest = read_manifest(os.path.join(folder, MANIFEST_NAME))
     assert manifest is not None, 'it was read above'
     check()
-    rows = {split: sum(each.rows for each in shards) for split, shards in contents.splits.items()}
+    rows = {split: sum(shard.rows for shard in shards) for split, shards in contents.splits.items()}
     corpus: CorpusFigures | None = None
     why = '--no-corpus'
     shuffles: list[Shuffle] = []
@@ -331,13 +331,13 @@ def dataset_figures(
         root=manifest.root,
         options=manifest.options,
         unicode=manifest.unicode,
-        inputs=tuple((each.split, each.role, each.name, each.bytes) for each in manifest.inputs),
+        inputs=tuple((text.split, text.role, text.name, text.bytes) for text in manifest.inputs),
         shards=len(manifest.files),
         bytes=sum(file.bytes for file in manifest.files),
         rows=tuple(figures),
         left_out=tuple(_left_out(manifest)),
         rejected=tuple(_rejected(folder, manifest)),
-        vocabularies=tuple(use.figures([each.all for each in tallies]) for use in uses),
+        vocabularies=tuple(use.figures([of_split.all for of_split in tallies]) for use in uses),
         counts=tuple(_counts(folder)),
         searches=tuple(_searches(manifest)),
         samples=tuple(use.sample(tallies) for use in uses),
@@ -495,8 +495,8 @@ def _tallies(
             if order is not None:
                 own.shuffle.add_rows(first + begin, ranks)
             if order is not None and len(order.names) > 1:
-                for each in np.unique(datasets).tolist():
-                    own.of_dataset(each).add_rows(rows.take(np.flatnonzero(datasets == each)))
+                for index in np.unique(datasets).tolist():
+                    own.of_dataset(index).add_rows(rows.take(np.flatnonzero(datasets == index)))
             advance(_COUNTING, shard.bytes * end // shard.rows - shard.bytes * begin // shard.rows)
         return own
 
@@ -674,17 +674,18 @@ class _Use:
         )
 
     def sample(self, tallies: Sequence[_Tallies]) -> SampleFigures:
-        sample, every = [each.sample for each in tallies], [each.all for each in tallies]
+        sample = [of_split.sample for of_split in tallies]
+        every = [of_split.all for of_split in tallies]
         ours, theirs = self.counts(sample), self.counts(every)
         unseen = (ours == 0) & (theirs > 0)
         return SampleFigures(
             self.side,
-            (sum(each.rows for each in sample), sum(each.rows for each in every)),
+            (sum(tally.rows for tally in sample), sum(tally.rows for tally in every)),
             (int(ours.sum()), int(theirs.sum())),
             (int(np.count_nonzero(ours)), int(np.count_nonzero(theirs))),
             (
-                max((each.longest(self.features) for each in sample), default=0),
-                max((each.longest(self.features) for each in every), default=0),
+                max((tally.longest(self.features) for tally in sample), default=0),
+                max((tally.longest(self.features) for tally in every), default=0),
             ),
             int(unseen.sum()),
             int(theirs[unseen].sum()),

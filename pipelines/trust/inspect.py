@@ -71,7 +71,7 @@ class Entry:
         if self.count is not None:
             fields['count'] = self.count
         for name, column in (self.columns or {}).items():
-            values = [each.hex() if isinstance(each, bytes) else each for each in column.values]
+            values = [value.hex() if isinstance(value, bytes) else value for value in column.values]
             fields[name] = {'values': values}
             if column.pieces is not None:
                 fields[name] = {'ids': values, 'pieces': [*column.pieces], 'text': column.text}
@@ -83,7 +83,9 @@ class Entry:
         for column in (self.columns or {}).values():
             texts += [column.text or '', *(column.pieces or ())]
             texts += [
-                each.decode('utf-8', 'replace') for each in column.values if isinstance(each, bytes)
+                value.decode('utf-8', 'replace')
+                for value in column.values
+                if isinstance(value, bytes)
             ]
         return any(words in text for text in texts)
 
@@ -173,7 +175,7 @@ def _records(path: str, vocabulary: str | None) -> Iterator[Entry]:
             columns = {}
             for name, values in features.items():
                 columns[name] = Column(values)
-                ids = [each for each in values if isinstance(each, int)]
+                ids = [value for value in values if isinstance(value, int)]
                 if entries is None or len(ids) < len(values):
                     continue
                 if all(0 <= id_ < entries.vocab_size for id_ in ids):
@@ -252,7 +254,7 @@ def statistics(entries: Iterable[Entry]) -> dict[str, dict[str, object]]:
             name = f'{entry.where} {name}'.strip()
             lengths.setdefault(name, collections.Counter())[len(column.values)] += 1
             ids.setdefault(name, set()).update(
-                each for each in column.values if isinstance(each, int)
+                value for value in column.values if isinstance(value, int)
             )
         if entry.token is not None:
             tokens += 1

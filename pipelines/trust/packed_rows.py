@@ -120,12 +120,12 @@ class PackedPlaces:
                 return False
             for feature in self._features:
                 numbers = features.get(f'{feature}_segmentation', [])
-                found = [
+                stored_ids = [
                     id_
                     for id_, number in zip(features.get(feature, []), numbers)
                     if number == segment.number
                 ]
-                if found != ids[feature][segment.start : segment.start + own.length]:
+                if stored_ids != ids[feature][segment.start : segment.start + own.length]:
                     return False
         return True
 

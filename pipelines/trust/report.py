@@ -215,7 +215,7 @@ def _fact(value: object) -> str:
 
 def _lines(named: Named) -> Iterator[str]:
     reasons = list(
-        dict.fromkeys(name for _, f in named for each in f.left_out for name in each.reasons)
+        dict.fromkeys(name for _, f in named for part in f.left_out for name in part.reasons)
     )
     yield table(
         'Lines that were read, and what became of them',
@@ -234,20 +234,20 @@ def _lines(named: Named) -> Iterator[str]:
             named,
             lambda f: (
                 (
-                    _label(each.split, each.dataset),
-                    each.lines,
-                    each.added,
-                    each.examples,
-                    *(each.reasons.get(reason, 0) for reason in reasons),
-                    each.ids,
-                    each.unknown,
+                    _label(part.split, part.dataset),
+                    part.lines,
+                    part.added,
+                    part.examples,
+                    *(part.reasons.get(reason, 0) for reason in reasons),
+                    part.ids,
+                    part.unknown,
                     _percent(
                         None
-                        if not each.ids or each.unknown is None
-                        else 1 - each.unknown / each.ids
+                        if not part.ids or part.unknown is None
+                        else 1 - part.unknown / part.ids
                     ),
                 )
-                for each in f.left_out
+                for part in f.left_out
             ),
         ),
     )
@@ -274,16 +274,16 @@ def _rows(named: Named) -> Iterator[str]:
             named,
             lambda f: (
                 (
-                    _label(each.split, each.dataset),
+                    _label(part.split, part.dataset),
                     feature,
-                    each.rows,
+                    part.rows,
                     own.ids,
                     own.mean,
                     own.median,
                     own.longest,
                 )
-                for each in f.rows
-                for feature, own in each.lengths.items()
+                for part in f.rows
+                for feature, own in part.lengths.items()
             ),
         ),
     )
@@ -297,7 +297,7 @@ def _rows(named: Named) -> Iterator[str]:
             named,
             lambda f: (
                 (
-                    _label(each.split, each.dataset),
+                    _label(part.split, part.dataset),
                     feature,
                     text.rows,
                     _share(text.bytes, text.ids),
@@ -306,24 +306,24 @@ def _rows(named: Named) -> Iterator[str]:
                     None if text.word_pieces is None else _share(text.word_pieces, text.words),
                     None if text.unknown is None else _percent(_share(text.unknown, text.ids)),
                 )
-                for each in f.rows
-                for feature, text in each.text.items()
+                for part in f.rows
+                for feature, text in part.text.items()
             ),
         ),
     )  # fmt: skip
     lengths = {
         _label(name, feature): [
-            (max(least, 0.5), 100 * count / max(1, each.rows)) for least, _, count in own.histogram
+            (max(least, 0.5), 100 * count / max(1, part.rows)) for least, _, count in own.histogram
         ]
         for name, figures in named
-        for each in _first(figures)
-        for feature, own in each.lengths.items()
+        for part in _first(figures)
+        for feature, own in part.lengths.items()
     }
     ratios = {
-        name or 'rows': [(ratio, 100 * count / max(1, each.rows)) for ratio, count in each.ratios]
+        name or 'rows': [(ratio, 100 * count / max(1, part.rows)) for ratio, count in part.ratios]
         for name, figures in named
-        for each in _first(figures)
-        if each.ratios
+        for part in _first(figures)
+        if part.ratios
     }
     drawn = {}
     if lengths:
@@ -357,13 +357,13 @@ def _first(figures: Figures) -> Sequence[RowFigures]:
 
 def _scripts(named: Named) -> Iterator[str]:
     shares = {
-        _label(name, each.split, feature): {
+        _label(name, part.split, feature): {
             script: count / text.characters for script, count in text.scripts.items()
         }
         for name, figures in named
-        for each in figures.rows
-        if not each.dataset
-        for feature, text in each.text.items()
+        for part in figures.rows
+        if not part.dataset
+        for feature, text in part.text.items()
     }
     scripts = dict.fromkeys(script for own in shares.values() for script in own)
     yield table(
@@ -395,10 +395,10 @@ def _vocabularies(named: Named) -> Iterator[str]:
     }
     ranks = {label: use.by_rank for label, use in uses.items() if use.by_rank}
     tokens = {
-        _label(name, f'tokens of {each.name}'): each.by_rank
+        _label(name, f'tokens of {counts.name}'): counts.by_rank
         for name, f in named
-        for each in f.counts
-        if each.by_rank
+        for counts in f.counts
+        if counts.by_rank
     }
     longest: Sequence[tuple[int, int, int]] = max(
         (use.by_count for use in uses.values()), key=len, default=()
@@ -430,20 +430,22 @@ def _vocabularies(named: Named) -> Iterator[str]:
     yield table(
         'Tables of counts',
         _heads(named, 'table', 'distinct tokens', 'running tokens'),
-        _each(named, lambda f: ((each.name, each.distinct, each.running) for each in f.counts)),
+        _each(
+            named, lambda f: ((counts.name, counts.distinct, counts.running) for counts in f.counts)
+        ),
     )
 
 
 def _worst(named: Named) -> Iterator[str]:
     tables = [
         table(
-            _label(name, each.split, each.dataset, feature),
+            _label(name, part.split, part.dataset, feature),
             ['word', 'occurs', 'pieces'],
             text.worst[:10],
         )
         for name, figures in named
-        for each in figures.rows
-        for feature, text in each.text.items()
+        for part in figures.rows
+        for feature, text in part.text.items()
         if text.worst
     ]
     if tables:
@@ -454,21 +456,21 @@ def _worst(named: Named) -> Iterator[str]:
 
 
 def _searches(named: Named) -> Iterator[str]:
-    found: dict[str, Search] = {
-        _label(name, each.side): each for name, f in named for each in f.searches
+    searches: dict[str, Search] = {
+        _label(name, search.side): search for name, f in named for search in f.searches
     }
-    if not found:
+    if not searches:
         return
     yield table(
         'What the search for a vocabulary took',
         ['vocabulary', 'wanted', 'entries', 'min-count', 'vocabularies made'],
         [
-            (label, each.wanted, each.size, each.min_count, len(each.tried))
-            for label, each in found.items()
+            (label, search.wanted, search.size, search.min_count, len(search.tried))
+            for label, search in searches.items()
         ],
     )
     series: dict[str, Sequence[tuple[float, float]]] = {
-        label: sorted(dict(each.tried).items()) for label, each in found.items()
+        label: sorted(dict(search.tried).items()) for label, search in searches.items()
     }
     chart = line_chart(series, 'min-count', 'entries', log='xy', marks=True)
     yield charts({'Entries of each vocabulary that the search made': chart})
@@ -489,10 +491,10 @@ def _samples(named: Named) -> Iterator[str]:
             named,
             lambda f: (
                 (
-                    each.side, *each.rows, *each.ids, *each.used, *each.longest, each.unseen_entries,
-                    each.unseen_ids,
+                    sample.side, *sample.rows, *sample.ids, *sample.used, *sample.longest,
+                    sample.unseen_entries, sample.unseen_ids,
                 )
-                for each in f.samples
+                for sample in f.samples
             ),
         ),
     )  # fmt: skip
@@ -518,10 +520,10 @@ def _shuffles(named: Named) -> Iterator[str]:
             named,
             lambda f: (
                 (
-                    each.split, each.rows, each.rank_correlation, each.serial_correlation,
-                    _share(3, each.rows**0.5),
+                    shuffle.split, shuffle.rows, shuffle.rank_correlation,
+                    shuffle.serial_correlation, _share(3, shuffle.rows**0.5),
                 )
-                for each in f.shuffles or ()
+                for shuffle in f.shuffles or ()
             ),
         ),
     )  # fmt: skip
@@ -546,5 +548,5 @@ def _seconds(named: Named) -> Iterator[str]:
     yield table(
         'Seconds of the last run that did something',
         _heads(named, 'stage', 'seconds'),
-        _each(named, lambda f: ((stage, float(each)) for stage, each in f.seconds.items())),
+        _each(named, lambda f: ((stage, float(seconds)) for stage, seconds in f.seconds.items())),
     )

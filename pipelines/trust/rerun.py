@@ -122,8 +122,10 @@ def refuse_other_job(job: BuildJob | EncodeJob, manifest: Manifest) -> None:
             f'the job is not the one that made {job.output}: another {what}, {before} there and {now} '
             'in the job; give --job with its job file'
         )
-    files = [(each.split, each.role) for each in manifest.inputs]
-    if files != [(each.split, each.role) for each in job.reading.corpus.inputs]:
+    files = [(text.split, text.role) for text in manifest.inputs]
+    if files != [
+        (corpus_input.split, corpus_input.role) for corpus_input in job.reading.corpus.inputs
+    ]:
         raise InputError(
             f'the job is not the one that made {job.output}: it has {len(job.reading.corpus.inputs)} '
             f'input files, and the manifest {len(files)}; give --job with its job file'
@@ -171,12 +173,12 @@ class _SplitRerun:
 
     def totals(self, read: CorpusRows) -> Iterator[Finding]:
         """Yields what the numbers of lines and rows differ in."""
-        stated = next((each for each in self._manifest.lines if each.split == self._split), None)
-        found = _without_ids(add_tallies(self._split, read.tallies))
-        if stated is None or _without_ids(stated).record() != found.record():
+        stated = next((lines for lines in self._manifest.lines if lines.split == self._split), None)
+        tally = _without_ids(add_tallies(self._split, read.tallies))
+        if stated is None or _without_ids(stated).record() != tally.record():
             yield Finding(
                 MANIFEST_NAME,
-                f'the corpus gives other numbers of lines of {self._split}: {found.record()}',
+                f'the corpus gives other numbers of lines of {self._split}: {tally.record()}',
             )
         counts = rows_in_shard(read.keys, len(self.shards)).tolist()
         for shard, count in zip(self.shards, counts, strict=True):
@@ -243,11 +245,11 @@ def changed_inputs(
 ) -> Iterator[Finding]:
     """Yields the inputs whose text is not the one that was read."""
     now = input_texts(corpus, checksums)
-    for stated, found, own in zip(manifest.inputs, now, corpus.inputs, strict=True):
-        if (stated.bytes, stated.crc32c) != (found.bytes, found.crc32c):
+    for stated, text, own in zip(manifest.inputs, now, corpus.inputs, strict=True):
+        if (stated.bytes, stated.crc32c) != (text.bytes, text.crc32c):
             yield Finding(
                 MANIFEST_NAME,
-                f'{own.file.path} has changed: {found.bytes:,} bytes with CRC-32C {found.crc32c}, and '
+                f'{own.file.path} has changed: {text.bytes:,} bytes with CRC-32C {text.crc32c}, and '
                 f'the rows were made of {stated.bytes:,} with {stated.crc32c}',
                 input=own.file.path,
             )

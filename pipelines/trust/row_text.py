@@ -40,7 +40,7 @@ _WITHOUT_SPACES = ('Han', 'Hiragana', 'Katakana', 'Thai', 'Lao', 'Tibetan', 'Mya
 
 _WORD = regex.compile(
     r'(?V1)[[\p{L}\p{M}\p{N}]--['
-    + ''.join(rf'\p{{Script={each}}}' for each in _WITHOUT_SPACES)
+    + ''.join(rf'\p{{Script={script}}}' for script in _WITHOUT_SPACES)
     + ']]+'
 )
 
@@ -258,7 +258,7 @@ def _word_sums(group: Group, words: Side, counts: np.ndarray, encoder: Encoder) 
     data = words.text[words.starts[0] : words.ends[-1]]
     # A character has one byte that continues none.
     characters = np.append(0, np.cumsum((data & 0xC0) != 0x80))
-    begin, end = (characters[each - words.starts[0]] for each in (words.starts, words.ends))
+    begin, end = (characters[places - words.starts[0]] for places in (words.starts, words.ends))
     costs[end - begin > _LONGEST_WORD] = 0
     least = np.partition(costs, -_WORST)[-_WORST] if len(costs) > _WORST else 0
     worst = [

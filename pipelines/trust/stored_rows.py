@@ -47,11 +47,11 @@ class StoredRows:
         own = shard_format(job.dataset.output_format, job.dataset.pack)
         scheme = job.reading.scheme
         columns, vocabularies = [], []
-        for each in corpus.features:
-            vocabulary = corpus.vocabulary(each.vocabulary)
+        for encoded in corpus.features:
+            vocabulary = corpus.vocabulary(encoded.vocabulary)
             lines = line_writer(scheme, vocabulary) if own.needs_pieces else None
             sizes = vocabulary.vocab_size, vocabulary.special_ids
-            columns.append(Column.of(each.feature.name, *sizes, each.vocabulary, lines))
+            columns.append(Column.of(encoded.feature.name, *sizes, encoded.vocabulary, lines))
             vocabularies.append(vocabulary)
         files = {file.name: file for file in manifest.files}
         return cls(job.output, own, columns, vocabularies, files)

@@ -138,15 +138,15 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
                 findings += _differences(file, by_name.get(file.name), manifest)
         shards = [by_name.get(file.name) for file in manifest.files]
         problems = pool.map(contents.check_index, manifest.files, shards)
-        for shard, found in zip(manifest.files, problems, strict=True):
+        for shard, index_findings in zip(manifest.files, problems, strict=True):
             index = indexes.pop(index_name(shard.name), None)
-            if index is not None and not found:
-                found = list(_differences(index, by_name.get(index.name), manifest))
-            findings += found
+            if index is not None and not index_findings:
+                index_findings = list(_differences(index, by_name.get(index.name), manifest))
+            findings += index_findings
         for name in indexes:
             findings.append(Finding(MANIFEST_NAME, f'it lists {name}, an index of no shard'))
         findings += contents.check_corpus_orders()
-    present = [each for each in checked_files if each is not None]
+    present = [result for result in checked_files if result is not None]
     found_root = _root_of(manifest, by_name)
     findings += _root_findings(manifest, found_root, root)
     return Verified(
@@ -155,7 +155,7 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
         found_root,
         len(present),
         sum(by_name[file.name].rows for file in manifest.files if file.name in by_name),
-        sum(each.bytes for each in present),
+        sum(result.bytes for result in present),
         tuple(findings),
     )
 
@@ -221,14 +221,14 @@ def _differences(
         return
     yield from result.findings
     differing = [
-        f'{what} {found} in place of {stated}'
-        for what, found, stated in [
+        f'{what} {actual} in place of {stated}'
+        for what, actual, stated in [
             ('bytes', f'{result.bytes:,}', f'{file.bytes:,}'),
             ('CRC-32C', result.crc32c, file.crc32c),
             ('SHA-256', result.sha256, file.sha256 or result.sha256),
             *_rows(file, result),
         ]
-        if found != stated
+        if actual != stated
     ]
     if not differing:
         return
@@ -291,12 +291,10 @@ def _root_of(manifest: Manifest, by_name: Mapping[str, CheckedFile]) -> str | No
     return root_hash(dataclasses.replace(manifest, files=files, vocabularies=vocabularies))
 
 
-def _root_findings(manifest: Manifest, found: str | None, wanted: str | None) -> Iterator[Finding]:
+def _root_findings(manifest: Manifest, root: str | None, wanted: str | None) -> Iterator[Finding]:
     for stated, who in ((manifest.root, 'the manifest states'), (wanted, '--root asks for')):
-        if stated is not None and found is not None and found != stated:
-            yield Finding(
-                MANIFEST_NAME, f'the root of what is there is {found}, and {who} {stated}'
-            )
+        if stated is not None and root is not None and root != stated:
+            yield Finding(MANIFEST_NAME, f'the root of what is there is {root}, and {who} {stated}')
 
 
 class _Contents:
@@ -376,10 +374,10 @@ class _Contents:
         with filesystem.open_binary(path) as stream:
             if file.name in self._shards and isinstance(file, OutputFile):
                 return stored_format(self._manifest).check(stream, file, self, told)
-            found = check_bytes(stream, file.name, told)
+            result = check_bytes(stream, file.name, told)
             if file.name in self._indexes and isinstance(file, OutputFile):
-                return dataclasses.replace(found, rows=file.rows)  # those of its shard
-            return found
+                return dataclasses.replace(result, rows=file.rows)  # those of its shard
+            return result
 
     def content(self, name: str) -> bytes | None:
         path = os.path.join(self._folder, name)

@@ -228,12 +228,12 @@ class _Finder:
         )
 
 
-def row_fields(found: FoundRow) -> dict[str, object]:
+def row_fields(row: FoundRow) -> dict[str, object]:
     """Returns what is known of a row as values of JSON."""
-    place = found.place
+    place = row.place
     return {
-        **{name: value for name, value in vars(found).items() if name not in ('place', 'segments')},
-        **({} if found.segments is None else {'segments': [*map(vars, found.segments)]}),
+        **{name: value for name, value in vars(row).items() if name not in ('place', 'segments')},
+        **({} if row.segments is None else {'segments': [*map(vars, row.segments)]}),
         'files': [file.path for file in place.files],
         **{
             field.name: getattr(place, field.name)
