@@ -105,7 +105,7 @@ def _recorded_job(options: argparse.Namespace) -> str:
     if options.command not in ROOT_STAGES:
         return ''
     datasets = _named(options)
-    paths = [path for each in datasets for of_role in each.paths.values() for path in of_role]
+    paths = [path for dataset in datasets for of_role in dataset.paths.values() for path in of_role]
     if any('://' in path and url_without_secrets(path) != path for path in paths):
         return ''
     try:

@@ -53,11 +53,11 @@ def _options() -> dict[str, list[_Completed]]:
     by_command = {}
     for name, command in known_commands().items():
         options = [
-            each
+            option
             for group in command.groups
             for kind in group.kinds
             for declaration in declared(kind)
-            for each in _completed(group.prefix, declaration, _words(kind, declaration))
+            for option in _completed(group.prefix, declaration, _words(kind, declaration))
         ]
         helping = [
             _Completed('--help', 'the options that most people need'),
@@ -73,10 +73,10 @@ def _words(kind: Kind, declaration: Declared) -> tuple[str, ...]:
         return tuple(scheme_names())
     dataclasses = kind.kinds.values() if isinstance(kind, Choice) else [kind]
     kinds = [
-        each.option.kind
+        other.option.kind
         for dataclass_ in dataclasses
-        for each in declared(dataclass_)
-        if each.name == declaration.name
+        for other in declared(dataclass_)
+        if other.name == declaration.name
     ]
     return tuple(
         dict.fromkeys(word for words in kinds if isinstance(words, tuple) for word in words)
@@ -133,16 +133,16 @@ def _bash() -> Iterator[str]:
     yield '    elif [[ $current == -* ]]; then'
     yield '        case ${COMP_WORDS[1]} in'
     for command, options in _options().items():
-        yield f"            {command}) words='{' '.join(each.name for each in options)}' ;;"
+        yield f"            {command}) words='{' '.join(option.name for option in options)}' ;;"
     yield '        esac'
     yield '    else'
     yield '        case "${COMP_WORDS[1]} $option" in'
     for command, words in _further_words().items():
         yield f"            '{command} ') words='{' '.join(words)}' ;;"
     for command, options in _options().items():
-        for each in options:
-            if each.words:
-                yield f"            '{command} {each.name}') words='{' '.join(each.words)}' ;;"
+        for option in options:
+            if option.words:
+                yield f"            '{command} {option.name}') words='{' '.join(option.words)}' ;;"
     yield '        esac'
     yield '    fi'
     yield '    COMPREPLY=($(compgen -W "$words" -- "$current"))'
@@ -169,8 +169,8 @@ def _zsh() -> Iterator[str]:
         yield f"        {command}) _arguments '1:topic:({' '.join(words)})' ;;"
     for command, options in _options().items():
         yield f'        {command}) _arguments \\'
-        for each in options:
-            yield f"            '{_zsh_option(each)}' \\"
+        for option in options:
+            yield f"            '{_zsh_option(option)}' \\"
         yield "            '*:file:_files' ;;"
     yield '    esac'
     yield '}'
@@ -193,11 +193,11 @@ def _fish() -> Iterator[str]:
         yield f"complete -c tokbeam {seen} -f -a '{' '.join(words)}'"
     for command, options in _options().items():
         seen = f"-n '__fish_seen_subcommand_from {command}'"
-        for each in options:
+        for option in options:
             takes = {'nothing': '', 'text': ' -x', 'files': ' -r -F'}.get(
-                each.takes, f" -x -a '{' '.join(each.words)}'"
+                option.takes, f" -x -a '{' '.join(option.words)}'"
             )
-            yield f"complete -c tokbeam {seen} -l {each.name[2:]}{takes} -d '{each.about}'"
+            yield f"complete -c tokbeam {seen} -l {option.name[2:]}{takes} -d '{option.about}'"
 
 
 _SCRIPTS: dict[str, Callable[[], Iterator[str]]] = {'bash': _bash, 'zsh': _zsh, 'fish': _fish}

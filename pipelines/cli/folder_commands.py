@@ -94,11 +94,11 @@ def _verify(options: argparse.Namespace) -> int:
 def _told(verified: Verified, made: Rerun | None) -> Iterator[str]:
     yield from map(str, verified.findings)
     count = len(verified.findings)
-    found = f'{count:,} {"finding" if count == 1 else "findings"}' if count else 'all as stated'
+    outcome = f'{count:,} {"finding" if count == 1 else "findings"}' if count else 'all as stated'
     size = format_amount(verified.bytes, BYTES)
     if made is not None:
         yield f'{made.rows:,} of the {made.all_rows:,} rows of the corpus were made again'
-    yield f'{verified.folder}: {verified.files:,} files, {verified.rows:,} rows, {size}: {found}'
+    yield f'{verified.folder}: {verified.files:,} files, {verified.rows:,} rows, {size}: {outcome}'
     if verified.root is not None:
         yield f'root {verified.root}'
 
@@ -181,9 +181,9 @@ def _record(row: FoundRow) -> str:
     if row.segments is None:
         return f'record {row.record}'
     parts = [
-        f'record {each.record}, segment {each.number}'
-        + (f' from id {each.start}' if len(row.segments) > 1 else '')
-        for each in row.segments
+        f'record {segment.record}, segment {segment.number}'
+        + (f' from id {segment.start}' if len(row.segments) > 1 else '')
+        for segment in row.segments
     ]
     return '; '.join(parts) or 'left out, since it is empty or too long'
 
@@ -276,7 +276,7 @@ def _figures(
             options.deadline,
             beam_flags,
         )
-        paths = [each.file.path for each in job.reading.corpus.inputs]
+        paths = [corpus_input.file.path for corpus_input in job.reading.corpus.inputs]
         if not needs_corpus and any(map(is_object, paths)):
             raise InputError('it is in an object store; --corpus reads it from there')
         return job
@@ -409,7 +409,7 @@ def _job_from(
 def _refuse_code(options: argparse.Namespace) -> None:
     """Refuses filters that are functions: whoever wrote the folder would choose what is run."""
     of_options = [getattr(options, option_name(split, 'clean')) or () for split in SPLITS]
-    of_datasets = [each.clean for split in options.datasets.values() for each in split]
+    of_datasets = [dataset.clean for split in options.datasets.values() for dataset in split]
     for spec in (spec for specs in (*of_options, *of_datasets) for spec in specs):
         if spec.partition(':')[0] not in filter_names():
             raise InputError(

@@ -204,13 +204,13 @@ def _check_same_shape(datasets: Sequence[SplitPaths]) -> None:
         single = [kind for kind in all_formats() if len(kind().sides) == 1]
         names = ' or '.join(split_flag('train', kind.roles[0]) for kind in single)
         raise InputError(f'the splits must all be pairs, or all {names}')
-    for dataset in datasets[1:]:
-        pair = (datasets[0], dataset)
-        features = [each.chosen_format.features for each in pair]
+    for other in datasets[1:]:
+        pair = (datasets[0], other)
+        features = [dataset.chosen_format.features for dataset in pair]
         if features[0] != features[1]:
             described = ' and '.join(
-                f'{each.dataset or each.split} {", ".join(names)}'
-                for each, names in zip(pair, features, strict=True)
+                f'{dataset.dataset or dataset.split} {", ".join(names)}'
+                for dataset, names in zip(pair, features, strict=True)
             )
             raise InputError(
                 f'all examples must have the same features, and there are of {described}'

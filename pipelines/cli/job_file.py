@@ -162,7 +162,7 @@ def read_job(job_path: str, commands: Mapping[str, Command], command: str) -> Jo
         elif name in sections:
             if not isinstance(content, dict):
                 raise toml.error(f'{name} is a table, as [{name}]', name)
-            own = {each.key: each for each in commands[command].of_section(name)}
+            own = {option.key: option for option in commands[command].of_section(name)}
             for key, value in content.items():
                 if key not in sections[name]:
                     raise toml.error(_unknown(key, sections[name], f'[{name}]'), name, 0, key)
@@ -176,13 +176,13 @@ def read_job(job_path: str, commands: Mapping[str, Command], command: str) -> Jo
 
 def _sections(commands: Mapping[str, Command]) -> dict[str, set[str]]:
     """The keys that each section may have, of any command."""
-    found: dict[str, set[str]] = {}
+    keys: dict[str, set[str]] = {}
     for command in commands.values():
         for section in command.sections:
-            found.setdefault(section, set()).update(
-                each.key for each in command.of_section(section)
+            keys.setdefault(section, set()).update(
+                option.key for option in command.of_section(section)
             )
-    return found
+    return keys
 
 
 def _unknown(name: str, known: Iterable[str], where: str) -> str:
@@ -297,7 +297,9 @@ def _read_dataset(
     for key in table:
         if key in of_formats and key not in options and key not in own:
             fitting = [
-                kind.name for kind in all_formats() if key in {each.key for each in declared(kind)}
+                kind.name
+                for kind in all_formats()
+                if key in {option.key for option in declared(kind)}
             ]
             raise error(f'{key} goes with the format {" or ".join(fitting)}', key)
     given = {
@@ -371,13 +373,13 @@ def _too_large(path: str) -> str:
 def _whole_numbers(tables: object) -> Iterator[int]:
     waiting = [tables]
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, dict):
-            waiting += each.values()
-        elif isinstance(each, list):
-            waiting += each
-        elif isinstance(each, int):
-            yield each
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+        elif isinstance(value, int):
+            yield value
 
 
 def _check_keys(path: str, text: str) -> None:

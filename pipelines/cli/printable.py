@@ -16,7 +16,7 @@ def printable(text: str, stream: TextIO | None) -> str:
         text: of any characters.
         stream: that it is for; it may have no encoding.
     """
-    return escaped(text, stream, lambda each: ascii(each)[1:-1])
+    return escaped(text, stream, lambda character: ascii(character)[1:-1])
 
 
 def printable_lines(text: str, stream: TextIO | None) -> str:
@@ -30,7 +30,8 @@ def escaped(text: str, stream: TextIO | None, escape: Callable[[str], str]) -> s
     if text.isprintable() and _fits(text, encoding):
         return text
     return ''.join(
-        each if each.isprintable() and _fits(each, encoding) else escape(each) for each in text
+        character if character.isprintable() and _fits(character, encoding) else escape(character)
+        for character in text
     )
 
 
