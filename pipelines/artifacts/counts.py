@@ -124,7 +124,7 @@ class CountFiles:
 
     def __getstate__(self) -> dict[str, object]:
         # Workers read their files themselves.
-        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     def wanted_inputs(self) -> tuple[InputState, ...]:
         return tuple(
@@ -139,9 +139,9 @@ class CountFiles:
         """
         looks = [self.look(file) for file in self.files]
         return CountedSize(
-            sum(each.tokens for each in looks),
-            sum(each.text_bytes for each in looks),
-            all(each.is_parquet for each in looks),
+            sum(look.tokens for look in looks),
+            sum(look.text_bytes for look in looks),
+            all(look.is_parquet for look in looks),
         )
 
     def look(self, file: StoredFile) -> _Look:
@@ -208,7 +208,10 @@ def read_counts_or_empty(counts: CountFiles, unstorable: str = '') -> TokenTable
         if counts.partitions:
             # Sorted, and with no token in common: nothing is to be added up.
             tables = [_read(counts, file, unstorable, is_sorted=True) for file in counts.files]
-            if all(is_partition(*each, counts.partitions) for each in enumerate(tables)):
+            if all(
+                is_partition(number, table, counts.partitions)
+                for number, table in enumerate(tables)
+            ):
                 return concatenate_tables(tables)
             return merge_tables(tables)
         table = merge_tables(_read(counts, file, unstorable) for file in counts.files)
@@ -537,12 +540,12 @@ def count_names() -> tuple[str, ...]:
 
 def counted_table(files: Iterable[WrittenCounts], path: str, rules: TokenRules) -> CountedTable:
     """Returns a COUNTS folder from what was written of it; empty partitions are written here."""
-    written = {each.name: each for each in files}
+    written = {file.name: file for file in files}
     for partition, name in enumerate(count_names()):
         if name not in written:
             written[name] = write_counts_file(path, partition, TokenTable.from_items(()), rules)
     listed = tuple(written[name].listed() for name in count_names())
-    return CountedTable(sum(each.tokens for each in written.values()), listed)
+    return CountedTable(sum(file.tokens for file in written.values()), listed)
 
 
 def log_sample(manifest: Manifest) -> None:

@@ -107,7 +107,8 @@ class StageKey:
         """
         return RunRecord(
             tuple(
-                (each.stored.path, each.stored.size, each.stored.modified) for each in self.inputs
+                (state.stored.path, state.stored.size, state.stored.modified)
+                for state in self.inputs
             ),
             seconds={name: round(value, 3) for name, value in seconds.items()},
             runner=without_secrets(runner),
@@ -204,7 +205,7 @@ class StageOutput:
         )
         there = []
         if filesystem.is_folder(self.rejected_folder):
-            there = [each.name for each in filesystem.list_folder(self.rejected_folder)]
+            there = [file.name for file in filesystem.list_folder(self.rejected_folder)]
         names += sorted(set(filter(further.fullmatch, there)).difference(names))
         return [os.path.join(self.rejected_folder, name) for name in names]
 
@@ -284,7 +285,7 @@ def up_to_date(
     run = read_run(output.run_path)
     if manifest is None:
         claim.require()
-        read = [*(each.archive or each.stored.path for each in wanted.inputs), *given]
+        read = [*(state.archive or state.stored.path for state in wanted.inputs), *given]
         names = {*task.names, *output.earlier_files(), output.manifest_name, output.run_name}
         replaced = map(output.path_of, sorted(names))
         refuse_replaced(read, [*replaced, *output.rejected_paths()])
@@ -360,8 +361,8 @@ def _warn_of_others(output: StageOutput, final_names: Sequence[str]) -> None:
 
 
 def _refuse_other(output: StageOutput, manifest: Manifest, wanted: StageKey) -> None:
-    names = [(each.split, each.role, each.stored.name) for each in wanted.inputs]
-    of_inputs = [(each.split, each.role, each.name) for each in manifest.inputs]
+    names = [(state.split, state.role, state.stored.name) for state in wanted.inputs]
+    of_inputs = [(text.split, text.role, text.name) for text in manifest.inputs]
     for what, before, now in [*differing(manifest, wanted), ('input files', of_inputs, names)]:
         if before != now:
             raise InputError(
@@ -420,8 +421,8 @@ def _other(what: str) -> str:
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, list | tuple) and any(isinstance(each, list | tuple) for each in value):
-        return ', '.join(' '.join(map(str, each)) for each in value)
+    if isinstance(value, list | tuple) and any(isinstance(item, list | tuple) for item in value):
+        return ', '.join(' '.join(map(str, item)) for item in value)
     if isinstance(value, Component):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
