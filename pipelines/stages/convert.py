@@ -181,7 +181,7 @@ def _inputs(manifest: Manifest, run: RunRecord) -> tuple[InputState, ...]:
     """Returns the inputs as the run that read them saw them: they need not be there any more."""
     seen = run.inputs
     if len(seen) != len(manifest.inputs):
-        seen = tuple((each.name, each.bytes, 0.0) for each in manifest.inputs)
+        seen = tuple((text.name, text.bytes, 0.0) for text in manifest.inputs)
     return tuple(
         InputState(
             text.split,
@@ -220,16 +220,16 @@ def _convert(
             raise InputError(
                 f'{path} cannot be converted: {error}; `tokbeam verify {source}` names what is wrong'
             ) from error
-    found = counted.bytes, f'{counted.crc32c:08x}'
-    if found != (file.bytes, file.crc32c):
-        raise _not_as_stated(path, *found, file)
-    for each in written:
-        if each.examples != file.rows:
+    size, crc32c = counted.bytes, f'{counted.crc32c:08x}'
+    if (size, crc32c) != (file.bytes, file.crc32c):
+        raise _not_as_stated(path, size, crc32c, file)
+    for output in written:
+        if output.examples != file.rows:
             raise InputError(
-                f'{path} has {each.examples} records, and the manifest states '
+                f'{path} has {output.examples} records, and the manifest states '
                 f'{file.rows}; make the dataset again'
             )
-    return [each.listed() for each in written]
+    return [output.listed() for output in written]
 
 
 def _not_as_stated(

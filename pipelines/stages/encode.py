@@ -137,7 +137,7 @@ def _vocabulary_files(
 ) -> list[str]:
     """The paths of vocabularies, and of the files that they need beside their own."""
     folders = {os.path.dirname(path) for path in vocabularies.given}
-    names = [file.name for each in records for file in each.beside]
+    names = [file.name for record in records for file in record.beside]
     beside = [os.path.join(folder, name) for folder in sorted(folders) for name in names]
     return [*vocabularies.given, *beside]
 
@@ -185,7 +185,7 @@ def encode_into(
         else:
             _encode_through_runner(plan, encoder, layout, options, execution, budget, path)
     stats = read_job_stats(corpus, path, execution.max_rejected)
-    written = {each.name: each for each in read_shard_stats(path)}
+    written = {file.name: file for file in read_shard_stats(path)}
     shards, index = [], []
     for name in names:
         if name not in written:
@@ -249,7 +249,7 @@ def _converted(
         )
 
     execution.engine.run(build)
-    written = {each.name: each for each in read_stats(report, WrittenFile)}
+    written = {file.name: file for file in read_stats(report, WrittenFile)}
     names = [column.name for column in columns]
     converted = []
     for shard in shards:
@@ -270,8 +270,8 @@ def _columns(
 ) -> list[Column]:
     """Returns the features with what is known of their vocabularies."""
     fixed, columns = scheme.fixed, []
-    for each in features:
-        name, path = each.feature.name, each.vocabulary
+    for encoded in features:
+        name, path = encoded.feature.name, encoded.vocabulary
         if fixed is None:
             columns.append(Column.recorded(name, path_to_record[path], path))
         else:

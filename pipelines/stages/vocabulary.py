@@ -244,7 +244,9 @@ def pieces_stage(job: PiecesJob) -> Manifest | None:
         return [StageResult(manifest, counted.rejected)]
 
     [result] = run_stage([StageTask(key, output, [name])], make, execution, read=[job.codes_path])
-    frequent = [each for each in _read_table(job.output) if each[1] >= job.threshold]
+    frequent = [
+        (piece, count) for piece, count in _read_table(job.output) if count >= job.threshold
+    ]
     ids = entries_file(frequent, job.special_tokens)
     _write_ids(ids_path, ids, execution.overwrite)
     if result is None:
