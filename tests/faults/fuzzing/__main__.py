@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options.keep,
         ):  # fmt: skip
             counts[each.kind].update(
-                cases=1, commands=each.commands, found=bool(each.found), seconds=each.seconds
+                cases=1, commands=each.commands, found=int(bool(each.found)), seconds=each.seconds
             )
             if each.found:
                 print(f'{each}\n', flush=True)
