@@ -30,16 +30,11 @@ from tokcore.text.character_pairs import (
     no_pairs,
 )
 from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, TextRows, scan_tokens, slice_parts
-from tokcore.text.unicode import CODE_POINTS
+from tokcore.text.unicode import CODE_POINTS, decode_word
 
 _CODE_BITS = 21
 _CODE = (1 << _CODE_BITS) - 1
-_0, _1 = np.uint64(0), np.uint64(1)
-_2, _3, _4, _6, _8, _15 = (np.uint64(number) for number in (2, 3, 4, 6, 8, 15))
-_LEAD_BITS = read_only(np.array([0x7F] * 12 + [0x1F, 0x1F, 0x0F, 0x07], np.uint64))
-"""Those of a character's first byte that belong to its code point, by its upper half."""
-
-_TAIL_BITS = np.uint64(0x3F)
+_0, _1, _2, _3 = (np.uint64(number) for number in range(4))
 _SMALL_A, _SMALL_Z = np.uint64(0x61), np.uint64(0x7A)
 _MARK = np.uint64(int.from_bytes('▁'.encode(), 'little'))
 _MOST_LETTER_PAIRS = 500
@@ -229,7 +224,9 @@ def border_bits(text, place, previous, end, borders):
             previous = _MARK
         is_border = not has_characters(previous, character, pairs)
         if len(borders.known):
-            is_border &= borders.known[_code(previous)] or borders.known[_code(character)]
+            is_border &= (
+                borders.known[decode_word(previous)] or borders.known[decode_word(character)]
+            )
         bits |= np.uint64(is_border) << number
         previous = character
     if joined >> np.uint64(CHUNK - 1):
@@ -237,17 +234,6 @@ def border_bits(text, place, previous, end, borders):
     if cut_marks >> np.uint64(CHUNK - 3):
         previous = _MARK
     return bits, previous
-
-
-@kernel_without_allocation
-def _code(character):
-    """Returns the code point (uint64) of a character, a number of `character_bytes`."""
-    code = character & _LEAD_BITS[character >> _4 & _15]
-    character >>= _8
-    while character:
-        code = code << _6 | character & _TAIL_BITS
-        character >>= _8
-    return code
 
 
 @kernel_without_allocation

@@ -40,6 +40,7 @@ from tokcore.pretrained.protobuf import damaged, message_fields
 from tokcore.pretrained.unigram import UNKNOWN_PENALTY, UnigramModel
 from tokcore.pretrained.vocabulary import JoinTokens, PretrainedVocabulary
 from tokcore.text.rows import Side
+from tokcore.text.unicode import decode_word
 from tokcore.wordpiece.model import WORD_ROOT, DoubleArrayTrie, double_array_trie, longest_piece
 
 if typing.TYPE_CHECKING:
@@ -398,7 +399,7 @@ def _normalize(text, starts, ends, row, normalizer, out, out_ends):
                     was_space = False
                     continue
                 if has_chunk and _FIRST_OF_THREE <= byte <= _LAST_OF_THREE and place + _3 <= end:
-                    word = normalizer.words[_code_of_three(load_word(text, place))]
+                    word = normalizer.words[decode_word(load_word(text, place))]
                     if word:
                         store_word(out, used, word)
                         used += word >> _56
@@ -484,16 +485,6 @@ def _ideograph_run(text, place, end):
         others |= ~_0 << (end - place)
     run = trailing_zeros(others)
     return run - run % _3
-
-
-@kernel_without_allocation
-def _code_of_three(word):
-    """Returns the code point (uint64) of the three bytes that a word begins with."""
-    return (
-        (word & np.uint64(0x0F)) << np.uint64(12)
-        | (word >> _8 & np.uint64(0x3F)) << np.uint64(6)
-        | (word >> np.uint64(16) & np.uint64(0x3F))
-    )
 
 
 @kernel_without_allocation
