@@ -32,6 +32,7 @@ from tokcore.kernels.jit import CACHE_FOLDER, IS_DISABLED, read_only
 from tokcore.kernels.sorting import SortedRows
 from tokcore.records.examples import Feature, FeatureEncoder, encode_block
 from tokcore.records.tfrecord import FramedRows, sort_rows, split_by_bucket
+from tokcore.source_digest import source_digest
 from tokcore.subword.partitioned.segmenting import Segmenter, escaped_batches, pack_all_suffixes
 from tokcore.subword.partitioned.suffix_tables import (
     PrefixPartitions,
@@ -114,7 +115,9 @@ def compile_in_processes(
 
 def _mark(folder: pathlib.Path, scheme: Scheme, part: str) -> pathlib.Path:
     """The empty file that says that the kernels of a part are in the cache."""
-    digest = hashlib.sha256(repr((scheme.name, scheme.rules)).encode()).hexdigest()[:16]
+    # All code decides which kernels are called and with which types, not that of the kernels alone.
+    state = repr((scheme.name, scheme.rules, source_digest()))
+    digest = hashlib.sha256(state.encode()).hexdigest()[:16]
     return folder / f'compiled-{part}-{digest}'
 
 

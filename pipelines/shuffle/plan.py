@@ -6,7 +6,6 @@ a rerun with the same plan finds what is finished, and one with another plan ign
 
 import contextlib
 import dataclasses
-import functools
 import hashlib
 import json
 import os
@@ -28,9 +27,9 @@ from pipelines.transforms.encode_blocks import BlockEncoder, SplitShards
 from tokcore.corpus.corpus import Split, WorkItem, split_of
 from tokcore.errors import InputError
 from tokcore.format_numbers import SHUFFLE
-from tokcore.kernels.jit import source_digest
 from tokcore.options import recorded
 from tokcore.records.sorted_runs import recorded_fingerprint
+from tokcore.source_digest import source_digest
 from tokcore.text.unicode import UNICODE_VERSION
 
 _RUN_PARTS = 4
@@ -152,9 +151,6 @@ def _cut(items: Sequence[RunItem], run_bytes: int) -> dict[str, object]:
     return {'run_bytes': run_bytes, 'items': [len(run.items) for run in items]}
 
 
-_source_digest = functools.cache(source_digest)
-
-
 def _content(read_plan: ReadPlan, encoder: BlockEncoder, layout: Sequence[SplitShards]) -> dict:
     """All that the bytes of the runs depend on, except their size."""
     reading = read_plan.reading
@@ -166,7 +162,7 @@ def _content(read_plan: ReadPlan, encoder: BlockEncoder, layout: Sequence[SplitS
     checksums = InputChecksums(reading.corpus.inputs)
     return {
         'format': SHUFFLE,
-        'code': _source_digest(),
+        'code': source_digest(),
         'unicode': UNICODE_VERSION,
         'seed': encoder.seed,
         'on_error': reading.on_error,

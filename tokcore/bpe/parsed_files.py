@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.errors import InputError
+from tokcore.source_digest import source_digest
 
 LEAST_BYTES = 1 << 20
 """Smaller files are parsed within some 50 ms, and are not kept."""
@@ -129,9 +130,8 @@ def _kept(data: bytes) -> ParsedFile | None:
 
 
 def _name(data: bytes) -> str:
-    from tokcore.kernels.jit import SOURCE_DIGEST
-
-    return f'{hashlib.sha256(data).hexdigest()}-{SOURCE_DIGEST}'
+    # Many modules parse, and one entry that they put elsewhere would be wrong ids.
+    return f'{hashlib.sha256(data).hexdigest()}-{source_digest()}'
 
 
 @functools.cache

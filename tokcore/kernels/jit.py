@@ -1,10 +1,10 @@
 """How kernels are compiled, cached, and chosen by the type of an argument.
 
-numba checks a cached kernel against its own source file only, so it would use a stale one if a
-kernel that it calls changed in another file. Here the name of the cache folder has a digest of all
-sources of this package and of the versions that compile them: any edit leads to a new folder.
-Kernels are cached as pickles, and a pickle can run any code; so a folder that others can write to
-is not used, and kernels are then compiled in memory.
+numba checks a cached kernel against its own source file only: it would use a stale one if a kernel
+that it calls changed in another file, and compile again if a comment changed. Here a compiled kernel
+is named by a digest of all that it depends on; see `code_digest`. Those that were not used for 30
+days are deleted. Kernels are cached as pickles, and a pickle can run any code; so a folder that
+others can write to is not used, and kernels are then compiled in memory.
 
 A family is a function with a body for each type of state, a `NamedTuple` of arrays and numbers:
 
@@ -20,59 +20,48 @@ In kernels numba chooses the body when it compiles. Elsewhere, and with NUMBA_DI
 function looks it up by the argument's type.
 """
 
+import contextlib
 import functools
-import hashlib
-import importlib.metadata
 import inspect
 import os
 import pathlib
-import platform
+import re
 import shutil
 import stat
-import sys
 import tempfile
+import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
+import numba
+import numba.extending
 import numpy as np
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.compiler import CompileResult
 from numba.extending import overload
+
+from tokcore.kernels.code_digest import code_digest
 
 _Function = TypeVar('_Function', bound=Callable)
 
-# numba reads this when it is imported. A user who sets it chooses the disk, not the folder's name.
+# A user who sets it chooses the disk, not the folder's name.
 _NUMBA_VARIABLE = 'NUMBA_CACHE_DIR'
-
-_PACKAGE = pathlib.Path(__file__).resolve().parents[1]
-
-import numba  # noqa: E402  (the variable above must be set first)
-import numba.extending  # noqa: E402
-from numba.core import types  # noqa: E402
-from numba.core.caching import FunctionCache, IndexDataCacheFile  # noqa: E402
 
 IS_DISABLED = bool(vars(numba.config)['DISABLE_JIT'])
 """Whether kernels run as plain Python (NUMBA_DISABLE_JIT=1)."""
 
 _Decorator = Callable[[Callable], Callable]
 
+_NOTED_EVERY = 24 * 3600  # seconds
+_KEPT_FOR = 30 * _NOTED_EVERY
+_EARLIER_FOLDER = re.compile('kernels-[0-9a-f]{16}')
+
+_LONGEST_NAME = 150
+"""Characters of a kernel's name in those of its files, which may have 255."""
+
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
-
-
-def source_digest(package: pathlib.Path = _PACKAGE) -> str:
-    """Returns a digest, 16 hexadecimal digits, of the sources in a folder and of their compilers.
-
-    All sources share it, so an edit renews the callers in other files too, and also kernels whose
-    types changed: numba's own key of a named tuple does not depend on the order of its fields.
-    """
-    digest = hashlib.sha256()
-    versions = [platform.python_implementation(), platform.python_version(), platform.machine()]
-    versions += [importlib.metadata.version(name) for name in ('numba', 'llvmlite', 'numpy')]
-    digest.update('\0'.join(versions).encode())
-    for path in sorted(package.rglob('*.py')):
-        digest.update(path.relative_to(package).as_posix().encode() + b'\0')
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()[:16]
 
 
 def kernel(function: _Function) -> _Function:
@@ -260,75 +249,90 @@ def _is_users_own_group(number: int) -> bool:
     return group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
 
 
-SOURCE_DIGEST = source_digest()
-"""Of the sources of this package."""
-
-CACHE_FOLDER: pathlib.Path | None = _writable_cache_folder('kernels-' + SOURCE_DIGEST)
+CACHE_FOLDER: pathlib.Path | None = _writable_cache_folder('kernels-by-code')
 """The folder of compiled kernels, or None if there is none that can be used."""
 
 if CACHE_FOLDER is not None:
     os.environ[_NUMBA_VARIABLE] = str(CACHE_FOLDER)
-    if 'numba' in sys.modules:
-        sys.modules['numba'].config.CACHE_DIR = str(CACHE_FOLDER)
+    vars(numba.config)['CACHE_DIR'] = str(CACHE_FOLDER)
 
 
 def _compiled(function: _Function, allocates: bool, is_inlined: bool = False) -> _Function:
     # The option is not public. It leaves out numba's runtime, which allocates and counts references.
-    is_cached = CACHE_FOLDER is not None
     options = {'forceinline': True} if is_inlined else {}
     compile_: Any = numba.njit
-    compiled = compile_(nogil=True, cache=is_cached, _nrt=allocates, **options)(function)
-    if is_cached and not IS_DISABLED:
-        compiled._cache = _KernelCache(function)  # instead of the one that `cache=True` has set
+    compiled = compile_(nogil=True, _nrt=allocates, **options)(function)
+    if CACHE_FOLDER is not None and not IS_DISABLED:
+        compiled._cache = _KernelCache(compiled, CACHE_FOLDER)
     return compiled
 
 
 class _KernelCache(FunctionCache):
     """The cache of a kernel, with files of its own for each combination of argument types.
 
-    numba keeps all combinations of a kernel in one index file, by the path of its source. Then two
-    processes that compile at once can each write over what the other has written, a process that
-    cannot import the module of a type cannot read any combination, and each copy of the same sources
-    (an installed one, a checkout) compiles again.
+    numba keeps all combinations of a kernel in one index file, by the path and line of its source.
+    Then two processes that compile at once can each write over what the other has written, a process
+    that cannot import the module of a type cannot read any combination, and each copy of the same
+    sources (an installed one, a checkout) compiles again.
     """
 
+    def __init__(self, kernel: Any, folder: pathlib.Path):
+        # Without numba's, which looks for a source file and makes a folder for it.
+        self._kernel = kernel
+        self._cache_path = str(folder)
+
     def _load_overload(self, sig, target_context):
-        self._cache_file = self._file(sig)
-        return super()._load_overload(sig, target_context)
+        file = self._file(sig)
+        data = file.load(self._index_key(sig, target_context.codegen()))
+        if data is None:
+            return None
+        _note_use(file._index_path)
+        return CompileResult._rebuild(target_context, *data)
 
     def _save_overload(self, sig, data):
-        self._cache_file = self._file(sig)
-        super()._save_overload(sig, data)
+        if data.library.has_dynamic_globals or not all(each.can_cache for each in data.lifted):
+            return
+        # What is compiled is in memory too, so a full disk is not a failure.
+        with contextlib.suppress(OSError):
+            self._file(sig).save(self._index_key(sig, data.codegen), data._reduce())
+        _sweep(pathlib.Path(self._cache_path))
+
+    def _index_key(self, sig, codegen):
+        return sig, codegen.magic_tuple()  # which names the processor
 
     def _file(self, sig) -> IndexDataCacheFile:
-        assert CACHE_FOLDER is not None
-        types_ = getattr(sig, 'args', sig)
-        modules = {self._py_func.__module__, *_modules_of(types_)}
-        folders = {folder for folder in map(_folder_of, modules) if folder is not None}
-        # The folder's digest does not cover modules outside this package.
-        others = sorted(folder for folder in folders if not folder.is_relative_to(_PACKAGE))
-        digests = [source_digest(folder) for folder in others]
-        parts = [self._py_func.__module__, repr(types_), *digests]
-        digest = hashlib.sha256('\0'.join(parts).encode()).hexdigest()[:16]
-        name = f'{self._impl.filename_base}-{digest}'
-        # A copy of this package has the same sources, at another time.
-        is_own = self._py_func.__module__.partition('.')[0] == _PACKAGE.name
-        stamp = '' if is_own else self._impl.locator.get_source_stamp()
-        return IndexDataCacheFile(str(CACHE_FOLDER), name, stamp)
+        function = self._kernel.py_func
+        # All kernels, since many call a family.
+        digest = code_digest([self._kernel, _overload], getattr(sig, 'args', sig))
+        name = re.sub('[^.0-9A-Za-z_]', '', f'{function.__module__}.{function.__qualname__}')
+        return IndexDataCacheFile(self._cache_path, f'{name[-_LONGEST_NAME:]}-{digest}', '')
 
 
-def _modules_of(argument_types: Iterable[types.Type]) -> Iterator[str]:
-    """The names of the modules that define the named tuples among some types, nested ones too."""
-    for type_ in argument_types:
-        if isinstance(type_, types.BaseTuple):
-            if hasattr(type_, 'instance_class'):
-                yield type_.instance_class.__module__
-            yield from _modules_of(tuple(type_))  # type: ignore[arg-type]  # it has __iter__
+def _note_use(index: str) -> None:
+    """Notes in the time of an index file that its kernel is used, at most once a day."""
+    with contextlib.suppress(FileNotFoundError):  # another process has swept it
+        if time.time() - os.stat(index).st_mtime > _NOTED_EVERY:
+            os.utime(index)
 
 
-def _folder_of(module: str) -> pathlib.Path | None:
-    path = getattr(sys.modules.get(module), '__file__', None)
-    return pathlib.Path(path).resolve().parent if path else None
+@functools.cache
+def _sweep(folder: pathlib.Path) -> None:
+    """Deletes what was not used for 30 days: once in a process that compiles, so that others need not look."""
+    oldest = time.time() - _KEPT_FOR
+    # Indexes first: other files are kept with theirs.
+    for path in sorted(folder.iterdir(), key=lambda path: path.suffix != '.nbi'):
+        with contextlib.suppress(FileNotFoundError):  # another process sweeps too
+            if path.suffix == '.nbi':
+                # A use is noted a day late, and marks of what is compiled must go first.
+                if path.stat().st_mtime < oldest - 2 * _NOTED_EVERY:
+                    path.unlink()
+            elif path.is_file() and path.stat().st_mtime < oldest:
+                if not path.with_name(path.name.rsplit('.', 2)[0] + '.nbi').exists():
+                    path.unlink()
+    for path in folder.parent.iterdir():
+        # Earlier versions had a folder for each state of the sources.
+        if _EARLIER_FOLDER.fullmatch(path.name) and path.lstat().st_mtime < oldest:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 class KernelFamily(Protocol):
@@ -368,6 +372,7 @@ def kernel_family(argument: str) -> Callable[[Callable], KernelFamily]:
             return registered
 
         generic.register = register  # type: ignore[attr-defined]  # as of functools.singledispatch
+        generic.bodies = bodies  # type: ignore[attr-defined]  # `code_digest` looks there
         return cast(KernelFamily, generic)
 
     return decorated

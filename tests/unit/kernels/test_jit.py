@@ -186,17 +186,6 @@ def test_kernels_are_cached_until_a_source_is_edited(tmp_path):
     assert run_python(CALL_ALL, tmp_path, **NO_BYTECODE) == '30 42 210 0\n'
 
 
-def test_the_digest_names_all_sources(tmp_path):
-    # Also those without a kernel: they can give kernels their types.
-    (tmp_path / 'plain.py').write_text('one = 1\n')
-    (tmp_path / 'notes.txt').write_text('one\n')
-    before = jit.source_digest(tmp_path)
-    (tmp_path / 'notes.txt').write_text('two\n')
-    assert jit.source_digest(tmp_path) == before
-    (tmp_path / 'plain.py').write_text('one = 2\n')
-    assert jit.source_digest(tmp_path) != before
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize('variable', ['NUMBA_CACHE_DIR', 'XDG_CACHE_HOME', 'HOME'])
 def test_the_environment_chooses_the_cache_folder(tmp_path, variable):
