@@ -317,22 +317,22 @@ def _note_use(index: str) -> None:
 
 @functools.cache
 def _sweep(folder: pathlib.Path) -> None:
-    """Deletes what was not used for 30 days: once in a process that compiles, so that others need not look."""
+    """Deletes what was not used for 30 days: once in a process that compiles; no other has to look."""
     oldest = time.time() - _KEPT_FOR
-    # Indexes first: other files are kept with theirs.
-    for path in sorted(folder.iterdir(), key=lambda path: path.suffix != '.nbi'):
-        with contextlib.suppress(FileNotFoundError):  # another process sweeps too
+    with contextlib.suppress(FileNotFoundError):  # another process deletes it at the same time
+        # Indexes first: other files are kept with theirs.
+        for path in sorted(folder.iterdir(), key=lambda path: path.suffix != '.nbi'):
             if path.suffix == '.nbi':
-                # A use is noted a day late, and marks of what is compiled must go first.
+                # A use is noted up to a day late, and marks of what is compiled must go first.
                 if path.stat().st_mtime < oldest - 2 * _NOTED_EVERY:
                     path.unlink()
             elif path.is_file() and path.stat().st_mtime < oldest:
                 if not path.with_name(path.name.rsplit('.', 2)[0] + '.nbi').exists():
                     path.unlink()
-    for path in folder.parent.iterdir():
-        # Earlier versions had a folder for each state of the sources.
-        if _EARLIER_FOLDER.fullmatch(path.name) and path.lstat().st_mtime < oldest:
-            shutil.rmtree(path, ignore_errors=True)
+        for path in folder.parent.iterdir():
+            # Earlier versions had a folder for each state of the sources.
+            if _EARLIER_FOLDER.fullmatch(path.name) and path.lstat().st_mtime < oldest:
+                shutil.rmtree(path, ignore_errors=True)
 
 
 class KernelFamily(Protocol):
