@@ -91,7 +91,14 @@ _EXPORT = """\
 The folder opens with the tool as it stands. Where the tool is installed, it encodes a sample of text, and
 a difference is an error; where it is not, the folder is told to be UNPROVED."""
 
+_CACHE = """\
+kernels are compiled once for a machine, in some 15 s, and those not used for 30 days are deleted.
+vocabularies are large tokenizer files as they were parsed. datasets are copies of those of object stores, by
+tokcore.open_dataset; do not delete them while one is read. Copies in a folder that was given as cache are not
+listed."""
+
 _NOTES = {
+    'cache': _CACHE,
     'convert': _CONVERT,
     'index': _INDEX,
     'export': _EXPORT,
@@ -257,6 +264,8 @@ def _usage(name: str, command: Command) -> str:
         return 'tokbeam tokenize --vocab FILE [OPTION ...] < TEXT'
     if name == 'detokenize':
         return 'tokbeam detokenize --vocab FILE [OPTION ...] < IDS'
+    if name == 'cache':
+        return 'tokbeam cache [OPTION ...]'
     return f'tokbeam {name} [JOB.toml] [OPTION ...]'
 
 

@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.flags.optimize > 1:
         _import_beam_without_docstrings()
     if is_process:
-        leaves_nothing = arguments[:1] and arguments[0] in (*_FILTERS, *_OF_FOLDERS)
+        leaves_nothing = arguments[:1] and arguments[0] in (*_FILTERS, *_OF_FOLDERS, 'cache')
         end_on_signals('' if leaves_nothing else RESUME_HINT)
     _log_to_stderr()
     try:
@@ -169,6 +169,10 @@ def _run(arguments: Sequence[str]) -> int:
         from pipelines.cli import line_commands
 
         return getattr(line_commands, options.command)(options)
+    if options.command == 'cache':
+        from pipelines.cli.cache_command import cache
+
+        return cache(options)
     if options.command == 'index' and not options.corpus_order:
         return _index(options)
     is_of_folder = options.command in _OF_FOLDERS

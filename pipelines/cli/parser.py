@@ -26,8 +26,8 @@ tokbeam help TOPIC          {topics}
 tokbeam completion SHELL    completion for bash, zsh or fish
 """
 
-_OF_LINES = ('tokenize', 'detokenize')
-"""The commands that take no job file."""
+_WITHOUT_JOB = ('tokenize', 'detokenize', 'cache')
+"""The commands that take neither a path nor a job file."""
 
 
 def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -56,7 +56,7 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
     parser = command_parser(known, command)
     own = _own_options(parser, arguments)
     job_path = None
-    takes_job = command is not None and command not in _OF_LINES and not known[command].place
+    takes_job = command is not None and command not in _WITHOUT_JOB and not known[command].place
     if takes_job and arguments[1:] and not arguments[1].startswith('-'):
         # Only the first word: a later one might be the value of one of Beam's options.
         job_path = arguments.pop(1)

@@ -9,6 +9,7 @@ from typing import Any
 
 from pipelines.options.beam import Parser
 from pipelines.options.folders import (
+    CacheOptions,
     CardOptions,
     CompareOptions,
     ConvertOptions,
@@ -316,6 +317,12 @@ def _commands_of(
             ),
             ('licence',),
             'DIR',
+        ),
+        'cache': Command(
+            'list or delete what is kept on this machine for later runs',
+            (Group((CacheOptions,)),),
+            ('tokbeam cache', 'tokbeam cache --delete kernels'),
+            ('delete',),
         ),
     }
 

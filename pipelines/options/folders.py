@@ -44,6 +44,20 @@ def share_or_all(word: str) -> str:
     return word if word == 'all' else share_of_rows(word)
 
 
+ALL_CACHES = 'all'
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheOptions:
+    """What `cache` deletes."""
+
+    delete: str | None = option(
+        'delete these instead of listing all; a later run makes or copies anew what it needs',
+        ('kernels', 'vocabularies', 'datasets', ALL_CACHES),
+        default=None,
+    )
+
+
 def _quiet_option() -> Any:
     """Returns the option that hides progress, so that only what was asked for is printed."""
     return option('show no progress', None, default=False)

@@ -15,6 +15,7 @@ import hashlib
 import itertools
 import os
 import pathlib
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -29,6 +30,9 @@ LEAST_BYTES = 1 << 20
 
 _VARIABLE = 'TOKBEAM_VOCABULARY_CACHE_MB'
 _DEFAULT_MB = 512  # some 50 vocabularies
+
+_PART = '.parsed-'
+_KEPT_NAME = re.compile(rf'[0-9a-f]{{64}}-[0-9a-f]{{16}}|{re.escape(_PART)}\w+')
 
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
@@ -95,7 +99,7 @@ def keep_parsed(data: bytes, parsed: Callable[[], ParsedFile]) -> None:
     # The vocabulary is there without the cache, so a full disk is not a failure.
     with contextlib.suppress(OSError):
         _write(path, _packed(parsed(), path.name))
-        _remove_oldest(folder)
+        _remove_oldest()
     _kept.cache_clear()
 
 
@@ -112,6 +116,14 @@ def most_bytes() -> int:
             'disk, or 0 to keep none'
         )
     return int(text) << 20
+
+
+def parsed_files() -> Iterator[tuple[pathlib.Path, list[pathlib.Path]]]:
+    """Yields the folder of kept files with their paths, also of those that were not written to the end."""
+    folder = _folder()
+    if folder is not None:
+        # The user may have chosen a folder above that has other things by this name.
+        yield folder, [path for path in folder.iterdir() if _KEPT_NAME.fullmatch(path.name)]
 
 
 # Schemes, options and the vocabulary ask for it one after the other.
@@ -196,7 +208,7 @@ def _digest(name: str, content: bytes | memoryview) -> bytes:
 
 
 def _write(path: pathlib.Path, content: bytes) -> None:
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as part:
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=_PART, delete=False) as part:
         try:
             part.write(content)
             part.close()
@@ -206,9 +218,9 @@ def _write(path: pathlib.Path, content: bytes) -> None:
             raise
 
 
-def _remove_oldest(folder: pathlib.Path) -> None:
+def _remove_oldest() -> None:
     """Removes files, also those of writers that were killed, until the rest is within the bound."""
-    states = {path: path.stat() for path in folder.iterdir()}
+    states = {path: path.stat() for _, paths in parsed_files() for path in paths}
     size = sum(state.st_size for state in states.values())
     for path in sorted(states, key=lambda path: states[path].st_mtime_ns):
         if size <= most_bytes():

@@ -329,10 +329,26 @@ def _sweep(folder: pathlib.Path) -> None:
             elif path.is_file() and path.stat().st_mtime < oldest:
                 if not path.with_name(path.name.rsplit('.', 2)[0] + '.nbi').exists():
                     path.unlink()
-        for path in folder.parent.iterdir():
-            # Earlier versions had a folder for each state of the sources.
-            if _EARLIER_FOLDER.fullmatch(path.name) and path.lstat().st_mtime < oldest:
+        for path in _earlier_folders(folder):
+            if path.stat().st_mtime < oldest:
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def _earlier_folders(folder: pathlib.Path) -> list[pathlib.Path]:
+    """The folders of earlier versions, which had one for each state of the sources."""
+    return [
+        path
+        for path in folder.parent.iterdir()
+        if _EARLIER_FOLDER.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
+    ]
+
+
+def compiled_kernels() -> Iterator[tuple[pathlib.Path, list[pathlib.Path]]]:
+    """Yields the folders of compiled kernels, each with what can be deleted while others use it."""
+    if CACHE_FOLDER is not None:
+        yield CACHE_FOLDER, [*CACHE_FOLDER.iterdir()]
+        for folder in _earlier_folders(CACHE_FOLDER):
+            yield folder, [folder]
 
 
 class KernelFamily(Protocol):

@@ -12,7 +12,10 @@ import errno
 import hashlib
 import json
 import os
+import pathlib
+import re
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import google_crc32c
@@ -23,6 +26,8 @@ from tokcore.object_stores import Bucket, bucket_of
 from tokcore.reading.record_index import write_whole
 from tokcore.records.manifest import MANIFEST_NAME, Manifest, OutputFile, VocabularyRecord
 
+_DIGITS = 32
+_COPY = re.compile(f'[0-9a-f]{{{_DIGITS}}}')
 _COPIES_AT_ONCE = 4
 _RANGE_BYTES = 16 << 20
 
@@ -45,7 +50,7 @@ def copied_dataset(folder: str, cache: str | None = None) -> str:
     try:
         data = bucket.read(f'{key}/{MANIFEST_NAME}', 0, _MOST_BYTES)
         files = _files(data)
-        digest = hashlib.sha256(data).hexdigest()[:32]
+        digest = hashlib.sha256(data).hexdigest()[:_DIGITS]
         copy = os.path.join(cache or _cache_folder(), digest)
         os.makedirs(copy, exist_ok=True)
         with ThreadPoolExecutor(_COPIES_AT_ONCE) as pool:
@@ -79,6 +84,14 @@ def _files(data: bytes) -> list[OutputFile | VocabularyRecord]:
     vocabularies = fields.get('vocabularies', ())
     beside = [file for vocabulary in vocabularies for file in vocabulary.beside]
     return [*fields.get('files', ()), *fields.get('index', ()), *vocabularies, *beside]
+
+
+def copied_datasets() -> Iterator[tuple[pathlib.Path, list[pathlib.Path]]]:
+    """Yields the folders of all copies in the user's cache folder, each with itself to be deleted."""
+    above = pathlib.Path(_cache_folder())
+    for folder in above.iterdir() if above.is_dir() else ():
+        if _COPY.fullmatch(folder.name) and folder.is_dir() and not folder.is_symlink():
+            yield folder, [folder]
 
 
 def _cache_folder() -> str:
