@@ -46,7 +46,7 @@ def code_digest(functions: Sequence[Any], argument_types: Any) -> str:
         argument_types: a tuple of numba's types.
     """
     digest = hashlib.sha256(_SEPARATOR.join([*_versions(), repr(argument_types)]).encode())
-    parts = [*functions, *_named_tuples(argument_types)]
+    parts = [*dict.fromkeys([*functions, *_named_tuples(argument_types)])]
     numbers = {id(part): number for number, part in enumerate(parts)}
     families: list[Any] = []
     states: list[type] = []
@@ -86,7 +86,10 @@ def _named_tuples(key: Any) -> Iterator[type]:
 
 @functools.cache
 def _digest_part(part: Any) -> tuple[bytes, list[Any]]:
-    """Returns the digest of a function or class by itself, and the others that it names."""
+    """Returns the digest of a function or class by itself, and the others that it names.
+
+    Once in a process: as numba does, it takes the globals of kernels for constants.
+    """
     reached: list[Any] = []
     words = _words_of_class if isinstance(part, type) else _words_of_function
     text = _SEPARATOR.join([part.__module__ or '', part.__qualname__, *words(part, reached)])
@@ -102,11 +105,12 @@ def _words_of_class(part: type, reached: list[Any]) -> Iterator[str]:
 
 def _words_of_function(part: Any, reached: list[Any]) -> Iterator[str]:
     if hasattr(part, 'bodies'):
+        # Its bodies depend on the types of arguments; `code_digest` adds them.
+        yield part.argument
         return
     for option in _OPTIONS:
         yield from _words(getattr(part, option, None), (), reached)
-    if hasattr(part, '__wrapped__'):
-        reached.append(part.__wrapped__)
+    yield from _words(getattr(part, '__wrapped__', None), (), reached)
     if isinstance(part, types.FunctionType):
         yield from _words_of_code(part.__code__, part.__globals__, part.__doc__, reached)
         cells = [cell.cell_contents for cell in part.__closure__ or ()]

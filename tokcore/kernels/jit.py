@@ -388,7 +388,8 @@ def kernel_family(argument: str) -> Callable[[Callable], KernelFamily]:
             return registered
 
         generic.register = register  # type: ignore[attr-defined]  # as of functools.singledispatch
-        generic.bodies = bodies  # type: ignore[attr-defined]  # `code_digest` looks there
+        # `code_digest` reads both.
+        generic.argument, generic.bodies = argument, bodies  # type: ignore[attr-defined]
         return cast(KernelFamily, generic)
 
     return decorated

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from tokcore.kernels import code_digest, jit
+from tokcore.kernels.jit import kernel, kernel_family
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason='it is about compilation')
 
@@ -364,6 +365,21 @@ def test_a_digest_is_of_values_and_their_types():
         return code_digest.code_digest([function], ())
 
     assert len({digest(value) for value in values}) == len(values)
+
+
+def test_a_digest_is_of_the_argument_that_chooses_a_body():
+    digests = set()
+    for argument in ('one', 'two'):
+
+        @kernel_family(argument)
+        def chosen(one, two): ...
+
+        @kernel
+        def calls(one, two, chosen=chosen):
+            return chosen(one, two)
+
+        digests.add(code_digest.code_digest([calls], ()))
+    assert len(digests) == 2
 
 
 CALL_TINY = """
