@@ -9,6 +9,7 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 # Of the tests, the benchmark: each revision's knows its own code.
@@ -16,18 +17,65 @@ _PARTS = ('tokcore', 'pipelines', 'tests')
 
 _ROOT = Path(__file__).resolve().parents[1]
 
-_RUN_ALL = """
-import json, sys
+_RUN_ALL = r"""
+import contextlib, io, json, os, re, sys, traceback
+sys.path.append(sys.argv[1])
+import faster_beam
+faster_beam.install()
 try:
     from pipelines.cli.main import main
 except ModuleNotFoundError:
     from pipelines.cli import main  # before 0.1.0 had rooms
-exec(sys.argv[1])
-for arguments in json.load(sys.stdin):
-    status = main(arguments)
+with contextlib.suppress(ModuleNotFoundError):
+    import pipelines.engines.engine as engine
+    # Kernels are compiled when they are called. To compile them ahead, processes would be started
+    # for each of dozens of schemes and options.
+    engine.missing_parts = lambda scheme, parts: []
+
+def run(arguments, stdin):
+    said, printed = io.StringIO(), io.TextIOWrapper(io.BytesIO(), encoding='utf-8')
+    sys.stdin = open(stdin or os.devnull, encoding='utf-8')
+    with sys.stdin, contextlib.redirect_stderr(said), contextlib.redirect_stdout(printed):
+        try:
+            status = main(arguments)
+        except SystemExit as error:
+            status = error.code
+        except Exception:
+            traceback.print_exc()
+            status = 'an exception'
+        sys.stdout.flush()
+    return status, printed.buffer.getvalue(), said.getvalue()
+
+for command in json.load(sys.stdin):
+    status, printed, said = run(command['arguments'], command['stdin'])
+    outcome = {'status': status}
     if status:
-        sys.exit(f'status {status}: {arguments}')
+        sentence = (said.splitlines() or [''])[-1].replace(f'{os.getcwd()}/', '')
+        outcome['sentence'] = re.sub('(?<=its traceback is in ).*', '(a file)', sentence)
+    with open(os.path.join(command['folder'], 'outcome.json'), 'w') as file:
+        json.dump(outcome, file)
+    if printed:
+        with open(os.path.join(command['folder'], 'stdout'), 'wb') as file:
+            file.write(printed.replace(f'{os.getcwd()}/'.encode(), b''))
 """
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line, and a folder for how it ends.
+
+    `outcome.json` there has the `status` and, unless that is 0, the `sentence`: the last line of
+    standard error. `stdout` is what it printed, if anything. Paths in both are relative.
+
+    Attributes:
+        arguments: what follows `tokbeam`.
+        folder: where these files are written; it exists.
+        stdin: the file on its standard input, if any.
+    """
+
+    arguments: Sequence[object]
+    folder: Path
+    stdin: Path | None = None
 
 
 class MissingRevisionError(Exception):
@@ -75,24 +123,31 @@ def in_place_of_ours(packages: Path) -> dict[str, object]:
     return {'cwd': packages, 'env': {**os.environ, 'PYTHONPATH': str(packages)}}
 
 
-def run_all(packages: Path, commands: Sequence[Sequence[object]], patch: str = '') -> str:
+def run_all(packages: Path, commands: Sequence[Command], working_directory: Path) -> None:
     """Runs command lines of a revision one after another, in one process.
 
     Args:
         packages: the revision's.
-        commands: what follows `tokbeam`.
-        patch: Python that is run before them.
+        commands: all of them are run, however each ends.
+        working_directory: where relative paths begin; it has no Python packages.
 
-    Returns:
-        What they said on stderr.
+    Raises:
+        AssertionError: the process ended before the last one.
     """
+    listed = [
+        {
+            'arguments': [str(each) for each in command.arguments],
+            'folder': str(command.folder),
+            'stdin': command.stdin and str(command.stdin),
+        }
+        for command in commands
+    ]
     ended = subprocess.run(
-        [sys.executable, '-c', _RUN_ALL, patch],
-        input=json.dumps([[str(each) for each in command] for command in commands]),
+        [sys.executable, '-c', _RUN_ALL, str(Path(__file__).parent)],
+        input=json.dumps(listed),
         text=True,
         capture_output=True,
-        **in_place_of_ours(packages),
+        **{**in_place_of_ours(packages), 'cwd': working_directory},
     )
     if ended.returncode:
-        raise AssertionError(ended.stderr)
-    return ended.stderr
+        raise AssertionError(f'the process ended with status {ended.returncode}: {ended.stderr}')

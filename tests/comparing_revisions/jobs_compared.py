@@ -1,6 +1,5 @@
 """The commands that both revisions run, each into a folder of its own."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,35 +11,58 @@ _SKIP = ['--on-error', 'skip']
 _BEAM = ['--learner', 'beam', '--min-count-range', '2:60']
 _DATASET = ['--name', 'n', '--shards', 7]
 
-OUTPUTS = {'count': 'counts', 'vocab': 'vocab', 'encode': 'data', 'build': 'data'}
-"""What the output is called in its job's folder, by command."""
+_OUTPUTS = {
+    'count': 'counts',
+    'vocab': 'vocab',
+    'encode': 'data',
+    'build': 'data',
+    'convert': 'data',
+    'export': 'files',
+}
+"""What the output is called in its job's folder, of the commands that have one."""
+
+_WITH_WORKERS = ('count', 'vocab', 'encode', 'build', 'convert')
 
 
 @dataclass(frozen=True)
 class Job:
-    """A command line without its output."""
+    """A command line without its output, and what is on its standard input.
+
+    Relative paths begin in the folder of a revision's results, which has a folder for each job.
+    """
 
     name: str  # of its folder
     arguments: tuple[object, ...]
+    stdin: Path | None = None
 
     @property
     def command(self) -> str:
         return str(self.arguments[0])
 
-    def output(self, root: Path) -> Path:
-        return root / self.name / OUTPUTS[self.command]
+    @property
+    def output(self) -> Path:
+        return Path(self.name, _OUTPUTS[self.command])
 
-    def line(self, root: Path, extra: Sequence[object]) -> list[object]:
-        return [*self.arguments, *extra, '--output', self.output(root)]
+    def line(self, workers: int) -> list[object]:
+        """Returns the whole command line."""
+        line = [*self.arguments]
+        line += ['--workers', workers] if self.command in _WITH_WORKERS else []
+        return line + (['--output', self.output] if self.command in _OUTPUTS else [])
+
+    @property
+    def uses(self) -> set[str]:
+        """The names of the jobs whose results this one reads."""
+        read = [each for each in (*self.arguments, self.stdin) if isinstance(each, Path)]
+        return {path.parts[0] for path in read if not path.is_absolute()}
 
 
-def jobs_in(root: Path, given: Materials) -> list[Job]:
-    """Returns the jobs in an order in which each finds what it goes on from below `root`."""
+def ordinary_jobs(given: Materials) -> list[Job]:
+    """Returns the jobs in an order in which each finds what it goes on from."""
     jobs: list[Job] = []
 
     def add(name: str, *arguments: object) -> Path:
         jobs.append(Job(name, arguments))
-        return jobs[-1].output(root)
+        return jobs[-1].output
 
     english = add('count-gzip-text', 'count', '--text', given.english_gz)
     add('count-text', 'count', '--text', given.english)

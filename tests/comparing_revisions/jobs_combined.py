@@ -1,0 +1,274 @@
+"""Jobs over the odd corpora: schemes, formats, outputs and options, combined in pairs.
+
+A job's name has the value of each factor between dots, so that `encode.bpe.*` and `*.sgm.*` name all
+jobs with one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from .covering import covering_rows
+from .jobs_compared import Job
+from .odd_corpora import CORPORA, MAX_LINE_SIZE, STORAGES, OddCorpora
+from .odd_files import OddFiles
+
+_SKIP = ['--on-error', 'skip', '--max-line-size', MAX_LINE_SIZE]
+_OUTPUT = ['--name', 'n', '--shards', 3]
+
+TOKENS: Mapping[str, Sequence[object]] = {
+    'subword': ['--scheme', 'subword'],
+    'wordpiece': ['--scheme', 'wordpiece'],
+    'wordpiece-original': [
+        '--scheme', 'wordpiece', '--normalizer', 'bert-original', '--no-lower-case',
+    ],
+    'bpe': ['--scheme', 'bpe'],
+    'bpe-cl100k': ['--scheme', 'bpe', '--preset', 'cl100k', '--unicode-form', 'NFC'],
+    'bpe-subword-nmt': ['--scheme', 'bpe', '--preset', 'subword-nmt'],
+    'bpe-textbook': ['--scheme', 'bpe', '--preset', 'textbook'],
+    'bpe-whitespace': [
+        '--scheme', 'bpe', '--preset', 'subword-nmt', '--pre-tokenizer', 'whitespace',
+    ],
+    'word': ['--scheme', 'word'],
+    'word-unicode': ['--scheme', 'word', '--split', 'unicode'],
+    'byte': ['--scheme', 'byte'],
+    'pretrained-ranks': ['--scheme', 'pretrained', '--pattern', 'o200k'],
+    'pretrained-json': ['--scheme', 'pretrained', '--allow-special-tokens'],
+}  # fmt: skip
+"""By name, how text becomes tokens: each scheme, and each kind of normalizer and pre-tokenizer."""
+
+LEARNING: Mapping[str, Sequence[object]] = {
+    'subword': ['--vocab-size', 500],
+    'wordpiece': ['--vocab-size', 900, '--min-count-range', '2:100'],
+    'wordpiece-original': [
+        '--vocab-size', 900, '--min-count-range', '2:100', '--search', 'at-most',
+        '--selection', 'kept', '--special-token', '<2zh>',
+    ],
+    'bpe': ['--vocab-size', 400],
+    'bpe-cl100k': ['--merges', 100, '--special-token', '<pad>', '--min-count', 2],
+    'bpe-subword-nmt': ['--merges', 150],
+    'bpe-textbook': ['--merges', 100],
+    'bpe-whitespace': ['--merges', 120, '--max-piece-length', 5],
+    # Most words of the corpora have an id, so that few are unknown.
+    'word': ['--min-count', 1],
+    'word-unicode': ['--vocab-size', 4000, '--special-token', '<2zh>'],
+}  # fmt: skip
+"""How a vocabulary is learned for each of `TOKENS` that has one."""
+
+OTHER_LEARNING: Mapping[str, tuple[str, Sequence[object]]] = {
+    'subword-closest': (
+        'subword',
+        ['--vocab-size', 550, '--search', 'closest', '--reserved-token', '<2zh>', '--target-prefix', '<2zh> '],
+    ),
+    'wordpiece-closest': (
+        'wordpiece', ['--vocab-size', 900, '--min-count-range', '2:100', '--search', 'closest', '--joiner', '@@'],
+    ),
+    'bpe-codes': (
+        'bpe-subword-nmt', ['--merges', 400, '--total-symbols', '--glossary', '<[a-z0-9]+>', '--split-unknown'],
+    ),
+    'bpe-lines': ('bpe', ['--merges', 60, '--pre-tokenizer', 'none', '--max-piece-length', 9]),
+    'bpe-t2t': ('bpe-textbook', ['--merges', 90, '--pre-tokenizer', 't2t', '--ties', 'largest-pair']),
+}  # fmt: skip
+"""Further ways to learn, each with the entry of `TOKENS` that it goes with."""
+
+_CONVERTED = ('parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record')
+OUTPUTS = ('tfrecord', 'text', *_CONVERTED, *(f'to-{name}' for name in _CONVERTED))
+"""Of `to-NAME` TFRecords are written, indexed in the order of the corpus, and converted."""
+
+_PACKED = {'packed': ['--pack', 64], 'joined': ['--pack', 32]}
+
+FILTERS: Mapping[str, str] = {
+    'none': '',
+    'length': 'length:2:200',
+    'tokens': 'length:1:12:tokens',
+    'nfkc': 'nfkc',
+    'own': 'own_rows:halves',
+    'script': 'script:Han:0.3:target',
+    'ratio': 'ratio:5,different,ratio:2:tokens',
+    'clean_en_xx': 'clean_en_xx',
+    'paracrawl': 'paracrawl',
+}
+_FILTERS_OF_PAIRS = ('script', 'ratio', 'clean_en_xx', 'paracrawl')
+
+OWN_FILTER = '''"""A filter of rows, found in the working directory."""
+
+
+def halves(*texts):
+    if len(texts[0]) % 7 == 0:
+        return None
+    first = tuple(text[: len(text) // 2] for text in texts)
+    return [first, texts] if all(first) else texts if len(texts) > 1 else texts[0]
+'''
+
+ENCODE_FACTORS: Mapping[str, Sequence[str]] = {
+    'scheme': tuple(TOKENS),
+    'corpus': tuple(CORPORA),
+    'output': OUTPUTS,
+    'storage': tuple(STORAGES),
+    'clean': tuple(FILTERS),
+    'split': ('no-split', 'dev-share', 'two-shares', 'dev-files'),
+    'rows': ('sound', 'skip'),
+    'more': ('no-more', 'prefixes', 'seed', 'small-items'),
+    'shuffle': ('files', 'engine'),
+}
+
+BUILD_FACTORS: Mapping[str, Sequence[str]] = {
+    'learner': (*LEARNING, *OTHER_LEARNING, 'byte'),
+    'corpus': ('text', 'bitext', 'tsv-quoted', 'jsonl-kept', 'labelled'),
+    'vocabulary': ('each', 'shared', 'sample', 't2t-sample'),
+    'rows': ('sound', 'skip'),
+    'storage': ('plain', 'zst', 'zip'),
+}
+
+
+def is_possible_encode(row: Mapping[str, str]) -> bool:
+    """Whether these values of `ENCODE_FACTORS` go together; others are refused."""
+    corpus = CORPORA.get(row.get('corpus', ''))
+    if corpus is None:
+        corpus_sides, is_parquet = 2, False
+    else:
+        corpus_sides, is_parquet = corpus.sides, corpus.format == 'parquet'
+    if is_parquet and row.get('storage', 'plain') != 'plain':
+        return False
+    return not (corpus_sides < 2 and row.get('clean') in _FILTERS_OF_PAIRS)
+
+
+def is_possible_build(row: Mapping[str, str]) -> bool:
+    """Whether these values of `BUILD_FACTORS` go together; others are refused."""
+    corpus, vocabulary = row.get('corpus', 'bitext'), row.get('vocabulary')
+    if vocabulary == 't2t-sample' and corpus not in ('text', 'bitext'):
+        return False
+    return not (row.get('learner') == 'byte' and vocabulary not in (None, 'each'))
+
+
+def learning_jobs(corpora: OddCorpora) -> list[Job]:
+    """Returns the jobs that learn the vocabularies that both revisions encode with."""
+    return [
+        Job(
+            f'learn.{name}',
+            ('vocab', *corpora.words('tsv'), *TOKENS[name], *LEARNING[name], *_leaving_out(name)),
+        )
+        for name in LEARNING
+    ]
+
+
+def _leaving_out(tokens: str, bad: bool = False) -> list[object]:
+    """The options that leave out what cannot be learned from: some vocabularies hold no carriage return."""
+    words = TOKENS[tokens]
+    return _SKIP if bad or 'subword-nmt' in words or 'textbook' in words else []
+
+
+def combined_jobs(
+    corpora: OddCorpora, files: OddFiles, vocabularies: Mapping[str, Path]
+) -> Iterator[Job]:
+    """Yields the jobs in an order in which each finds what it goes on from.
+
+    Args:
+        corpora: the texts.
+        files: files that are not as they should be, and other tools' vocabularies.
+        vocabularies: those that are encoded with, by the names in `TOKENS`.
+    """
+    for row in covering_rows(ENCODE_FACTORS, is_possible_encode):
+        yield from _encode_jobs(row, corpora, vocabularies)
+    for row in covering_rows(BUILD_FACTORS, is_possible_build):
+        yield _build_job(row, corpora)
+    for number, name in enumerate(LEARNING):
+        yield from _stages(name, number, corpora)
+    for name in TOKENS:
+        yield from _line_jobs(name, files, vocabularies)
+
+
+def _encode_jobs(
+    row: Mapping[str, str], corpora: OddCorpora, vocabularies: Mapping[str, Path]
+) -> Iterator[Job]:
+    scheme, name, bad = row['scheme'], row['corpus'], row['rows'] == 'skip'
+    words = [*corpora.words(name, row['storage'], bad), *TOKENS[scheme], *_OUTPUT]
+    if scheme in vocabularies:
+        words += ['--vocab', vocabularies[scheme]]
+    sides = CORPORA[name].sides
+    converted = row['output'].removeprefix('to-')
+    if converted == row['output']:
+        words += ['--output-format', converted, *_PACKED.get(converted, [])]
+    words += _SKIP if bad else []
+    if row['clean'] != 'none':
+        words += ['--clean', FILTERS[row['clean']], *(['--keep-rejected'] if bad else [])]
+    words += {
+        'no-split': [],
+        'dev-share': ['--dev-share', '10%'],
+        'two-shares': ['--dev-share', '10%', '--test-share', '5%', '--test-shards', 2],
+        'dev-files': _paths_of_dev(corpora.paths(name, bad=bad)),
+    }[row['split']]
+    words += {
+        'no-more': [],
+        'prefixes': _prefixes(sides),
+        'seed': ['--seed', 5],
+        'small-items': ['--item-size', '2KiB'],
+    }[row['more']]
+    job = Job(_dotted('encode', row), ('encode', *words, '--shuffle', row['shuffle']))
+    yield job
+    if converted != row['output']:
+        data = job.output
+        yield Job(f'index.{job.name}', ('index', data, '--corpus-order'))
+        how = ['--to', converted, *_PACKED.get(converted, [])]
+        yield Job(f'convert.{job.name}', ('convert', data, *how))
+
+
+def _paths_of_dev(paths: Mapping[str, Sequence[str]]) -> list[str]:
+    return [
+        word
+        for role, files in paths.items()
+        for word in [f'--dev-{role.replace("_", "-")}', *files[:1]]
+    ]
+
+
+def _prefixes(sides: int) -> list[str]:
+    source, target = ['--source-prefix', 'to zh: '], ['--target-prefix', '<2zh> ']
+    return {0: source, 1: target, 2: [*source, *target]}[sides]
+
+
+def _build_job(row: Mapping[str, str], corpora: OddCorpora) -> Job:
+    learner = row['learner']
+    tokens, learning = OTHER_LEARNING.get(learner, (learner, LEARNING.get(learner, [])))
+    words = [*corpora.words(row['corpus'], row['storage'], row['rows'] == 'skip')]
+    words += [*TOKENS[tokens], *learning, *_OUTPUT, '--dev-share', '7%']
+    words += _leaving_out(tokens, row['rows'] == 'skip')
+    words += {
+        'each': [],
+        'shared': ['--shared-vocab'],
+        'sample': ['--vocab-sample', 'uniform:0.5'],
+        't2t-sample': ['--vocab-sample', 't2t:8KB'],
+    }[row['vocabulary']]
+    return Job(_dotted('build', row), ('build', *words))
+
+
+def _stages(name: str, number: int, corpora: OddCorpora) -> Iterator[Job]:
+    """Counts, learns from the counts, and encodes with the result, of one corpus after another."""
+    pairs = [each for each, corpus in CORPORA.items() if corpus.sides == 2]
+    corpus = pairs[number % len(pairs)]
+    words = corpora.words(corpus)
+    count = Job(f'count.{name}.{corpus}', ('count', *words, *TOKENS[name], *_leaving_out(name)))
+    how = [*TOKENS[name], *LEARNING[name]]
+    vocab = Job(f'vocab.{name}.{corpus}', ('vocab', '--counts', count.output, *how))
+    using = ['--vocab', vocab.output, *TOKENS[name], *_OUTPUT]
+    yield from (count, vocab, Job(f'use.{name}.{corpus}', ('encode', *words, *using)))
+
+
+def _line_jobs(name: str, files: OddFiles, vocabularies: Mapping[str, Path]) -> Iterator[Job]:
+    """Lines to ids, to pieces, and back, and what other tools get."""
+    how = [*TOKENS[name]]
+    if name in vocabularies:
+        how += ['--vocab', vocabularies[name]]
+    ids = Job(f'tokenize.ids.{name}', ('tokenize', *how, '--eos'), files.lines)
+    pieces = Job(f'tokenize.pieces.{name}', ('tokenize', *how, '--pieces'), files.lines)
+    yield from (ids, pieces)
+    for job, more in [(ids, ['--raw']), (pieces, ['--pieces'])]:
+        words = ('detokenize', *how, *more)
+        yield Job(f'de{job.name}', words, Path(job.name, 'stdout'))
+    if name in vocabularies:
+        scheme = [word for word in how[2:] if word not in ('--vocab', '--allow-special-tokens')]
+        for target in ('huggingface', 'tiktoken', 'sentencepiece', 'vocab.txt', 'subword-nmt'):
+            words = ('export', scheme[-1], *how[:2], *scheme[:-1], '--to', target)
+            yield Job(f'export.{name}.{target}', words)
+
+
+def _dotted(command: str, row: Mapping[str, str]) -> str:
+    return '.'.join([command, *row.values()])
