@@ -37,11 +37,12 @@ FILE = Path(__file__).with_name('expected_differences.toml')
 
 FOLLOWS = 'follows from others'
 
-_FILES_IN_MANIFEST = re.compile(
-    r'(?:files|rejected|index|inputs|vocabularies|vocabularies_used)\.(?:.*\.beside\.)?(?P<name>.+?)'
-    r'(?:\.(?:bytes|crc32c|sha256|rows))?'
+_RECORD_OF_FILE = re.compile(
+    r'(?:files|rejected|index)\.(?P<made>.+)'
+    r'|(?:inputs|vocabularies|vocabularies_used)\.(?:.+\.beside\.)?(?P<read>.+)'
+    r'\.(?:bytes|crc32c|sha256|size)'
 )
-"""A field that says what a file is: all of its record, or one of what follows from its bytes."""
+"""A field of a manifest that follows from a file's bytes. Of what a job read, other fields do not."""
 
 
 @dataclass(frozen=True)
@@ -150,11 +151,14 @@ def _is_index_of(difference: Difference, files: set[str]) -> bool:
 
 
 def _says_what_a_file_is(difference: Difference, files: set[str], read: Sequence[str]) -> bool:
-    match = _FILES_IN_MANIFEST.fullmatch(difference.field)
+    match = _RECORD_OF_FILE.fullmatch(difference.field)
     if difference.kind != FIELD or not match:
         return False
-    path = str(PurePosixPath(difference.file).parent / match['name'])
-    return path in files or any(f'/{file}'.endswith(f'/{match["name"]}') for file in read)
+    folder = PurePosixPath(difference.file).parent
+    if match['made']:
+        return any(f'{folder / match["made"]}'.startswith(f'{file}.') for file in files)
+    name = match['read']
+    return str(folder / name) in files or any(f'/{file}'.endswith(f'/{name}') for file in read)
 
 
 def _matches(pattern: str, text: str) -> bool:

@@ -4,6 +4,7 @@ A job's name has the value of each factor between dots, so that `encode.bpe.*` a
 jobs with one.
 """
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -70,9 +71,9 @@ OTHER_LEARNING: Mapping[str, tuple[str, Sequence[object]]] = {
 }  # fmt: skip
 """Further ways to learn, each with the entry of `TOKENS` that it goes with."""
 
-_CONVERTED = ('parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record')
-OUTPUTS = ('tfrecord', 'text', *_CONVERTED, *(f'to-{name}' for name in _CONVERTED))
-"""Of `to-NAME` TFRecords are written, indexed in the order of the corpus, and converted."""
+OUTPUTS = ('tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record')
+_CONVERTED = (('parquet', 'megatron', 'flat'), ('packed', 'joined', 'array_record'))
+"""Of each dataset of TFRecords with text alone, those of one of these are made."""
 
 _PACKED = {'packed': ['--pack', 64], 'joined': ['--pack', 32]}
 
@@ -82,7 +83,7 @@ FILTERS: Mapping[str, str] = {
     'tokens': 'length:1:12:tokens',
     'nfkc': 'nfkc',
     'own': 'own_rows:halves',
-    'script': 'script:Han:0.3:target',
+    'script': 'script:Hani:0.3:target',
     'ratio': 'ratio:5,different,ratio:2:tokens',
     'clean_en_xx': 'clean_en_xx',
     'paracrawl': 'paracrawl',
@@ -100,7 +101,18 @@ def halves(*texts):
 '''
 
 ENCODE_FACTORS: Mapping[str, Sequence[str]] = {
-    'scheme': tuple(TOKENS),
+    'scheme': (
+        'subword',
+        'wordpiece',
+        'bpe',
+        'bpe-cl100k',
+        'bpe-subword-nmt',
+        'bpe-textbook',
+        'word',
+        'byte',
+        'pretrained-ranks',
+        'pretrained-json',
+    ),
     'corpus': tuple(CORPORA),
     'output': OUTPUTS,
     'storage': tuple(STORAGES),
@@ -113,7 +125,7 @@ ENCODE_FACTORS: Mapping[str, Sequence[str]] = {
 
 BUILD_FACTORS: Mapping[str, Sequence[str]] = {
     'learner': (*LEARNING, *OTHER_LEARNING, 'byte'),
-    'corpus': ('text', 'bitext', 'tsv-quoted', 'jsonl-kept', 'labelled'),
+    'corpus': ('text', 'bitext', 'tsv-quoted', 'jsonl-kept'),
     'vocabulary': ('each', 'shared', 'sample', 't2t-sample'),
     'rows': ('sound', 'skip'),
     'storage': ('plain', 'zst', 'zip'),
@@ -123,13 +135,16 @@ BUILD_FACTORS: Mapping[str, Sequence[str]] = {
 def is_possible_encode(row: Mapping[str, str]) -> bool:
     """Whether these values of `ENCODE_FACTORS` go together; others are refused."""
     corpus = CORPORA.get(row.get('corpus', ''))
+    output = row.get('output', 'tfrecord')
+    if output == 'joined' and row.get('scheme', 'wordpiece') != 'wordpiece':
+        return False  # no other has [CLS], [SEP] and [PAD]
     if corpus is None:
-        corpus_sides, is_parquet = 2, False
-    else:
-        corpus_sides, is_parquet = corpus.sides, corpus.format == 'parquet'
-    if is_parquet and row.get('storage', 'plain') != 'plain':
+        return True
+    if corpus.format == 'parquet' and row.get('storage', 'plain') != 'plain':
         return False
-    return not (corpus_sides < 2 and row.get('clean') in _FILTERS_OF_PAIRS)
+    if corpus.has_other_fields and output != 'tfrecord':
+        return False
+    return corpus.sides == 2 or row.get('clean') not in _FILTERS_OF_PAIRS
 
 
 def is_possible_build(row: Mapping[str, str]) -> bool:
@@ -167,27 +182,32 @@ def combined_jobs(
         files: files that are not as they should be, and other tools' vocabularies.
         vocabularies: those that are encoded with, by the names in `TOKENS`.
     """
+    converted = itertools.cycle(_CONVERTED)
     for row in covering_rows(ENCODE_FACTORS, is_possible_encode):
-        yield from _encode_jobs(row, corpora, vocabularies)
+        job = _encode_job(row, corpora, vocabularies)
+        yield job
+        if row['output'] == 'tfrecord':
+            yield Job(f'index.{job.name}', ('index', job.output, '--corpus-order'))
+            if not CORPORA[row['corpus']].has_other_fields:
+                yield from _convert_jobs(job, row['scheme'], next(converted))
     for row in covering_rows(BUILD_FACTORS, is_possible_build):
         yield _build_job(row, corpora)
-    for number, name in enumerate(LEARNING):
+    for number, name in enumerate(('wordpiece', 'bpe', 'bpe-subword-nmt', 'bpe-textbook', 'word')):
         yield from _stages(name, number, corpora)
     for name in TOKENS:
         yield from _line_jobs(name, files, vocabularies)
 
 
-def _encode_jobs(
+def _encode_job(
     row: Mapping[str, str], corpora: OddCorpora, vocabularies: Mapping[str, Path]
-) -> Iterator[Job]:
-    scheme, name, bad = row['scheme'], row['corpus'], row['rows'] == 'skip'
+) -> Job:
+    scheme, name, output, bad = row['scheme'], row['corpus'], row['output'], row['rows'] == 'skip'
     words = [*corpora.words(name, row['storage'], bad), *TOKENS[scheme], *_OUTPUT]
     if scheme in vocabularies:
         words += ['--vocab', vocabularies[scheme]]
-    sides = CORPORA[name].sides
-    converted = row['output'].removeprefix('to-')
-    if converted == row['output']:
-        words += ['--output-format', converted, *_PACKED.get(converted, [])]
+    words += ['--output-format', output, *_PACKED.get(output, [])]
+    # Rows that are joined have nothing around their text before.
+    words += ['--template', '$A'] if (scheme, output) == ('wordpiece', 'tfrecord') else []
     words += _SKIP if bad else []
     if row['clean'] != 'none':
         words += ['--clean', FILTERS[row['clean']], *(['--keep-rejected'] if bad else [])]
@@ -199,17 +219,18 @@ def _encode_jobs(
     }[row['split']]
     words += {
         'no-more': [],
-        'prefixes': _prefixes(sides),
+        'prefixes': _prefixes(CORPORA[name].sides),
         'seed': ['--seed', 5],
         'small-items': ['--item-size', '2KiB'],
     }[row['more']]
-    job = Job(_dotted('encode', row), ('encode', *words, '--shuffle', row['shuffle']))
-    yield job
-    if converted != row['output']:
-        data = job.output
-        yield Job(f'index.{job.name}', ('index', data, '--corpus-order'))
-        how = ['--to', converted, *_PACKED.get(converted, [])]
-        yield Job(f'convert.{job.name}', ('convert', data, *how))
+    return Job(_dotted('encode', row), ('encode', *words, '--shuffle', row['shuffle']))
+
+
+def _convert_jobs(dataset: Job, scheme: str, outputs: Sequence[str]) -> Iterator[Job]:
+    for output in outputs:
+        if output != 'joined' or scheme == 'wordpiece':
+            how = ['--to', output, *_PACKED.get(output, [])]
+            yield Job(f'convert.{output}.{dataset.name}', ('convert', dataset.output, *how))
 
 
 def _paths_of_dev(paths: Mapping[str, Sequence[str]]) -> list[str]:

@@ -5,6 +5,7 @@ writes them as they are, compressed, or into an archive, and returns the options
 """
 
 import bz2
+import functools
 import gzip
 import io
 import itertools
@@ -73,8 +74,14 @@ class Corpus:
     format: str
     options: Mapping[str, object]
 
+    @property
+    def has_other_fields(self) -> bool:
+        """Whether examples have more than text, which only TFRecords hold."""
+        return self.sides == 0 or 'keep' in self.options
 
-def _rows(several_lines: bool = False) -> list[tuple[str, str]]:
+
+@functools.cache
+def _rows(several_lines: bool = False) -> tuple[tuple[str, str], ...]:
     """The pairs: ordinary ones, and each odd text as source, as target, and as both."""
     rows = distinct_pairs(_ROWS, seed=7)
     odd = [*_ODD, *(_OF_SEVERAL_LINES if several_lines else ())]
@@ -82,7 +89,7 @@ def _rows(several_lines: bool = False) -> list[tuple[str, str]]:
         source, target = rows[number]
         rows[5 * number : 5 * number] = [(text, target), (source, text)]
         rows.append((text, text))
-    return rows
+    return tuple(rows)
 
 
 def _in_two(rows: Sequence) -> tuple[Sequence, Sequence]:
