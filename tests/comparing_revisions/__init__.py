@@ -1,6 +1,7 @@
-"""The same corpora built by this checkout and by another revision, compared byte by byte.
+"""The same commands run by this checkout and by another revision, and all that they made compared.
 
-`python -m tests.comparing_revisions --against REVISION` runs every command over texts of each kind
-with both, and prints a table of all files that either made. `--corpora` names a folder with real
-text, without which text is generated. It ends with status 1 if a file differs that need not.
+`python -m tests.comparing_revisions` runs every command over small texts of each format with both, and
+prints each file, field of a manifest, or refusal that differs and is not in `expected_differences.toml`.
+It ends with status 1 if there is one, or if an entry of that file explains nothing. `--corpora` names a
+folder with real text for the jobs of `jobs_compared.py`.
 """

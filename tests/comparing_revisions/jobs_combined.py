@@ -187,7 +187,9 @@ def combined_jobs(
         job = _encode_job(row, corpora, vocabularies)
         yield job
         if row['output'] == 'tfrecord':
-            yield Job(f'index.{job.name}', ('index', job.output, '--corpus-order'))
+            # Code of a user's is run by `index` only if a job file names it.
+            order = ['--corpus-order'] if row['clean'] != 'own' else []
+            yield Job(f'index.{job.name}', ('index', job.output, *order))
             if not CORPORA[row['corpus']].has_other_fields:
                 yield from _convert_jobs(job, row['scheme'], next(converted))
     for row in covering_rows(BUILD_FACTORS, is_possible_build):

@@ -1,4 +1,4 @@
-"""The commands that both revisions run, each into a folder of its own."""
+"""What a job is, and the jobs over ordinary text: large vocabularies, two searches, a learner on Beam."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,6 +5,7 @@ import json
 import resource
 import time
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from earlier_revisions import Command, run_all
@@ -59,13 +60,20 @@ def compare_with(
     jobs = _needed(_all_jobs(packages, folder, texts, corpora, small), only)
     ran = []
     for number in workers:
-        roots = {}
-        for name, code in [('before', packages), ('now', _OURS)]:
-            roots[name] = folder / f'{name}-{number}'
-            _run(code, jobs, roots[name], number)
+        roots = [folder / f'{name}-{number}' for name in ('before', 'now')]
+        started, used = time.monotonic(), _processor_seconds()
+        with ThreadPoolExecutor() as pool:
+            both = zip((packages, _OURS), roots, strict=True)
+            for run in [pool.submit(_run, code, jobs, root, number) for code, root in both]:
+                run.result()
+        print(
+            f'workers {number}: {len(jobs)} jobs, each by both, in {time.monotonic() - started:.0f} s, '
+            f'{_processor_seconds() - used:.0f} s of processor time',
+            flush=True,
+        )
         for job in jobs:
             if job.name.startswith(only):
-                before, now = (root / job.name for root in roots.values())
+                before, now = (root / job.name for root in roots)
                 status = json.loads((now / 'outcome.json').read_bytes())['status']
                 ran.append(Ran(job, number, status, compare_results(before, now)))
     return ran
@@ -112,14 +120,8 @@ def _run(packages: Path, jobs: Sequence[Job], root: Path, workers: int) -> None:
     for job in jobs:
         (root / job.name).mkdir(parents=True)
     (root / 'own_rows.py').write_text(OWN_FILTER)
-    started, used = time.monotonic(), _processor_seconds()
     commands = [Command(job.line(workers), root / job.name, job.stdin) for job in jobs]
     run_all(packages, commands, root)
-    print(
-        f'{root.name}: {len(jobs)} jobs in {time.monotonic() - started:.0f} s, '
-        f'{_processor_seconds() - used:.0f} s of processor time',
-        flush=True,
-    )
 
 
 def _processor_seconds() -> float:

@@ -126,6 +126,9 @@ def test_what_follows_from_an_expected_file_needs_no_entry():
     assert reasons([shard], [CHECKSUM]) == [None]
     other = Difference(MANIFEST, FIELD, 'files.n-train-1.crc32c', 'a', 'b')
     assert reasons([shard], [SHARD, other]) == [shard, None]
+    used = Difference(MANIFEST, FIELD, 'vocabularies.n-train-0.scheme', 'a', 'b')
+    of_shard = Difference(MANIFEST, FIELD, 'files.n-train-0.dropped.0', '1', '2')
+    assert reasons([shard], [SHARD, of_shard, used]) == [shard, FOLLOWS, None]
 
 
 def test_a_root_follows_only_if_all_else_in_its_folder_is_expected():
