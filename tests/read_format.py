@@ -14,7 +14,7 @@ from tokcore.corpus.formats import (
     read_blocks,
 )
 from tokcore.corpus.stats import block_checksums, join_checksums
-from tokcore.text.normalizers import RAW_LINES
+from tokcore.text.normalizers import UNSTRIPPED_LINES
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def became_of(
     found: dict[int, tuple[str, ...] | str] = {}
     empty = 0
     for block in blocks:
-        rows = block_rows(block, RAW_LINES)
+        rows = block_rows(block, UNSTRIPPED_LINES)
         assert rows.lines == len(rows) + rows.empty + len(rows.rejects)
         of_block = {reject.offset: reject.reason for reject in rows.rejects}
         for row, known_by in enumerate(rows.offsets.tolist()):

@@ -39,7 +39,10 @@ _SHOWN = 40
 
 
 def tokenize(options: argparse.Namespace) -> int:
-    """Writes a line of ids, or of pieces, for each line read; a blank line gives an empty one."""
+    """Writes a line of ids, or of pieces, for each line read; a blank line gives an empty one.
+
+    Lines are those of files: '\\n' or '\\r\\n' ends one, and a byte order mark before the first is no text.
+    """
     with StandardOutput() as target:
         job = _line_job(options)
         scheme, vocabulary, encoding = job.scheme, job.vocabulary, job.encoding
@@ -54,11 +57,12 @@ def tokenize(options: argparse.Namespace) -> int:
             show = _shown_pieces(vocabulary) if job.pieces else str
             encoder = scheme.encoder(vocabulary, encoding)
             lines = _TokenLines(encoder, template, scheme.normalizer, show)
-        first_line = 1
+        first_line, offset = 1, 0
         for block in _read(_blocks(_source())):
-            output = lines.of_block(block, first_line)
+            output = lines.of_block(block, offset, first_line)
             target.write(''.join(line + '\n' for line in output).encode('utf-8', 'surrogatepass'))
             first_line += len(output)
+            offset += len(block)
     return 0
 
 
@@ -73,7 +77,7 @@ def detokenize(options: argparse.Namespace) -> int:
         vocabulary, writer = job.vocabulary, job.piece_writer()
         if writer is not None and not options.raw:
             for number, line in enumerate(_read(_source()), 1):
-                target.write(_as_line(writer.text(_decoded(line.rstrip(b'\n'), number))))
+                target.write(_as_line(writer.text(_decoded(line, number))))
             return 0
         template = job.scheme.template(vocabulary, job.encoding.template)
         read_ids = _PieceIds(vocabulary) if job.pieces else _Ids(vocabulary)
@@ -135,15 +139,17 @@ class _SegmentedLines:
     def __init__(self, writer: PieceWriter):
         self._writer = writer
 
-    def of_block(self, block: bytes, first_line: int) -> list[str]:
-        """Returns a line for each line of a block; `first_line` is the number of its first."""
+    def of_block(self, block: bytes, offset: int, first_line: int) -> list[str]:
+        """Returns a line for each line of a block, which begins at a byte and a number of a line."""
         starts = _line_starts(block)
         try:
             lines = block.decode('utf-8')
         except UnicodeDecodeError as error:
             index = int(np.searchsorted(starts, error.start, side='right')) - 1
             raise _not_utf8(index + first_line, error.start - int(starts[index])) from error
-        return self._writer.lines(lines.removesuffix('\n').split('\n'))
+        if not offset:
+            lines = lines.removeprefix('\ufeff')
+        return self._writer.lines(lines.replace('\r\n', '\n').removesuffix('\n').split('\n'))
 
 
 class _TokenLines:
@@ -159,10 +165,10 @@ class _TokenLines:
         self._encoder, self._template, self._normalizer = encoder, template, normalizer
         self._shown = shown
 
-    def of_block(self, block: bytes, first_line: int) -> list[str]:
-        """Returns a line for each line of a block; `first_line` is the number of its first."""
-        starts = _line_starts(block)
-        rows = text_rows(block, 0, self._normalizer)
+    def of_block(self, block: bytes, offset: int, first_line: int) -> list[str]:
+        """Returns a line for each line of a block, which begins at a byte and a number of a line."""
+        starts = offset + _line_starts(block)
+        rows = text_rows(block, offset, self._normalizer)
         if rows.rejects:
             line = int(np.searchsorted(starts, rows.rejects[0].offset)) + first_line
             raise _not_utf8(line, rows.rejects[0].position - rows.rejects[0].offset)
@@ -200,8 +206,10 @@ def _encode(encoder: Encoder, side: Side, template: Template, lines: np.ndarray)
 
 
 def _decoded(line: bytes, number: int) -> str:
+    """Returns the text of a line, without the line's end."""
     try:
-        return line.decode('utf-8')
+        text = line.decode('utf-8')
+        return text.removesuffix('\n').removesuffix('\r') if text.endswith('\n') else text
     except UnicodeDecodeError as error:
         raise _not_utf8(number, error.start) from error
 
@@ -215,7 +223,7 @@ class _PieceIds:
     def of_line(self, line: bytes, number: int) -> list[int]:
         """Raises InputError for a word that is not a piece; `number` is that of the line."""
         ids = []
-        for word in _decoded(line, number).strip('\r\n').split(' '):
+        for word in _decoded(line, number).split(' '):
             piece = unescape_piece(word)
             if word and piece not in self._ids:
                 raise InputError(

@@ -163,10 +163,15 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
     @property
     def normalizer(self) -> Normalizer:
         from tokcore.bpe.codes import BLANK
-        from tokcore.text.normalizers import STRIPPED_LINES, T2T_LINES, RawLines, StrippedLines
+        from tokcore.text.normalizers import (
+            STRIPPED_LINES,
+            T2T_LINES,
+            StrippedLines,
+            UnstrippedLines,
+        )
 
         if self.kind in PATTERNS:
-            return RawLines(self.form)
+            return UnstrippedLines(self.form)
         if self.form is not None:
             raise InputError(
                 f'--unicode-form goes with --pre-tokenizer {", ".join(PATTERNS)}, not with '

@@ -118,6 +118,19 @@ def text_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
     return _by_itself(file, open_binary)
 
 
+def with_whole_head(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """Yields the pieces of a text, the first with at least `size` bytes, if there are so many."""
+    head = b''
+    rest = iter(pieces)
+    for piece in rest:
+        head += piece
+        if len(head) >= size:
+            break
+    if head:
+        yield head
+    yield from rest
+
+
 def member_text(file: MemberFile, open_binary: OpenBinary) -> bytes:
     """Returns all text of a small member; raises InputError as `text_pieces`.
 

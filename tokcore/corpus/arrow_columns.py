@@ -36,19 +36,6 @@ def extra_features(
     return features, reasons
 
 
-def extra_features_of_cells(
-    cells: Sequence[Side], fields: Sequence[ExtraField]
-) -> tuple[list[ExtraFeature], dict[int, str]]:
-    """Does as `extra_features` with columns of lines; a '\\r' at the end of a cell is not part of it."""
-    arrays = []
-    for cell in cells:
-        ends = cell.ends.copy()
-        if len(cell.text):
-            ends -= (ends > cell.starts) & (cell.text[np.maximum(ends - 1, 0)] == 13)
-        arrays.append(side_array(Side(cell.text, cell.starts, ends)))
-    return extra_features(arrays, fields)
-
-
 def _values(array: pa.Array, field: ExtraField) -> tuple[np.ndarray | Side, np.ndarray]:
     """Returns the values, and the rows whose value does not fit: bool[rows]."""
     if field.labels:

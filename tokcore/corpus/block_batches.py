@@ -15,6 +15,7 @@ import numpy as np
 from tokcore.corpus.corpus import Block, BlockText, Rows, Split, split_of
 from tokcore.corpus.formats import format_reader
 from tokcore.corpus.key_ranges import rows_within
+from tokcore.corpus.line_rows import mark_bytes
 from tokcore.corpus.stats import BlockStats, add_tallies, block_checksums, block_stats
 from tokcore.text.rows import Normalizer
 
@@ -73,7 +74,7 @@ def batch_rows(blocks: Batch, splits: Sequence[Split], normalizer: Normalizer) -
     if len(blocks) == 1 or split is None or split.filters or split.end is not None:
         return None
     reader = format_reader(first.format)
-    if not reader.rows_are_of_lines or any(block.long_lines for block in blocks):
+    if not reader.rows_are_of_lines or any(map(_stands_alone, blocks)):
         return None
     # Only a file's last line may lack its line feed.
     texts = [_ended(block.texts[0].data) for block in blocks]
@@ -112,6 +113,12 @@ def batch_stats(blocks: Batch, rows: Rows, splits: Sequence[Split]) -> BlockStat
     stats = block_stats(first, rows, splits, 'skip')
     checksums = (checksum for block in others for checksum in block_checksums(block))
     return dataclasses.replace(stats, checksums=(*stats.checksums, *checksums))
+
+
+def _stands_alone(block: Block) -> bool:
+    """Whether a block's rows depend on where the file begins or ends, or its line is not held."""
+    [text] = block.texts
+    return bool(block.long_lines or mark_bytes(text.data, text.offset) or text.data.endswith(b'\r'))
 
 
 def _ended(text: bytes) -> bytes:

@@ -123,8 +123,8 @@ class LabelNames(tuple):
 def label_names(path: str) -> LabelNames:
     """Reads a file with the name of a label on each line; a type of option."""
     try:
-        text = _content(path).decode()
-        names = LabelNames(text.removesuffix('\n').replace('\r\n', '\n').split('\n'))
+        text = _content(path).decode().removeprefix('\ufeff')
+        names = LabelNames(text.replace('\r\n', '\n').removesuffix('\n').split('\n'))
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     except OSError as error:

@@ -34,7 +34,7 @@ from tokcore.corpus.fields import (
 )
 from tokcore.corpus.jsonl import JsonLines
 from tokcore.corpus.line_reading import BEGINNING_BYTES, LineReader
-from tokcore.corpus.line_rows import line_bounds, long_rows
+from tokcore.corpus.line_rows import line_bounds, long_rows, mark_bytes
 from tokcore.kernels.bytes import pick_ranges
 from tokcore.text.rows import Normalizer, Side
 from tokcore.text.unicode import check_rows
@@ -98,7 +98,8 @@ def json_rows(
 ) -> Rows:
     """Returns the rows of a block of whole lines.
 
-    A blank line, or one with an empty string as a text, is empty. Strings may hold line feeds.
+    A blank line, or one with a blank string as a text, is empty, whatever values the extra fields
+    have. Strings may hold line feeds.
 
     Args:
         data: the lines.
@@ -113,36 +114,39 @@ def json_rows(
         line: _Unusable(TOO_LONG)
         for line in np.flatnonzero(ends - starts > max_line_bytes).tolist()
     }
-    is_object = _are_objects(text, starts, ends)
+    mark = mark_bytes(data, offset)
+    text_starts = np.maximum(starts, mark) if mark else starts
+    is_object = _are_objects(text, text_starts, ends)
     is_object[list(unusable)] = False
-    parts = [*_parsed_parts(text, starts, ends, np.flatnonzero(is_object), fields)]
+    parts = [*_parsed_parts(text, text_starts, ends, np.flatnonzero(is_object), fields)]
     is_parsed = np.zeros(len(starts), bool)
     for part in parts:
         is_parsed[part.lines] = True
     lines, values = [], []
     for line in np.flatnonzero(~is_parsed).tolist():
-        line_data = data[starts[line] : ends[line]]
+        line_data = data[text_starts[line] : ends[line]]
         if line in unusable or not line_data.strip(_BLANK):
             continue
-        parsed = _values_by_python(line_data, fields)
+        parsed = _values_by_python(line_data, fields, int(text_starts[line] - starts[line]))
         if isinstance(parsed, _Unusable):
             unusable[line] = parsed
-        else:
+        elif parsed is not None:
             lines.append(line)
             values.append(parsed)
     if lines:
         parts.append(_of_values(lines, values, fields))
     joined = _joined(parts, fields)
 
-    features, unfit = extra_features(joined.arrays[len(fields.texts) :], fields.extra)
-    is_row = np.ones(len(joined.lines), bool)
-    for row, reason in unfit.items():
-        unusable[int(joined.lines[row])] = _Unusable(reason)
-        is_row[row] = False
     texts = joined.arrays[: len(fields.texts)]
     sides = [normalizer.apply(array_side(array)).side for array in texts]
+    is_row = np.ones(len(joined.lines), bool)
     for side in sides:
         is_row &= side.ends > side.starts
+    features, unfit = extra_features(joined.arrays[len(fields.texts) :], fields.extra)
+    for row, reason in unfit.items():
+        if is_row[row]:
+            unusable[int(joined.lines[row])] = _Unusable(reason)
+            is_row[row] = False
     rows = np.flatnonzero(is_row)
     row_lines = joined.lines[rows]
     return Rows(
@@ -302,17 +306,25 @@ def _column(table: pa.Table, path: FieldPath, kind: pa.DataType) -> pa.Array:
     return column.cast(_stored(kind))
 
 
-def _values_by_python(line: bytes, fields: FieldsToRead) -> list[object] | _Unusable:
-    """Returns the values of one line, bytes or numbers, or why it has none: the rule for all lines."""
+def _values_by_python(
+    line: bytes, fields: FieldsToRead, position: int = 0
+) -> list[object] | _Unusable | None:
+    """Returns the values of one line, bytes or numbers, or why it has none: the rule for all lines.
+
+    None if it is empty: its text is blank, and extra fields have any values. `position` is that of
+    `line` in the line as it is stored.
+    """
     try:
         parsed = json.loads(line.decode('utf-8').strip(' \t\r'))
     except UnicodeDecodeError as error:
-        return _Unusable(INVALID_UTF8, error.start)
+        return _Unusable(INVALID_UTF8, position + error.start)
     except (ValueError, RecursionError):
         return _Unusable(INVALID_JSON)
     if not isinstance(parsed, dict):
         return _Unusable(INVALID_JSON)
     values: list[object] = []
+    is_blank = False  # one of the texts
+    unfit = None  # the reason of the first extra field whose value does not fit
     for number, path in enumerate(fields.paths):
         value: Any = parsed
         for name in path:
@@ -322,15 +334,22 @@ def _values_by_python(line: bytes, fields: FieldsToRead) -> list[object] | _Unus
         is_text = number < len(fields.texts)
         extra = None if is_text else fields.extra[number - len(fields.texts)]
         value = _of_kind(value, extra)
+        reason = None
         if value is None:
-            return _Unusable(NOT_A_STRING if is_text else WRONG_TYPE)
+            reason = NOT_A_STRING if is_text else WRONG_TYPE
         if isinstance(value, str):
+            is_blank = is_blank or (is_text and not value.strip())
             try:
                 value = value.encode()
             except UnicodeEncodeError:
-                return _Unusable(LONE_SURROGATE)
+                reason = LONE_SURROGATE
+        if reason and is_text:
+            return _Unusable(reason)
+        unfit = unfit or reason
         values.append(value)
-    return values
+    if unfit is None:
+        return values
+    return None if is_blank else _Unusable(unfit)
 
 
 def _of_kind(value: object, field: ExtraField | None) -> object | None:

@@ -1,9 +1,12 @@
-"""Blocks of whole lines to rows: each line is a row, is empty, or is rejected.
+r"""Blocks of whole lines to rows: each line is a row, is empty, or is rejected.
 
-Lines end at '\\n' only. The normalizer decides which text a line is, whether it is empty, and whether
-it is text at all. A line that is too long is rejected as such, and not looked at.
+'\n' or '\r\n' ends a line; a '\r' elsewhere is text, also at the end of a last line without '\n'. A
+byte order mark at the start of a file belongs to no row. The normalizer decides which text a line is,
+whether it is empty, and whether it is text at all. A line that is too long is rejected as such, and
+not looked at.
 """
 
+import codecs
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -61,7 +64,7 @@ class BlockLines:
     data: bytes
     offset: int
     starts: np.ndarray  # int64[lines] in `data`
-    ends: np.ndarray  # int64[lines]: without the '\n'
+    ends: np.ndarray  # int64[lines]: where the '\n' is
     too_long: frozenset[int]
 
     def __len__(self) -> int:
@@ -72,13 +75,14 @@ class BlockLines:
         return np.frombuffer(self.data, np.uint8)
 
     def side(self) -> Side:
-        """Returns the lines as rows; those that are too long are empty."""
-        ends = self.ends
+        """Returns the text of the lines as rows; those that are too long are empty."""
+        starts, ends = self.starts, _text_ends(self.text, self.starts, self.ends)
+        if mark := mark_bytes(self.data, self.offset):
+            starts = np.maximum(starts, mark)
         if self.too_long:
-            ends = ends.copy()
             too_long = list(self.too_long)
-            ends[too_long] = self.starts[too_long]
-        return Side(self.text, self.starts, ends)
+            ends[too_long] = starts[too_long]
+        return Side(self.text, starts, ends)
 
     def reject(self, line: int, reason: str, side: int, damage: int | None = None) -> Reject:
         """Returns the reject of a line; `damage` is the position in `data` where its UTF-8 breaks."""
@@ -98,6 +102,14 @@ def lines_of(data: bytes, offset: int, max_line_bytes: int) -> BlockLines:
     if len(data) > max_line_bytes:
         too_long = frozenset(np.flatnonzero(ends - starts > max_line_bytes).tolist())
     return BlockLines(data, offset, starts, ends, too_long)
+
+
+def mark_bytes(data: bytes, offset: int) -> int:
+    """Returns the length of the byte order mark at a file's start, which belongs to no row, or 0.
+
+    `data` begins at byte `offset` of the file, and has whole lines.
+    """
+    return len(codecs.BOM_UTF8) if not offset and data.startswith(codecs.BOM_UTF8) else 0
 
 
 def select_lines(
@@ -183,6 +195,20 @@ def line_bounds(data):
     for line in range(1, lines):
         starts[line] = ends[line - 1] + 1
     return starts, ends[:lines]
+
+
+@kernel
+def _text_ends(data, starts, ends):
+    """Returns where the text of each line ends: before the '\\r' of a '\\r\\n', int64[lines].
+
+    `ends` are those of `line_bounds`: only the last line may lack its '\\n'.
+    """
+    text_ends = ends.copy()
+    for line in range(len(ends)):
+        end = ends[line]
+        if starts[line] < end and end < len(data) and data[end - 1] == 0x0D:
+            text_ends[line] = end - 1
+    return text_ends
 
 
 @kernel_without_allocation

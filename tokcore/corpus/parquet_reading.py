@@ -443,7 +443,8 @@ def _column_rows(
 ) -> Rows:
     """Returns the rows of a block; their numbers in the file identify them.
 
-    A row with an empty string as a text is empty. Strings may hold line feeds.
+    A row with a blank string as a text is empty, whatever values the extra fields have. Strings may
+    hold line feeds.
 
     Args:
         data: record batches in Arrow's stream format, with one column for each that is read.
@@ -459,7 +460,6 @@ def _column_rows(
         column.cast(pa.large_binary()) if field.labels or field.kind == BYTES else column
         for field, column in zip(columns_read.extra, columns[len(arrays) :], strict=True)
     ]
-    features, unfit = extra_features(extra_arrays, columns_read.extra)
     bad: dict[int, tuple[str, int]] = {}  # the reason and side of each rejected row
     # The first side with a problem is reported, so later ones come first here.
     sides: list[Side] = []
@@ -474,14 +474,17 @@ def _column_rows(
         bad |= dict.fromkeys(too_long.tolist(), (TOO_LONG, number))
     for number, array in reversed([*enumerate(arrays)]):
         bad |= dict.fromkeys(_nulls(array), (NULL, number))
-    # Extra fields matter only where the texts can be used.
-    for array in extra_arrays:
-        bad = dict.fromkeys(_nulls(array), (NULL, 0)) | bad
-    bad = {row: (reason, 0) for row, reason in unfit.items()} | bad
     is_row = np.ones(table.num_rows, bool)
     for side in sides:
         is_row &= side.ends > side.starts
     is_row[list(bad)] = False
+    # Extra fields matter only where the texts can be used.
+    features, reasons = extra_features(extra_arrays, columns_read.extra)
+    for array in extra_arrays:
+        reasons |= dict.fromkeys(_nulls(array), NULL)
+    unfit = {row: (reason, 0) for row, reason in reasons.items() if is_row[row]}
+    bad |= unfit
+    is_row[list(unfit)] = False
     rows = np.flatnonzero(is_row)
     return Rows(
         sides=tuple(side.take(rows) for side in sides),

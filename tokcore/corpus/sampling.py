@@ -28,7 +28,7 @@ from tokcore.corpus.corpus import (
 )
 from tokcore.corpus.filters.applying import select_rows
 from tokcore.corpus.line_reading import whole_lines
-from tokcore.corpus.line_rows import count_buffer_lines, line_bounds
+from tokcore.corpus.line_rows import count_buffer_lines, line_bounds, lines_of, mark_bytes
 from tokcore.corpus.order_keys import order_keys
 from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.storage import PIECE_BYTES
@@ -141,28 +141,20 @@ class LineSample(RowSample):
         self, block: Block, splits: Sequence[Split], normalizer: Normalizer, sides: frozenset[int]
     ) -> RowsToCount:
         rows = select_rows(block, splits, normalizer)
-        block_lines = [_lines(text.data, block.max_line_bytes) for text in block.texts]
+        block_lines = [
+            lines_of(text.data, text.offset, block.max_line_bytes) for text in block.texts
+        ]
         texts = []
         is_sampled = np.zeros(rows.lines, bool)
         for side, lines in enumerate(block_lines):
             sampled = self.lines.get((block.file_index, side), SampledLines(1, 0))
             numbers = sampled.among(_first_line(block), len(lines))
-            text = normalizer.apply(lines.take(numbers)).side
+            text = normalizer.apply(lines.side().take(numbers)).side
             texts.append(text.take(text.ends > text.starts))
             if side in sides:
                 is_sampled[numbers] = True
         line_numbers = np.searchsorted(block_lines[0].starts, rows.line_starts)
         return RowsToCount(_sampled(rows, is_sampled[line_numbers]), tuple(texts))
-
-
-def _lines(data: bytes, max_line_bytes: int) -> Side:
-    """Returns the lines of one file's part of a block; lines that are too long are empty."""
-    text = np.frombuffer(data, np.uint8)
-    starts, ends = line_bounds(text)
-    too_long = ends - starts > max_line_bytes
-    if too_long.any():
-        ends = np.where(too_long, starts, ends)
-    return Side(text, starts, ends)
 
 
 def _sampled(rows: Rows, is_sampled: np.ndarray) -> Rows:
@@ -257,6 +249,8 @@ def _characters_of_sampled(
     skip, step = min(_lines_to_skip(first, period), 1 << 62), min(period, 1 << 62)
     lines, starts, ends = every_nth_line(text, skip, step)
     too_long = ends - starts > max_line_bytes
+    if mark := mark_bytes(block, first):
+        starts = np.maximum(starts, mark)
     ends[too_long] = starts[too_long]
     stripped = T2T_LINES.apply(Side(text, starts, ends)).side
     characters = np.empty(len(starts), np.int64)

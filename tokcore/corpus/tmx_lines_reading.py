@@ -19,6 +19,7 @@ from tokcore.corpus.corpus import (
 from tokcore.corpus.entities import ParaCrawl
 from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_reading import line_block, whole_lines
+from tokcore.corpus.line_rows import mark_bytes
 from tokcore.corpus.tmx_lines import UNMATCHED_SEGMENT
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation, read_only
@@ -60,7 +61,7 @@ def _read_segment_lines(
                 f'more than the {max_line_bytes} of --max-line-size; give a larger one'
             )
         held += text
-        lines, _ = _find_segments(held)
+        lines, _ = _find_segments(held, offset)
         end = int(lines[-1, 0]) if len(lines) % 2 else len(held)
         if end:
             yield line_block(item, max_line_bytes, ((offset, held[:end]),))
@@ -70,10 +71,12 @@ def _read_segment_lines(
         yield line_block(item, max_line_bytes, ((offset, held),))
 
 
-def _find_segments(data: bytes) -> tuple[np.ndarray, np.ndarray]:
+def _find_segments(data: bytes, offset: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the bounds of lines with segments, and of these; `data` begins at byte `offset`."""
     most = len(data) // _LEAST_LINE + 1
     lines, segments = np.empty((most, 2), np.int64), np.empty((most, 2), np.int64)
-    count = _find_segment_lines(np.frombuffer(data, np.uint8), lines, segments)
+    mark = mark_bytes(data, offset)
+    count = _find_segment_lines(np.frombuffer(data, np.uint8), mark, lines, segments)
     return lines[:count], segments[:count]
 
 
@@ -85,7 +88,7 @@ def _segment_rows(data: bytes, offset: int, normalizer: Normalizer) -> Rows:
         offset: of `data` in the file.
         normalizer: turns segments into text, after entities have been replaced.
     """
-    lines, segments = _find_segments(data)
+    lines, segments = _find_segments(data, offset)
     pairs = len(lines) // 2
     text = np.frombuffer(data, np.uint8)
     encoded = tuple(
@@ -123,10 +126,10 @@ def _reject(reason: str, data: bytes, offset: int, start: int, end: int) -> Reje
 
 
 @kernel_without_allocation
-def _find_segment_lines(text, lines, segments):
+def _find_segment_lines(text, mark, lines, segments):
     """Finds lines of blanks, `<seg>`, anything and `</seg>`; returns their number.
 
-    `text` is uint8[...], whole lines. Fills in `lines`, int64[..., 2], with the bounds of such lines,
+    `text` is uint8[...], whole lines, and `mark` the bytes of a byte order mark before the first. Fills in `lines`, int64[..., 2], with the bounds of such lines,
     without their line feeds, and `segments` with those of the text in them.
     """
     count, start, size = 0, 0, len(text)
@@ -134,11 +137,12 @@ def _find_segment_lines(text, lines, segments):
         end = start
         while end < size and text[end] != 0x0A:
             end += 1
-        place = start
+        blanks = start if start else mark
+        place = blanks
         while place < end and text[place] == 0x20:
             place += 1
         if (
-            place > start
+            place > blanks
             and end - place >= 11
             and _begins(text, place, 0x3C7365673E, 5)
             and _begins(text, end - 6, 0x3C2F7365673E, 6)

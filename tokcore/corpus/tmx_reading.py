@@ -17,7 +17,7 @@ import google_crc32c
 import numpy as np
 import pyarrow as pa
 
-from tokcore.corpus.archive_reading import text_pieces
+from tokcore.corpus.archive_reading import text_pieces, with_whole_head
 from tokcore.corpus.arrow_columns import array_side
 from tokcore.corpus.corpus import (
     TOO_LONG,
@@ -197,7 +197,7 @@ class _UnitReader:
 
     def blocks(self, pieces: Iterable[bytes]) -> Iterator[Block]:
         is_first = True
-        for piece in _with_whole_head(pieces):
+        for piece in with_whole_head(pieces, _HEAD_BYTES):
             if is_first:
                 self._start(piece)
                 is_first = False
@@ -408,16 +408,3 @@ class _UnitReader:
                 f'{self._path} has declarations in its document type, as of entities, and these are '
                 'not read; remove the part in [brackets]'
             )
-
-
-def _with_whole_head(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yields the pieces, the first with the bytes that show the encoding, if there are so many."""
-    head = b''
-    rest = iter(pieces)
-    for piece in rest:
-        head += piece
-        if len(head) >= _HEAD_BYTES:
-            break
-    if head:
-        yield head
-    yield from rest

@@ -7,6 +7,7 @@ quote is special only at the beginning of a field, and within a field that began
 
 from __future__ import annotations
 
+import codecs
 import csv
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -15,8 +16,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tokcore.corpus.archive_reading import text_pieces
-from tokcore.corpus.arrow_columns import extra_features, extra_features_of_cells
+from tokcore.corpus.archive_reading import text_pieces, with_whole_head
+from tokcore.corpus.arrow_columns import extra_features, side_array
 from tokcore.corpus.corpus import (
     INVALID_UTF8,
     MAX_LINE_BYTES,
@@ -33,7 +34,7 @@ from tokcore.corpus.corpus import (
 )
 from tokcore.corpus.fields import INVALID_CSV, ExtraField
 from tokcore.corpus.line_reading import BEGINNING_BYTES, LineReader, byte_ranges, line_block
-from tokcore.corpus.line_rows import line_reject, lines_of, long_rows, select_lines
+from tokcore.corpus.line_rows import line_reject, lines_of, long_rows, mark_bytes, select_lines
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
@@ -172,7 +173,7 @@ def tsv_rows(
         rows = np.flatnonzero(is_row)
         places = [column_numbers.index(int(field.field)) for field in extra_fields]
         raw = [Side(text.text, starts[rows, place], ends[rows, place]) for place in places]
-        features, unfit = extra_features_of_cells(raw, extra_fields)
+        features, unfit = extra_features(list(map(side_array, raw)), extra_fields)
         reasons |= {int(rows[row]): reason for row, reason in unfit.items()}
         fits = np.ones(len(rows), bool)
         fits[list(unfit)] = False
@@ -249,7 +250,7 @@ def _header(file: CorpusFile, open_binary: OpenBinary, is_quoted: bool) -> list[
         line += piece
         if b'\n' in piece or len(line) > _MOST_HEADER_BYTES:
             break
-    line = line.partition(b'\n')[0].removesuffix(b'\r').removeprefix(b'\xef\xbb\xbf')
+    line = line.partition(b'\n')[0].removesuffix(b'\r').removeprefix(codecs.BOM_UTF8)
     try:
         text = line[:_MOST_HEADER_BYTES].decode()
     except UnicodeDecodeError as error:
@@ -282,7 +283,10 @@ def _read_records(
     """
     [text_range] = item.ranges
     file, state, offset, data = text_range.file, 0, 0, bytearray()
-    for piece in text_pieces(file, open_binary):
+    for piece in with_whole_head(text_pieces(file, open_binary), len(codecs.BOM_UTF8)):
+        if not data and (mark := mark_bytes(piece, offset)):
+            data += piece[:mark]
+            piece = piece[mark:]
         ends = np.empty(len(piece), np.int64)
         count, state = _end_records(np.frombuffer(piece, np.uint8), state, ends)
         before = len(data)
@@ -316,8 +320,10 @@ def _quoted_rows(
     too few columns, if Python's csv refuses it, if its last quote is not closed, or if the value of
     an extra field is of another kind.
     """
+    mark = mark_bytes(data, offset)
     ends = np.empty(len(data), np.int64)
-    count, state = _end_records(np.frombuffer(data, np.uint8), 0, ends)
+    count, state = _end_records(np.frombuffer(data, np.uint8, offset=mark), 0, ends)
+    ends[:count] += mark
     bounds = [0, *ends[:count].tolist()]
     if bounds[-1] < len(data):
         bounds.append(len(data))
@@ -331,6 +337,7 @@ def _quoted_rows(
         if len(record) > max_line_bytes:
             reasons[number] = TOO_LONG
             continue
+        record = record[mark:] if not start else record
         fields = _fields(record) if number != unclosed else None
         if fields is None:
             reasons[number] = INVALID_CSV
@@ -345,14 +352,15 @@ def _quoted_rows(
             for cell, column in zip(cells, column_numbers, strict=True):
                 cell.append(fields[column])
     is_row = np.ones(len(records), bool)
-    arrays = [pa.array(cell, pa.large_binary()) for cell in cells[len(columns) :]]
-    features, unfit = extra_features(arrays, extra_fields)
-    for row, reason in unfit.items():
-        reasons[records[row]] = reason
-        is_row[row] = False
     sides = [normalizer.apply(_side(cell)).side for cell in cells[: len(columns)]]
     for side in sides:
         is_row &= side.ends > side.starts
+    arrays = [pa.array(cell, pa.large_binary()) for cell in cells[len(columns) :]]
+    features, unfit = extra_features(arrays, extra_fields)
+    for row, reason in unfit.items():
+        if is_row[row]:
+            reasons[records[row]] = reason
+            is_row[row] = False
     rows = np.flatnonzero(is_row)
     line_starts = np.array(bounds[:-1], np.int64)[np.array(records, np.int64)[rows]]
     lines = len(bounds) - 1

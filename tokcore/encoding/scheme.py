@@ -431,8 +431,22 @@ class TokenRules:
         return cls(*(Component.from_record(json.loads(record or 'null')) for record in records))
 
 
+def check_line_rule(recorded: TokenRules, what: str, remedy: str) -> None:
+    """Raises InputError if something was made with a rule of lines that this version no longer has.
+
+    The `\\r` of a `\\r\\n` was text to these rules, and so were rows of white space.
+    """
+    normalizer = recorded.normalizer
+    if normalizer.name == 'raw-lines' or 'characters' in normalizer.options:
+        raise InputError(
+            f'{what} was made with the line rule {normalizer} of an earlier version; {remedy}'
+        )
+
+
 def check_rules(recorded: TokenRules | None, wanted: TokenRules, what: str) -> None:
     """Raises InputError if a file records other rules than the wanted ones; None: it records none."""
+    if recorded is not None:
+        check_line_rule(recorded, what, 'count the text again')
     if recorded is not None and recorded != wanted:
         raise InputError(
             f'{what} was made with {recorded}, but the command has {wanted}; count the text again, or '

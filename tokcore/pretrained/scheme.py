@@ -45,9 +45,9 @@ class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedToke
 
     @property
     def normalizer(self) -> Normalizer:
-        from tokcore.text.normalizers import RAW_LINES
+        from tokcore.text.normalizers import UNSTRIPPED_LINES
 
-        return RAW_LINES  # the encoder has the file's
+        return UNSTRIPPED_LINES  # the encoder has the file's
 
     @property
     def pre_tokenizer(self) -> PreTokenizer:

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 from tokcore.checked_json import Matches, Within
 from tokcore.corpus.stats import LineTally
-from tokcore.encoding.scheme import Component, TokenRules
+from tokcore.encoding.scheme import Component, TokenRules, check_line_rule
 from tokcore.errors import InputError
 from tokcore.format_numbers import MANIFESTS, check_format
 
@@ -188,7 +188,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, data: bytes, path: str) -> Manifest:
-        """Raises InputError, naming `path`, if the bytes are not a manifest of this format."""
+        """Raises InputError, naming `path`, if the bytes are not a manifest of this version."""
         try:
             fields = json.loads(data)
             if not isinstance(fields, dict):
@@ -199,6 +199,7 @@ class Manifest:
                 values[name] = _records(kind, fields.get(name, []) if is_optional else fields[name])
             manifest = cls(**values)
             _check_types(manifest)
+            check_line_rule(manifest.rules, path, _OTHER_FORMAT)
             for file in manifest.outputs:
                 if not is_plain_name(file.name):
                     raise ValueError(f'{file.name!r} is not a name in its folder')

@@ -1,8 +1,9 @@
-r"""The normalizers: raw lines, stripped lines, and Tensor2Tensor's lines.
+r"""The normalizers: unstripped lines, stripped lines, and Tensor2Tensor's lines.
 
-All want strict UTF-8. Raw lines keep every character, so only a line of no bytes is empty; they can
-be brought into a Unicode normal form. Stripped lines lose white space at both ends and nothing
-else. Tensor2Tensor drops every '\r', even within a character, before it decodes and strips.
+All want strict UTF-8, and a row of nothing but white space, as `str.isspace` has it, is empty to all.
+Unstripped lines keep every character of other rows; they can be brought into a Unicode normal form.
+Stripped lines lose white space at both ends and nothing else. Tensor2Tensor drops every '\r', even
+within a character, before it decodes and strips.
 """
 
 import functools
@@ -25,8 +26,8 @@ _PIECE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class RawLines:
-    """A `Normalizer` that keeps lines as they are, or brings them into a normal form.
+class UnstrippedLines:
+    """A `Normalizer` that keeps lines with text as they are, or brings them into a normal form.
 
     Attributes:
         form: 'NFC' or 'NFKC' by this Python's tables, or None, which changes nothing.
@@ -42,7 +43,7 @@ class RawLines:
 
     @property
     def name(self) -> str:
-        return 'raw-lines'
+        return 'unstripped-lines'
 
     @property
     def options(self) -> Mapping[str, object]:
@@ -54,18 +55,15 @@ class RawLines:
         damaged = np.zeros(len(rows), np.uint8)
         check_rows(text, starts, ends, damaged)
         damages = _find_damages(text, starts, ends, damaged)
-        if damages:
-            ends = ends.copy()
-            ends[list(damages)] = starts[list(damages)]
-        side = Side(text, starts, ends)
+        side = _emptied(text, starts, ends, damaged)
         if self.form is not None:
             normalized = normalize_rows(side, self.form)
             side = side if normalized is side else normalized.joined()
         return NormalizedRows(side, damages)
 
 
-RAW_LINES = RawLines()
-"""The one that changes nothing."""
+UNSTRIPPED_LINES = UnstrippedLines()
+"""The one that changes no text."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +71,10 @@ class StrippedLines:
     """A `Normalizer` that strips lines as `str.strip` does.
 
     Attributes:
-        characters: what is stripped, as for `str.strip`; None for all white space.
+        only: the characters that are stripped, as for `str.strip`; None for all white space.
     """
 
-    characters: str | None = None
+    only: str | None = None
 
     @property
     def name(self) -> str:
@@ -84,16 +82,17 @@ class StrippedLines:
 
     @property
     def options(self) -> Mapping[str, object]:
-        return {} if self.characters is None else {'characters': self.characters}
+        return {} if self.only is None else {'only': self.only}
 
     def apply(self, rows: Side) -> NormalizedRows:
         text, starts, ends = rows.arrays()
         damaged = np.zeros(len(rows), np.uint8)
         check_rows(text, starts, ends, damaged)
         damages = _find_damages(text, starts, ends, damaged)
-        return NormalizedRows(
-            _stripped(text, starts, ends, damaged, _strip_table(self.characters)), damages
-        )
+        side = _stripped(text, starts, ends, damaged, _strip_table(self.only))
+        if self.only is not None:
+            side = _emptied(*side.arrays(), damaged)
+        return NormalizedRows(side, damages)
 
 
 STRIPPED_LINES = StrippedLines()
@@ -199,6 +198,28 @@ def _stripped(
     stripped = np.empty(len(starts), np.int64), np.empty(len(starts), np.int64)
     _strip_rows(text, (starts, ends), read_only(damaged), whitespace, stripped)
     return Side(text, *stripped)
+
+
+def _emptied(text: np.ndarray, starts: np.ndarray, ends: np.ndarray, damaged: np.ndarray) -> Side:
+    """Returns the rows; damaged ones, and those of nothing but white space, are empty."""
+    new_ends = np.empty(len(ends), np.int64)
+    _empty_rows(text, (starts, ends), read_only(damaged), whitespace_table(), new_ends)
+    return Side(text, starts, new_ends)
+
+
+@kernel_without_allocation
+def _empty_rows(text, rows, damaged, whitespace, new_ends):
+    """Fills in where each row ends: at its start, if it is damaged or has only white space.
+
+    `rows` is (starts, ends), int64[rows] each.
+    """
+    starts, ends = rows
+    for row in range(len(damaged)):
+        start = starts[row]
+        end = ends[row]
+        if damaged[row] or strip_start(text, start, end, whitespace) == end:
+            end = start
+        new_ends[row] = end
 
 
 @kernel_without_allocation

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tokcore.corpus.fields import field_path
 from tokcore.corpus.jsonl_reading import FieldsToRead, json_rows
-from tokcore.text.normalizers import RAW_LINES
+from tokcore.text.normalizers import UNSTRIPPED_LINES
 
 FIELDS = FieldsToRead((('a',), ('b', 'c')))
 
@@ -66,7 +66,7 @@ def plain(line):
 
 def found_in(data, offset=0):
     """By the place of each line what became of it; lines that are empty lack."""
-    rows = json_rows(data, offset, FIELDS, RAW_LINES)
+    rows = json_rows(data, offset, FIELDS, UNSTRIPPED_LINES)
     found = {reject.offset: reject.reason for reject in rows.rejects}
     for row, place in enumerate(rows.offsets.tolist()):
         found[place] = tuple(side.row(row) for side in rows.sides)

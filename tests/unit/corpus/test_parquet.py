@@ -13,7 +13,7 @@ from tokcore.corpus.corpus import CorpusFile, TextRange, WorkItem
 from tokcore.corpus.formats import block_rows, read_blocks
 from tokcore.corpus.parquet import Parquet
 from tokcore.errors import InputError
-from tokcore.text.normalizers import RAW_LINES
+from tokcore.text.normalizers import UNSTRIPPED_LINES
 
 TEXTS = st.text(st.characters(exclude_categories=['Cs']), max_size=8)
 BYTES = st.one_of(TEXTS.map(str.encode), st.binary(max_size=6))
@@ -117,7 +117,7 @@ def test_a_file_is_cut_between_row_groups_and_no_smaller():
     content = written(pa.table({'text': texts}), row_group_size=10)
     assert len(became_of(Parquet(), content, item_bytes=1).blocks) == 10
     [block] = became_of(Parquet(), content, item_bytes=len(content)).blocks
-    assert len(block_rows(block, RAW_LINES)) == 100
+    assert len(block_rows(block, UNSTRIPPED_LINES)) == 100
 
 
 @pytest.mark.parametrize('name', ['text', 'a.b'])

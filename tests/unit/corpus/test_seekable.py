@@ -19,7 +19,7 @@ from tokcore.corpus.seekable import part_ends, text_from
 from tokcore.corpus.stats import block_checksums, join_checksums
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
-from tokcore.text.normalizers import RAW_LINES
+from tokcore.text.normalizers import UNSTRIPPED_LINES
 
 PACKED = pytest.mark.parametrize('packer', PACKERS)
 PARTS = st.lists(st.text('ab\n', max_size=30).map(str.encode), min_size=1, max_size=6)
@@ -45,7 +45,7 @@ def rows_of(chosen, file, opened, item_bytes, block_bytes=1 << 20):
     ]
     rows = []
     for block in blocks:
-        found = block_rows(block, RAW_LINES)
+        found = block_rows(block, UNSTRIPPED_LINES)
         rows += [
             (offset, *(side.row(row) for side in found.sides))
             for row, offset in enumerate(found.offsets.tolist())
@@ -75,7 +75,7 @@ def test_lines_that_are_too_long_have_their_places(packer, texts, item_bytes, bl
         (reject.offset, reject.reason)
         for item in items_of(PlainText(), file, opened, item_bytes)
         for block in read_blocks(item, opened, block_bytes, longest)
-        for reject in block_rows(block, RAW_LINES).rejects
+        for reject in block_rows(block, UNSTRIPPED_LINES).rejects
     ]
     places = itertools.accumulate((len(line) + 1 for line in text.split(b'\n')), initial=0)
     lines = zip(places, text.split(b'\n'), strict=False)

@@ -11,7 +11,7 @@ from tokcore.corpus.corpus import INVALID_UTF8, OUTSIDE_SEGMENT, TOO_LONG, Block
 from tokcore.corpus.entities import decode_references
 from tokcore.corpus.sgm import Sgm
 from tokcore.corpus.sgm_reading import sgm_rows
-from tokcore.text.normalizers import T2T_LINES, RawLines
+from tokcore.text.normalizers import T2T_LINES, UnstrippedLines
 
 NAMED = {'amp': '&', 'lt': '<', 'gt': '>', 'quot': '"', 'apos': "'"}
 REFERENCE = re.compile('&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,10})|#[xX]([0-9a-fA-F]{1,10}));')
@@ -83,7 +83,7 @@ def test_references_are_decoded_if_asked():
 
 
 def test_a_scheme_of_its_own_rule_gets_the_text_as_it_stands():
-    rows = rows_of(b'<seg> a  b </seg>', b'<seg>\tc\t</seg>', RawLines())
+    rows = rows_of(b'<seg> a  b </seg>', b'<seg>\tc\t</seg>', UnstrippedLines())
     assert texts_of(rows) == [(' a  b ', '\tc\t')]
 
 

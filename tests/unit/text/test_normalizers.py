@@ -1,4 +1,4 @@
-"""Lines as Tensor2Tensor has them, stripped, as they are, or in a normal form of Unicode."""
+"""Lines as Tensor2Tensor has them, stripped, unstripped, or in a normal form of Unicode."""
 
 import pickle
 import unicodedata
@@ -8,7 +8,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tokcore.text.normalizers import RAW_LINES, STRIPPED_LINES, T2T_LINES, RawLines
+from tokcore.text.normalizers import (
+    STRIPPED_LINES,
+    T2T_LINES,
+    UNSTRIPPED_LINES,
+    StrippedLines,
+    UnstrippedLines,
+)
 from tokcore.text.rows import Side
 
 FORMS = [None, 'NFC', 'NFKC']
@@ -17,7 +23,7 @@ ODD = (
     '\U0001d15e\U00011099\U000110ba'
 )
 ANY = st.one_of(st.characters(exclude_categories=['Cs']), st.sampled_from(' \t\r\x85' + ODD))
-RAW_LINES_TEXT = st.lists(
+ANY_LINES_TEXT = st.lists(
     st.one_of(
         st.text(ANY).map(str.encode),
         st.text(st.sampled_from(ODD), max_size=80).map(str.encode),
@@ -48,11 +54,12 @@ def laid_out(lines):
     return Side(text, ends - [len(line) for line in lines], ends)
 
 
-@given(RAW_LINES_TEXT, st.sampled_from(FORMS))
+@given(ANY_LINES_TEXT, st.sampled_from(FORMS))
 @example(['한'.encode() * 30, '\u1100\u1161'.encode() * 30, b'x' * 63 + 'é'.encode()], 'NFC')
-def test_any_raw_lines(lines, form):
+@example([b' \t', b'\r', '\u3000\x85\x1f'.encode(), b' \xff', b' a', '\u3000字 '.encode()], None)
+def test_any_unstripped_lines(lines, form):
     rows = laid_out(lines)
-    found = RawLines(form).apply(rows)
+    found = UnstrippedLines(form).apply(rows)
     side = found.side
     assert len(side) == len(lines)
     # Rows stand in their order.
@@ -65,7 +72,14 @@ def test_any_raw_lines(lines, form):
             assert side.row(row) == ''
         else:
             assert row not in found.damages
-            assert side.row(row) == (unicodedata.normalize(form, text) if form else text)
+            assert side.row(row) == unstripped(text, form)
+
+
+def unstripped(text, form):
+    """The text of a row, which is empty if it has nothing but white space."""
+    if not text.strip():
+        return ''
+    return unicodedata.normalize(form, text) if form else text
 
 
 @pytest.mark.parametrize('form', ['NFC', 'NFKC'])
@@ -77,39 +91,44 @@ def test_every_character_between_others(form):
     ]
     lines = [f'e{each}\u0301' for each in characters]
     lines += [unicodedata.normalize('NFD', each) for each in characters]
-    side = RawLines(form).apply(laid_out([line.encode() for line in lines])).side
-    assert [side.row(row) for row in range(len(side))] == [
-        unicodedata.normalize(form, line) for line in lines
-    ]
+    side = UnstrippedLines(form).apply(laid_out([line.encode() for line in lines])).side
+    assert [side.row(row) for row in range(len(side))] == [unstripped(line, form) for line in lines]
+
+
+def test_no_normal_form_has_white_space_alone_of_other_text():
+    for form in ('NFC', 'NFKC'):
+        for code in range(0x110000):
+            text = unicodedata.normalize(form, chr(code))
+            assert chr(code).isspace() == (not text.strip())
 
 
 @pytest.mark.parametrize('form', FORMS)
 def test_normal_text_is_not_copied(form):
     rows = laid_out([b'\tplain  \r', '字é한 Ω'.encode(), b'', b' '])
-    side = RawLines(form).apply(rows).side
+    side = UnstrippedLines(form).apply(rows).side
     assert np.shares_memory(side.text, rows.text)
-    assert [side.row(row) for row in range(4)] == ['\tplain  \r', '字é한 Ω', '', ' ']
+    assert [side.row(row) for row in range(4)] == ['\tplain  \r', '字é한 Ω', '', '']
 
 
 def test_damage_between_rows_is_none_of_theirs():
     side = Side(np.frombuffer(b'ab\n\xff\ncd', np.uint8), np.array([0, 5]), np.array([2, 7]))
-    found = RAW_LINES.apply(side)
+    found = UNSTRIPPED_LINES.apply(side)
     assert not found.damages and [found.side.row(row) for row in range(2)] == ['ab', 'cd']
 
 
 def test_no_rows():
     nothing = Side(np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int64))
     for form in FORMS:
-        assert len(RawLines(form).apply(nothing).side) == 0
+        assert len(UnstrippedLines(form).apply(nothing).side) == 0
 
 
 def test_it_is_known_by_its_form():
-    assert (RAW_LINES.name, dict(RAW_LINES.options)) == ('raw-lines', {})
-    made = RawLines('NFKC')
-    assert (made.name, dict(made.options)) == ('raw-lines', {'form': 'NFKC'})
+    assert (UNSTRIPPED_LINES.name, dict(UNSTRIPPED_LINES.options)) == ('unstripped-lines', {})
+    made = UnstrippedLines('NFKC')
+    assert (made.name, dict(made.options)) == ('unstripped-lines', {'form': 'NFKC'})
     assert pickle.loads(pickle.dumps(made)) == made
     with pytest.raises(ValueError, match=r"'NFD' is not a form; there are NFC and NFKC, and None"):
-        RawLines('NFD')
+        UnstrippedLines('NFD')
 
 
 def side_of(texts, between):
@@ -150,20 +169,24 @@ def test_each_row_is_what_it_would_be_alone(drawn):
 
 def test_it_has_a_name_and_no_options():
     assert (T2T_LINES.name, dict(T2T_LINES.options)) == ('t2t-lines', {})
+    assert (STRIPPED_LINES.name, dict(STRIPPED_LINES.options)) == ('stripped-lines', {})
+    assert dict(StrippedLines(' ').options) == {'only': ' '}
 
 
-@given(STRIPPED_LINES_TEXT)
-def test_any_stripped_lines(lines):
+@given(STRIPPED_LINES_TEXT, st.sampled_from([None, '\r\n ']))
+@example([b' \t ', b' \r', '\u3000'.encode(), '\x85a \r'.encode()], '\r\n ')
+def test_any_stripped_lines(lines, only):
     lines = [line.replace(b'\n', b'') for line in lines]
     text = np.frombuffer(b''.join(line + b'\n' for line in lines), np.uint8)
     ends = np.cumsum([len(line) + 1 for line in lines], dtype=np.int64) - 1
     starts = ends - [len(line) for line in lines]
-    found = STRIPPED_LINES.apply(Side(text, starts, ends))
+    found = StrippedLines(only).apply(Side(text, starts, ends))
     side = found.side
     for row, line in enumerate(lines):
         rest = side.text[side.starts[row] : side.ends[row]].tobytes()
         try:
-            assert rest == line.decode().strip().encode()
+            text = line.decode()
+            assert rest.decode() == (text.strip(only) if text.strip() else '')
         except UnicodeDecodeError as error:
             assert found.damages[row] == starts[row] + error.start and rest == b''
         else:

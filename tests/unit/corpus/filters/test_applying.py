@@ -23,7 +23,7 @@ from tokcore.corpus.parquet import Parquet
 from tokcore.corpus.stats import add_tallies, block_stats
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
-from tokcore.text.normalizers import RAW_LINES, T2T_LINES
+from tokcore.text.normalizers import T2T_LINES, UNSTRIPPED_LINES
 
 
 def by_letter(source, target):
@@ -266,7 +266,7 @@ def test_texts_and_pieces_without_text_are_counted_where_they_lost_it():
         ('own:empty', {'file': 'corpus', 'offset': 0, 'source': 'some words', 'target': ''}),
     ]
     # White space is text where lines are taken as they are.
-    found = taken(form, data, ['own:empty'], normalizer=RAW_LINES)
+    found = taken(form, data, ['own:empty'], normalizer=UNSTRIPPED_LINES)
     assert found.texts == [('some words', '  '), ('some words', 'x')]
 
 
@@ -274,7 +274,7 @@ def test_changed_text_is_normalized_as_if_it_had_been_read_so():
     form, data = as_tsv([('\u00a8x', 'y'), ('a', '\u00a8')])
     found = taken(form, data, ['nfkc'])
     assert found.texts == [('\u0308x', 'y'), ('a', '\u0308')]
-    raw = taken(form, data, ['nfkc'], normalizer=RAW_LINES)
+    raw = taken(form, data, ['nfkc'], normalizer=UNSTRIPPED_LINES)
     assert raw.texts == [(' \u0308x', 'y'), ('a', ' \u0308')]
 
 
