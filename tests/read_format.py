@@ -4,6 +4,8 @@ import gzip
 import io
 from dataclasses import dataclass
 
+import google_crc32c
+
 from tokcore.corpus.corpus import MAX_LINE_BYTES, Block, CorpusFile, Split
 from tokcore.corpus.formats import (
     CorpusFormat,
@@ -15,6 +17,7 @@ from tokcore.corpus.formats import (
 )
 from tokcore.corpus.stats import block_checksums, join_checksums
 from tokcore.text.normalizers import UNSTRIPPED_LINES
+from tokcore.text.rows import Normalizer
 
 
 @dataclass(frozen=True)
@@ -34,22 +37,26 @@ class Became:
 
 def became_of(
     corpus_format: CorpusFormat,
-    content: bytes,
+    content: bytes | tuple[bytes, ...],
     item_bytes: int = 1 << 20,
     block_bytes: int = 1 << 20,
     max_line_bytes: int = MAX_LINE_BYTES,
     zipped: bool = False,
+    normalizer: Normalizer = UNSTRIPPED_LINES,
 ) -> Became:
-    """Reads a file; every byte of it must be read once, and every row be accounted for."""
-    stored = gzip.compress(content) if zipped else content
-    file = CorpusFile('corpus', 'corpus', len(stored), zipped)
-    split = Split('train', corpus_format, ((file,),))
+    """Reads a file, or those of a pair; every byte must be read once, every row be accounted for."""
+    contents = (content,) if isinstance(content, bytes) else content
+    stored = {
+        f'corpus{side or ""}': _zipped(each) if zipped else each
+        for side, each in enumerate(contents)
+    }
+    files = tuple(CorpusFile(name, name, len(each), zipped) for name, each in stored.items())
+    split = Split('train', corpus_format, (files,))
 
     def open_binary(path: str) -> io.BytesIO:
-        assert path == 'corpus'
-        return io.BytesIO(stored)
+        return io.BytesIO(stored[path])
 
-    format_reader(corpus_format).check((file,), open_binary)
+    format_reader(corpus_format).check(files, open_binary)
     index = [
         format_reader(corpus_format).index(part, open_binary)
         for part in index_ranges(split, item_bytes)
@@ -59,12 +66,14 @@ def became_of(
         for item in plan_items(split, index, item_bytes)
         for block in read_blocks(item, open_binary, block_bytes, max_line_bytes)
     ]
-    read = join_checksums([each for block in blocks for each in block_checksums(block)])
-    assert read.bytes == len(content)
+    checksums = [each for block in blocks for each in block_checksums(block)]
+    for side, each in enumerate(contents):
+        read = join_checksums([checksum for checksum in checksums if checksum.side == side])
+        assert (read.bytes, read.crc32c) == (len(each), google_crc32c.value(each))
     found: dict[int, tuple[str, ...] | str] = {}
     empty = 0
     for block in blocks:
-        rows = block_rows(block, UNSTRIPPED_LINES)
+        rows = block_rows(block, normalizer)
         assert rows.lines == len(rows) + rows.empty + len(rows.rejects)
         of_block = {reject.offset: reject.reason for reject in rows.rejects}
         for row, known_by in enumerate(rows.offsets.tolist()):
@@ -73,3 +82,9 @@ def became_of(
         found |= of_block
         empty += rows.empty
     return Became(dict(sorted(found.items())), empty, blocks)
+
+
+def _zipped(content: bytes) -> bytes:
+    """Compresses a text so that its first bytes come one by one."""
+    parts = [content[at : at + 1] for at in range(min(len(content), 4))]
+    return b''.join(map(gzip.compress, [*parts, content[4:]]))

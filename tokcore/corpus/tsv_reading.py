@@ -132,9 +132,10 @@ def tsv_rows(
 ) -> Rows:
     """Returns the rows of a block of TAB-separated lines, one side for each 0-based column.
 
-    A blank line, or one with a blank column among these, is empty. A line with too few columns is
-    rejected, and so is one where the column of an extra field has a value of another kind. With
-    `keep_tabs` the last of all these columns is the rest of its line, tabs included.
+    A blank line, or one with a blank column among these, is empty, whatever values extra fields have.
+    A line with too few columns is rejected, and so is one where the column of an extra field has a
+    value of another kind. With `keep_tabs` the last of all these columns is the rest of its line, tabs
+    included.
 
     Raises:
         ValueError: no column, a negative one, or one that is a name.
@@ -166,7 +167,7 @@ def tsv_rows(
     is_row = np.ones(len(lines), bool)
     for side in sides:
         is_row &= side.ends > side.starts
-    is_row[list(damages)] = False
+    is_row[[*damages, *missing]] = False
     reasons = dict.fromkeys(missing, MISSING_COLUMN)
     features: list[ExtraFeature] = []
     if extra_fields:

@@ -44,6 +44,8 @@ LINES = st.sampled_from(
         b'a' * 70,
         b'{',
         b'{"t": 1}',
+        b'\xef\xbb\xbfx\ty',
+        b'\xef\xbb\xbf{"t": "x"}',
     ]
     + [json.dumps({'t': text}).encode() for text in ('a b', '', 'a\nb')]
 )

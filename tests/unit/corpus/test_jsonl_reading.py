@@ -61,7 +61,7 @@ def plain(line):
         if any('\ud800' <= each < '\ue000' for each in value):
             return 'lone_surrogate'
         strings.append(value)
-    return tuple(strings) if all(strings) else 'empty'
+    return tuple(strings) if all(map(str.strip, strings)) else 'empty'
 
 
 def found_in(data, offset=0):

@@ -83,7 +83,7 @@ def plain(content, fields, max_line_bytes):
         )
         if wrong:
             found[number] = wrong[0]
-        elif all(values):
+        elif all(each.decode().strip() for each in values):
             found[number] = tuple(each.decode() for each in values)
     return found
 
@@ -144,9 +144,10 @@ def test_views_are_texts_too(kind):
 
 
 def test_texts_may_hold_line_feeds_and_blanks():
-    texts = ['a\nb', ' \n', '\r', '\0', '  a  ']
+    texts = ['a\nb', '\0', '  a  \r\n', ' \n', '\r', '\u3000']
     became = became_of(Parquet(), written(pa.table({'text': texts})))
-    assert became.found == dict(enumerate((text,) for text in texts))
+    assert became.found == dict(enumerate((text,) for text in texts[:3]))
+    assert became.empty == 3
 
 
 @pytest.mark.parametrize('groups', [0, 1, 3])

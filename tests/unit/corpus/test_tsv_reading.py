@@ -33,7 +33,7 @@ def plain_rows(rows):
     for fields in rows:
         if len(fields) < 2:
             yield 'missing_column'
-        elif all(fields[:2]):
+        elif all(map(str.strip, fields[:2])):
             yield tuple(fields[:2])
 
 
@@ -80,7 +80,7 @@ def judged(record, fields, is_unclosed, max_line_bytes):
         return 'invalid_utf8'
     if len(fields) < 2:
         return 'missing_column'
-    return tuple(fields[:2]) if all(fields[:2]) else 'empty'
+    return tuple(fields[:2]) if all(map(str.strip, fields[:2])) else 'empty'
 
 
 ANY = st.lists(

@@ -258,16 +258,14 @@ def test_the_first_of_them_is_an_error_by_its_place(as_form, line):
 
 def test_texts_and_pieces_without_text_are_counted_where_they_lost_it():
     form, data = as_tsv([('some words', 'x')])
-    found = taken(form, data, ['own:empty', 'nfc'])
-    assert found.texts == [('some words', 'x')]
-    assert (found.tally.added, found.tally.filtered) == (2, {'own:empty': 2})
-    assert found.rejected == [
-        ('own:empty', {'file': 'corpus', 'offset': 0, 'source': '', 'target': 'x'}),
-        ('own:empty', {'file': 'corpus', 'offset': 0, 'source': 'some words', 'target': ''}),
-    ]
-    # White space is text where lines are taken as they are.
-    found = taken(form, data, ['own:empty'], normalizer=UNSTRIPPED_LINES)
-    assert found.texts == [('some words', '  '), ('some words', 'x')]
+    for normalizer in (T2T_LINES, UNSTRIPPED_LINES):
+        found = taken(form, data, ['own:empty', 'nfc'], normalizer=normalizer)
+        assert found.texts == [('some words', 'x')]
+        assert (found.tally.added, found.tally.filtered) == (2, {'own:empty': 2})
+        assert found.rejected == [
+            ('own:empty', {'file': 'corpus', 'offset': 0, 'source': '', 'target': 'x'}),
+            ('own:empty', {'file': 'corpus', 'offset': 0, 'source': 'some words', 'target': ''}),
+        ]
 
 
 def test_changed_text_is_normalized_as_if_it_had_been_read_so():
