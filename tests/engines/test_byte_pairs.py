@@ -189,7 +189,7 @@ def test_what_is_of_subword_nmt_is_refused_for_bytes(small, tmp_path):
 def test_bytes_come_back_exactly_if_asked_for(small, tmp_path, filter_lines):
     path = tmp_path / 'tokenizer.json'
     succeed('vocab', '--text', small.source, '--scheme', 'bpe', '--merges', 100, '--output', path)
-    text = '  if x:\t\n\n naïve 🙂\r\n'.encode()
+    text = '  if x:\t\n\n na\rïve 🙂\n'.encode()
     ids = filter_lines(text, 'tokenize', '--vocab', path)
     assert filter_lines(ids, 'detokenize', '--vocab', path, '--raw') == text
     half = filter_lines('🙂\n'.encode(), 'tokenize', '--vocab', path).split()[0] + b'\n'
@@ -300,14 +300,17 @@ def test_too_large_a_table_without_rounds_is_refused_with_the_count_that_would_f
 CRLF = b'one two\r\n  two three \r\n\r\none\r\n'
 
 
-def test_carriage_returns_are_text_of_bytes(tmp_path, filter_lines, tokenizers):
+def test_carriage_returns_before_line_feeds_are_no_text_of_bytes(
+    tmp_path, filter_lines, tokenizers
+):
     text = write(tmp_path / 'a.txt', CRLF)
     path = tmp_path / 'tokenizer.json'
     succeed('vocab', '--text', text, '--scheme', 'bpe', '--merges', 8, '--output', path)
     ids = filter_lines(CRLF, 'tokenize', '--vocab', path)
-    assert filter_lines(ids, 'detokenize', '--vocab', path, '--raw') == CRLF
+    expected = CRLF.replace(b'\r\n', b'\n')
+    assert filter_lines(ids, 'detokenize', '--vocab', path, '--raw') == expected
     fast = tokenizers.Tokenizer.from_file(str(path))
-    lines = CRLF.decode().split('\n')[:-1]
+    lines = expected.decode().split('\n')[:-1]
     assert [[*map(int, line.split())] for line in ids.decode().split('\n')[:-1]] == [
         fast.encode(line).ids for line in lines
     ]

@@ -11,7 +11,7 @@ import random
 from collections.abc import Sequence
 
 from . import drawn_text
-from .line_rules import NamedText, Reject, SplitRows, add_row, lines_of
+from .line_rules import NamedText, Reject, SplitRows, add_row, lines_of, without_mark
 
 Paths = Sequence[Sequence[str]]
 
@@ -32,10 +32,11 @@ def json_rows(files: Sequence[NamedText], paths: Paths, longest: int) -> SplitRo
     for file in files:
         for offset, line in lines_of(file.text):
             found.lines += 1
-            if len(line) <= longest and not line.strip(b' \t\r'):
+            text = without_mark(offset, line)
+            if len(line) <= longest and not text.strip(b' \t\r'):
                 found.empty += 1
                 continue
-            cells, reason = ([], 'too_long') if len(line) > longest else _cells(line, paths)
+            cells, reason = ([], 'too_long') if len(line) > longest else _cells(text, paths)
             add_row(found, cells, [Reject(reason, file.name, offset, line)] if reason else [])
     return found
 

@@ -1,6 +1,6 @@
 """The rules of lines once more, as plainly as they can be said.
 
-A line ends at a line feed. One longer than may be is left out as `too_long`; so is one that is not
+A line ends at a line feed. A byte order mark before the first of a file is not text. One longer than may be is left out as `too_long`; so is one that is not
 UTF-8 once every carriage return is dropped, as `invalid_utf8`, and one with too few columns, as
 `missing_column`. What is left is stripped, and a line or pair without text is `empty`.
 """
@@ -66,6 +66,11 @@ def lines_of(text: bytes) -> list[tuple[int, bytes]]:
     return list(zip(places, lines))
 
 
+def without_mark(offset: int, line: bytes) -> bytes:
+    """Returns what may be text of a line that begins at a place of its file."""
+    return line if offset else line.removeprefix(codecs.BOM_UTF8)
+
+
 def single_rows(
     files: Sequence[NamedText], columns: Sequence[int] | None, longest: int
 ) -> SplitRows:
@@ -75,7 +80,7 @@ def single_rows(
         for offset, line in lines_of(file.text):
             found.lines += 1
             reason = _reason(line, longest)
-            text = '' if reason else _text(line)
+            text = '' if reason else _text(without_mark(offset, line))
             cells = [text]
             if columns is not None and text.strip():
                 fields = text.split('\t')
@@ -102,7 +107,7 @@ def paired_rows(
             ]
             # A pair is left out once: for the earlier reason, and by that for the source.
             bad.sort(key=lambda reject: REASONS.index(reject.reason))
-            add_row(found, [] if bad else [_text(line) for _, line in pair], bad[:1])
+            add_row(found, [] if bad else [_text(without_mark(*line)) for line in pair], bad[:1])
     return found
 
 

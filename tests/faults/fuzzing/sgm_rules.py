@@ -8,7 +8,7 @@ import random
 import re
 from collections.abc import Sequence
 
-from .line_rules import NamedText, Reject, SplitRows, add_row, lines_of
+from .line_rules import NamedText, Reject, SplitRows, add_row, lines_of, without_mark
 
 _TEXTS = [
     'a word', ' two  words ', '', '   ', 'x &amp; y', '&lt;seg&gt; &#233;', '语料', 'a > b',
@@ -53,7 +53,8 @@ def sgm_rows(files: Sequence[NamedText], decodes: bool, longest: int) -> SplitRo
         found.lines += 1
         texts, bad = [], []
         for file, (offset, line) in zip(files, pair, strict=True):
-            reason, text = _segment(line, longest)
+            is_long = len(line) > longest
+            reason, text = ('too_long', '') if is_long else _segment(without_mark(offset, line))
             texts.append(_decoded(text) if decodes else text)
             if reason:
                 bad.append(Reject(reason, file.name, offset, line))
@@ -62,10 +63,8 @@ def sgm_rows(files: Sequence[NamedText], decodes: bool, longest: int) -> SplitRo
     return found
 
 
-def _segment(line: bytes, longest: int) -> tuple[str, str]:
+def _segment(line: bytes) -> tuple[str, str]:
     """Returns why a line is left out, and its text."""
-    if len(line) > longest:
-        return 'too_long', ''
     try:
         text = line.replace(b'\r', b'').decode().strip()
     except UnicodeDecodeError:

@@ -6,7 +6,7 @@ from tokcore.errors import InputError
 from tokcore.subword.text_encoder import SubwordTextEncoder, parse_vocabulary
 
 from . import drawn_text, results
-from .line_rules import NamedText, lines_of, single_rows
+from .line_rules import NamedText, lines_of, single_rows, without_mark
 from .room import Room, Violation
 
 _ALPHABET = sorted(
@@ -104,7 +104,8 @@ def _tokenize(room: Room, dice: random.Random, subtokens: list[str] | None) -> N
         return
     encoder = SubwordTextEncoder(subtokens)
     found = [list(map(int, line.split())) for _, line in lines_of(ended.stdout)]
-    texts = [line.replace(b'\r', b'').decode().strip() for _, line in lines_of(text)]
+    texts = [without_mark(*line) for line in lines_of(text)]
+    texts = [line.replace(b'\r', b'').decode().strip() for line in texts]
     if with_eos:
         if any(ids[-1:] != [1] for ids in found):
             raise Violation('a line does not end with EOS')

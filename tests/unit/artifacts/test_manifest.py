@@ -167,6 +167,23 @@ def test_another_format_is_refused_with_both_numbers(stage, number):
     )
 
 
+@pytest.mark.parametrize(
+    ('rule', 'options', 'shown'),
+    [
+        ('raw-lines', {}, 'raw-lines'),
+        ('raw-lines', {'form': 'NFC'}, 'raw-lines {"form": "NFC"}'),
+        ('stripped-lines', {'characters': ' '}, 'stripped-lines {"characters": " "}'),
+    ],
+)
+def test_a_line_rule_of_an_earlier_version_is_refused_by_name(rule, options, shown):
+    data = json.dumps({**FIELDS, 'normalizer': {'name': rule, 'options': options}}).encode()
+    with pytest.raises(InputError) as refused:
+        Manifest.from_json(data, 'there')
+    assert str(refused.value).startswith(
+        f'there was made with the line rule {shown} of an earlier version; make it again with this '
+    )
+
+
 def test_a_manifest_that_is_not_there_is_none(tmp_path):
     assert read_manifest(str(tmp_path / 'tokbeam.json')) is None
     assert read_run(str(tmp_path / 'tokbeam.run.json')) is None

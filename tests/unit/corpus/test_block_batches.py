@@ -29,6 +29,7 @@ from tokcore.errors import InputError
 from tokcore.records.examples import Feature, FeatureEncoder, encode_batch, encode_block
 from tokcore.records.tfrecord import join_rows
 from tokcore.schemes import find_scheme
+from tokcore.text.normalizers import UNSTRIPPED_LINES
 
 SUBWORD = find_scheme('subword')
 BYTES = find_scheme('byte')
@@ -80,9 +81,9 @@ def features():
     return [FeatureEncoder(Feature('targets', 0), encoder, BYTES.template(BYTES.fixed, None))]
 
 
-def encoded_alike(blocks, split, on_error):
+def encoded_alike(blocks, split, on_error, normalizer=BYTES.normalizer):
     """Checks that a batch encodes to what its blocks do, or fails with the error of the first."""
-    options = (features(), 7, (split,), BYTES.normalizer, on_error)
+    options = (features(), 7, (split,), normalizer, on_error)
     try:
         one_by_one = [encode_block(block, *options) for block in blocks]
     except InputError as error:
@@ -123,7 +124,8 @@ def counted_alike(blocks, split, on_error):
 def test_a_batch_gives_what_its_blocks_give_one_by_one(format, files, on_error, key_range):
     blocks, split = blocks_of(format, files), split_of(format, key_range=key_range)
     assume(blocks)  # files may be empty
-    encoded_alike(blocks, split, on_error)
+    for normalizer in (BYTES.normalizer, UNSTRIPPED_LINES):
+        encoded_alike(blocks, split, on_error, normalizer)
     counted_alike(blocks, split, on_error)
 
 
@@ -140,6 +142,17 @@ def test_good_lines_of_many_files_are_rows_at_once():
     rows = batch_rows(blocks, (split_of(PlainText()),), SUBWORD.normalizer)
     assert rows.file_indexes.tolist() == [3, 3, 4, 4] and rows.offsets.tolist() == [0, 2, 0, 2]
     assert [rows.sides[0].row(row) for row in range(4)] == ['a', 'b', 'a', 'b']
+
+
+@pytest.mark.parametrize('text', [b'\xef\xbb\xbfb\r\n', b'b\r'])
+def test_files_that_begin_with_a_mark_or_end_with_a_return_are_taken_block_by_block(text):
+    split = split_of(PlainText())
+    blocks = [
+        Block('train', PlainText(), number, (BlockText(0, each),))
+        for number, each in enumerate([b'a\r\n', text, b'c\n'])
+    ]
+    assert batch_rows(tuple(blocks), (split,), UNSTRIPPED_LINES) is None
+    encoded_alike(blocks, split, 'stop', UNSTRIPPED_LINES)
 
 
 def test_a_long_line_and_pairs_are_taken_block_by_block():

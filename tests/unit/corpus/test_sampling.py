@@ -37,7 +37,7 @@ SHORT = 1 << 10
 PAIRS = ''.join(f'word{number} a\tmot{number % 7}\n' for number in range(400)).encode()
 
 LINES = st.lists(
-    st.text(st.sampled_from('ab é中😀 \t\r\x85\u3000\u2028'), max_size=12), max_size=30
+    st.text(st.sampled_from('ab é中😀 \t\r\x85\u3000\u2028\ufeff'), max_size=12), max_size=30
 )
 """Blank ones, with white space of several bytes at the ends, with '\\r' anywhere."""
 
@@ -291,8 +291,9 @@ def plainly_sampled(data: bytes, budget: int, max_line_bytes: int = 1 << 20) -> 
             break
         skipped = 0
         selected.append(number)
+        text = line if number else line.removeprefix(b'\xef\xbb\xbf')
         try:
-            text = line.replace(b'\r', b'').decode().strip()
+            text = text.replace(b'\r', b'').decode().strip()
         except UnicodeDecodeError:
             continue
         if len(line) <= max_line_bytes:
