@@ -109,7 +109,8 @@ def json_rows(
         max_line_bytes: a longer line is rejected.
     """
     text = np.frombuffer(data, np.uint8)
-    starts, ends = line_bounds(text)
+    bounds, _ = line_bounds(text)
+    starts, ends = bounds[:-1], bounds[1:] - 1
     unusable = {
         line: _Unusable(TOO_LONG)
         for line in np.flatnonzero(ends - starts > max_line_bytes).tolist()

@@ -63,12 +63,16 @@ class BlockLines:
 
     data: bytes
     offset: int
-    starts: np.ndarray  # int64[lines] in `data`
-    ends: np.ndarray  # int64[lines]: where the '\n' is
+    bounds: np.ndarray  # int64[lines + 1] in `data`: see `line_bounds`
+    text_ends: np.ndarray  # int64[lines]
     too_long: frozenset[int]
 
     def __len__(self) -> int:
-        return len(self.starts)
+        return len(self.text_ends)
+
+    @property
+    def starts(self) -> np.ndarray:
+        return self.bounds[:-1]
 
     @property
     def text(self) -> np.ndarray:
@@ -76,17 +80,18 @@ class BlockLines:
 
     def side(self) -> Side:
         """Returns the text of the lines as rows; those that are too long are empty."""
-        starts, ends = self.starts, _text_ends(self.text, self.starts, self.ends)
+        starts, ends = self.starts, self.text_ends
         if mark := mark_bytes(self.data, self.offset):
             starts = np.maximum(starts, mark)
         if self.too_long:
+            ends = ends.copy()
             too_long = list(self.too_long)
             ends[too_long] = starts[too_long]
         return Side(self.text, starts, ends)
 
     def reject(self, line: int, reason: str, side: int, damage: int | None = None) -> Reject:
         """Returns the reject of a line; `damage` is the position in `data` where its UTF-8 breaks."""
-        start, end = int(self.starts[line]), int(self.ends[line])
+        start, end = int(self.bounds[line]), int(self.bounds[line + 1]) - 1
         offset = self.offset + start
         if reason == TOO_LONG:
             beginning = self.data[start : min(end, start + BEGINNING_BYTES)]
@@ -97,11 +102,11 @@ class BlockLines:
 
 def lines_of(data: bytes, offset: int, max_line_bytes: int) -> BlockLines:
     """Returns the lines of a block that begins at byte `offset` of its file."""
-    starts, ends = line_bounds(np.frombuffer(data, np.uint8))
+    bounds, text_ends = line_bounds(np.frombuffer(data, np.uint8))
     too_long: frozenset[int] = frozenset()
     if len(data) > max_line_bytes:
-        too_long = frozenset(np.flatnonzero(ends - starts > max_line_bytes).tolist())
-    return BlockLines(data, offset, starts, ends, too_long)
+        too_long = frozenset(np.flatnonzero(np.diff(bounds) - 1 > max_line_bytes).tolist())
+    return BlockLines(data, offset, bounds, text_ends, too_long)
 
 
 def mark_bytes(data: bytes, offset: int) -> int:
@@ -182,60 +187,56 @@ def count_buffer_lines(data):
 
 @kernel
 def line_bounds(data):
-    """Returns where each line begins, and where its '\\n' or the data's end is: int64[lines] each."""
-    lines = count_buffer_lines(data)
-    starts = np.empty(lines, np.int64)
-    ends = np.empty(lines + 2, np.int64)
-    _find_ends(data, ends)
-    if lines > 0:
-        # `_find_ends` may have written anything after the last '\n'.
-        if data[len(data) - 1] != 0x0A:
-            ends[lines - 1] = len(data)
-        starts[0] = 0
-    for line in range(1, lines):
-        starts[line] = ends[line - 1] + 1
-    return starts, ends[:lines]
+    """Returns the bounds of lines, int64[lines + 1], and where the text of each ends, int64[lines].
 
-
-@kernel
-def _text_ends(data, starts, ends):
-    """Returns where the text of each line ends: before the '\\r' of a '\\r\\n', int64[lines].
-
-    `ends` are those of `line_bounds`: only the last line may lack its '\\n'.
+    Line i begins at bounds[i], and its '\\n' is at bounds[i + 1] - 1; or would be, if the last line lacks
+    it. The text ends before the '\\n' or '\\r\\n', or with the data.
     """
-    text_ends = ends.copy()
-    for line in range(len(ends)):
-        end = ends[line]
-        if starts[line] < end and end < len(data) and data[end - 1] == 0x0D:
-            text_ends[line] = end - 1
-    return text_ends
+    lines = count_buffer_lines(data)
+    bounds = np.empty(lines + 3, np.int64)
+    text_ends = np.empty(lines + 2, np.int64)
+    bounds[0] = 0
+    _find_ends(data, bounds, text_ends)
+    # `_find_ends` may have written anything after the last '\n'.
+    if lines > 0 and data[len(data) - 1] != 0x0A:
+        bounds[lines] = len(data) + 1
+        text_ends[lines - 1] = len(data)
+    return bounds[: lines + 1], text_ends[:lines]
 
 
 @kernel_without_allocation
-def _find_ends(data, ends):
-    """Writes the position of each '\\n' to `ends`, which has two more elements, with any values then.
+def _find_ends(data, bounds, text_ends):
+    """Fills in where each line that has a '\\n' ends, for `line_bounds`.
 
-    Two positions are written for each 64 bytes, even if there are fewer: a branch on their number is
-    mispredicted too often.
+    Both arrays have two more elements than needed, with any values then. Two ends are written for each
+    64 bytes, even if there are fewer: a branch on their number is mispredicted too often.
     """
     line = _0
     position, end = _0, np.uint64(len(data))
     while position + _CHUNK <= end:
         newlines = byte_range_mask(data, position, 0x0A, 0x0A)
         next_line = line + popcount(newlines)
-        ends[line] = np.int64(position + trailing_zeros(newlines))
+        _write_end(data, position + trailing_zeros(newlines), line, bounds, text_ends)
         newlines &= newlines - _1
-        ends[line + _1] = np.int64(position + trailing_zeros(newlines))
+        _write_end(data, position + trailing_zeros(newlines), line + _1, bounds, text_ends)
         newlines &= newlines - _1
         line += _2
         while newlines != _0:
-            ends[line] = np.int64(position + trailing_zeros(newlines))
+            _write_end(data, position + trailing_zeros(newlines), line, bounds, text_ends)
             line += _1
             newlines &= newlines - _1
         line = next_line
         position += _CHUNK
     while position < end:
         if data[position] == 0x0A:
-            ends[line] = np.int64(position)
+            _write_end(data, position, line, bounds, text_ends)
             line += _1
         position += _1
+
+
+@kernel_without_allocation
+def _write_end(data, end, line, bounds, text_ends):
+    """Writes the end of a line whose '\\n' is at `end`, which is at most the size of the data."""
+    bounds[line + _1] = np.int64(end + _1)
+    before = end - np.uint64(end > _0)
+    text_ends[line] = np.int64(end) - np.int64(data[before] == 0x0D)

@@ -336,8 +336,8 @@ def every_nth_line(data, first, period):
     line may lack.
     """
     if period == 1:
-        starts, ends = line_bounds(data)
-        return len(starts), starts[first:], ends[first:]
+        bounds, _ = line_bounds(data)
+        return len(bounds) - 1, bounds[first:-1], bounds[first + 1 :] - 1
     lines = count_buffer_lines(data)
     count = 0
     if first < lines:

@@ -367,7 +367,8 @@ def read_counts_text(lines: bytes, name: str) -> TokenTable:
     name and the line, for any other line and for a sum past 2^63 - 1.
     """
     data = np.frombuffer(lines, np.uint8)
-    line_starts, line_ends = map(read_only, line_bounds(data))
+    bounds, _ = line_bounds(data)
+    line_starts, line_ends = map(read_only, (bounds[:-1], bounds[1:] - 1))
     size = len(line_starts)
     damaged = np.zeros(size, np.uint8)
     check_rows(data, line_starts, line_ends, damaged)
