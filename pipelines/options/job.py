@@ -176,8 +176,11 @@ class DatasetOptions:
     test_shards: int = _shards('test shards', 1)
     dev_share: str | None = _share('dev')
     test_share: str | None = _share('test')
-    source_prefix: str = _prefix('put before each source text')
-    target_prefix: str = _prefix('put before each target text')
+    source_prefix: str = _prefix(
+        'put before each source text; a reserved or special token of the vocabulary in it gets its id, '
+        'as <2zh> in "<2zh> "'
+    )
+    target_prefix: str = _prefix('put before each target text, likewise')
     seed: int = option(
         'of the shuffle, {range} (default: 0)',
         WholeNumber(0, LARGEST_UINT64),

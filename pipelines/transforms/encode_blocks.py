@@ -18,6 +18,7 @@ from pipelines.transforms.read import Path, splits_of
 from pipelines.transforms.stats import REJECTED, STATS, RejectionBudget, tagged_stats
 from tokcore.corpus.block_batches import Batch, BlockBatches
 from tokcore.corpus.corpus import Block, OnError, Split
+from tokcore.encoding.prefixes import PrefixEncoder
 from tokcore.encoding.scheme import EncodingOptions, Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
@@ -449,7 +450,10 @@ class LoadedBlockEncoder:
         scheme, features = self._encoder.scheme, self._encoder.features
         options = self._encoder.options or scheme.encoding()
         path_to_encoder = {
-            path: scheme.encoder(vocabulary, options)
+            path: PrefixEncoder(
+                scheme.encoder(vocabulary, options),
+                functools.partial(scheme.special_tokens_in, vocabulary),
+            )
             for path, vocabulary in self._path_to_vocabulary.items()
         }
         encoders = []

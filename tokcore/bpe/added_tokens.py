@@ -63,18 +63,23 @@ def matched_tokens(
     """
     matched = [token for token in vocabulary.added if allow_special_tokens or not token.special]
     for token in matched:
-        for flag in _FLAGS:
-            if getattr(token, flag):
-                raise InputError(
-                    f'the added token {token.content!r:.80} has {flag}, which is not supported; '
-                    + (
-                        'leave out --allow-special-tokens, and it is ordinary text'
-                        if token.special
-                        else 'encode with the tokenizers that the vocabulary was made for'
-                    )
-                )
+        check_flags(
+            token,
+            'leave out --allow-special-tokens, and it is ordinary text'
+            if token.special
+            else 'encode with the tokenizers that the vocabulary was made for',
+        )
     original = [token for token in matched if not token.normalized]
     return original, [token for token in matched if token.normalized]
+
+
+def check_flags(token: AddedToken, remedy: str) -> None:
+    """Raises InputError if an added token has a flag that is not supported."""
+    for flag in _FLAGS:
+        if getattr(token, flag):
+            raise InputError(
+                f'the added token {token.content!r:.80} has {flag}, which is not supported; {remedy}'
+            )
 
 
 class _AddedTokenEncoder:

@@ -15,6 +15,7 @@ from tokcore.encoding.tokenizer_folder import CONFIG_NAME, TOKENIZER_NAME, token
 from tokcore.encoding.vocabulary import (
     ReadBeside,
     Template,
+    bracketed_tokens,
     read_if_there,
     read_vocabulary_file,
 )
@@ -455,6 +456,17 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
                 )
             )
         return row_encoder(self.pre_tokenizer, vocabulary, options.allow_special_tokens)
+
+    def special_tokens_in(self, vocabulary: AnyVocabulary, prefix: str) -> Mapping[str, int]:
+        from tokcore.bpe.added_tokens import check_flags
+        from tokcore.bpe.vocabulary import BpeVocabulary
+
+        if not isinstance(vocabulary, BpeVocabulary):
+            return bracketed_tokens(vocabulary.ids, prefix)
+        tokens = [token for token in vocabulary.added if token.special and token.content in prefix]
+        for token in tokens:
+            check_flags(token, 'leave it out of the prefix')
+        return {token.content: token.id for token in tokens}
 
     def template(self, vocabulary: AnyVocabulary, text: str | None = None) -> Template:
         from tokcore.bpe.vocabulary import BpeVocabulary

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tokcore.encoding.scheme import EncodingOptions, Learned, LearningOptions, Scheme
@@ -93,6 +93,9 @@ class ByteScheme(Scheme[ByteVocabulary, LearningOptions, EncodingOptions]):
     @property
     def fixed(self) -> ByteVocabulary:
         return _VOCABULARY
+
+    def special_tokens_in(self, vocabulary: ByteVocabulary, prefix: str) -> Mapping[str, int]:
+        return {token: id_ for id_, token in enumerate(RESERVED_TOKENS) if token in prefix}
 
     def learn(
         self, table: TokenTable, options: LearningOptions, report: Progress

@@ -176,8 +176,7 @@ class SharedEncoder:
 
     def encode(self, text: str, before: Sequence[int] = (), after: Sequence[int] = ()) -> list[int]:
         """Returns the ids of a text as it is, between other ids; raises ValueError as `encode_side`."""
-        data = np.frombuffer(text.encode('utf-8', 'surrogatepass'), np.uint8)
-        row = Side(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
+        row = side_of_text(text)
         try:
             encoder = self._idle.pop()
         except IndexError:
@@ -207,6 +206,12 @@ class SharedEncoder:
             self._idle.append(encoder)
         ids, offsets = encoded.ids.tolist(), encoded.offsets.tolist()
         return [ids[start:end] for start, end in zip(offsets, offsets[1:])]
+
+
+def side_of_text(text: str) -> Side:
+    """Returns a side with one row."""
+    data = np.frombuffer(text.encode('utf-8', 'surrogatepass'), np.uint8)
+    return Side(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
 
 
 def first_row_without_ids(

@@ -315,6 +315,16 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
 
         return RowEncoder(self.pre_tokenizer, vocabulary.model)
 
+    def special_tokens_in(self, vocabulary: VocabularyT, prefix: str) -> Mapping[str, int]:
+        """Returns the special tokens that get their ids in a prefix; see `prefixes`.
+
+        They are those whose ids text never gets.
+
+        Raises:
+            InputError: one of them has a property that is not supported.
+        """
+        return {}
+
     def piece_writer(
         self, vocabulary: VocabularyT, options: EncodingT | None = None
     ) -> PieceWriter | None:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from tokcore.errors import InputError
@@ -27,6 +28,8 @@ _ROLE_NAMES = {
     'unknown': ('[UNK]', '<unk>', 'UNK'),
 }
 """By role the names that its token has in BERT, TensorFlow NMT, Tensor2Tensor and GPT-2."""
+
+_BRACKETED = re.compile(r'<[^<>\s]+>|\[[^\[\]\s]+\]')
 
 ReadBeside = Callable[[str], bytes | None]
 """Returns the bytes of another file of a vocabulary, or None if there is no such file."""
@@ -144,6 +147,13 @@ def special_ids_by_name(id_of: Callable[[str], int | None]) -> SpecialIds:
         return next((id_ for id_ in map(id_of, names) if id_ is not None), None)
 
     return SpecialIds(**{role: first(names) for role, names in _ROLE_NAMES.items()})
+
+
+def bracketed_tokens(ids: Mapping[str, int], text: str) -> dict[str, int]:
+    """Returns the entries within a text that are written as special tokens are, `<2zh>` or `[2zh]`."""
+    return {
+        entry: id_ for entry, id_ in ids.items() if entry in text and _BRACKETED.fullmatch(entry)
+    }
 
 
 def read_vocabulary_file(path: str | os.PathLike) -> bytes:

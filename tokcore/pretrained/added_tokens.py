@@ -47,6 +47,11 @@ class Parts(NamedTuple):
         size = len(texts)
         return cls(texts, np.full(size, _TEXT), np.arange(size), np.ones(size, bool))
 
+    def take(self, parts: slice) -> Parts:
+        """Returns some of the parts."""
+        texts = self.texts.take(parts)
+        return Parts(texts, self.ids[parts], self.rows[parts], self.is_first[parts])
+
 
 class AddedTokenFinder:
     """Finds added tokens in texts."""

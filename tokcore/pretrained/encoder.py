@@ -12,7 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from tokcore.bpe.added_tokens import join_parts
-from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, EncodedSide, RowEncoder
+from tokcore.encoding.encoder import (
+    DEFAULT_CACHE_BYTES,
+    EncodedSide,
+    RowEncoder,
+    side_of_text,
+)
 from tokcore.encoding.kernels import Model
 from tokcore.kernels.bytes import with_margin
 from tokcore.kernels.jit import read_only
@@ -37,6 +42,8 @@ class PretrainedEncoder:
         self._vocabulary = vocabulary
         self._encoder = RowEncoder(vocabulary.cutting.pre_tokenizer, vocabulary.model, cache_bytes)
         self._finders = finders(vocabulary, allow_special_tokens)
+        special = [token for token in vocabulary.added if token.special]
+        self._in_prefixes = AddedTokenFinder([] if allow_special_tokens else special)
 
     @property
     def parts(self) -> tuple[PreTokenizer, Model]:
@@ -50,13 +57,29 @@ class PretrainedEncoder:
         before: Sequence[int] = (),
         after: Sequence[int] = (),
     ) -> EncodedSide:
-        """Returns the ids of each row, as `RowEncoder.encode_side` does."""
-        side = side.with_prefix(prefix)
-        parts = texts_of(self._vocabulary, self._finders, side)
-        if len(parts.rows) == len(side) and (parts.ids < 0).all():
+        """Returns the ids of each row, as `RowEncoder.encode_side` does.
+
+        Special tokens in the prefix are found, as `prefixes` says. `tokenizers` has the same ids for
+        the prefix and the row where it finds special tokens and the row has none.
+        """
+        parts = Parts.whole(side_of_text(prefix))
+        cut = self._in_prefixes.cut(parts)
+        if cut is parts:
+            return self._encode(Parts.whole(side.with_prefix(prefix)), before, after)
+        last = int(np.flatnonzero(cut.ids >= 0)[-1])
+        ids = self._encode(cut.take(slice(last + 1)), before, ()).ids.tolist()
+        text = ''.join(cut.texts.row(part) for part in range(last + 1, len(cut.texts)))
+        rows = Parts.whole(side.with_prefix(text))
+        rows = rows._replace(is_first=np.zeros(len(side), bool))
+        return self._encode(rows, ids, after)
+
+    def _encode(self, texts: Parts, before: Sequence[int], after: Sequence[int]) -> EncodedSide:
+        parts = texts_of(self._vocabulary, self._finders, texts)
+        size = int(texts.rows[-1]) + 1 if len(texts.rows) else 0
+        if len(parts.rows) == size and (parts.ids < 0).all():
             return self._encoder.encode_side(parts.texts, '', before, after)
         encoded = self._encoder.encode_side(parts.texts)
-        return join_parts(encoded, parts.rows, parts.ids, len(side), (before, after))
+        return join_parts(encoded, parts.rows, parts.ids, size, (before, after))
 
 
 Finders = tuple[AddedTokenFinder, AddedTokenFinder]
@@ -83,10 +106,10 @@ def _normalized(text: str, steps: Sequence[TextStep]) -> str:
     return side.text[side.starts[0] : side.ends[0]].tobytes().decode('utf-8', 'surrogatepass')
 
 
-def texts_of(vocabulary: PretrainedVocabulary, find: Finders, side: Side) -> Parts:
+def texts_of(vocabulary: PretrainedVocabulary, find: Finders, parts: Parts) -> Parts:
     """Returns the texts of rows as the pre-tokenizer cuts them, and the added tokens between them."""
     original, normalized = find
-    parts = original.cut(Parts.whole(side))
+    parts = original.cut(parts)
     texts = parts.texts
     for step in vocabulary.steps:
         texts = step(texts)
@@ -113,7 +136,7 @@ class _OriginalRows:
 
     def prepare(self, rows: TextRows) -> tuple[ListedTokens, np.ndarray]:
         side = Side(rows.text, rows.starts, rows.ends)
-        parts = texts_of(self._vocabulary, self._finders, side)
+        parts = texts_of(self._vocabulary, self._finders, Parts.whole(side))
         texts = parts.texts
         text = with_margin(texts.text)
         all_rows = TextRows(text, read_only(texts.starts), read_only(texts.ends))

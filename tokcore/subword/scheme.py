@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -68,7 +68,7 @@ class SubwordOptions(LearningOptions):
         changes_bytes=True,
     )
     reserved_tokens: tuple[str, ...] = option(
-        'give X an id of its own, from 2 on; may be repeated',
+        'give X an id of its own, from 2 on, which prefixes and templates use; may be repeated',
         reserved_token,
         'X',
         default=(),
@@ -161,6 +161,11 @@ class SubwordScheme(Scheme['SubwordTextEncoder', SubwordOptions, EncodingOptions
         end = data.find(b'\n')
         first = (data if end < 0 else data[:end]).rstrip(b'\r')
         return len(first) > 2 and first[:1] == first[-1:] and first[:1] in (b"'", b'"')
+
+    def special_tokens_in(self, vocabulary: SubwordTextEncoder, prefix: str) -> Mapping[str, int]:
+        from tokcore.subword.reserved_tokens import reserved_tokens_in
+
+        return reserved_tokens_in(vocabulary.subtokens, prefix)
 
     def tokens(self, text: str) -> Iterable[str]:
         from tokcore.text.t2t import tokenize

@@ -48,7 +48,7 @@ from tokcore.text.unicode import CODE_POINTS
 
 _PAD_ID = 0
 EOS_ID = 1
-_ROLES = {'<pad>': _PAD_ID, '<EOS>': EOS_ID}
+ROLES = {'<pad>': _PAD_ID, '<EOS>': EOS_ID}
 
 UNSTORABLE = '\r'
 """No subtoken of a file can contain this: readers drop it, as Tensor2Tensor does."""
@@ -93,8 +93,8 @@ class SubwordTextEncoder(Tokenizer):
 
     def id_of(self, token: str) -> int | None:
         """Returns the id of a reserved token by its name, `<EOS>`, or None if there is none."""
-        if token in _ROLES:
-            return _ROLES[token]
+        if token in ROLES:
+            return ROLES[token]
         escaped = escape_token(token, alphabet_of([token]))
         return self._subtokens.index(escaped) if escaped in self._subtokens else None
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import functools
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from tokcore.encoding.scheme import EncodingOptions, Learned, LearningOptions, Scheme
-from tokcore.encoding.vocabulary import ReadBeside, SpecialIds, read_if_there, special_ids_by_name
+from tokcore.encoding.vocabulary import (
+    ReadBeside,
+    SpecialIds,
+    bracketed_tokens,
+    read_if_there,
+    special_ids_by_name,
+)
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
 from tokcore.options import (
@@ -142,6 +148,9 @@ class WordScheme(Scheme['WordVocabulary', WordOptions, WordEncodingOptions]):
             model = vocabulary.strict_model
         return RowEncoder(self.pre_tokenizer, model)
 
+    def special_tokens_in(self, vocabulary: WordVocabulary, prefix: str) -> Mapping[str, int]:
+        return bracketed_tokens(vocabulary.ids, prefix)
+
     def tokens(self, text: str) -> Iterable[str]:
         return self.pre_tokenizer.tokens(text)
 
@@ -166,11 +175,12 @@ class WordVocabulary:
         return special_ids_by_name(self.id_of)
 
     @functools.cached_property
-    def _ids(self) -> dict[str, int]:
+    def ids(self) -> dict[str, int]:
+        """The id of each word."""
         return {word: id_ for id_, word in enumerate(self.words)}
 
     def id_of(self, token: str) -> int | None:
-        return self._ids.get(token)
+        return self.ids.get(token)
 
     @functools.cached_property
     def model(self) -> WordModel:
@@ -193,7 +203,7 @@ class WordVocabulary:
         Raises:
             ValueError: a word is empty, has a line feed, or occurs twice.
         """
-        if len(self._ids) != len(self.words):
+        if len(self.ids) != len(self.words):
             raise ValueError('a word is in the vocabulary twice; a file has an id for each line')
         for word in self.words:
             if not word or '\n' in word:

@@ -206,6 +206,17 @@ class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEnc
         longest = options.max_word_length or _MAX_WORD_LENGTHS[self.normalizer_kind]
         return self._pre_tokenizer_for(special_tokens), vocabulary.model_for(longest)
 
+    def special_tokens_in(self, vocabulary: WordPieceVocabulary, prefix: str) -> Mapping[str, int]:
+        # Of other entries, punctuation cuts none: not capital letters, which may become lower case.
+        return {
+            piece: id_
+            for piece, id_ in vocabulary.ids.items()
+            if piece
+            and piece in prefix
+            and not piece.startswith(vocabulary.joiner)
+            and len(bert_tokens(piece, self.normalizer_kind, False, False, False)) > 1
+        }
+
     @property
     def tokenizer_file_names(self) -> tuple[str, ...]:
         return TOKENIZER_NAME, CONFIG_NAME
