@@ -11,7 +11,6 @@ from typing import Literal, TypedDict
 
 Path = str | os.PathLike
 
-
 class _JobKeywords(TypedDict, total=False):
     """Of every job."""
 
@@ -45,24 +44,7 @@ class _JobKeywords(TypedDict, total=False):
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: (
-        Literal[
-            'gpt2',
-            'cl100k',
-            'llama3',
-            'qwen2',
-            'qwen3.5',
-            'o200k',
-            'tekken',
-            'deepseek',
-            'none',
-            'space',
-            'whitespace',
-            'bert',
-            't2t',
-        ]
-        | None
-    )
+    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'qwen2', 'qwen3.5', 'o200k', 'tekken', 'deepseek', 'none', 'space', 'whitespace', 'bert', 't2t'] | None
     unicode_form: Literal['NFC', 'NFKC'] | None
     split: Literal['space', 'unicode']
     pattern: str | None
@@ -139,9 +121,7 @@ class _DatasetKeywords(TypedDict, total=False):
     source_prefix: str
     target_prefix: str
     seed: int
-    output_format: Literal[
-        'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record'
-    ]
+    output_format: Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record']
     pack: int | None
     template: str | None
     max_word_length: int | None
@@ -223,10 +203,10 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
         must be given)
     markup: of TMX: drop codes of a native format in inline elements, or keep them as text
         (default: drop)
-    clean: filters of the rows, which act in this order: length:MIN:MAX[:tokens],
-        ratio:R[:tokens], different, script:CODE:SHARE[:source|target], nfc, nfd, nfkc, nfkd,
-        paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default: none, or those of the
-        job file)
+    clean: filters of the rows, which act in this order (`tokbeam help filters` explains them):
+        length:MIN:MAX[:tokens], ratio:R[:tokens], different, script:CODE:SHARE[:source|target],
+        nfc, nfd, nfkc, nfkd, paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default:
+        none, or those of the job file)
     dev_source … dev_clean: as of the training corpus
     test_source … test_clean: as of the training corpus
     name: name of the dataset, in its file names
@@ -237,8 +217,9 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
         key of each row and --seed; the vocabulary is learned from the others
     test_share: cut this share of the rows off the training corpus as the test split, as 1%: by
         a key of each row and --seed; the vocabulary is learned from the others
-    source_prefix: put before each source text
-    target_prefix: put before each target text
+    source_prefix: put before each source text; a reserved or special token of the vocabulary in
+        it gets its id, as <2zh> in "<2zh> "
+    target_prefix: put before each target text, likewise
     seed: of the shuffle, from 0 to 2^64 - 1 (default: 0)
     output_format: what shards are: TFRecords of tf.train.Example; aligned text, one file for
         each side, pieces between blanks; Parquet with columns list<int32>; .bin and .idx of
@@ -276,7 +257,8 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
         search between (default: 10:10000000)
     max_subtoken_length: subtokens stay shorter than this many characters, from 1 to 2^31 - 1
         (default: 200)
-    reserved_token: give X an id of its own, from 2 on; may be repeated
+    reserved_token: give X an id of its own, from 2 on, which prefixes and templates use; may be
+        repeated
     learner: memory: in this process; beam: on the workers; auto: in memory where it fits
         (default: auto); or memory: from all tokens in this process; beam: on the workers, in
         rounds; auto: in memory where they fit, else in rounds, on the workers of a cluster or
@@ -414,10 +396,10 @@ class CountKeywords(_JobKeywords, total=False):
         must be given)
     markup: of TMX: drop codes of a native format in inline elements, or keep them as text
         (default: drop)
-    clean: filters of the rows, which act in this order: length:MIN:MAX[:tokens],
-        ratio:R[:tokens], different, script:CODE:SHARE[:source|target], nfc, nfd, nfkc, nfkd,
-        paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default: none, or those of the
-        job file)
+    clean: filters of the rows, which act in this order (`tokbeam help filters` explains them):
+        length:MIN:MAX[:tokens], ratio:R[:tokens], different, script:CODE:SHARE[:source|target],
+        nfc, nfd, nfkc, nfkd, paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default:
+        none, or those of the job file)
     merge: instead of text: add up folders of earlier counts
     pieces: count the pieces that codes make of the text, into a table `piece count`, and write
         their ids beside the codes: X.vocab beside X.codes
@@ -516,10 +498,10 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
         must be given)
     markup: of TMX: drop codes of a native format in inline elements, or keep them as text
         (default: drop)
-    clean: filters of the rows, which act in this order: length:MIN:MAX[:tokens],
-        ratio:R[:tokens], different, script:CODE:SHARE[:source|target], nfc, nfd, nfkc, nfkd,
-        paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default: none, or those of the
-        job file)
+    clean: filters of the rows, which act in this order (`tokbeam help filters` explains them):
+        length:MIN:MAX[:tokens], ratio:R[:tokens], different, script:CODE:SHARE[:source|target],
+        nfc, nfd, nfkc, nfkd, paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default:
+        none, or those of the job file)
     counts: instead of text: folders of `tokbeam count`, Parquet files with columns token and
         count, or text with a token and its count on a line
     side: which side of the pairs is counted (default: both)
@@ -554,7 +536,8 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
         search between (default: 10:10000000)
     max_subtoken_length: subtokens stay shorter than this many characters, from 1 to 2^31 - 1
         (default: 200)
-    reserved_token: give X an id of its own, from 2 on; may be repeated
+    reserved_token: give X an id of its own, from 2 on, which prefixes and templates use; may be
+        repeated
     learner: memory: in this process; beam: on the workers; auto: in memory where it fits
         (default: auto); or memory: from all tokens in this process; beam: on the workers, in
         rounds; auto: in memory where they fit, else in rounds, on the workers of a cluster or
@@ -664,10 +647,10 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
         must be given)
     markup: of TMX: drop codes of a native format in inline elements, or keep them as text
         (default: drop)
-    clean: filters of the rows, which act in this order: length:MIN:MAX[:tokens],
-        ratio:R[:tokens], different, script:CODE:SHARE[:source|target], nfc, nfd, nfkc, nfkd,
-        paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default: none, or those of the
-        job file)
+    clean: filters of the rows, which act in this order (`tokbeam help filters` explains them):
+        length:MIN:MAX[:tokens], ratio:R[:tokens], different, script:CODE:SHARE[:source|target],
+        nfc, nfd, nfkc, nfkd, paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default:
+        none, or those of the job file)
     dev_source … dev_clean: as of the training corpus
     test_source … test_clean: as of the training corpus
     vocab: vocabulary of all sides: a file, or the folder of a tokenizer
@@ -712,8 +695,9 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
         key of each row and --seed; the vocabulary is learned from the others
     test_share: cut this share of the rows off the training corpus as the test split, as 1%: by
         a key of each row and --seed; the vocabulary is learned from the others
-    source_prefix: put before each source text
-    target_prefix: put before each target text
+    source_prefix: put before each source text; a reserved or special token of the vocabulary in
+        it gets its id, as <2zh> in "<2zh> "
+    target_prefix: put before each target text, likewise
     seed: of the shuffle, from 0 to 2^64 - 1 (default: 0)
     output_format: what shards are: TFRecords of tf.train.Example; aligned text, one file for
         each side, pieces between blanks; Parquet with columns list<int32>; .bin and .idx of

@@ -11,7 +11,6 @@ from typing import Literal, TypedDict
 
 Path = str | os.PathLike
 
-
 class SchemeKeywords(TypedDict, total=False):
     """The options of schemes that change the tokens of text.
 
@@ -36,24 +35,7 @@ class SchemeKeywords(TypedDict, total=False):
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: (
-        Literal[
-            'gpt2',
-            'cl100k',
-            'llama3',
-            'qwen2',
-            'qwen3.5',
-            'o200k',
-            'tekken',
-            'deepseek',
-            'none',
-            'space',
-            'whitespace',
-            'bert',
-            't2t',
-        ]
-        | None
-    )
+    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'qwen2', 'qwen3.5', 'o200k', 'tekken', 'deepseek', 'none', 'space', 'whitespace', 'bert', 't2t'] | None
     unicode_form: Literal['NFC', 'NFKC'] | None
     split: Literal['space', 'unicode']
     pattern: str | None
@@ -73,7 +55,8 @@ class LearningKeywords(TypedDict, total=False):
         search between (default: 10:10000000)
     max_subtoken_length: subtokens stay shorter than this many characters, from 1 to 2^31 - 1
         (default: 200)
-    reserved_token: give X an id of its own, from 2 on; may be repeated
+    reserved_token: give X an id of its own, from 2 on, which prefixes and templates use; may be
+        repeated
     learner: memory: in this process; beam: on the workers; auto: in memory where it fits
         (default: auto); or memory: from all tokens in this process; beam: on the workers, in
         rounds; auto: in memory where they fit, else in rounds, on the workers of a cluster or
@@ -214,5 +197,7 @@ class LearnKeywords(SchemeKeywords, LearningKeywords, total=False):
     """Both: the options of a scheme and of its learner."""
 
 
+
 class EncodeKeywords(SchemeKeywords, EncodingKeywords, total=False):
     """Both: the options of a scheme and of its encoder."""
+

@@ -12,6 +12,7 @@ import argparse
 import difflib
 import functools
 import shutil
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 
 from pipelines.options.beam import Parser
@@ -30,7 +31,7 @@ from pipelines.options.vocabulary import (
     scheme_option,
     token_options,
 )
-from tokcore.corpus.filters.registry import filter_forms
+from tokcore.corpus.filters.registry import filter_table
 from tokcore.errors import InputError
 from tokcore.options import Choice, declared, flag
 from tokcore.schemes import scheme_names
@@ -41,6 +42,8 @@ _WIDEST = 100
 _INPUTS = """\
 Every input option takes several paths and globs, plain or compressed (gzip, bzip2, xz, zstd), on
 any filesystem that Beam opens. The files of a pair go together in the order given."""
+
+_INDENT = ' ' * 6
 
 _JOB_FILE = """\
 `tokbeam COMMAND JOB.toml [options]` takes from a TOML file what is not given as an option;
@@ -230,11 +233,20 @@ def _topics() -> dict[str, tuple[str, Callable[[], str]]]:
 
 
 def _filters() -> str:
-    forms = ''.join(f'  {form}\n' for form in filter_forms())
+    filters = ''.join(
+        f'  {form}\n{_indented(f"{does}. Unit: {unit}.")}\n'
+        + ''.join(f'{_indented(example)}\n' for example in examples)
+        for form, does, unit, examples in filter_table()
+    ).replace('`', '')
     return (
         '--clean A,B,… drops rows, or changes them, by these filters, in the order given:\n\n'
-        f'{forms}\n--dev-clean and --test-clean do so for their own split.'
+        f'{filters}\nIn these examples ⇥ is between the sides of a pair. --dev-clean and --test-clean\n'
+        'filter their own split.'
     )
+
+
+def _indented(text: str) -> str:
+    return textwrap.fill(text, line_width(), initial_indent=_INDENT, subsequent_indent=_INDENT)
 
 
 def _schemes() -> str:
@@ -321,6 +333,18 @@ def scheme_table(commands: Mapping[str, Command]) -> list[tuple[str, str, str]]:
         (option, 'all' if schemes == every else ', '.join(schemes), ', '.join(takers))
         for option, (schemes, takers) in rows.items()
     ]
+
+
+def filters_as_markdown() -> str:
+    """Returns the table of filters as the documentation has it."""
+    rows = [
+        ('filter', 'what it does', 'unit', 'examples'),
+        ('---',) * 4,
+        *((*about, '; '.join(examples)) for *about, examples in filter_table()),
+    ]
+    escaped = ([cell.replace('|', '\\|') for cell in row] for row in rows)
+    return ''.join(f'| {" | ".join(row)} |\n' for row in escaped)
+
 
 
 def as_text(rows: list[tuple[str, str, str]]) -> str:

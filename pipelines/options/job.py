@@ -460,7 +460,7 @@ def split_files(split: str) -> type:
         for name, (declaration, roles) in by_field.items()
     ]
     clean = option(
-        'filters of the rows, which act in this order: '
+        'filters of the rows, which act in this order (`tokbeam help filters` explains them): '
         f'{", ".join(filter_forms())} (default: none, or those of the job file)',
         filter_list,
         'A,B,…',

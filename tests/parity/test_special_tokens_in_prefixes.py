@@ -100,5 +100,3 @@ def test_tensor2tensor(t2t_text_encoder, tmp_path):
         assert original.decode(ids) == learned.decode(ids) == 'to <2zh><|x|>: ' + row
 
     same()
-
-

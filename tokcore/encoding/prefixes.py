@@ -18,6 +18,7 @@ from tokcore.encoding.kernels import Model
 from tokcore.text.pre_tokenizer import PreTokenizer
 from tokcore.text.rows import Side
 
+
 class PrefixEncoder:
     """An `Encoder` that finds special tokens in prefixes; another one encodes all text."""
 

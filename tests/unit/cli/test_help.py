@@ -1,20 +1,29 @@
 """The help: short where it is asked for first, all of it by `--help-all`, and by topics."""
 
+import pathlib
 import re
 import textwrap
 
 import pytest
 from jobs import refuse
 
-from pipelines.cli.help import all_help, command_help, topic_help, topics_of
+from pipelines.cli.help import (
+    all_help,
+    command_help,
+    filters_as_markdown,
+    topic_help,
+    topics_of,
+)
 from pipelines.cli.main import main
 from pipelines.cli.parser import parse_command
 from pipelines.options.commands import known_commands
+from tokcore.corpus.filters.registry import filter_table
 from tokcore.errors import InputError
 from tokcore.options import declared, flag
 from tokcore.schemes import scheme_names
 
 COMMANDS = known_commands()
+PAGE = pathlib.Path(__file__).parents[3] / 'docs' / 'corpora.md'
 
 
 @pytest.mark.parametrize('name', COMMANDS)
@@ -47,6 +56,14 @@ def test_all_of_the_help_has_every_option_those_of_dev_and_test_in_a_sentence(na
                 assert flag(option.name) in text
     if any(group.split == 'dev' for group in COMMANDS[name].groups):
         assert '--dev-source' in text and '--dev-columns' not in text
+
+
+def test_help_and_the_page_show_every_filter_as_it_is_declared():
+    assert filters_as_markdown() in PAGE.read_text()
+    text = re.sub(r'\s+', ' ', topic_help('filters'))
+    for form, does, unit, examples in filter_table():
+        shown = f'{form} {does}. Unit: {unit}. {" ".join(examples)}'.replace('`', '')
+        assert re.sub(r'\s+', ' ', shown) in text
 
 
 def test_every_topic_and_every_scheme_has_a_text(capsys):

@@ -127,7 +127,20 @@ def test_the_text_comes_back():
 
 def test_learned_subtokens_are_not_reserved_tokens():
     # Each can be the end of a token that text becomes: `x` + LF, `__`, U+00E9 outside the alphabet.
-    learned = ['the_', '10;_', '0;_', ';_', 'u_', 'u\\u_', '\\u_', '\\\\_', '233;s_', '>>_', 'a', '<x>']
+    learned = [
+        'the_',
+        '10;_',
+        '0;_',
+        ';_',
+        'u_',
+        'u\\u_',
+        '\\u_',
+        '\\\\_',
+        '233;s_',
+        '>>_',
+        'a',
+        '<x>',
+    ]
     assert reserved_tokens_in(learned, 'the 10;0; u_ _ \\ 233;s >> a <x>') == {}
     reserved = ['<2zh>_', 'a\\ub_', 'to zh_', '2zh_', '\\\\x_']
     assert reserved_tokens_in(reserved, '<2zh> a_b to zh 2zh \\x') == {

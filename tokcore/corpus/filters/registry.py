@@ -2,7 +2,7 @@
 
 A list of filters is checked when the command line is parsed, without importing any filter. To add
 one, write a `RowFilter` in a module of its own, and add it to `_KINDS` with a function that parses
-its options. Any other name with a colon is a user's own, `package.module:function`.
+its options, and with its help: what it does, its unit, and an example. Any other name with a colon is a user's own, `package.module:function`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import functools
 import importlib
 import re
 import typing
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -42,6 +43,31 @@ _CODE = re.compile(r'[A-Z][a-z]{3}', re.ASCII)
 def filter_forms() -> tuple[str, ...]:
     """Returns the syntax of each filter, in the order of the help."""
     return (*(kind.form for kind in _KINDS.values()), 'MODULE:FUNCTION')
+
+
+def filter_table() -> list[tuple[str, str, str, tuple[str, ...]]]:
+    """Returns (syntax, what it does, in what unit, examples) of each filter, in the order of the help.
+
+    Syntax, specs and texts in examples are between backquotes.
+    """
+    own = 'calls a function of yours, which returns the row, another one, or None to drop it'
+    return [
+        *(
+            (f'`{kind.form}`', kind.does, kind.unit, tuple(map(str, kind.examples)))
+            for kind in _KINDS.values()
+        ),
+        (
+            '`MODULE:FUNCTION`',
+            own,
+            'the texts of a row, as strings',
+            ('`mine:no_links` calls `no_links` of `mine.py`',),
+        ),
+    ]
+
+
+def filter_examples() -> tuple[Example, ...]:
+    """Returns the examples of all filters."""
+    return tuple(example for kind in _KINDS.values() for example in kind.examples)
 
 
 def filter_names() -> tuple[str, ...]:
@@ -103,18 +129,54 @@ def try_filters(specs: tuple[FilterSpec, ...], sides: int) -> None:
 
 
 @dataclass(frozen=True)
+class Example:
+    """A row that a filter drops or changes.
+
+    Attributes:
+        spec: the filter with its options.
+        row: a text, or the two of a pair.
+        result: the rows that are made of it; none if it is dropped.
+    """
+
+    spec: str
+    row: tuple[str, ...]
+    result: tuple[tuple[str, ...], ...] = ()
+
+    def __str__(self) -> str:
+        made = ' and '.join(map(_texts, self.result))
+        does = f'makes {_texts(self.row)} into {made}' if made else f'drops {_texts(self.row)}'
+        return f'`{self.spec}` {does}'
+
+
+def _texts(row: Sequence[str]) -> str:
+    """Returns texts between backquotes, with the escapes of Python where normal forms differ."""
+    return ' ⇥ '.join(f'`{"".join(map(_visible, text))}`' for text in row)
+
+
+def _visible(character: str) -> str:
+    is_ambiguous = unicodedata.decomposition(character) or unicodedata.combining(character)
+    return ascii(character)[1:-1] if is_ambiguous else character
+
+
+@dataclass(frozen=True)
 class _Kind:
-    """One filter and its syntax.
+    """One filter, its syntax, and its help.
 
     Attributes:
         form: the syntax, for messages.
         origin: its `module:class`.
         options: parses the words after the name into fields of the class; ValueError says why not.
+        does: what it does to rows.
+        unit: what it counts or compares, the default first.
+        examples: rows that it drops or changes.
     """
 
     form: str
     origin: str
     options: Callable[[Sequence[str]], Mapping[str, object]]
+    does: str
+    unit: str
+    examples: tuple[Example, ...]
 
 
 def _length_options(words: Sequence[str]) -> dict[str, object]:
@@ -205,20 +267,86 @@ def _fraction(word: str) -> Fraction | None:
     return Fraction(word) if _FRACTION.fullmatch(word) else None
 
 
+_LENGTHS = 'characters (code points); with `:tokens`, words between white space'
+
+_FORM_EXAMPLES = {
+    'nfc': ('e\u0301', '\xe9'),
+    'nfd': ('\xe9', 'e\u0301'),
+    'nfkc': ('\ufb01 \xbd', 'fi 1\u20442'),
+    'nfkd': ('\ufb01 \xe9', 'fi e\u0301'),
+}
+
 _KINDS = {
-    'length': _Kind('length:MIN:MAX[:tokens]', f'{_RULES}:Length', _length_options),
-    'ratio': _Kind('ratio:R[:tokens]', f'{_RULES}:Ratio', _ratio_options),
-    'different': _Kind('different', f'{_RULES}:Different', _no_options),
-    'script': _Kind('script:CODE:SHARE[:source|target]', f'{_RULES}:Script', _script_options),
+    'length': _Kind(
+        'length:MIN:MAX[:tokens]',
+        f'{_RULES}:Length',
+        _length_options,
+        'drops rows with a side shorter than MIN or longer than MAX',
+        _LENGTHS,
+        (
+            Example('length:1:5', ('Hello!',)),
+            Example('length:1:2:tokens', ('to be or',)),
+        ),
+    ),
+    'ratio': _Kind(
+        'ratio:R[:tokens]',
+        f'{_RULES}:Ratio',
+        _ratio_options,
+        'drops pairs of which one side is more than R times as long as the other',
+        _LENGTHS,
+        (
+            Example('ratio:3', ('Hi', 'Guten Tag')),
+            Example('ratio:1.5:tokens', ('Hi', 'Guten Tag')),
+        ),
+    ),
+    'different': _Kind(
+        'different',
+        f'{_RULES}:Different',
+        _no_options,
+        'drops pairs whose sides are equal',
+        'whole texts, byte for byte',
+        (Example('different', ('OK', 'OK')),),
+    ),
+    'script': _Kind(
+        'script:CODE:SHARE[:source|target]',
+        f'{_RULES}:Script',
+        _script_options,
+        'drops rows with a side in which less than SHARE of the letters are of a script (ISO 15924); '
+        'a side without letters is kept',
+        'letters, of both sides, or of the one named',
+        (
+            Example('script:Latn:0.5', ('Дом, OK',)),
+            Example('script:Hani:0.3:target', ('OK', 'OK')),
+        ),
+    ),
     **{
-        form: _Kind(form, f'{_RULES}:NormalForm', functools.partial(_form_options, form))
-        for form in ('nfc', 'nfd', 'nfkc', 'nfkd')
+        form: _Kind(
+            form,
+            f'{_RULES}:NormalForm',
+            functools.partial(_form_options, form),
+            f'brings text into the normal form {form.upper()} of Unicode; drops nothing',
+            'whole texts',
+            (Example(form, (before,), ((after,),)),),
+        )
+        for form, (before, after) in _FORM_EXAMPLES.items()
     },
-    'paracrawl': _Kind('paracrawl', 'tokcore.corpus.entities:ParaCrawl', _no_options),
+    'paracrawl': _Kind(
+        'paracrawl',
+        'tokcore.corpus.entities:ParaCrawl',
+        _no_options,
+        "replaces ParaCrawl's entities (`&amp;` `&apos;` `&quot;` `&lt;` `&gt;`, also with a blank "
+        'after the `&`), as Tensor2Tensor does; drops nothing',
+        'entities',
+        (Example('paracrawl', ('Q & amp; A',), (('Q & A',),)),),
+    ),
     'clean_en_xx': _Kind(
         'clean_en_xx[:source|target]',
         'tokcore.corpus.filters.rules:CleanEnXx',
         _english_options,
+        'drops pairs whose English does not look like a sentence, and splits others into sentences, '
+        'as Tensor2Tensor does; the English side is the source, or the one named',
+        "Tensor2Tensor's rules of characters and words",
+        (Example('clean_en_xx', ('click here', 'hier klicken')),),
     ),
 }
 

@@ -5,14 +5,17 @@ import pickle
 import re
 
 import pytest
+from rows_of_text import applied
 
 from tokcore.corpus.corpus import FilterSpec
 from tokcore.corpus.filters import registry
 from tokcore.corpus.filters.registry import (
+    filter_examples,
     filter_forms,
     filter_list,
     filter_names,
     filter_specs,
+    filter_table,
     load_filters,
     make_filter,
 )
@@ -38,6 +41,21 @@ def test_every_name_is_among_the_examples_and_told_by_the_help():
     assert {each.partition(':')[0] for each in EXAMPLES} == set(filter_names())
     named = [re.match('[a-z_]+', each)[0] for each in filter_forms()[:-1]]
     assert named == list(filter_names())
+
+
+def test_every_filter_declares_its_unit_and_examples_which_hold():
+    table = filter_table()
+    assert [form.strip('`') for form, *_ in table] == list(filter_forms())
+    assert all(cell for row in table for cell in row)
+    assert {example.spec.partition(':')[0] for example in filter_examples()} == set(filter_names())
+    for example in filter_examples():
+        rows, _ = applied(make_filter(example.spec), [example.row])
+        assert rows == list(example.result), example
+
+
+def test_lengths_are_characters_unless_tokens_are_asked_for():
+    [(_, _, unit, _)] = [row for row in filter_table() if 'length' in row[0]]
+    assert unit.startswith('characters') and '`:tokens`, words' in unit
 
 
 def test_a_list_keeps_its_order_and_may_be_empty():
