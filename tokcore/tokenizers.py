@@ -389,7 +389,8 @@ class WordTokenizer(Tokenizer):
 
         Raises InputError if the file cannot be read or is not a vocabulary of words.
         """
-        return cls(parse_words(read_vocabulary_file(path), os.fspath(path)), **options)
+        split = options.get('split', 'space')
+        return cls(parse_words(read_vocabulary_file(path), os.fspath(path), split), **options)
 
     def encode(self, text: str) -> list[int]:
         """Returns the ids of a text's words.

@@ -9,10 +9,12 @@ import functools
 import itertools
 import os
 import pathlib
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tokcore.bpe.codes import (
+    SPECIAL_TOKENS,
     CodesVocabulary,
     NmtVocabulary,
     TextbookVocabulary,
@@ -32,7 +34,7 @@ from tokcore.bpe.vocabulary import (
     parse_parts,
     refuse,
 )
-from tokcore.encoding.vocabulary import ReadBeside, read_if_there
+from tokcore.encoding.vocabulary import ReadBeside, read_if_there, without_mark
 from tokcore.errors import InputError
 
 _MERGES, _ENTRIES = 'merges.txt', 'vocab.json'
@@ -41,11 +43,14 @@ CODES_SUFFIX, ENTRIES_SUFFIX = '.codes', '.vocab'
 
 AnyVocabulary = BpeVocabulary | CodesVocabulary
 
+_COUNTED = re.compile('.+ [0-9]+')
+
 _LARGEST_ID = (1 << 31) - 2
 
 
 def is_bpe_file(data: bytes) -> bool:
     """Whether a file is certainly a vocabulary of byte pair encoding."""
+    data = without_mark(data)
     if is_codes_file(data):
         return True
     file = json_object(data)
@@ -61,6 +66,7 @@ def parse_bpe_file(data: bytes, path: str, read: ReadBeside = read_if_there) -> 
     Raises:
         InputError: the file is none of these, or a part of it is not supported.
     """
+    data = without_mark(data)
     if data.lstrip()[:1] == b'{':
         file = read_json(data, path)
         if 'model' in file:
@@ -134,14 +140,20 @@ def _entries(path: str, read: ReadBeside) -> tuple[str, ...] | None:
     if data is None:
         return None
     try:
-        lines = data.decode('utf-8').split('\n')
+        lines = without_mark(data).decode('utf-8').split('\n')
     except UnicodeDecodeError as error:
         raise InputError(
             f'{beside} is not UTF-8 ({error.reason}); count the pieces again'
         ) from None
     if lines[-1] == '':
         lines.pop()
-    return tuple(lines)
+    entries = tuple(line.removesuffix('\r') for line in lines)
+    if entries and 2 * sum(map(bool, map(_COUNTED.fullmatch, entries))) > len(entries):
+        raise InputError(
+            f"{beside} has pieces and their counts, as subword-nmt's get-vocab writes them: "
+            f'{entries[0]!r:.80}; its lines must be pieces alone, {" ".join(SPECIAL_TOKENS)} first'
+        )
+    return entries
 
 
 def _is_vocab_json(file: Mapping[str, Any]) -> bool:
@@ -351,7 +363,7 @@ def parse_merges_txt(data: bytes, path: str) -> list[tuple[str, str]]:
         InputError: a line is not a pair.
     """
     try:
-        lines = data.decode('utf-8').split('\n')
+        lines = without_mark(data).decode('utf-8').split('\n')
     except UnicodeDecodeError as error:
         raise InputError(f'{path} is not UTF-8 ({error.reason}); give a merges.txt') from None
     if lines[-1] == '':

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tokcore.bpe.parsed_files import parsed_file
+from tokcore.encoding.vocabulary import without_mark
 from tokcore.errors import InputError
 
 _NUMBER = re.compile(r'(-?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?')
@@ -31,7 +32,7 @@ def read_json(data: bytes, path: str) -> dict[str, Any]:
         InputError: it is not a JSON object.
     """
     try:
-        value = _parsed(data)
+        value = _parsed(without_mark(data))
     except (ValueError, RecursionError) as error:
         raise InputError(f'{path} is not JSON ({error}); give a tokenizer.json') from None
     if not isinstance(value, dict):
@@ -41,6 +42,7 @@ def read_json(data: bytes, path: str) -> dict[str, Any]:
 
 def json_object(data: bytes) -> dict[str, Any] | None:
     """Returns the same; None if the file is not a JSON object."""
+    data = without_mark(data)
     if data.lstrip()[:1] != b'{':
         return None
     try:

@@ -6,6 +6,7 @@ A template is typed as `[CLS] $A [SEP]`, and is applied as ids before and after 
 from __future__ import annotations
 
 import argparse
+import codecs
 import os
 import re
 import typing
@@ -165,6 +166,11 @@ def read_vocabulary_file(path: str | os.PathLike) -> bytes:
             f'{os.fspath(path)}: the vocabulary cannot be read ({error.strerror}); '
             'give the path of a vocabulary file'
         ) from error
+
+
+def without_mark(data: bytes) -> bytes:
+    """Returns the bytes of a file without the byte order mark of UTF-8, which no entry begins with."""
+    return data.removeprefix(codecs.BOM_UTF8)
 
 
 def read_if_there(path: str) -> bytes | None:

@@ -8,6 +8,7 @@ import functools
 
 from tokcore.bpe.files import is_plain_bpe
 from tokcore.bpe.json_files import forget_json, json_object, read_json
+from tokcore.encoding.vocabulary import without_mark
 from tokcore.errors import InputError
 from tokcore.pretrained.ranks import is_tekken, is_tiktoken_file, parse_tekken, parse_tiktoken
 from tokcore.pretrained.sentencepiece import is_sentencepiece_file, parse_sentencepiece
@@ -26,7 +27,7 @@ def parse_pretrained(data: bytes, path: str, pattern: str | None = None) -> Pret
     Raises:
         InputError: the file is none of these or damaged, or has a part that is not supported.
     """
-    vocabulary = _parse(data, path, pattern)
+    vocabulary = _parse(without_mark(data), path, pattern)
     forget_json()
     return vocabulary
 
@@ -61,6 +62,7 @@ def _parse_file(data: bytes, path: str, pattern: str | None) -> PretrainedVocabu
 
 def is_pretrained_file(data: bytes) -> bool:
     """Whether a file is certainly of this kind, and the scheme `bpe` does not read it."""
+    data = without_mark(data)
     if is_tiktoken_file(data) or is_sentencepiece_file(data):
         return True
     file = json_object(data)

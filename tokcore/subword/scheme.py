@@ -14,7 +14,7 @@ from tokcore.encoding.scheme import (
     Scheme,
     vocab_size_option,
 )
-from tokcore.encoding.vocabulary import ReadBeside, read_if_there
+from tokcore.encoding.vocabulary import ReadBeside, read_if_there, without_mark
 from tokcore.errors import InputError
 from tokcore.learning.size_search import STRATEGIES, Progress, Strategy
 from tokcore.options import (
@@ -158,6 +158,7 @@ class SubwordScheme(Scheme['SubwordTextEncoder', SubwordOptions, EncodingOptions
 
     def recognizes(self, data: bytes) -> bool:
         # Tensor2Tensor writes each subtoken between quotes, and no other tool does.
+        data = without_mark(data)
         end = data.find(b'\n')
         first = (data if end < 0 else data[:end]).rstrip(b'\r')
         return len(first) > 2 and first[:1] == first[-1:] and first[:1] in (b"'", b'"')

@@ -19,7 +19,7 @@ import numpy as np
 from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, RowEncoder, SharedEncoder
 from tokcore.encoding.kernels import MissedTokens
 from tokcore.encoding.tokenizer import Tokenizer, piece_spans, token_spans, write_whole
-from tokcore.encoding.vocabulary import SpecialIds, read_vocabulary_file
+from tokcore.encoding.vocabulary import SpecialIds, read_vocabulary_file, without_mark
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import read_only
@@ -189,13 +189,15 @@ def parse_vocabulary(data: bytes, name: str) -> list[str]:
     r"""Returns the subtokens of a vocabulary file, by id; `name` stands for it in errors.
 
     Read as by Tensor2Tensor: lines end at `\n`; every `\r`, trailing whitespace, and then one pair
-    of single or double quotes are dropped. Every line has an id, even a blank one.
+    of single or double quotes are dropped. Every line has an id, even a blank one. A byte order mark
+    at the start, which would be a part of `<pad>_`, is dropped.
 
     Raises InputError if the file is empty, not UTF-8, or does not begin with `<pad>` and `<EOS>`
     (or `<pad>_` and `<EOS>_`, as Tensor2Tensor writes them since July 2018).
     """
     if not data:
         raise InputError(f'{name}: the vocabulary file is empty; {_REMEDY}')
+    data = without_mark(data)
     try:
         text = data.decode()
     except UnicodeDecodeError as error:

@@ -15,6 +15,7 @@ from tokcore.encoding.vocabulary import (
     bracketed_tokens,
     read_if_there,
     special_ids_by_name,
+    without_mark,
 )
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
@@ -27,6 +28,7 @@ from tokcore.options import (
     special_tokens_option,
     with_added,
 )
+from tokcore.word.files import read_words
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
@@ -131,12 +133,11 @@ class WordScheme(Scheme['WordVocabulary', WordOptions, WordEncodingOptions]):
         return Learned(WordVocabulary([*first, *words]), smallest)
 
     def parse(self, data: bytes, path: str, read: ReadBeside = read_if_there) -> WordVocabulary:
-        return parse_words(data, path)
+        return parse_words(data, path, self.split)
 
     def recognizes(self, data: bytes) -> bool:
-        return data[:_BEGINNING].split(b'\n', 3)[:3] == [
-            token.encode() for token in _NMT_SPECIAL_TOKENS
-        ]
+        first = without_mark(data[:_BEGINNING]).replace(b'\r\n', b'\n').split(b'\n', 3)[:3]
+        return first == [token.encode() for token in _NMT_SPECIAL_TOKENS]
 
     def encoder(
         self, vocabulary: WordVocabulary, options: WordEncodingOptions | None = None
@@ -201,12 +202,13 @@ class WordVocabulary:
         """Returns the file.
 
         Raises:
-            ValueError: a word is empty, has a line feed, or occurs twice.
+            ValueError: a word is empty, would be read as another one, or occurs twice.
         """
         if len(self.ids) != len(self.words):
             raise ValueError('a word is in the vocabulary twice; a file has an id for each line')
-        for word in self.words:
-            if not word or '\n' in word:
+        for id_, word in enumerate(self.words):
+            has_mark = id_ == 0 and word.startswith('\ufeff')
+            if not word or '\n' in word or word != word.removesuffix('\r').strip(' ') or has_mark:
                 raise ValueError(f'{word!r} cannot be a line of a vocabulary file')
         return ''.join(f'{word}\n' for word in self.words).encode()
 
@@ -225,34 +227,9 @@ class WordVocabulary:
         return ' '.join(self.words[id_] for id_ in ids if 0 <= id_ < size)
 
 
-def parse_words(data: bytes, path: str) -> WordVocabulary:
-    r"""Returns the vocabulary of a file with a word on each line; only '\n' ends lines.
-
-    Raises:
-        InputError: the file is empty or not UTF-8, or a line is blank or occurs twice; TensorFlow
-            NMT's table refuses such files too.
-    """
-    try:
-        lines = data.decode().split('\n')
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f'{path}: invalid UTF-8 at byte {error.start}; give a vocabulary file in UTF-8'
-        ) from error
-    if lines[-1] == '':
-        lines.pop()
-    seen: dict[str, int] = {}
-    for number, word in enumerate(lines, 1):
-        if not word:
-            raise InputError(f'{path}, line {number} is blank; take it out, or give another file')
-        if word in seen:
-            raise InputError(
-                f'{path}, line {number}: {word[:60]!r} is on line {seen[word]} too; take one of '
-                'them out, or give another file'
-            )
-        seen[word] = number
-    if not lines:
-        raise InputError(f'{path} is empty; give a vocabulary file with a word on each line')
-    return WordVocabulary(lines)
+def parse_words(data: bytes, path: str, split: Split = 'space') -> WordVocabulary:
+    """Returns the vocabulary of a file; raises InputError as `read_words`."""
+    return WordVocabulary(read_words(data, path, split))
 
 
 SCHEME = WordScheme()

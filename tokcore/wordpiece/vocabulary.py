@@ -11,7 +11,7 @@ import re
 import typing
 from collections.abc import Iterable, Sequence
 
-from tokcore.encoding.vocabulary import SpecialIds, special_ids_by_name
+from tokcore.encoding.vocabulary import SpecialIds, special_ids_by_name, without_mark
 from tokcore.errors import InputError
 from tokcore.wordpiece.options import SPECIAL_TOKENS
 
@@ -143,11 +143,13 @@ class WordPieceVocabulary:
 def parse_pieces(data: bytes, name: str) -> list[str]:
     r"""Returns the pieces of a vocab.txt by id; errors name it `name`.
 
-    Lines end with `\n`, `\r\n` or `\r`, and are not stripped. A blank line is the piece ''.
+    Lines end with `\n`, `\r\n` or `\r`, and are not stripped. A blank line is the piece ''. A byte
+    order mark at the start is part of no piece.
 
     Raises:
         InputError: the file is empty, too large or not UTF-8, or a line is too long.
     """
+    data = without_mark(data)
     if not data:
         raise InputError(f'{name}: the vocabulary file is empty; {_REMEDY}')
     if len(data) > MOST_BYTES:
@@ -173,7 +175,7 @@ def is_vocab_txt(data: bytes) -> bool:
     """Whether a file is certainly BERT's: it has the special tokens, and a piece with `##`."""
     if not all(mark in data for mark in _MARKS):  # so files of megabytes are not cut into lines
         return False
-    lines = set(data.splitlines())
+    lines = set(without_mark(data).splitlines())
     return lines.issuperset(_MARKS) and any(line.startswith(b'##') for line in lines)
 
 
