@@ -12,21 +12,25 @@ data/enzh/tokenizer.json                  the folder of a dataset with one vocab
 data/enzh/tokenizer.inputs/, ….targets/   folders in that of a dataset with two of them
 """
 
+import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import google_crc32c
 
 from pipelines.artifacts.manifest import read_manifest
+from pipelines.engines.progress import AT_ONCE
 from pipelines.files import filesystem
 from pipelines.options.vocabulary import scheme_from_options
-from tokcore.encoding.scheme import Scheme, check_rules
+from tokcore.encoding.scheme import EncodingOptions, Scheme, check_rules
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.records.manifest import MANIFEST_NAME, OutputFile, VocabularyRecord
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names, schemes_of_file
 from tokcore.text.unicode import check_unicode
+
+_LOGGER = logging.getLogger(__name__)
 
 TOKENIZER_FILE = r'(tokenizer\.(inputs|targets)/)?tokenizer(_config)?\.json'
 """The names of files of tokenizer folders in datasets, as a regular expression."""
@@ -142,6 +146,15 @@ def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
                     'both again, or give copies in another folder'
                 )
     return ReadVocabulary(entries, data, crc32c, unicode, tuple(beside.values()))
+
+
+def warn_of_missing_tokens(
+    scheme: Scheme, id_of: Callable[[str], int | None], encoding: EncodingOptions, vocabulary: str
+) -> None:
+    """Logs a warning, before any work, if a vocabulary lacks special tokens that encoding uses."""
+    missing = scheme.missing_tokens(id_of, encoding, vocabulary)
+    if missing is not None:
+        _LOGGER.warning('%s', missing, extra={AT_ONCE: True})
 
 
 def file_entry(name: str, data: bytes) -> OutputFile:

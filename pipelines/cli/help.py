@@ -346,7 +346,6 @@ def filters_as_markdown() -> str:
     return ''.join(f'| {" | ".join(row)} |\n' for row in escaped)
 
 
-
 def as_text(rows: list[tuple[str, str, str]]) -> str:
     """Returns the table as help shows it."""
     rows = [('option', 'schemes', 'commands'), *rows]

@@ -13,6 +13,7 @@ from pipelines.artifacts.vocabularies import (
     needs_no_vocabulary,
     read_vocabulary,
     scheme_of,
+    warn_of_missing_tokens,
 )
 from pipelines.cli.terminal import StandardOutput
 from pipelines.files.system_errors import system_error
@@ -49,6 +50,7 @@ def tokenize(options: argparse.Namespace) -> int:
         template = NO_TEMPLATE
         if options.eos or encoding.template is not None:
             template = scheme.template(vocabulary, encoding.template)
+            warn_of_missing_tokens(scheme, vocabulary.id_of, encoding, options.vocab)
         writer = job.piece_writer()
         lines: _SegmentedLines | _TokenLines
         if writer is not None and template == NO_TEMPLATE:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pipelines.artifacts.counts import CountsFolder, find_counts, log_sample
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput, StageTask
-from pipelines.artifacts.vocabularies import folder_for_side
+from pipelines.artifacts.vocabularies import folder_for_side, warn_of_missing_tokens
 from pipelines.engines.progress import stage_running
 from pipelines.files.attempts import Attempt
 from pipelines.files.work_folder import WorkFolder
@@ -36,6 +36,11 @@ def build_stage(job: BuildJob) -> Manifest | None:
         InputError: whatever the three stages refuse.
     """
     started = time.monotonic()
+    if job.learning is not None and (tokens := job.learning.first_entries) is not None:
+        ids = {token: id_ for id_, token in enumerate(tokens)}
+        warn_of_missing_tokens(
+            job.reading.scheme, ids.get, job.dataset.encoding, 'the vocabulary to be learned'
+        )
     execution, names, folders = job.execution, job.vocabulary_names, job.counts_folders
     output = StageOutput.of_dataset(job.output)
     key = job.key()

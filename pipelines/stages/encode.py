@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import apache_beam as beam
 
 from pipelines.artifacts.outputs import StageOutput, StageTask
-from pipelines.artifacts.vocabularies import read_vocabulary
+from pipelines.artifacts.vocabularies import read_vocabulary, warn_of_missing_tokens
 from pipelines.engines.progress import track_work
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
@@ -43,7 +43,7 @@ from pipelines.transforms.encode_blocks import (
 from pipelines.transforms.read import READING, CreateReshuffled
 from pipelines.transforms.stats import RejectionBudget, WriteStats, WrittenFile, read_stats
 from pipelines.transforms.write_shards import write_shard_index, write_shards
-from tokcore.encoding.scheme import Scheme
+from tokcore.encoding.scheme import EncodingOptions, Scheme
 from tokcore.options import recorded
 from tokcore.reading.record_index import index_name
 from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord
@@ -61,7 +61,8 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         InputError: a line that cannot be used, an empty split, or a folder with another result.
     """
     execution = job.execution
-    records = vocabulary_records(job.vocabularies, job.reading.scheme)
+    encoding = job.dataset.encoding
+    records = vocabulary_records(job.vocabularies, job.reading.scheme, encoding=encoding)
     key = job.key(records)
     output = StageOutput.of_dataset(job.output)
     work = WorkFolder(execution.work, job.output)
@@ -97,9 +98,14 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
 
 
 def vocabulary_records(
-    paths: VocabularyPaths, scheme: Scheme, needs_ids: bool = True
+    paths: VocabularyPaths,
+    scheme: Scheme,
+    needs_ids: bool = True,
+    encoding: EncodingOptions | None = None,
 ) -> tuple[VocabularyRecord, ...]:
     """Reads vocabulary files of a scheme and returns their entries for a manifest.
+
+    Special tokens that they lack for `encoding` are warned of.
 
     Raises:
         InputError: a file is missing or is not a vocabulary, or has no ids and these are needed.
@@ -111,6 +117,8 @@ def vocabulary_records(
     records = []
     for path, sides in by_path.items():
         vocabulary = read_vocabulary(path, scheme)
+        if encoding is not None:
+            warn_of_missing_tokens(scheme, vocabulary.entries.id_of, encoding, path)
         if needs_ids and not vocabulary.beside and scheme.entries_name(path):
             vocabulary.entries.model  # noqa: B018 - it refuses to be made
         records.append(

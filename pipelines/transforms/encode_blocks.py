@@ -1,6 +1,7 @@
 """Encodes blocks as framed examples, keyed by the bucket of the shuffle that they belong to."""
 
 import functools
+import logging
 import os
 import threading
 import typing
@@ -37,6 +38,8 @@ if typing.TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from tokcore.keyword_types import EncodeKeywords
+
+_LOGGER = logging.getLogger(__name__)
 
 RECORDS = 'records'
 
@@ -198,6 +201,9 @@ class EncodeBlocks(beam.PTransform):
             read = self.scheme.parse(_read_vocabulary(path), path, filesystem.read_if_there)
             self.scheme.encoder(read, self.encoding)
             self.scheme.template(read, self.encoding.template)
+            missing = self.scheme.missing_tokens(read.id_of, self.encoding, path)
+            if missing is not None:
+                _LOGGER.warning('%s', missing)
 
     def expand(self, blocks: beam.PCollection):  # Beam warns of a hint that is a dictionary
         splits = splits_of(blocks, self.splits, 'EncodeBlocks')

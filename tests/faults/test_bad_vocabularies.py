@@ -290,3 +290,46 @@ def test_a_folder_that_another_stage_made(learn, build, write_corpus, tmp_path):
     assert json.loads((tmp_path / 'dataset' / 'tokbeam.json').read_bytes())['stage'] == 'build'
     learn(tmp_path / 'dataset').assert_refused(tmp_path / 'dataset', 'count')
     assert_nothing_made(tmp_path / 'out')
+
+
+@pytest.mark.parametrize('command', ['encode', 'build', 'tokenize'])
+def test_missing_special_tokens_are_named_before_any_work(tokbeam, stdin, tmp_path, command):
+    words, text = tmp_path / 'words.txt', tmp_path / 'text.txt'
+    words.write_bytes(b'the\r\ncat\r\n')
+    text.write_bytes(b'the cat\n')
+    stdin(b'the cat\n')
+    arguments = {
+        'encode': ('--vocab', words, '--text', text, '--name', 'n', '--output', tmp_path / 'out'),
+        'build': (
+            *('--special-tokens', 'x', '--min-count', 1, '--text', text, '--name', 'n'),
+            *('--output', tmp_path / 'out'),
+        ),
+        'tokenize': ('--vocab', words, '--eos'),
+    }[command]
+    outcome = tokbeam(command, '--scheme', 'word', *arguments)
+    assert outcome.status == 0
+    first = outcome.stderr.splitlines()[0]
+    named = 'the vocabulary to be learned' if command == 'build' else words
+    assert f'warning: {named} lacks special tokens (</s>: rows end without it' in first
+    assert '<unk>: the first word without an id stops the job' in first
+
+
+@pytest.mark.parametrize(
+    ('content', 'said'),
+    [
+        ('the 33\ncat 4\n', "words and their counts, as fairseq's dict.txt"),
+        ('"<unk>": 0\nthe: 1\n', "words and their ids in YAML, as Marian's vocab.yml"),
+        ('{"<unk>": 0, "the": 1}', 'is JSON, words and their ids'),
+    ],
+)
+def test_word_vocabularies_of_other_tools_are_refused_before_any_work(
+    tokbeam, write_corpus, tmp_path, content, said
+):
+    path = tmp_path / 'dict.txt'
+    path.write_text(content)
+    outcome = tokbeam(
+        *('encode', '--scheme', 'word', *write_corpus('tsv').arguments, '--vocab', path),
+        *('--name', 'small', '--output', tmp_path / 'out'),
+    )
+    outcome.assert_refused(path, said, 'convert it: ')
+    assert_nothing_made(tmp_path / 'out')

@@ -457,6 +457,9 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             )
         return row_encoder(self.pre_tokenizer, vocabulary, options.allow_special_tokens)
 
+    def unknown_token(self, options: BpeEncodingOptions) -> str | None:
+        return '<unk>' if self.preset in CODES else None
+
     def special_tokens_in(self, vocabulary: AnyVocabulary, prefix: str) -> Mapping[str, int]:
         from tokcore.bpe.added_tokens import check_flags
         from tokcore.bpe.vocabulary import BpeVocabulary

@@ -36,8 +36,10 @@ from tokcore.encoding.vocabulary import (
     Vocabulary,
     default_template_ids,
     read_if_there,
+    special_ids_by_name,
     template,
     template_ids,
+    template_words,
 )
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress, SearchResult
@@ -122,6 +124,11 @@ class LearningOptions:
     def is_met(self, size: int) -> bool:
         """Whether a size is near enough to the wanted one to end a search."""
         return self.vocab_size is None or abs(size - self.vocab_size) * 100 < self.vocab_size
+
+    @property
+    def first_entries(self) -> tuple[str, ...] | None:
+        """The special tokens of the vocabulary; None: all that the scheme uses are in it."""
+        return None
 
     @property
     def size_label(self) -> str:
@@ -369,6 +376,39 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
         if text is not None:
             return template_ids(text, vocabulary)
         return default_template_ids(self.default_template, vocabulary)
+
+    def unknown_token(self, options: EncodingT) -> str | None:
+        """Returns the token whose id text without an id gets; None: all text has ids, or must have."""
+        return None
+
+    def missing_tokens(
+        self, id_of: Callable[[str], int | None], options: EncodingT, vocabulary: str
+    ) -> str | None:
+        """Returns which special tokens a vocabulary lacks that encoding uses, and what follows.
+
+        Args:
+            id_of: returns the id of a token, None if there is no such token.
+            options: of the encoder.
+            vocabulary: how the sentence calls it.
+        """
+        roles = special_ids_by_name(id_of)
+        before, after = (
+            template_words(self.default_template) if options.template is None else ([], [])
+        )
+        if len(after) == 1 and roles.end is not None:
+            after = []  # the id with this role is used, whatever its name
+        lacks = {token: 'rows begin without it' for token in before if id_of(token) is None}
+        ends = 'rows end without it' + ('' if roles.pad is not None else ', and no id pads batches')
+        lacks |= {token: ends for token in after if id_of(token) is None}
+        unknown = self.unknown_token(options)
+        if unknown is not None and roles.unknown is None:
+            lacks[unknown] = 'the first word without an id stops the job'
+        if not lacks:
+            return None
+        follows = '; '.join(f'{token}: {what}' for token, what in lacks.items())
+        return f'{vocabulary} lacks special tokens ({follows}); add them to it' + (
+            '' if options.template is not None else ', or give --template'
+        )
 
     @abc.abstractmethod
     def tokens(self, text: str) -> Iterable[str]:

@@ -74,7 +74,7 @@ def template_ids(text: str, vocabulary: Vocabulary) -> Template:
     Raises:
         InputError: it names a token that the vocabulary does not have.
     """
-    before, after = _words(text)
+    before, after = template_words(text)
     return Template(*(tuple(_id(word, vocabulary) for word in words) for words in (before, after)))
 
 
@@ -84,7 +84,7 @@ def default_template_ids(text: str, vocabulary: Vocabulary) -> Template:
     If the vocabulary lacks one of its tokens, only the id with the role `end` is added after a row;
     or nothing, if there is none.
     """
-    sides = [[vocabulary.id_of(word) for word in words] for words in _words(text)]
+    sides = [[vocabulary.id_of(word) for word in words] for words in template_words(text)]
     before, after = (tuple(id_ for id_ in side if id_ is not None) for side in sides)
     if (len(before), len(after)) == (len(sides[0]), len(sides[1])):
         return Template(before, after)
@@ -95,7 +95,8 @@ def default_template_ids(text: str, vocabulary: Vocabulary) -> Template:
 NO_TEMPLATE = Template()
 
 
-def _words(text: str) -> tuple[list[str], list[str]]:
+def template_words(text: str) -> tuple[list[str], list[str]]:
+    """Returns the tokens of a template before and after the row."""
     words = text.split()
     row = words.index(ROW)
     return words[:row], words[row + 1 :]

@@ -149,6 +149,9 @@ class WordScheme(Scheme['WordVocabulary', WordOptions, WordEncodingOptions]):
             model = vocabulary.strict_model
         return RowEncoder(self.pre_tokenizer, model)
 
+    def unknown_token(self, options: WordEncodingOptions) -> str | None:
+        return '<unk>' if options.unknown == 'token' else None
+
     def special_tokens_in(self, vocabulary: WordVocabulary, prefix: str) -> Mapping[str, int]:
         return bracketed_tokens(vocabulary.ids, prefix)
 

@@ -206,6 +206,9 @@ class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEnc
         longest = options.max_word_length or _MAX_WORD_LENGTHS[self.normalizer_kind]
         return self._pre_tokenizer_for(special_tokens), vocabulary.model_for(longest)
 
+    def unknown_token(self, options: WordPieceEncodingOptions) -> str | None:
+        return '[UNK]'
+
     def special_tokens_in(self, vocabulary: WordPieceVocabulary, prefix: str) -> Mapping[str, int]:
         # Of other entries, punctuation cuts none: not capital letters, which may become lower case.
         return {
