@@ -144,7 +144,8 @@ def parse_pieces(data: bytes, name: str) -> list[str]:
     r"""Returns the pieces of a vocab.txt by id; errors name it `name`.
 
     Lines end with `\n`, `\r\n` or `\r`, and are not stripped. A blank line is the piece ''. A byte
-    order mark at the start is part of no piece.
+    order mark at the start is part of no piece; transformers 4 has it in the first one, which no text
+    becomes then.
 
     Raises:
         InputError: the file is empty, too large or not UTF-8, or a line is too long.
@@ -184,11 +185,14 @@ def dump_pieces(pieces: Sequence[str]) -> bytes:
 
     Raises:
         ValueError: readers would differ about a piece: it is empty or a duplicate, has white space
-            at its ends, or has a line end or a lone surrogate.
+            at its ends, has a line end or a lone surrogate, or is the first and begins with a byte
+            order mark.
     """
     ids: dict[str, int] = {}
     for id_, piece in enumerate(pieces):
         fault = _fault(piece)
+        if not id_ and piece.startswith('\ufeff'):
+            fault = 'begins with a byte order mark'
         if ids.setdefault(piece, id_) != id_:
             fault = f'is piece {ids[piece]} too'
         if fault:

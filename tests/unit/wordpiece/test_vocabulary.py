@@ -45,7 +45,7 @@ def test_what_is_written_is_read_again(pieces):
         (b'a\na\n', ['a', 'a']),
         (b' a\tb \n', [' a\tb ']),
         ('a\u2028b\x85\x0bc\n'.encode(), ['a\u2028b\x85\x0bc']),
-        ('\ufeffa\n'.encode(), ['\ufeffa']),
+        ('\ufeffa\n\ufeffb\n'.encode(), ['a', '\ufeffb']),
     ],
 )
 def test_foreign_files_are_read_as_they_stand(data, pieces):
