@@ -750,6 +750,9 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
         where no other run writes there
     fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
         address may end in #sha256=HEX, which its content must have
+    max_unknown: stop before any work if more of the ids in a sample of the text are unknown
+        tokens, or bytes without an entry; a vocabulary learned from the same text is only
+        warned of (default: 20%)
     memory: memory of the whole job, locally no more than there is; buffers and threads are cut
         down to it, and a learner that needs more goes in rounds or on Beam (default: what is
         free, on a cluster no limit)
@@ -762,4 +765,5 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     source_vocab: Path | None
     target_vocab: Path | None
     scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte', 'pretrained'] | None
+    max_unknown: str
     memory: int | str | None

@@ -26,7 +26,7 @@ from pipelines.options.vocabulary import scheme_from_options
 from tokcore.encoding.scheme import EncodingOptions, Scheme, check_rules
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
-from tokcore.records.manifest import MANIFEST_NAME, OutputFile, VocabularyRecord
+from tokcore.records.manifest import MANIFEST_NAME, Manifest, OutputFile, VocabularyRecord
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names, schemes_of_file
 from tokcore.text.unicode import check_unicode
 
@@ -180,6 +180,12 @@ def tokenizer_paths(folder: str, scheme: Scheme) -> list[str]:
 def path_in_folder(folder: str, name: str) -> str:
     """Returns the path of a file in a tokenizer folder, `/` between names, seen from where that is."""
     return f'{folder}/{name}' if folder else name
+
+
+def recorded_manifest(path: str) -> Manifest | None:
+    """Returns the manifest of the run that made a vocabulary file; None if there is none beside it."""
+    manifest_path, record = _recorded(path)
+    return None if record is None else read_manifest(manifest_path)
 
 
 def _recorded(path: str) -> tuple[str, VocabularyRecord | None]:

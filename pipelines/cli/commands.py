@@ -53,6 +53,7 @@ from pipelines.options.job import (
     MemoryOptions,
     RunningOptions,
     ShuffleOptions,
+    UnknownOptions,
     check_pack,
     split_flag,
 )
@@ -303,6 +304,7 @@ def _encode_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Encod
         dataset=dataset,
         output=output,
         execution=_execution(options, engine, scheme, _shuffling(options, engine)),
+        unknown=options_from(UnknownOptions, vars(options)),
     )
 
 

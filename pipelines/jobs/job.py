@@ -28,6 +28,7 @@ from pipelines.options.job import (
     PairSide,
     RunningOptions,
     ShuffleOptions,
+    UnknownOptions,
     option_name,
 )
 from pipelines.options.vocabulary import SampleOptions, VocabularyLayout
@@ -399,6 +400,7 @@ class EncodeJob:
         dataset: what the shards depend on.
         output: a folder, an absolute path.
         execution: how it is run.
+        unknown: how much of the text the vocabularies must know.
     """
 
     reading: CorpusReading
@@ -406,6 +408,7 @@ class EncodeJob:
     dataset: EncodeOptions
     output: str
     execution: Execution
+    unknown: UnknownOptions = UnknownOptions()
     sample: ClassVar[SampleOptions] = SampleOptions()
 
     @property

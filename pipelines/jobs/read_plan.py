@@ -126,8 +126,8 @@ def plan_reading(reading: CorpusReading, execution: Execution, folder: str) -> R
 def _ended(
     split: Split, items: Sequence[WorkItem], reading: CorpusReading, item_bytes: int
 ) -> Split:
-    """Returns a split that ends after its `max_examples`; its beginning is read for that."""
-    if split.max_examples is None:
+    """Returns a split that ends after its `max_examples`; its beginning is read for that, once."""
+    if split.max_examples is None or split.end is not None:
         return split
     # In the order of names; members that an archive has in another order are kept until then.
     with reading_on(filesystem.open_binary, [item.files for item in items]) as open_binary:

@@ -33,6 +33,7 @@ from pipelines.options.job import (
     MemoryOptions,
     RunningOptions,
     ShuffleOptions,
+    UnknownOptions,
     VocabOptions,
     option_name,
     split_files,
@@ -209,7 +210,7 @@ def _commands_of(
                 *splits,
                 Group((VocabularyFiles, recorded_scheme, tokens, encoding), section='vocabulary'),
                 _DATASET,
-                _RUNNING,
+                dataclasses.replace(_RUNNING, kinds=(*_RUNNING.kinds, UnknownOptions)),
                 _SHUFFLE,
             ),
             (

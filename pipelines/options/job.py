@@ -115,6 +115,20 @@ def share_of_rows(word: str) -> str:
         raise argparse.ArgumentTypeError(
             f'{shown(word)} is not a share of rows between 0% and 100%, as 1% or 0.5%'
         )
+    return _percent(match)
+
+
+def share_of_ids(word: str) -> str:
+    """A share of ids from `0%` to `100%`; a kind of option."""
+    match = _LIMIT.fullmatch(word)
+    if not match or not match[2] or Fraction(match[2]) > 100:
+        raise argparse.ArgumentTypeError(
+            f'{shown(word)} is not a share of ids from 0% to 100%, as 20% or 0.5%'
+        )
+    return _percent(match)
+
+
+def _percent(match: re.Match[str]) -> str:
     whole, _, digits = match[2].partition('.')
     digits = digits.rstrip('0')
     return f'{int(whole)}{"." * bool(digits)}{digits}%'
@@ -322,6 +336,24 @@ class RunningOptions:
         None,
         default=False,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnknownOptions:
+    """How much of a text a vocabulary must know; no byte of a result depends on it."""
+
+    max_unknown: str = option(
+        'stop before any work if more of the ids in a sample of the text are unknown tokens, or bytes '
+        'without an entry; a vocabulary learned from the same text is only warned of (default: 20%%)',
+        share_of_ids,
+        'P%',
+        default='20%',
+    )
+
+    @property
+    def unknown_share(self) -> Fraction:
+        """The share of the ids that may be unknown."""
+        return Fraction(self.max_unknown.removesuffix('%')) / 100
 
 
 @dataclass(frozen=True, kw_only=True)

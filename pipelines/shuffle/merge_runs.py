@@ -31,6 +31,7 @@ from pipelines.jobs.job import EncodeOptions, Execution
 from pipelines.jobs.read_plan import ReadPlan
 from pipelines.jobs.shuffle_memory import fit_memory
 from pipelines.jobs.stats import write_read_stats, write_rejected_stats, write_shard_stats
+from pipelines.shuffle.encoded_sample import DiskNeed
 from pipelines.shuffle.plan import (
     RunItem,
     ShufflePlan,
@@ -78,6 +79,7 @@ _COPY_BYTES = 8 << 20
 def encode_through_files(
     read_plan: ReadPlan,
     encoder: BlockEncoder,
+    need: DiskNeed,
     layout: Sequence[SplitShards],
     options: EncodeOptions,
     execution: Execution,
@@ -90,6 +92,7 @@ def encode_through_files(
     Args:
         read_plan: what is read, as work items.
         encoder: of its blocks.
+        need: what the job takes on disk.
         layout: for each split its shards and buckets.
         options: the dataset's name, and whether its shards have indexes.
         execution: how that is run.
@@ -111,7 +114,7 @@ def encode_through_files(
     folder = planned.plan.folder
     with Claim(os.path.join(folder, CLAIM_NAME), folder) as claim:
         claim.require()
-        plan = begin_shuffle(planned, read_plan, encoder)
+        plan = begin_shuffle(planned, need)
 
         def build(pipeline: beam.Pipeline) -> None:
             written = pipeline | 'WriteRuns' >> WriteRuns(

@@ -22,7 +22,8 @@ from pipelines.files.work_folder import delete_own_if_empty
 from pipelines.jobs.corpus import InputChecksums
 from pipelines.jobs.read_plan import ReadPlan
 from pipelines.jobs.shuffle_memory import ShuffleMemory
-from pipelines.shuffle.disk_room import find_room
+from pipelines.shuffle.disk_room import refuse_too_little_room
+from pipelines.shuffle.encoded_sample import DiskNeed
 from pipelines.transforms.encode_blocks import BlockEncoder, SplitShards
 from tokcore.corpus.corpus import Split, WorkItem, split_of
 from tokcore.errors import InputError
@@ -127,21 +128,18 @@ def plan_shuffle(
     return PlannedShuffle(plan, tuple(items), content)
 
 
-def begin_shuffle(
-    planned: PlannedShuffle, read_plan: ReadPlan, encoder: BlockEncoder
-) -> ShufflePlan:
+def begin_shuffle(planned: PlannedShuffle, need: DiskNeed) -> ShufflePlan:
     """Sweeps what is left of other plans for an output, looks for room, and writes the plan down.
 
     Returns the plan with what it needs on disk.
 
     Raises:
         FullDiskError: there is far too little room.
-        InputError: as `disk_room.measure_need`.
     """
     plan, output = planned.plan, planned.content['output']
     _sweep_except(plan.folder, os.path.dirname(plan.folder), output)
     delete_half_files(plan.folder)
-    need = find_room(read_plan, encoder, plan.folder, output)
+    refuse_too_little_room(need, plan.folder, output)
     filesystem.write_bytes(os.path.join(plan.folder, PLAN_NAME), plan_json(planned.content))
     return dataclasses.replace(plan, needed_bytes=need.bytes)
 

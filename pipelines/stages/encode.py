@@ -1,19 +1,25 @@
 """The stage that encodes: the lines of all splits in, shuffled shards out."""
 
+import dataclasses
 import hashlib
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
 
 from pipelines.artifacts.outputs import StageOutput, StageTask
-from pipelines.artifacts.vocabularies import read_vocabulary, warn_of_missing_tokens
+from pipelines.artifacts.vocabularies import (
+    read_vocabulary,
+    recorded_manifest,
+    warn_of_missing_tokens,
+)
 from pipelines.engines.progress import track_work
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.files.work_folder import WorkFolder
+from pipelines.jobs.corpus import Corpus, InputChecksums
 from pipelines.jobs.job import EncodeJob, EncodeOptions, Execution, VocabularyPaths
 from pipelines.jobs.read_plan import ReadPlan, plan_reading
 from pipelines.jobs.shuffle_memory import refuse_too_large
@@ -30,7 +36,7 @@ from pipelines.shard_formats.convert_shards import ConvertShards
 from pipelines.shard_formats.formats import converted_format
 from pipelines.shard_formats.joined import cut_rows, ids_around
 from pipelines.shard_formats.shard_format import Column, shards_in_order
-from pipelines.shuffle.disk_room import measure_need
+from pipelines.shuffle.encoded_sample import EncodedSample, encode_sample
 from pipelines.shuffle.merge_runs import KeptRuns, encode_through_files
 from pipelines.stages.run_stage import StageResult, run_stage
 from pipelines.transforms.encode_blocks import (
@@ -43,12 +49,17 @@ from pipelines.transforms.encode_blocks import (
 from pipelines.transforms.read import READING, CreateReshuffled
 from pipelines.transforms.stats import RejectionBudget, WriteStats, WrittenFile, read_stats
 from pipelines.transforms.write_shards import write_shard_index, write_shards
+from tokcore.corpus.corpus import ITEM_BYTES
 from tokcore.encoding.scheme import EncodingOptions, Scheme
+from tokcore.errors import InputError
 from tokcore.options import recorded
 from tokcore.reading.record_index import index_name
 from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord
 
 _LOGGER = logging.getLogger(__name__)
+
+_SHOWN_WORDS, _SHOWN_CHARACTERS = 5, 40
+"""Unknown words that an error names, and of each its beginning."""
 
 _LOGGED_WORDS = 10
 """Unknown words that a warning names, the most frequent ones: enough to see what is wrong."""
@@ -70,8 +81,9 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
     def make(attempt: Attempt) -> list[StageResult]:
         plan = plan_reading(job.reading, execution, attempt.path)
         encoded = encode_into(
-            plan, execution, job.vocabularies, records, job.dataset, attempt.path, job.output
-        )
+            plan, execution, job.vocabularies, records, job.dataset, attempt.path, job.output,
+            lambda sample: refuse_unknown(job, sample),
+        )  # fmt: skip
         manifest = key.manifest(
             encoded.stats.inputs,
             encoded.stats.lines,
@@ -167,11 +179,13 @@ def encode_into(
     options: EncodeOptions,
     path: str,
     output: str,
+    check: Callable[[EncodedSample], None] = lambda sample: None,
 ) -> Encoded:
     """Encodes a corpus into an attempt's folder, for an output's; `records` are of the vocabularies.
 
     Raises:
-        InputError: a line that cannot be used, an empty split, or too much for memory or disk.
+        InputError: what `check` refuses of a sample, a line that cannot be used, an empty split, or too
+            much for memory or disk.
         RuntimeError: examples were lost on the way.
     """
     reading = plan.reading
@@ -186,11 +200,20 @@ def encode_into(
     encoder = BlockEncoder(
         features, corpus.splits, options.seed, reading.on_error, reading.scheme, options.encoding
     )
+    # The size of work items is for how the job is run; what is refused must not depend on it.
+    default = dataclasses.replace(execution, item_bytes=ITEM_BYTES)
+    same_cuts = plan.item_bytes == ITEM_BYTES
+    sample = encode_sample(plan if same_cuts else plan_reading(reading, default, path), encoder)
+    check(sample)
     budget = rejection_budget(plan, execution)
     with track_work('encode', READING, plan.stored_bytes):
         if execution.through_files:
-            encode_through_files(plan, encoder, layout, options, execution, budget, path, output)
+            encode_through_files(
+                plan, encoder, sample.need, layout, options, execution, budget, path, output
+            )
         else:
+            items = sum(map(len, plan.passes.values()))
+            execution.engine.runner.refuse_shuffle(sample.need.shards, items)
             _encode_through_runner(plan, encoder, layout, options, execution, budget, path)
     stats = read_job_stats(corpus, path, execution.max_rejected)
     written = {file.name: file for file in read_shard_stats(path)}
@@ -217,6 +240,54 @@ def encode_into(
         if lines.unknown and lines.ids:
             _log_unknown(lines.split, lines.unknown, lines.ids, words)
     return Encoded(stats, tuple(shards), tuple(index))
+
+
+def refuse_unknown(job: EncodeJob, sample: EncodedSample) -> None:
+    """Refuses a vocabulary that does not know the text, by a sample of it.
+
+    One that was learned from this text is not refused: the text has nothing better to offer it.
+
+    Raises:
+        InputError: more of the ids of a feature than the job allows are unknown tokens, or bytes without
+            an entry.
+    """
+    features = job.dataset.features(job.vocabularies, job.reading.corpus.format.sides)
+    # There are no ids if no block was read; the job says why.
+    for encoded, tally in zip(features, sample.ids, strict=False):
+        lost = (tally.unknown or 0) + tally.dropped_bytes
+        ids = tally.ids + tally.dropped_bytes
+        path, side = encoded.vocabulary, encoded.feature.side
+        if lost <= job.unknown.unknown_share * ids or _is_learned_from(
+            path, job.reading.corpus, side
+        ):
+            continue
+        kinds = {'unknown tokens': tally.unknown, 'bytes without an entry': tally.dropped_bytes}
+        what = ' or '.join(kind for kind, count in kinds.items() if count)
+        words = ', '.join(repr(word[:_SHOWN_CHARACTERS]) for word in [*tally.words][:_SHOWN_WORDS])
+        raise InputError(
+            f'{path}: {lost:,} of {ids:,} ids of {encoded.feature.name} in a sample of '
+            f'{sample.text_bytes:,} bytes are {what} ({lost / ids:.1%}), more than --max-unknown '
+            f'{job.unknown.max_unknown}, such as {words}; give a vocabulary for this text, or '
+            '--max-unknown 100% to encode it with this one'
+        )
+
+
+def _is_learned_from(path: str, corpus: Corpus, side: int) -> bool:
+    """Whether a vocabulary's manifest says that it was learned from the training text of a side.
+
+    Files are read for that only if their names, and sizes where these are known, are the same.
+    """
+    manifest = recorded_manifest(path)
+    training = [file for file in corpus.inputs if file.split == 'train']
+    files = [file for file in training if file.side == side] or training
+    read = {(text.name, text.bytes, text.crc32c) for text in (manifest.inputs if manifest else ())}
+    for file in files:
+        size = None if file.file.compressed else file.file.size
+        if not any(name == file.file.name and size in (None, own) for name, own, _ in read):
+            return False
+    checksums = InputChecksums(corpus.inputs)
+    texts = map(checksums.of, files)
+    return bool(files) and all((text.name, text.bytes, text.crc32c) in read for text in texts)
 
 
 def _log_unknown(split: str, unknown: int, ids: int, words: Mapping[str, int]) -> None:
@@ -296,14 +367,8 @@ def _encode_through_runner(
     budget: RejectionBudget | None,
     path: str,
 ) -> None:
-    """Encodes as `encode_through_files` does, with the runner's own shuffle.
-
-    Raises:
-        InputError: the runner cannot shuffle as much as there is, by a sample of the text.
-    """
+    """Encodes as `encode_through_files` does, with the runner's own shuffle."""
     engine = execution.engine
-    need = measure_need(plan, encoder)
-    engine.runner.refuse_shuffle(need.shards, sum(map(len, plan.passes.values())))
 
     def build(pipeline: beam.Pipeline) -> None:
         blocks = plan.read(pipeline)

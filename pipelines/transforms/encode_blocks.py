@@ -426,6 +426,10 @@ class LoadedBlockEncoder:
         self._encoder = encoder
         self.splits = encoder.splits
         self._path_to_vocabulary = path_to_vocabulary
+        self._path_to_dropped = {
+            path: encoder.scheme.dropped(vocabulary)
+            for path, vocabulary in path_to_vocabulary.items()
+        }
         self._thread = threading.local()
 
     def encode(self, *blocks: Block) -> EncodedBlock:
@@ -471,6 +475,7 @@ class LoadedBlockEncoder:
                     path_to_encoder[encoded.vocabulary],
                     scheme.template(vocabulary, options.template),
                     vocabulary.special_ids.unknown,
+                    self._path_to_dropped[encoded.vocabulary],
                 )
             )
         return encoders

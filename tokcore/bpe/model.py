@@ -16,6 +16,7 @@ import numpy as np
 
 from tokcore.bpe.model_kernels import (
     NO_ENTRY,
+    NONE,
     SHORT,
     SYMBOLS_PER_BYTE,
     MergeState,
@@ -25,6 +26,7 @@ from tokcore.bpe.model_kernels import (
 )
 from tokcore.bpe.phrases import IDS_AT_ONCE, NO_CUTS, PART_ROWS, Joins, part_memory
 from tokcore.bpe.token_memory import MEMORY_ROWS, token_memory
+from tokcore.encoding.dropped import DroppedCharacters
 from tokcore.encoding.kernels import (
     NO_ROOM,
     MissedTokens,
@@ -43,7 +45,8 @@ from tokcore.kernels.hash_tables import (
 )
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.text.pre_tokenizer import RowPart, ScannedTokens
-from tokcore.text.unicode import CODE_POINTS, next_character
+from tokcore.text.rows import Side
+from tokcore.text.unicode import CODE_POINTS, next_character, whitespace_table
 
 _NO_PIECE = -2
 _0, _1 = np.uint64(0), np.uint64(1)
@@ -118,10 +121,57 @@ class MergeModel:
         work = merge_work(SYMBOLS_PER_BYTE * (part.end - part.start) + 1 + IDS_AT_ONCE, 1)
         yield _segment_long_token(self, part, segment_by_merges, work)
 
+    def dropped(self, normalize: Callable[[Side], Side] | None = None) -> DroppedCharacters | None:
+        """Returns which characters have no symbol and so no id, as `Scheme.dropped`.
+
+        `normalize` brings rows into the form that the model gets.
+        """
+        lost = lost_bytes(self.state.units)
+        if lost is None:
+            return None
+        return DroppedCharacters(lost) if normalize is None else DroppedCharacters(lost, normalize)
+
     def describe_failure(self, token: str, failure: int) -> str:
         if self._describe is None:
             raise AssertionError(f'{token[:_SHOWN]!r} has a symbol without an id')
         return self._describe(token, failure - 1)
+
+
+def lost_bytes(units: Units) -> np.ndarray | None:
+    """Returns how many bytes of each character have no symbol, uint8[0x110000]; None: all have one.
+
+    White space without one counts only where symbols are bytes: where they are characters, words are
+    mostly cut at white space, which then is in none of them.
+    """
+    if units.unknown != NONE or not len(units.symbols) or (units.fallback != NONE).all():
+        return None
+    codes = np.arange(CODE_POINTS)
+    if len(units.characters):
+        is_lost = (units.symbols == 0) & ~_has_fallback(units.characters.astype(np.int64), units)
+        if not is_lost.any():
+            return None
+        lost = _count_in_utf8(codes, is_lost)
+    else:
+        is_lost = (units.symbols == 0) & ~_has_fallback(codes, units) & (whitespace_table() == 0)
+        lost = _count_in_utf8(codes, np.ones(256, bool)) * is_lost
+    return read_only(lost.astype(np.uint8)) if lost.any() else None
+
+
+def _has_fallback(codes: np.ndarray, units: Units) -> np.ndarray:
+    """Tells for which characters all bytes of their UTF-8 have a symbol of `fallback`, bool[codes]."""
+    return _count_in_utf8(codes, units.fallback == NONE) == 0
+
+
+def _count_in_utf8(codes: np.ndarray, is_counted: np.ndarray) -> np.ndarray:
+    """Returns how many bytes of each character's UTF-8 are in a set of bytes, bool[256]."""
+    counts = np.zeros(len(codes), np.int64)
+    for least, size, lead in ((0, 1, 0), (0x80, 2, 0xC0), (0x800, 3, 0xE0), (0x10000, 4, 0xF0)):
+        of_size = np.zeros(len(codes), np.int64)
+        of_size += is_counted[(lead | codes >> 6 * (size - 1)) & 0xFF]
+        for k in range(size - 1):
+            of_size += is_counted[0x80 | codes >> 6 * k & 0x3F]
+        counts = np.where(codes >= least, of_size, counts)
+    return counts
 
 
 def merge_work(symbols: int, tokens: int, remembered: int = 0, parts: int = 2) -> MergeWork:

@@ -31,6 +31,7 @@ if typing.TYPE_CHECKING:
     from tokcore.bpe.trainer import LearnedMerges
     from tokcore.bpe.vocabulary import BpeVocabulary
     from tokcore.counts.token_table import TokenTable
+    from tokcore.encoding.dropped import DroppedCharacters
     from tokcore.encoding.encoder import Encoder
     from tokcore.text.pre_tokenizer import PreTokenizer
     from tokcore.text.rows import Normalizer
@@ -496,6 +497,11 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
                 return bert_tokens(text, 'bert', True, None, True)
             case _:
                 return tokenize(text)
+
+    def dropped(self, vocabulary: AnyVocabulary) -> DroppedCharacters | None:
+        from tokcore.bpe.vocabulary import BpeVocabulary
+
+        return vocabulary.model.dropped() if isinstance(vocabulary, BpeVocabulary) else None
 
     def vocabulary_of(self, characters: Sequence[str]) -> AnyVocabulary:
         from tokcore.bpe.codes import NmtVocabulary, TextbookVocabulary

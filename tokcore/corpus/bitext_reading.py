@@ -9,6 +9,7 @@ files are members of one archive without an index, two readers decompress it sid
 from __future__ import annotations
 
 import collections
+import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -73,6 +74,18 @@ class BitextReader(FormatReader):
                 ranges = (_line_range(source, first, end), _line_range(target, first, end))
                 items.append(WorkItem(split.name, split.format, file_index, ranges))
         return items
+
+    def beginning(self, item: WorkItem, size: int) -> WorkItem:
+        if not self.format.rows_are_lines or any(file.is_stream for file in item.files):
+            return item
+        counted = item.ranges[0].counted_lines
+        lines = max(
+            2, counted * size // max(1, item.stored_bytes)
+        )  # a single one is read otherwise
+        if lines >= counted:
+            return item
+        ranges = tuple(dataclasses.replace(text_range, lines=lines) for text_range in item.ranges)
+        return dataclasses.replace(item, ranges=ranges)
 
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int

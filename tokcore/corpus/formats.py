@@ -168,6 +168,10 @@ class FormatReader(abc.ABC):
             for file_index, (file,) in zip(split.file_indexes, split.files, strict=True)
         ]
 
+    def beginning(self, item: WorkItem, size: int) -> WorkItem:
+        """Returns an item of about the first `size` bytes of another; by default all of it."""
+        return item
+
     @abc.abstractmethod
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int

@@ -6,6 +6,7 @@ several if it has an index of its parts, and is read as a stream. A line longer 
 read piece by piece and never held whole: a `LongLine` says where it is, and has its checksum.
 """
 
+import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -57,6 +58,13 @@ class LineReader(FormatReader):
         self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
     ) -> list[WorkItem]:
         return byte_ranges(split, item_bytes, index)
+
+    def beginning(self, item: WorkItem, size: int) -> WorkItem:
+        [text_range] = item.ranges
+        if text_range.file.is_stream or text_range.end - text_range.start <= size:
+            return item
+        first = dataclasses.replace(text_range, end=text_range.start + size)
+        return dataclasses.replace(item, ranges=(first,))
 
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int

@@ -41,7 +41,7 @@ _ALWAYS_RECORDED = (INVALID_UTF8, MISSING_COLUMN)
 
 _RECORDED_IF_SET = (
     'no_token', 'ids', 'unknown', 'unknown_words', 'dataset', 'beyond_max_examples', 'not_sampled',
-    'filtered', 'added',
+    'filtered', 'added', 'dropped_bytes',
 )  # fmt: skip
 """Fields that manifests record only if they are not 0, empty or None."""
 
@@ -70,12 +70,14 @@ class LineTally:
         no_token: sides of examples whose text has no token.
         ids: of the text of examples; None if no id stands for unknown tokens.
         unknown: the ids that stand for an unknown token.
-        unknown_words: the unknown tokens with their counts, the commonest of each block.
+        unknown_words: the unknown tokens, and the characters without an entry, with their counts, the
+            commonest of each block.
         dataset: its name, if a split has several.
         beyond_max_examples: lines after the last one that a dataset's `max_examples` takes.
         not_sampled: lines outside the sample from which a vocabulary is counted.
         filtered: rows that each filter dropped, by its name, in alphabetical order.
         added: rows that filters returned for one row, beside the first of each.
+        dropped_bytes: of characters for which the vocabulary has no entry and no unknown token.
 
     Raises:
         ValueError: a reason has the name of a field; manifests have both side by side.
@@ -95,6 +97,7 @@ class LineTally:
     not_sampled: int = 0
     filtered: Mapping[str, int] = field(default_factory=dict)
     added: int = 0
+    dropped_bytes: int = 0
 
     def __post_init__(self):
         counts = {reason: count for reason, count in sorted(self.left_out.items()) if count}
@@ -252,6 +255,7 @@ def add_tallies(split: str, tallies: Iterable[LineTally]) -> LineTally:
         sum(tally.not_sampled for tally in of_split),
         filtered,
         sum(tally.added for tally in of_split),
+        sum(tally.dropped_bytes for tally in of_split),
     )
     elsewhere = total.rejected + total.beyond_max_examples + total.not_sampled + filtered.total()
     if total.lines + total.added != total.examples + total.empty + elsewhere:

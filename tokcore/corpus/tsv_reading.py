@@ -85,6 +85,9 @@ class TsvReader(LineReader):
             return byte_ranges(split, max([1, *(file.size for (file,) in split.files)]))
         return super().plan(split, index, item_bytes)
 
+    def beginning(self, item: WorkItem, size: int) -> WorkItem:
+        return item if self.format.is_quoted else super().beginning(item, size)
+
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
     ) -> Iterator[Block]:

@@ -15,6 +15,7 @@ from tokcore.options import option
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
+    from tokcore.encoding.dropped import DroppedCharacters
     from tokcore.pretrained.encoder import PretrainedEncoder
     from tokcore.pretrained.vocabulary import PretrainedVocabulary
     from tokcore.text.pre_tokenizer import PreTokenizer
@@ -84,6 +85,13 @@ class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedToke
 
         options = options or AddedTokenOptions()
         return PretrainedEncoder(vocabulary, options.allow_special_tokens)
+
+    def dropped(self, vocabulary: PretrainedVocabulary) -> DroppedCharacters | None:
+        from tokcore.bpe.model import MergeModel
+
+        # The other models have an unknown token, or refuse such characters.
+        model = vocabulary.model
+        return model.dropped(vocabulary.normalized) if isinstance(model, MergeModel) else None
 
     def template(self, vocabulary: PretrainedVocabulary, text: str | None = None) -> Template:
         return vocabulary.template if text is None else super().template(vocabulary, text)

@@ -14,6 +14,7 @@ if typing.TYPE_CHECKING:
     from tokcore.encoding.kernels import Model
     from tokcore.pretrained.normalizers import TextStep
     from tokcore.pretrained.pre_tokenizers import Cutting
+    from tokcore.text.rows import Side
 
 JoinTokens = Callable[[list[str]], list[str]]
 """A step of a decoder: makes other strings of the strings of tokens."""
@@ -82,6 +83,12 @@ class PretrainedVocabulary(EntriesWithAddedTokens):
         for step in self.decoder:
             tokens = step(tokens)
         return ''.join(tokens)
+
+    def normalized(self, side: Side) -> Side:
+        """Returns rows as the normalizer makes them."""
+        for step in self.steps:
+            side = step(side)
+        return side
 
     def dump(self) -> bytes:
         """Returns the file."""

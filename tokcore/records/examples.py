@@ -6,8 +6,8 @@ the fullest bucket when its memory limit is reached.
 
 import contextlib
 import dataclasses
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from tokcore.corpus.corpus import Block, OnError, OpenBinary, Rows, Split, split
 from tokcore.corpus.filters.applying import select_rows
 from tokcore.corpus.order_keys import order_keys
 from tokcore.corpus.stats import MOST_UNKNOWN_WORDS, BlockStats, LineTally, block_stats, commonest
+from tokcore.encoding.dropped import DroppedCharacters
 from tokcore.encoding.encoder import EncodedSide, Encoder, first_row_without_ids, unknown_tokens
 from tokcore.encoding.vocabulary import Template
 from tokcore.errors import InputError
@@ -103,6 +104,53 @@ def prefix_in(split: Split | None, feature: Feature) -> str:
 
 
 @dataclass(frozen=True)
+class IdTally:
+    """Counts of a feature's ids.
+
+    Attributes:
+        ids: of the rows' text.
+        no_token: rows whose text has no token.
+        unknown: the ids that stand for an unknown token; None if no id does.
+        dropped_bytes: of the text, for which there is no id.
+        words: the commonest unknown tokens and characters without an id, with their counts.
+    """
+
+    ids: int = 0
+    no_token: int = 0
+    unknown: int | None = None
+    dropped_bytes: int = 0
+    words: Mapping[str, int] = field(default_factory=dict)
+
+    def add_to(self, tally: LineTally) -> LineTally:
+        """Returns the tally of a block with these counts."""
+        if self.unknown is not None:
+            tally = dataclasses.replace(
+                tally,
+                ids=(tally.ids or 0) + self.ids,
+                unknown=(tally.unknown or 0) + self.unknown,
+            )
+        return dataclasses.replace(
+            tally,
+            no_token=tally.no_token + self.no_token,
+            dropped_bytes=tally.dropped_bytes + self.dropped_bytes,
+            unknown_words=commonest([tally.unknown_words, self.words]),
+        )
+
+
+def add_id_tallies(tallies: Iterable[IdTally]) -> IdTally:
+    """Returns the sum of tallies of one feature."""
+    tallies = list(tallies)
+    unknown = [tally.unknown for tally in tallies if tally.unknown is not None]
+    return IdTally(
+        sum(tally.ids for tally in tallies),
+        sum(tally.no_token for tally in tallies),
+        sum(unknown) if unknown else None,
+        sum(tally.dropped_bytes for tally in tallies),
+        commonest(tally.words for tally in tallies),
+    )
+
+
+@dataclass(frozen=True)
 class FeatureEncoder:
     """Makes the ids of a feature, for one thread.
 
@@ -111,47 +159,46 @@ class FeatureEncoder:
         encoder: encodes its text.
         template: the ids around each row.
         unknown: the id of unknown tokens, if there is one.
+        dropped: the characters that become no id, if there are such.
     """
 
     feature: Feature
     encoder: Encoder
     template: Template
     unknown: int | None = None
+    dropped: DroppedCharacters | None = None
 
     def encode(self, rows: Rows, prefix: str) -> EncodedSide:
         """Returns the ids of rows; raises ValueError as `RowEncoder.encode_side`."""
         return self.encoder.encode_side(rows.sides[self.feature.side], prefix, *self.template)
 
-    def add_to_tally(self, tally: LineTally, rows: Rows, encoded: EncodedSide) -> LineTally:
-        """Returns a block's tally with the counts of this feature's ids."""
+    def tally(self, rows: Rows, encoded: EncodedSide) -> IdTally:
+        """Returns the counts of this feature's ids."""
         count = len(encoded.offsets) - 1
+        ids = len(encoded.ids) - self.template.size * count
         no_token = int(np.count_nonzero(np.diff(encoded.offsets) == self.template.size))
-        tally = dataclasses.replace(tally, no_token=tally.no_token + no_token)
-        if self.unknown is None:
-            return tally
-        around = (*self.template.before, *self.template.after).count(self.unknown) * count
-        unknown = int(np.count_nonzero(encoded.ids == self.unknown)) - around
-        words = tally.unknown_words
-        if unknown:
-            side = rows.sides[self.feature.side]
-            counts = unknown_tokens(
-                side, encoded, *self.encoder.parts, self.unknown, MOST_UNKNOWN_WORDS
-            )
-            words = commonest([words, counts])
-        return dataclasses.replace(
-            tally,
-            ids=(tally.ids or 0) + len(encoded.ids) - self.template.size * count,
-            unknown=(tally.unknown or 0) + unknown,
-            unknown_words=words,
-        )
+        side = rows.sides[self.feature.side]
+        unknown, dropped_bytes, words = None, 0, {}
+        if self.unknown is not None:
+            around = (*self.template.before, *self.template.after).count(self.unknown) * count
+            unknown = int(np.count_nonzero(encoded.ids == self.unknown)) - around
+            if unknown:
+                words = unknown_tokens(
+                    side, encoded, *self.encoder.parts, self.unknown, MOST_UNKNOWN_WORDS
+                )
+        if self.dropped is not None:
+            dropped_bytes, characters = self.dropped.count(side, MOST_UNKNOWN_WORDS)
+            words = commonest([words, characters])
+        return IdTally(ids, no_token, unknown, dropped_bytes, words)
 
 
 @dataclass(frozen=True)
 class EncodedBlock:
-    """The TFRecords of a block, and its statistics."""
+    """The TFRecords of a block, its statistics, and the counts of the ids of each feature."""
 
     rows: FramedRows
     stats: BlockStats
+    ids: tuple[IdTally, ...] = ()
 
 
 def encode_block(
@@ -211,6 +258,7 @@ def encode_batch(
     return EncodedBlock(
         join_rows([block.rows for block in one_by_one]),
         add_stats([block.stats for block in one_by_one]),
+        tuple(map(add_id_tallies, zip(*(block.ids for block in one_by_one), strict=True))),
     )
 
 
@@ -222,11 +270,12 @@ def _encoded_block(
     encoded: Sequence[EncodedSide],
     seed: int,
 ) -> EncodedBlock:
+    ids = tuple(encoder.tally(rows, side) for encoder, side in zip(features, encoded, strict=True))
     tally = stats.tally
-    for encoder, ids in zip(features, encoded, strict=True):
-        tally = encoder.add_to_tally(tally, rows, ids)
+    for of_feature in ids:
+        tally = of_feature.add_to(tally)
     framed = _frame(block, rows, features, encoded, seed)
-    return EncodedBlock(framed, dataclasses.replace(stats, tally=tally))
+    return EncodedBlock(framed, dataclasses.replace(stats, tally=tally), ids)
 
 
 def encode_rows(

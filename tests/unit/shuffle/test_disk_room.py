@@ -1,193 +1,45 @@
-"""What a job needs on disk is told by a sample of its own records, and is about what they take."""
+"""A job for which there is far too little room on disk is refused, and no other one."""
 
-import dataclasses
-import gzip
-import io
 import shutil
-import tarfile
 
 import pytest
-from generated_text import as_lines, chinese_lines, english_lines
 
-from pipelines.jobs.corpus import SplitPaths, find_corpus
-from pipelines.jobs.job import CorpusReading
-from pipelines.jobs.read_plan import ReadPlan
-from pipelines.shuffle.disk_room import DiskNeed, find_room, measure_need
-from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature
-from tokcore.corpus.filters.applying import find_end
-from tokcore.corpus.formats import plan_items, read_blocks
+from pipelines.shuffle.disk_room import refuse_too_little_room
+from pipelines.shuffle.encoded_sample import DiskNeed
 from tokcore.errors import FullDiskError
-from tokcore.records.examples import Feature
-from tokcore.schemes import find_scheme
 
-ITEM_BYTES = 8 << 10
-BYTE = find_scheme('byte')
-
-
-def plan_of(*given: SplitPaths, item_bytes: int = ITEM_BYTES) -> ReadPlan:
-    """Returns the plan of some files of lines."""
-    corpus = find_corpus(given)
-    items: dict[str, list] = {}
-    splits = []
-    for split in corpus.splits:
-        own = plan_items(split, item_bytes=item_bytes)
-        items.setdefault(split.name, []).extend(own)
-        if split.max_examples is not None:
-            blocks = (block for item in own for block in read_blocks(item, open_binary))
-            split = dataclasses.replace(split, end=find_end(blocks, split, BYTE.normalizer))
-        splits.append(split)
-    corpus = dataclasses.replace(corpus, splits=tuple(splits))
-    return ReadPlan(CorpusReading(corpus, scheme=BYTE, on_error='skip'), items, item_bytes)
-
-
-def open_binary(path):
-    return open(path, 'rb')
-
-
-def encoder_of(plan: ReadPlan) -> BlockEncoder:
-    reading = plan.reading
-    features = (EncodedFeature(Feature('targets', 0), ''),)
-    return BlockEncoder(features, reading.corpus.splits, 0, reading.on_error, reading.scheme)
-
-
-def need_of_all(plan: ReadPlan) -> DiskNeed:
-    """Returns what the records of everything take."""
-    loaded = encoder_of(plan).load()
-    files = rows = 0
-    for item in plan.all_items:
-        for block in read_blocks(item, open_binary):
-            encoded = loaded.encode(block)
-            files += len(encoded.rows.records)
-            files += sum(len(each.json_lines) for each in encoded.stats.rejected)
-            rows += len(encoded.rows)
-    return DiskNeed(files + 12 * rows, files, 8 * rows)
-
-
-ENGLISH, CHINESE = as_lines(english_lines(6000, 1)), as_lines(chinese_lines(6000, 2))
+NEED = DiskNeed(1100 << 10, 1000 << 10, 20 << 10)
 
 
 @pytest.fixture
-def text(tmp_path):
-    """Writes a text, compressed if its name says so, and returns it as a dataset of `train`."""
+def refuse(tmp_path, monkeypatch):
+    """Looks for a share of the room that is needed."""
 
-    def write(name: str, data: bytes, **options) -> SplitPaths:
-        path = tmp_path / name
-        path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == '.gz' else data)
-        return SplitPaths('train', 'text', {'text': [str(path)]}, **options)
+    def refuse(share: float, runs: int = 0) -> None:
+        usage = shutil.disk_usage(tmp_path)._replace(free=int(NEED.bytes * share))
+        monkeypatch.setattr('shutil.disk_usage', lambda _: usage)
+        runs_folder = tmp_path / 'out' / '.tokbeam' / 'shuffle'
+        if runs:
+            runs_folder.mkdir(parents=True)
+            (runs_folder / 'run-000000-0000').write_bytes(bytes(runs))
+        refuse_too_little_room(NEED, str(runs_folder), str(tmp_path / 'out'))
 
-    return write
-
-
-def share_of_all(plan: ReadPlan) -> float:
-    """Returns what a sample says of all records, as a share of what they take."""
-    return measure_need(plan, encoder_of(plan)).bytes / need_of_all(plan).bytes
-
-
-def test_a_text_of_two_kinds(text):
-    assert 0.9 < share_of_all(plan_of(text('a', ENGLISH + CHINESE))) < 1.1
+    return refuse
 
 
-def test_datasets_of_one_kind_each(text):
-    plan = plan_of(text('a', ENGLISH), text('b', CHINESE[:9000], dataset='b'))
-    assert 0.9 < share_of_all(plan) < 1.1
+@pytest.mark.parametrize('share', [0.51, 1.0, 20])
+def test_a_job_that_may_fit_is_not_refused(refuse, share):
+    refuse(share)
 
 
-def test_a_text_of_one_item_is_measured_to_the_byte(text):
-    plan = plan_of(text('a', ENGLISH[: ITEM_BYTES // 2]))
-    assert measure_need(plan, encoder_of(plan)) == need_of_all(plan)
+def test_one_that_surely_does_not_is(refuse):
+    with pytest.raises(
+        FullDiskError,
+        match='about 3 MiB are needed in .* for the shuffle and '
+        'the result, by a sample of the text, and 0 MiB are free; make room',
+    ):
+        refuse(0.4)
 
 
-@pytest.mark.parametrize('names', [['a.gz'], ['a', 'b.gz']])
-def test_compressed_text_takes_what_its_text_does(text, names):
-    """Files are read by 32 KiB, of which the last are read for text that is not in the sample."""
-    given = [text(name, ENGLISH * 4, dataset=name) for name in names]
-    assert 0.7 < share_of_all(plan_of(*given, item_bytes=512 << 10)) <= 1.02
-
-
-def test_a_compressed_text_that_repeats_itself_is_not_thought_larger(text):
-    assert share_of_all(plan_of(text('a.gz', ENGLISH[:20_000] * 100))) <= 1.02
-
-
-def archive(path, members: list[bytes]) -> SplitPaths:
-    with tarfile.open(path, 'w:gz' if path.suffix == '.gz' else 'w') as tar:
-        for number, data in enumerate(members):
-            member = tarfile.TarInfo(f'{number:04d}.txt')
-            member.size = len(data)
-            tar.addfile(member, io.BytesIO(data))
-    return SplitPaths('train', 'text', {'text': [f'{path}!*']})
-
-
-@pytest.mark.parametrize('name', ['a.tar', 'a.tar.gz'])
-@pytest.mark.parametrize('lines', [20, 2000])
-def test_members_of_an_archive_count_by_their_own_sizes(tmp_path, name, lines):
-    whole = ENGLISH.splitlines(keepends=True)
-    members = [b''.join(whole[start : start + lines]) for start in range(0, len(whole), lines)]
-    assert 0.85 < share_of_all(plan_of(archive(tmp_path / name, members))) < 1.15
-
-
-def test_compressed_members_are_not_thought_larger(tmp_path):
-    members = [gzip.compress(ENGLISH, mtime=0)] * 20
-    share = share_of_all(plan_of(archive(tmp_path / 'a.tar', members), item_bytes=512 << 10))
-    assert 0.2 < share <= 1.02
-
-
-@pytest.mark.parametrize('most', [1, 300, 10**9])
-def test_the_first_examples_of_a_dataset_alone(text, most):
-    plan = plan_of(text('a', ENGLISH + CHINESE, max_examples=most))
-    share = share_of_all(plan)
-    assert share <= 1.3
-    assert most < 10**9 or share > 0.9
-
-
-def test_rows_left_out_take_no_room_but_for_what_is_kept_of_them(text):
-    half_bad = b''.join(
-        line + (b'\xff\n' if number % 2 else b'\n')
-        for number, line in enumerate(ENGLISH.splitlines())
-    )
-    assert 0.9 < share_of_all(plan_of(text('a', half_bad))) < 1.1
-
-
-def test_filters_are_part_of_it(text):
-    plan = plan_of(text('a', ENGLISH + CHINESE, clean=['script:Hani:0.5']))
-    assert 0.8 < share_of_all(plan) < 1.2
-
-
-class TestRefusal:
-    @pytest.fixture
-    def plan(self, text):
-        return plan_of(text('a', ENGLISH))
-
-    @pytest.fixture
-    def find(self, plan, tmp_path, monkeypatch):
-        """Looks for a share of the room that is needed."""
-        needed = need_of_all(plan).bytes
-
-        def find(share: float, runs: int = 0):
-            usage = shutil.disk_usage(tmp_path)._replace(free=int(needed * share))
-            monkeypatch.setattr('shutil.disk_usage', lambda _: usage)
-            runs_folder = tmp_path / 'out' / '.tokbeam' / 'shuffle'
-            if runs:
-                runs_folder.mkdir(parents=True)
-                (runs_folder / 'run-000000-0000').write_bytes(bytes(runs))
-            return find_room(plan, encoder_of(plan), str(runs_folder), str(tmp_path / 'out'))
-
-        return find
-
-    @pytest.mark.parametrize('share', [0.55, 1.0, 1.2])
-    def test_a_job_that_may_fit_is_not_refused(self, plan, find, share):
-        assert 0.9 < find(share).bytes / need_of_all(plan).bytes < 1.1
-
-    def test_one_that_surely_does_not_is(self, find):
-        with pytest.raises(
-            FullDiskError,
-            match='about 2 MiB are needed in .* for the shuffle and '
-            'the result, by a sample of the text, and 0 MiB are free; make room',
-        ):
-            find(0.4)
-
-    def test_runs_that_are_there_need_no_room(self, plan, find):
-        assert find(0.4, runs=need_of_all(plan).runs // 2).bytes
-
-    def test_nothing_is_encoded_where_there_is_ample_room(self, find, monkeypatch):
-        monkeypatch.setattr('pipelines.shuffle.disk_room.measure_need', None)
-        find(20)
+def test_runs_that_are_there_need_no_room(refuse):
+    refuse(0.4, runs=NEED.runs // 2)

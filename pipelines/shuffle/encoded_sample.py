@@ -1,0 +1,235 @@
+"""What all of a corpus becomes, by a sample of its text: what its records take on disk, and its ids.
+
+How large records are follows from the scheme, the filters and, of compressed files, from what is in
+them; and whether a vocabulary is for this text only its ids show. So some text is encoded, the
+beginnings of work items that are spread over each dataset by their bytes, and stands for all of it.
+The sample depends on the corpus and on what a row becomes, not on how the job is run.
+"""
+
+import bisect
+import collections
+import dataclasses
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from pipelines.files import filesystem
+from pipelines.jobs.read_plan import ReadPlan
+from pipelines.transforms.encode_blocks import BlockEncoder, LoadedBlockEncoder
+from tokcore.corpus.archive_reading import reading_on
+from tokcore.corpus.corpus import Block, MemberFile, Split, WorkItem
+from tokcore.corpus.formats import format_reader, read_blocks
+from tokcore.reading.record_index import OFFSET_BYTES
+from tokcore.records.examples import EncodedBlock, IdTally, add_id_tallies
+from tokcore.records.sorted_runs import ROW_BYTES
+
+_SAMPLED_ITEMS = 16
+"""Of a corpus, and one of each dataset at least. Half would tell less of a corpus of many kinds of
+text."""
+
+_SAMPLED_BYTES = 512 << 10
+"""Of the beginning of each: 8 MiB in all, which the slowest encoders take a second for. With half of it,
+what is read of a compressed file ahead of the sample would count for much."""
+
+
+@dataclass(frozen=True)
+class DiskNeed:
+    """Bytes on disk that a job takes until its result is whole."""
+
+    runs: int
+    shards: int
+    index: int = 0
+
+    @property
+    def result(self) -> int:
+        return self.shards + self.index
+
+    @property
+    def bytes(self) -> int:
+        return self.runs + self.result
+
+
+@dataclass(frozen=True)
+class EncodedSample:
+    """What a sample of a corpus became.
+
+    Attributes:
+        need: what all of the corpus takes on disk.
+        text_bytes: that were encoded.
+        ids: the counts of these, for each feature.
+    """
+
+    need: DiskNeed
+    text_bytes: int
+    ids: tuple[IdTally, ...]
+
+
+def encode_sample(read_plan: ReadPlan, encoder: BlockEncoder) -> EncodedSample:
+    """Encodes a sample of what is read.
+
+    What Parquet takes on disk may be much more than the sample says, never less: what a work item
+    stores is read before its first row.
+
+    Args:
+        read_plan: what is read; what is sampled follows from how it is cut into work items.
+        encoder: of its blocks.
+
+    Raises:
+        InputError: a file cannot be read, or a vocabulary cannot spell its text.
+    """
+    # What must not be left out is for the job to tell, of the first line that it meets.
+    loaded = dataclasses.replace(encoder, on_error='skip').load()
+    corpus = read_plan.reading.corpus
+    taken = [(split, _taken_passes(split, read_plan)) for split in corpus.splits]
+    stored = sum(_stored(items) for _, passes in taken for items in passes)
+    total, sampler = _Sampled(), _Sampler(read_plan, loaded)
+    for split, passes in taken:
+        own = sum(map(_stored, passes))
+        places = max(1, _SAMPLED_ITEMS * own // max(1, stored))
+        sampled = _sample_dataset(passes, places, sampler)
+        if split.max_examples is not None and sampled.rows > split.max_examples:
+            sampled = sampled.times(split.max_examples / sampled.rows)
+        total += sampled
+    files = total.records + total.rejected
+    runs, index = files + ROW_BYTES * total.rows, OFFSET_BYTES * total.rows
+    need = DiskNeed(round(runs), round(files), round(index))
+    return EncodedSample(need, sampler.text_bytes, sampler.ids)
+
+
+@dataclass(frozen=True)
+class _Sampled:
+    """What came of some text, or is to come of all."""
+
+    rows: float = 0
+    records: float = 0  # bytes of them
+    rejected: float = 0  # bytes of what is kept of rows left out
+
+    def __add__(self, other: '_Sampled') -> '_Sampled':
+        return _Sampled(
+            self.rows + other.rows,
+            self.records + other.records,
+            self.rejected + other.rejected,
+        )
+
+    def times(self, factor: float) -> '_Sampled':
+        return _Sampled(self.rows * factor, self.records * factor, self.rejected * factor)
+
+
+_Pass = tuple[WorkItem, ...]
+"""Work items that are read one after the other, as `ReadPlan.passes` has them."""
+
+
+def _taken_passes(split: Split, read_plan: ReadPlan) -> list[_Pass]:
+    """Returns a dataset's passes up to the last row that is taken."""
+    last = split.file_indexes.stop if split.end is None else split.end[0]
+    return [
+        items
+        for items in read_plan.passes[split.name]
+        if items[0].file_index in split.file_indexes
+        and min(item.file_index for item in items) <= last
+    ]
+
+
+def _stored(items: Iterable[WorkItem]) -> int:
+    return sum(item.stored_bytes for item in items)
+
+
+def _sample_dataset(passes: Sequence[_Pass], places: int, sampler: '_Sampler') -> _Sampled:
+    """Returns what is to come of all passes by those at this many places, evenly spread over bytes."""
+    ends = list(itertools.accumulate(map(_stored, passes)))
+    total = ends[-1] if ends else 0
+    if not total:
+        return _Sampled()
+    middles = ((2 * place + 1) * total // (2 * places) for place in range(places))
+    chosen = collections.Counter(bisect.bisect_right(ends, middle) for middle in middles)
+    estimate = _Sampled()
+    for number, times in chosen.items():
+        sampled, stored = sampler.encode(passes[number])
+        estimate += sampled.times(times / places * total / max(1, stored))
+    return estimate
+
+
+class _Sampler:
+    """Encodes the beginnings of passes; `text_bytes` are those that were encoded so far."""
+
+    def __init__(self, read_plan: ReadPlan, encoder: LoadedBlockEncoder):
+        self._read_plan, self._encoder = read_plan, encoder
+        self._tallies: list[tuple[IdTally, ...]] = []
+        self.text_bytes = 0
+
+    @property
+    def ids(self) -> tuple[IdTally, ...]:
+        """The counts of the ids so far, for each feature; none without a block."""
+        return tuple(map(add_id_tallies, zip(*self._tallies, strict=True)))
+
+    def encode(self, items: _Pass) -> tuple[_Sampled, int]:
+        """Encodes the beginning of a pass; returns what came of it, and of how many stored bytes."""
+        plan = self._read_plan
+        sample, stored, left = _Sampled(), 0, min(_SAMPLED_BYTES, plan.item_bytes)
+        block_bytes, reads = left, _CountedReads()
+        with reading_on(reads.open_binary, [item.files for item in items]) as open_binary:
+            for item in items:
+                # What is read of an archive is not one member's: a compressed one counts as read whole.
+                is_stream = item.is_compressed and not any(
+                    isinstance(file, MemberFile) for file in item.files
+                )
+                text = 0
+                part = format_reader(item.format).beginning(item, left)
+                for block in read_blocks(
+                    part, open_binary, block_bytes, plan.reading.max_line_bytes
+                ):
+                    encoded = self._encoder.encode(block)
+                    sample += _of_block(encoded)
+                    self._tallies.append(encoded.ids)
+                    self.text_bytes += block.held_bytes
+                    text += _read_bytes(block)
+                    if text >= left:
+                        read = reads.bytes if is_stream else text
+                        return sample, stored + min(item.stored_bytes, read)
+                left -= text
+                stored += item.stored_bytes if part is item else text or part.stored_bytes
+        return sample, stored
+
+
+def _of_block(encoded: EncodedBlock) -> _Sampled:
+    rejected = sum(len(lines.json_lines) for lines in encoded.stats.rejected)
+    return _Sampled(len(encoded.rows), len(encoded.rows.records), rejected)
+
+
+def _read_bytes(block: Block) -> int:
+    """Returns how much was read for a block: stored bytes, or text if it was decompressed."""
+    if block.read_ranges is None:
+        return block.read_bytes
+    return sum(read_range.length for read_range in block.read_ranges)
+
+
+class _CountedReads:
+    """Counts the bytes that are read of files as they are stored."""
+
+    def __init__(self):
+        self.bytes = 0
+
+    def open_binary(self, path: str) -> BinaryIO:
+        return _CountedFile(filesystem.open_binary(path), self)  # type: ignore[return-value]
+
+
+class _CountedFile:
+    """A file of which reads are counted; all else is as the file has it."""
+
+    def __init__(self, file: BinaryIO, reads: _CountedReads):
+        self._file, self._reads = file, reads
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self._reads.bytes += len(data)
+        return data
+
+    def __getattr__(self, name: str):
+        return getattr(self._file, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._file.close()
