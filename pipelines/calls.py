@@ -83,6 +83,7 @@ class Result:
             os.path.join(_folder(path, manifest), file.name)
             for path, manifest in self.manifests.items()
             for file in manifest.files
+            if file.is_stored
         ]
 
 

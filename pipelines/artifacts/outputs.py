@@ -299,6 +299,8 @@ def up_to_date(
     paths = [output.path_of(file.name) for file in manifest.outputs]
     sizes = filesystem.stored_sizes(paths)
     for file, path, size in zip(manifest.outputs, paths, sizes, strict=True):
+        if isinstance(file, OutputFile) and not file.is_stored:
+            continue
         # A store's listing may come late.
         if size != file.bytes and filesystem.stored_size(path) != file.bytes:
             raise InputError(
@@ -454,7 +456,9 @@ def publish(
     Raises:
         InputError: the claim was lost, or something is in a file's place.
     """
-    output, names = task.output, task.names
+    output = task.output
+    without_rows = {file.name for file in manifest.files if not file.is_stored}
+    names = [name for name in task.names if name not in without_rows]
     before = output.earlier_files()
     # Without the inputs, which may be thousands: a rerun after a kill between the last names reads them.
     begun = dataclasses.replace(run, inputs=(), files=tuple(sorted(before | set(names))))

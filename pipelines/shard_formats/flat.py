@@ -33,7 +33,7 @@ class Flat(IdStreams):
         return document_lengths(data)
 
     def reading_code(self, manifest: Manifest) -> Iterator[str]:
-        first = manifest.files[0]
+        first = next(file for file in manifest.files if file.is_stored)
         yield from (
             'import numpy',
             '',

@@ -1,6 +1,7 @@
 """Formats whose files are ids one after another, with a file beside each that says where rows begin.
 
-They have no empty rows: these are left out, and the manifest has their numbers.
+They have no empty rows: these are left out, and the manifest has their numbers. A shard without rows
+has no files, since `numpy.memmap` refuses one of 0 bytes; the manifest lists them as of 0 rows.
 """
 
 from __future__ import annotations
@@ -125,9 +126,14 @@ class IdStreams(ABC):
                     file.write(ids.astype(np.dtype(dtype).newbyteorder('<')).view(np.uint8))
                     of_rows.append(np.diff(rows.offsets[column.name]))
         records = _joined(kept)
+        if not len(records):
+            for name in names[::2]:
+                filesystem.delete_file(os.path.join(folder, name))
         for ids_file, dtype, of_rows, name in zip(files, dtypes, lengths, names[1::2], strict=True):
-            with SummedFile(folder, name) as list_file:
-                list_file.write(self.list_bytes(_joined(of_rows), dtype, records, shard))
+            list_file = SummedFile(folder, name)
+            if len(records):
+                with list_file:
+                    list_file.write(self.list_bytes(_joined(of_rows), dtype, records, shard))
             for file in (ids_file, list_file):
                 yield file.written(len(records), dtype, dropped)
 
@@ -171,9 +177,13 @@ class IdStreams(ABC):
         columns: Sequence[Column],
         files: Mapping[str, OutputFile],
     ) -> Iterator[bytes | None]:
-        dropped = np.array(_recorded(paths[0], files).dropped, np.int64)
+        first = _recorded(paths[0], files)
+        dropped = np.array(first.dropped, np.int64)
         before = np.searchsorted(dropped, numbers)
         is_left_out = np.isin(numbers, dropped)
+        if not first.is_stored:
+            yield from (_LEFT_OUT if left_out else None for left_out in is_left_out.tolist())
+            return
         sides = []
         for path, list_path in zip(paths[::2], paths[1::2], strict=True):
             dtype = _recorded(path, files).dtype

@@ -33,8 +33,9 @@ class Megatron(IdStreams):
         return index_lengths(data, dtype)
 
     def reading_code(self, manifest: Manifest) -> Iterator[str]:
+        first = next(file for file in manifest.files if file.is_stored)
         yield from (
             'from megatron.core.datasets.indexed_dataset import IndexedDataset',
             '',
-            f'rows = IndexedDataset({manifest.files[0].name.removesuffix(".bin")!r})',
+            f'rows = IndexedDataset({first.name.removesuffix(".bin")!r})',
         )

@@ -236,7 +236,13 @@ def _part(rows: FramedRows, own: slice) -> FramedRows:
 
 def _without_ids(tally: LineTally) -> LineTally:
     return dataclasses.replace(
-        tally, no_token=0, ids=None, unknown=None, unknown_words={}, dataset=''
+        tally,
+        no_token=0,
+        ids=None,
+        unknown=None,
+        unknown_words={},
+        dataset='',
+        dropped_bytes=0,
     )
 
 

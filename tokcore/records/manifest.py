@@ -100,6 +100,11 @@ class OutputFile:
         """The rows of the shard, also those that were packed or left out."""
         return (self.rows if self.packed is None else self.packed) + len(self.dropped)
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether there is a file: of ids one after another there is none without rows."""
+        return self.rows > 0 or self.dtype is None
+
 
 @dataclass(frozen=True)
 class VocabularyRecord:
