@@ -6,10 +6,15 @@ What it is follows from its content. Entries are read in the order in which they
 from __future__ import annotations
 
 import collections
+import contextlib
+import functools
 import os
 import random
+import typing
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import BinaryIO
 
 import pyarrow.parquet as pq
 
@@ -26,6 +31,8 @@ from tokcore.records.root import ROOT_STAGES
 from tokcore.records.tfrecord import masked_crc32c, stream_records
 
 _PARQUET = b'PAR1'
+
+_READ_BYTES = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -121,11 +128,13 @@ def content_of(path: str, split: str | None = None, vocabulary: str | None = Non
             f'{path} does not exist; give a dataset, a TFRecord file, a vocabulary or counts'
         )
     with filesystem.open_binary(path) as stream:
-        head = stream.read(12)
-    if head[:4] == _PARQUET:
+        head = stream.read(len(_PARQUET))
+    if head == _PARQUET:
         return _parquet(path)
-    if _is_record_head(head):
-        return Content('TFRecords', _records(path, vocabulary))
+    for is_packed in (False, True):
+        with _opened(path, is_packed) as records:
+            if _has_record_head(records):
+                return Content('TFRecords', _records(path, vocabulary, is_packed))
     scheme = scheme_of([path])
     entries = read_vocabulary(path, scheme).entries
     return Content(f'vocabulary of --scheme {scheme.name}', _pieces(entries))
@@ -160,13 +169,52 @@ def _rows(dataset: Dataset, split: str) -> Iterator[Entry]:
         yield Entry(number, split, columns)
 
 
-def _records(path: str, vocabulary: str | None) -> Iterator[Entry]:
+@contextlib.contextmanager
+def _opened(path: str, is_packed: bool) -> Iterator[BinaryIO]:
+    """Opens a file of records, which may be packed by TensorFlow's options GZIP or ZLIB."""
+    with filesystem.open_binary(path) as stream:
+        yield typing.cast(BinaryIO, _Unpacked(stream, path)) if is_packed else stream
+
+
+class _Unpacked:
+    """The content of a gzip or a zlib file."""
+
+    def __init__(self, stream: BinaryIO, path: str):
+        self._stream, self._path = stream, path
+        self._new = functools.partial(zlib.decompressobj, zlib.MAX_WBITS | 32)  # of either kind
+        self._part, self._packed, self._data = self._new(), b'', bytearray()
+        self._has_begun = False
+
+    def read(self, size: int) -> bytes:
+        """Returns so many bytes, fewer at the end; raises InputError if the file is damaged."""
+        while len(self._data) < size:
+            self._packed = self._packed or self._stream.read(_READ_BYTES)
+            if not self._packed:
+                if self._part.eof or not self._has_begun:
+                    break
+                raise InputError(f'{self._path} is compressed and cut off; copy the file again')
+            if self._part.eof:
+                self._part = self._new()
+            self._has_begun = True
+            try:
+                self._data += self._part.decompress(self._packed, size - len(self._data))
+            except zlib.error as error:
+                raise InputError(
+                    f'{self._path} is compressed and damaged ({error}); copy the file again'
+                ) from error
+            self._packed = self._part.unconsumed_tail or self._part.unused_data
+        taken = bytes(self._data[:size])
+        del self._data[:size]
+        return taken
+
+
+def _records(path: str, vocabulary: str | None, is_packed: bool) -> Iterator[Entry]:
     entries: Vocabulary | None = None
     if vocabulary is not None:
         scheme = scheme_of([vocabulary])
         entries = read_vocabulary(vocabulary, scheme).entries
         template = scheme.template(entries, None)
-    with filesystem.open_binary(path) as stream:
+    with _opened(path, is_packed) as stream:
         for number, record in enumerate(stream_records(stream, path)):
             try:
                 features = parse_features(record)
@@ -227,7 +275,12 @@ def _table_rows(path: str, names: Sequence[str]) -> Iterator[dict]:
             yield from batch.to_pylist()
 
 
-def _is_record_head(head: bytes) -> bool:
+def _has_record_head(stream: BinaryIO) -> bool:
+    """Whether a stream begins with the length of a record and its checksum."""
+    try:
+        head = stream.read(12)
+    except InputError:  # it is not packed
+        return False
     return len(head) == 12 and head[8:] == masked_crc32c(head[:8]).to_bytes(4, 'little')
 
 

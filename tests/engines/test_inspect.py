@@ -1,5 +1,6 @@
 """`tokbeam inspect` shows what is stored, of every kind of file that this program makes, and TFRecords of others."""
 
+import gzip
 import json
 import sys
 
@@ -139,3 +140,39 @@ def test_text_for_a_reader_and_colours_on_a_terminal(small_build, capsys, monkey
     for code in ('\x1b[36m', '\x1b[33m', '\x1b[1m', '\x1b[0m'):
         coloured = coloured.replace(code, '')
     assert coloured == plain
+
+
+@pytest.mark.parametrize('compression', ['GZIP', 'ZLIB'])
+def test_records_that_tensorflow_compressed(
+    compression, tensorflow, small_build, inspect, tmp_path
+):
+    shard = small_build / manifest_of(small_build)['files'][0]['name']
+    records = [record.numpy() for record in tensorflow.data.TFRecordDataset(str(shard))]
+    packed = tmp_path / 'packed'
+    with tensorflow.io.TFRecordWriter(str(packed), compression) as writer:
+        for record in records:
+            writer.write(record)
+    assert packed.stat().st_size < shard.stat().st_size
+    assert inspect(packed, '--head', 1000) == inspect(shard, '--head', 1000)
+    data = packed.read_bytes()
+    write(packed, data[: len(data) // 2])
+    assert 'is compressed and cut off' in refuse('inspect', packed, '--head', 1000)
+    broken = bytearray(data)
+    broken[len(data) // 2] ^= 0xFF
+    write(packed, bytes(broken))
+    assert str(packed) in refuse('inspect', packed, '--head', 1000)
+
+
+def test_parts_of_gzip_one_after_another_are_read(inspect, tmp_path):
+    parts = [framed(b'first'), framed(b'second')]
+    path = write(tmp_path / 'parts', b''.join(map(gzip.compress, parts)))
+    assert [entry['record']['values'] for entry in inspect(path)] == [
+        [b'first'.hex()],
+        [b'second'.hex()],
+    ]
+
+
+def test_compressed_text_is_not_taken_for_records(tmp_path):
+    path = write(tmp_path / 'text.gz', gzip.compress(b'no record is here\n'))
+    assert 'give --scheme' in refuse('inspect', path)
+    assert 'give --scheme' in refuse('inspect', write(tmp_path / 'x', b'x\x9c no zlib\n'))
