@@ -15,6 +15,7 @@ from pipelines.artifacts.outputs import InputState
 from pipelines.files import filesystem
 from pipelines.files.fetching import FetchedFile
 from pipelines.files.filesystem import StoredFile
+from pipelines.jobs.repeated_files import warn_of_repeated
 from pipelines.options.job import split_flag
 from pipelines.transforms.read import MatchedFile, archive_lists, find_files
 from tokcore.corpus.archive_reading import in_passes, reading_on
@@ -216,6 +217,7 @@ def find_corpus(
             for number, row in enumerate(rows)
             for side, role in enumerate(kind.roles)
         ]
+    warn_of_repeated(splits)
     return Corpus(tuple(splits), tuple(inputs))
 
 
