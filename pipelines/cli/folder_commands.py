@@ -22,6 +22,7 @@ from pipelines.cli.commands import make_job
 from pipelines.cli.entry_lines import entry_lines
 from pipelines.cli.export_command import export
 from pipelines.cli.parser import with_job_file
+from pipelines.cli.summary import rows_lost
 from pipelines.cli.terminal import StandardOutput, format_amount, format_time, print_lines
 from pipelines.engines.machine import usable_cores
 from pipelines.engines.progress import BYTES
@@ -31,8 +32,6 @@ from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.options.commands import known_commands
 from pipelines.options.job import ARRAY_RECORD, SPLITS, check_pack, option_name
 from pipelines.shard_formats.array_record import array_record_library
-from pipelines.shard_formats.id_streams import dropped_rows
-from pipelines.shard_formats.joined import cut_rows
 from pipelines.stages.convert import convert_dataset
 from pipelines.trust.card import dataset_card
 from pipelines.trust.charts import import_charts_ahead
@@ -333,11 +332,8 @@ def _convert(options: argparse.Namespace) -> int:
     if made is None:
         _LOGGER.info('convert: already done in %s', output)
         return 0
-    what = 'empty or too long' if options.pack else 'empty'
-    for split, dropped in dropped_rows(made).items():
-        _LOGGER.info('%s: %s %s rows left out', split, f'{dropped:,}', what)
-    for split, cut in cut_rows(made.files).items():
-        _LOGGER.info('%s: %s rows cut to %d ids', split, f'{cut:,}', options.pack)
+    for line in rows_lost(made):
+        _LOGGER.info('%s', line)
     size = sum(file.bytes for file in made.outputs)
     seconds = format_time(time.monotonic() - started)
     _LOGGER.info('done in %s: %s in %s', seconds, format_amount(size, BYTES), output)

@@ -9,6 +9,8 @@ from pipelines.engines.progress import BYTES
 from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, CountJob, EncodeJob, Job, MergeJob, VocabJob
 from pipelines.options.job import TFRECORD
+from pipelines.shard_formats.id_streams import dropped_rows
+from pipelines.shard_formats.joined import cut_rows
 from tokcore.corpus.stats import LineTally
 from tokcore.records.manifest import Manifest, VocabularyRecord
 
@@ -17,6 +19,8 @@ def summary(job: Job, made: Manifest, seconds: float) -> Iterator[str]:
     """Yields the lines of a summary."""
     for lines in made.lines:
         yield f'{lines.split}: {_tally(lines, made, job)}'
+        yield from (f'{lines.split}: {loss}' for loss in _losses(lines))
+    yield from rows_lost(made)
     for vocabulary in made.vocabularies:
         yield f'{vocabulary.name}: {_size(vocabulary, made)}'
     if made.tokens is not None:
@@ -48,6 +52,28 @@ def _tally(lines: LineTally, made: Manifest, job: Job) -> str:
             by_reason = ', '.join(f'{number:,} {reason}' for reason, number in reasons.items())
             parts.append(f'{count:,} {what} ({by_reason})')
     return ', '.join(parts)
+
+
+def _losses(lines: LineTally) -> Iterator[str]:
+    """What of the text of examples is not in their ids."""
+    if lines.unknown and lines.ids:
+        share = lines.unknown / lines.ids
+        yield f'{lines.unknown:,} of {lines.ids:,} ids are the unknown token, {share:.1%}'
+    if lines.dropped_bytes:
+        yield f'{lines.dropped_bytes:,} bytes of characters without an entry became no id'
+    if lines.no_token:
+        yield f'{lines.no_token:,} texts of examples have no token'
+
+
+def rows_lost(made: Manifest) -> Iterator[str]:
+    """Yields what the files of a dataset leave out of its rows."""
+    pack = made.options.get('pack')
+    what = 'empty or too long' if pack else 'empty'
+    for split, dropped in dropped_rows(made).items():
+        yield f'{split}: {dropped:,} {what} rows left out'
+    for split, cut in cut_rows(made.files).items():
+        if cut:
+            yield f'{split}: {cut:,} rows cut to {pack} ids'
 
 
 def _counted(lines: LineTally, made: Manifest, job: Job) -> str:

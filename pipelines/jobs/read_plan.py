@@ -87,13 +87,16 @@ class ReadPlan:
         )
 
 
-def plan_reading(reading: CorpusReading, execution: Execution, folder: str) -> ReadPlan:
+def plan_reading(
+    reading: CorpusReading, execution: Execution, folder: str, stage: str = 'index'
+) -> ReadPlan:
     """Cuts the files into work items.
 
     Args:
         reading: what is read.
         execution: the size of an item, and the engine that runs the pass.
         folder: for the stats of the workers.
+        stage: what the progress calls the pass.
 
     Raises:
         InputError: the two files of a pair have different numbers of lines, or a gzip is damaged.
@@ -107,7 +110,7 @@ def plan_reading(reading: CorpusReading, execution: Execution, folder: str) -> R
         indexing = MapToStats(passes, _index_ranges, report)
         size = sum(part.stored_bytes for _, part in ranges)
         engine = execution.engine.near(size)
-        with track_work('index', _INDEXING, size):
+        with track_work(stage, _INDEXING, size):
             engine.run(lambda pipeline: pipeline | 'IndexLines' >> indexing, folder)
         indexes = {index.number: index.lines for index in read_stats(report, _Index)}
     in_order = (indexes[number] for number in range(len(ranges)))

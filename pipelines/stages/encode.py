@@ -34,7 +34,7 @@ from pipelines.jobs.stats import (
 from pipelines.options.job import JOINED, TFRECORD
 from pipelines.shard_formats.convert_shards import ConvertShards
 from pipelines.shard_formats.formats import converted_format
-from pipelines.shard_formats.joined import cut_rows, ids_around
+from pipelines.shard_formats.joined import ids_around
 from pipelines.shard_formats.shard_format import Column, shards_in_order
 from pipelines.shuffle.encoded_sample import EncodedSample, encode_sample
 from pipelines.shuffle.merge_runs import KeptRuns, encode_through_files
@@ -50,6 +50,7 @@ from pipelines.transforms.read import READING, CreateReshuffled
 from pipelines.transforms.stats import RejectionBudget, WriteStats, WrittenFile, read_stats
 from pipelines.transforms.write_shards import write_shard_index, write_shards
 from tokcore.corpus.corpus import ITEM_BYTES
+from tokcore.corpus.stats import LineTally
 from tokcore.encoding.scheme import EncodingOptions, Scheme
 from tokcore.errors import InputError
 from tokcore.options import recorded
@@ -179,7 +180,7 @@ def encode_into(
     options: EncodeOptions,
     path: str,
     output: str,
-    check: Callable[[EncodedSample], None] = lambda sample: None,
+    check: Callable[[EncodedSample], None] | None = None,
 ) -> Encoded:
     """Encodes a corpus into an attempt's folder, for an output's; `records` are of the vocabularies.
 
@@ -200,11 +201,14 @@ def encode_into(
     encoder = BlockEncoder(
         features, corpus.splits, options.seed, reading.on_error, reading.scheme, options.encoding
     )
-    # The size of work items is for how the job is run; what is refused must not depend on it.
-    default = dataclasses.replace(execution, item_bytes=ITEM_BYTES)
-    same_cuts = plan.item_bytes == ITEM_BYTES
-    sample = encode_sample(plan if same_cuts else plan_reading(reading, default, path), encoder)
-    check(sample)
+    sampled = plan
+    if check is not None and plan.item_bytes != ITEM_BYTES:
+        # The size of items is for how a job is run, and what is refused must not depend on it.
+        fixed = dataclasses.replace(execution, item_bytes=ITEM_BYTES)
+        sampled = plan_reading(reading, fixed, path, 'index again')
+    sample = encode_sample(sampled, encoder)
+    if check is not None:
+        check(sample)
     budget = rejection_budget(plan, execution)
     with track_work('encode', READING, plan.stored_bytes):
         if execution.through_files:
@@ -237,8 +241,7 @@ def encode_into(
     if options.output_format != TFRECORD:
         shards = _converted(shards, columns, reading.scheme, options, execution, path)
     for lines, words in zip(stats.lines, stats.unknown_words, strict=True):
-        if lines.unknown and lines.ids:
-            _log_unknown(lines.split, lines.unknown, lines.ids, words)
+        _warn_of_losses(lines, words)
     return Encoded(stats, tuple(shards), tuple(index))
 
 
@@ -290,21 +293,25 @@ def _is_learned_from(path: str, corpus: Corpus, side: int) -> bool:
     return bool(files) and all((text.name, text.bytes, text.crc32c) in read for text in texts)
 
 
-def _log_unknown(split: str, unknown: int, ids: int, words: Mapping[str, int]) -> None:
-    """Logs how many ids of a split are the unknown token: above one in a hundred, as a warning."""
-    level, commonest = logging.INFO, ''
-    if unknown * 100 > ids:
-        level = logging.WARNING
-        counts = ', '.join(f'{word!r} {count}' for word, count in [*words.items()][:_LOGGED_WORDS])
-        commonest = f', {unknown / ids:.1%}; the commonest are {counts}'
-    _LOGGER.log(
-        level,
-        'encode: %s: %d of %d ids are the unknown token%s',
-        split,
-        unknown,
-        ids,
-        commonest,
-    )
+def _warn_of_losses(lines: LineTally, words: Mapping[str, int]) -> None:
+    """Logs that text of a split was lost: above one in a hundred of unknown tokens, and any bytes."""
+    counts = ', '.join(f'{word!r} {count}' for word, count in [*words.items()][:_LOGGED_WORDS])
+    if lines.unknown and lines.ids and lines.unknown * 100 > lines.ids:
+        _LOGGER.warning(
+            'encode: %s: %d of %d ids are the unknown token, %s; the commonest are %s',
+            lines.split,
+            lines.unknown,
+            lines.ids,
+            f'{lines.unknown / lines.ids:.1%}',
+            counts,
+        )
+    if lines.dropped_bytes:
+        _LOGGER.warning(
+            'encode: %s: %d bytes of characters without an entry became no id; the commonest are %s',
+            lines.split,
+            lines.dropped_bytes,
+            counts,
+        )
 
 
 def _converted(
@@ -337,8 +344,6 @@ def _converted(
             if file.examples != shard.rows:
                 raise RuntimeError(f'{name} has {file.examples} of {shard.rows} rows')
             converted.append(file.listed())
-    for split, cut in cut_rows(converted).items():
-        _LOGGER.info('encode: %s: %s rows cut to %d ids', split, f'{cut:,}', options.pack)
     return converted
 
 

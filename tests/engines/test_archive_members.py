@@ -224,7 +224,8 @@ def many(tmp_path_factory):
         (['count', '--text', '{}!a/*.en', '{}!a/1.zh', '--vocab-sample', 't2t:1MB'], 3),
         # To list them, to count the lines of both sides, and two readers side by side.
         (['count', '--source', '{}!a/*.en', '--target', '{}!a/*.zh'], 4),
-        (['encode', '--scheme', 'byte', '--name', 'n', '--text', '{}!a/*'], 2),
+        # To list them, for a sample, which here is nearly all, and for their text.
+        (['encode', '--scheme', 'byte', '--name', 'n', '--text', '{}!a/*'], 3),
         (['encode', '--scheme', 'byte', '--name', 'n', '--text', '{}!a/*', '--dry-run'], 2),
     ],
     ids=lambda given: ' '.join(given[:2]) if isinstance(given, list) else str(given),

@@ -161,7 +161,11 @@ def test_unknown_words_are_counted_and_the_commonest_told(corpus, tmp_path):
     )
     total = sum(count for count, _ in unknown)
     for lines in said:
-        [told] = [line for line in lines if 'unknown token' in line]
+        share = f'{total / COUNTED.total():.1%}'
+        assert f'{total:,} of {COUNTED.total():,} ids are the unknown token, {share}' in ' '.join(
+            lines
+        )
+        [told] = [line for line in lines if 'warning' in line and 'unknown token' in line]
         assert f'train: {total} of {COUNTED.total()} ids are the unknown token' in told
         assert f'the commonest are {unknown[0][1]!r} {unknown[0][0]}' in told
     [lines] = json.loads((tmp_path / '1' / 'tokbeam.json').read_text())['lines']
