@@ -1,0 +1,188 @@
+"""A vocabulary that does not know the text stops `encode` before any work; what is lost is counted."""
+
+import gzip
+import json
+
+import pytest
+from dataset_files import files_of, manifest_of
+from jobs import refuse, succeed, write
+
+WORDS = [f'{first}{second}' for first in 'abcdefghij' for second in 'klmnopqrst']
+KNOWN, OTHER = WORDS[:80], WORDS[80:]
+
+
+def lines_of(words, share_of_other, lines=50):
+    """Lines of ten words, of which so many are in no vocabulary of these tests."""
+    return b''.join(
+        ' '.join(
+            [OTHER[(line + each) % len(OTHER)] for each in range(share_of_other)]
+            + [words[(line + each) % len(words)] for each in range(10 - share_of_other)]
+        ).encode()
+        + b'\n'
+        for line in range(lines)
+    )
+
+
+@pytest.fixture
+def vocabulary(tmp_path):
+    """A vocabulary of words from elsewhere."""
+    words = ''.join(f'{word}\n' for word in ['<pad>', '</s>', '<unk>', *KNOWN])
+    return write(tmp_path / 'vocab.words', words.encode())
+
+
+@pytest.fixture
+def encoding(vocabulary, tmp_path):
+    """The command line that encodes a text with that vocabulary."""
+
+    def encoding(text, *more, output='out'):
+        path = write(tmp_path / 'text.txt', text)
+        shards = ['--name', 'n', '--shards', 2, '--output', tmp_path / output]
+        return ['encode', '--text', path, '--vocab', vocabulary, '--scheme', 'word', *shards, *more]
+
+    return encoding
+
+
+def test_text_of_other_words_is_refused_with_examples(encoding, vocabulary, tmp_path):
+    text = lines_of(KNOWN, 9)
+    said = refuse(*encoding(text))
+    assert said.startswith(
+        f'tokbeam: {vocabulary}: 450 of 500 ids of targets in a sample of {len(text):,} bytes are '
+        'unknown tokens (90.0%), more than --max-unknown 20%, such as '
+    )
+    examples = said.partition('such as ')[2].partition(';')[0].split(', ')
+    assert len(examples) == 5 and {word.strip("'") for word in examples} <= set(OTHER)
+    assert '--max-unknown 100%' in said
+    assert not (tmp_path / 'out').exists()
+
+
+@pytest.mark.parametrize('unknown', [0, 2])
+def test_a_share_up_to_the_limit_is_encoded(unknown, encoding, tmp_path):
+    succeed(*encoding(lines_of(KNOWN, unknown)))
+    [lines] = manifest_of(tmp_path / 'out')['lines']
+    assert (lines['unknown'], lines['ids']) == (50 * unknown, 500)
+
+
+def test_the_limit_changes_no_byte_and_may_be_lower(encoding, tmp_path):
+    text = lines_of(KNOWN, 2)
+    succeed(*encoding(text, output='default'))
+    assert 'more than --max-unknown 19.9%' in refuse(*encoding(text, '--max-unknown', '19.90%'))
+    succeed(*encoding(lines_of(KNOWN, 9), '--max-unknown', '90%', output='more'))
+    succeed(*encoding(text, '--max-unknown', '100%', output='any'))
+    assert files_of(tmp_path / 'any') == files_of(tmp_path / 'default')
+
+
+@pytest.mark.parametrize('value', ['20', '-1%', '101%', 'x'])
+def test_a_limit_is_a_share(value, encoding):
+    assert 'is not a share of ids from 0% to 100%' in refuse(
+        *encoding(b'a\n', f'--max-unknown={value}')
+    )
+
+
+@pytest.mark.parametrize('kind', ['text', 'bitext', 'gzip'])
+def test_how_a_job_is_run_does_not_decide(kind, vocabulary, tmp_path):
+    text = lines_of(KNOWN, 3, 5000)
+    if kind == 'gzip':
+        text = gzip.compress(text)
+    path = write(tmp_path / 'a', text)
+    files = ['--text', path] if kind != 'bitext' else ['--source', path, '--target', path]
+    line = ['encode', *files, '--vocab', vocabulary, '--scheme', 'word', '--name', 'n']
+    line += ['--output', tmp_path / 'out']
+    said = {
+        refuse(*line, *more)
+        for more in [
+            ('--workers', 1),
+            ('--workers', 2, '--item-size', '1KiB'),
+            ('--shuffle', 'engine', '--item-size', '64KiB'),
+        ]
+    }
+    [sentence] = said
+    assert '(30.0%)' in sentence
+
+
+def test_a_vocabulary_of_the_same_text_only_warns(tmp_path):
+    text = ['--text', write(tmp_path / 'text.txt.gz', lines_of(KNOWN, 5))]
+    vocabulary = tmp_path / 'learned.words'
+    learning = ['--scheme', 'word', '--vocab-size', 10]
+    succeed('vocab', *text, *learning, '--output', vocabulary)
+    encoding = ['encode', '--vocab', vocabulary, '--name', 'n', '--shards', 1, '--output']
+    said = succeed(*encoding, tmp_path / 'same', *text)
+    [warning] = [line for line in said.splitlines() if 'warning' in line]
+    assert 'ids are the unknown token' in warning
+    assert 'ids are the unknown token' in succeed(
+        'build', *text, *learning, '--name', 'n', '--shards', 1, '--output', tmp_path / 'build'
+    )
+    # Another text of the same name, and a copy of the vocabulary that nothing is known of.
+    (tmp_path / 'other').mkdir()
+    other = write(tmp_path / 'other' / 'text.txt.gz', lines_of(KNOWN, 6))
+    assert '--max-unknown 20%' in refuse(*encoding, tmp_path / 'out', '--text', other)
+    copy = write(tmp_path / 'copy.words', vocabulary.read_bytes())
+    assert '--max-unknown 20%' in refuse(
+        *('encode', '--vocab', copy, '--scheme', 'word', '--name', 'n', '--output'),
+        *(tmp_path / 'out', *text),
+    )
+
+
+def test_a_side_with_the_wrong_vocabulary_is_enough(vocabulary, tmp_path):
+    sides = {
+        'source': write(tmp_path / 'a.en', lines_of(KNOWN, 0)),
+        'target': write(tmp_path / 'a.zh', b'XXX\n' * 50),
+    }
+    files = [word for side, path in sides.items() for word in (f'--{side}', path)]
+    said = refuse(
+        *('encode', *files, '--vocab', vocabulary, '--scheme', 'word', '--name', 'n'),
+        *('--output', tmp_path / 'out'),
+    )
+    assert '50 of 50 ids of targets' in said and "such as 'XXX';" in said
+
+
+def test_subwords_spell_every_character(tmp_path):
+    learned = write(tmp_path / 'a.txt', b'only these letters\n' * 9)
+    vocabulary = tmp_path / 'v.subwords'
+    succeed('vocab', '--text', learned, '--vocab-size', 300, '--output', vocabulary)
+    other = write(tmp_path / 'b.txt', '字字字\n'.encode() * 9)
+    succeed(
+        *('encode', '--text', other, '--vocab', vocabulary, '--name', 'n'),
+        *('--output', tmp_path / 'out'),
+    )
+
+
+@pytest.fixture
+def incomplete(tmp_path):
+    """A byte-level tokenizer.json that has entries for ASCII letters alone, as without an alphabet."""
+    entries = [chr(code) for code in range(0x21, 0x7F)] + ['Ġ', 'ab']
+    file = {
+        'version': '1.0',
+        'added_tokens': [],
+        'normalizer': None,
+        'pre_tokenizer': {
+            'type': 'ByteLevel', 'add_prefix_space': False, 'trim_offsets': True, 'use_regex': True,
+        },
+        'post_processor': None,
+        'decoder': {
+            'type': 'ByteLevel', 'add_prefix_space': True, 'trim_offsets': True, 'use_regex': True,
+        },
+        'model': {
+            'type': 'BPE', 'dropout': None, 'unk_token': None, 'continuing_subword_prefix': None,
+            'end_of_word_suffix': None, 'fuse_unk': False, 'byte_fallback': False,
+            'vocab': {entry: id_ for id_, entry in enumerate(entries)}, 'merges': [['a', 'b']],
+        },
+    }  # fmt: skip
+    return write(tmp_path / 'tokenizer.json', json.dumps(file).encode())
+
+
+@pytest.mark.parametrize('scheme', ['bpe', 'pretrained'])
+def test_bytes_without_an_entry_are_counted(scheme, incomplete, tmp_path):
+    line = ['encode', '--vocab', incomplete, '--scheme', scheme, '--name', 'n', '--shards', 1]
+    chinese = ['--text', write(tmp_path / 'a.txt', '字ab\n'.encode() * 9)]
+    said = refuse(*line, *chinese, '--output', tmp_path / 'out')
+    assert '27 of 36 ids of targets' in said
+    assert "are bytes without an entry (75.0%), more than --max-unknown 20%, such as '字';" in said
+    french = ['--text', write(tmp_path / 'b.txt', 'aussi tôt que possible\n'.encode() * 9)]
+    said = succeed(*line, *french, '--output', tmp_path / 'out')
+    assert 'train: 18 bytes of characters without an entry became no id' in said
+    assert "the commonest are 'ô' 9" in said
+    [lines] = manifest_of(tmp_path / 'out')['lines']
+    assert lines['dropped_bytes'] == 18
+    succeed('verify', tmp_path / 'out', '--rerun', 'all')
+    forced = [*line, *chinese, '--max-unknown', '100%', '--output', tmp_path / 'forced']
+    assert '27 bytes of characters without an entry' in succeed(*forced)
