@@ -10,7 +10,7 @@ import bisect
 import collections
 import dataclasses
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -18,7 +18,7 @@ from pipelines.files import filesystem
 from pipelines.jobs.read_plan import ReadPlan
 from pipelines.transforms.encode_blocks import BlockEncoder, LoadedBlockEncoder
 from tokcore.corpus.archive_reading import reading_on
-from tokcore.corpus.corpus import Block, MemberFile, Split, WorkItem
+from tokcore.corpus.corpus import Block, MemberFile, OpenBinary, Split, WorkItem
 from tokcore.corpus.formats import format_reader, read_blocks
 from tokcore.reading.record_index import OFFSET_BYTES
 from tokcore.records.examples import EncodedBlock, IdTally, add_id_tallies
@@ -155,6 +155,7 @@ class _Sampler:
 
     def __init__(self, read_plan: ReadPlan, encoder: LoadedBlockEncoder):
         self._read_plan, self._encoder = read_plan, encoder
+        self._sampled_bytes = min(_SAMPLED_BYTES, read_plan.item_bytes)
         self._tallies: list[tuple[IdTally, ...]] = []
         self.text_bytes = 0
 
@@ -165,9 +166,8 @@ class _Sampler:
 
     def encode(self, items: _Pass) -> tuple[_Sampled, int]:
         """Encodes the beginning of a pass; returns what came of it, and of how many stored bytes."""
-        plan = self._read_plan
-        sample, stored, left = _Sampled(), 0, min(_SAMPLED_BYTES, plan.item_bytes)
-        block_bytes, reads = left, _CountedReads()
+        sample, stored = _Sampled(), 0
+        left, reads = self._sampled_bytes, _CountedReads()
         with reading_on(reads.open_binary, [item.files for item in items]) as open_binary:
             for item in items:
                 # What is read of an archive is not one member's: a compressed one counts as read whole.
@@ -176,9 +176,7 @@ class _Sampler:
                 )
                 text = 0
                 part = format_reader(item.format).beginning(item, left)
-                for block in read_blocks(
-                    part, open_binary, block_bytes, plan.reading.max_line_bytes
-                ):
+                for block in self._blocks(part, item, open_binary):
                     encoded = self._encoder.encode(block)
                     sample += _of_block(encoded)
                     self._tallies.append(encoded.ids)
@@ -188,8 +186,18 @@ class _Sampler:
                         read = reads.bytes if is_stream else text
                         return sample, stored + min(item.stored_bytes, read)
                 left -= text
-                stored += item.stored_bytes if part is item else text or part.stored_bytes
+                stored += item.stored_bytes if part is item or not text else text
         return sample, stored
+
+    def _blocks(self, part: WorkItem, item: WorkItem, open_binary: OpenBinary) -> Iterator[Block]:
+        """Yields the blocks of the part of an item; of all of it if no row begins in the part."""
+        has_any = False
+        longest = self._read_plan.reading.max_line_bytes
+        for block in read_blocks(part, open_binary, self._sampled_bytes, longest):
+            has_any = True
+            yield block
+        if not has_any and part is not item:
+            yield from read_blocks(item, open_binary, self._sampled_bytes, longest)
 
 
 def _of_block(encoded: EncodedBlock) -> _Sampled:

@@ -8,9 +8,10 @@ import tarfile
 import pytest
 from generated_text import as_lines, chinese_lines, english_lines
 
+from pipelines.engines.engine import choose_engine
 from pipelines.jobs.corpus import SplitPaths, find_corpus
-from pipelines.jobs.job import CorpusReading
-from pipelines.jobs.read_plan import ReadPlan
+from pipelines.jobs.job import CorpusReading, Execution
+from pipelines.jobs.read_plan import ReadPlan, plan_reading
 from pipelines.shuffle.encoded_sample import DiskNeed, encode_sample
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature
 from tokcore.corpus.filters.applying import find_end
@@ -148,3 +149,43 @@ def test_rows_left_out_take_no_room_but_for_what_is_kept_of_them(text):
 def test_filters_are_part_of_it(text):
     plan = plan_of(text('a', ENGLISH + CHINESE, clean=['script:Hani:0.5']))
     assert 0.8 < share_of_all(plan) < 1.2
+
+
+@pytest.fixture
+def small_samples(monkeypatch):
+    """Of each item a beginning of 1 KiB is taken."""
+    monkeypatch.setattr('pipelines.shuffle.encoded_sample._SAMPLED_BYTES', 1 << 10)
+
+
+def test_of_large_items_the_beginnings_stand_for_all(text, small_samples):
+    plan = plan_of(text('a', ENGLISH * 4), item_bytes=64 << 10)
+    assert 0.85 < share_of_all(plan) < 1.15
+    sample = encode_sample(plan, encoder_of(plan))
+    assert 0 < sample.text_bytes < 20 << 10
+    [ids] = sample.ids
+    assert 0 < ids.ids <= sample.text_bytes
+
+
+def test_of_pairs_too(tmp_path, small_samples):
+    paths = {}
+    for role, lines in (('source', ENGLISH), ('target', CHINESE)):
+        paths[role] = [str(tmp_path / role)]
+        (tmp_path / role).write_bytes(b''.join(lines.splitlines(keepends=True)[:5000]))
+    corpus = find_corpus([SplitPaths('train', 'bitext', paths)])
+    reading = CorpusReading(corpus, scheme=BYTE)
+    plan = plan_reading(
+        reading, Execution(engine=choose_engine([], 1), item_bytes=64 << 10), str(tmp_path)
+    )
+    features = tuple(
+        EncodedFeature(Feature(name, side), '') for side, name in enumerate(('inputs', 'targets'))
+    )
+    sample = encode_sample(plan, BlockEncoder(features, corpus.splits, 0, 'stop', BYTE))
+    assert 4 << 10 < sample.text_bytes < 24 << 10
+    inputs, targets = sample.ids
+    assert 0 < inputs.ids and 0 < targets.ids
+    assert inputs.ids + targets.ids <= sample.text_bytes
+
+
+def test_a_line_longer_than_the_sample_is_read_whole(text, small_samples):
+    plan = plan_of(text('a', (b'x' * 5000 + b'\n') * 20), item_bytes=64 << 10)
+    assert 0.9 < share_of_all(plan) < 1.1
