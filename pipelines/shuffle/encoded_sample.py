@@ -8,7 +8,6 @@ The sample depends on the corpus and on what a row becomes, not on how the job i
 
 import bisect
 import collections
-import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -79,7 +78,7 @@ def encode_sample(read_plan: ReadPlan, encoder: BlockEncoder) -> EncodedSample:
         InputError: a file cannot be read, or a vocabulary cannot spell its text.
     """
     # What must not be left out is for the job to tell, of the first line that it meets.
-    loaded = dataclasses.replace(encoder, on_error='skip').load()
+    loaded = encoder.load().leaving_out()
     corpus = read_plan.reading.corpus
     taken = [(split, _taken_passes(split, read_plan)) for split in corpus.splits]
     stored = sum(_stored(items) for _, passes in taken for items in passes)

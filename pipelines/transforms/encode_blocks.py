@@ -1,5 +1,6 @@
 """Encodes blocks as framed examples, keyed by the bucket of the shuffle that they belong to."""
 
+import dataclasses
 import functools
 import logging
 import os
@@ -431,6 +432,11 @@ class LoadedBlockEncoder:
             for path, vocabulary in path_to_vocabulary.items()
         }
         self._thread = threading.local()
+
+    def leaving_out(self) -> 'LoadedBlockEncoder':
+        """Returns one with the same vocabularies that leaves out the lines that cannot be used."""
+        encoder = dataclasses.replace(self._encoder, on_error='skip')
+        return LoadedBlockEncoder(encoder, self._path_to_vocabulary)
 
     def encode(self, *blocks: Block) -> EncodedBlock:
         """Returns the framed examples of a batch and its stats; raises InputError as `encode_block`."""
