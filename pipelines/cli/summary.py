@@ -62,7 +62,7 @@ def _losses(lines: LineTally) -> Iterator[str]:
     if lines.dropped_bytes:
         yield f'{lines.dropped_bytes:,} bytes of characters without an entry became no id'
     if lines.no_token:
-        yield f'{lines.no_token:,} texts of examples have no token'
+        yield f'{lines.no_token:,} {"text" if lines.no_token == 1 else "texts"} without a token'
 
 
 def rows_lost(made: Manifest) -> Iterator[str]:

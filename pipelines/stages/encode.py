@@ -266,11 +266,14 @@ def refuse_unknown(job: EncodeJob, sample: EncodedSample) -> None:
             continue
         kinds = {'unknown tokens': tally.unknown, 'bytes without an entry': tally.dropped_bytes}
         what = ' or '.join(kind for kind, count in kinds.items() if count)
-        words = ', '.join(repr(word[:_SHOWN_CHARACTERS]) for word in [*tally.words][:_SHOWN_WORDS])
+        words = [repr(word[:_SHOWN_CHARACTERS]) for word in tally.words][:_SHOWN_WORDS]
+        such_as = (
+            f', such as {", ".join(words)}' if words else ''
+        )  # of a longer token there is none
         raise InputError(
             f'{path}: {lost:,} of {ids:,} ids of {encoded.feature.name} in a sample of '
             f'{sample.text_bytes:,} bytes are {what} ({lost / ids:.1%}), more than --max-unknown '
-            f'{job.unknown.max_unknown}, such as {words}; give a vocabulary for this text, or '
+            f'{job.unknown.max_unknown}{such_as}; give a vocabulary for this text, or '
             '--max-unknown 100% to encode it with this one'
         )
 

@@ -146,6 +146,17 @@ def test_subwords_spell_every_character(tmp_path):
     )
 
 
+def test_tokens_that_are_unknown_in_part_are_examples_too(tmp_path):
+    vocabulary = write(tmp_path / 'a.codes', b'#version: 0.2\na b</w>\n')
+    write(tmp_path / 'a.vocab', b'<pad>\n</s>\n<unk>\nab\nx@@\n')
+    text = write(tmp_path / 'a.txt', b'ab xy xyz\n' * 9)
+    said = refuse(
+        *('encode', '--text', text, '--vocab', vocabulary, '--scheme', 'bpe', '--name', 'n'),
+        *('--preset', 'subword-nmt', '--output', tmp_path / 'out'),
+    )
+    assert '27 of 54 ids of targets' in said and "such as 'xy', 'xyz';" in said
+
+
 @pytest.fixture
 def incomplete(tmp_path):
     """A byte-level tokenizer.json that has entries for ASCII letters alone, as without an alphabet."""

@@ -1,7 +1,7 @@
 """Encodes the rows of a block at once, without a step of Python for each row.
 
 Most tokens of a text have occurred before, so an encoder keeps the ids of tokens in a cache of
-bounded size; the model segments the others. `unknown_tokens` lists those that became the unknown id.
+bounded size; the model segments the others. `unknown_tokens` lists those with the unknown id.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def unknown_tokens(
     unknown: int,
     most: int,
 ) -> dict[str, int]:
-    """Returns the commonest tokens whose only id is the unknown one, with their counts.
+    """Returns the commonest tokens with the unknown id among theirs, with their counts.
 
     Args:
         side: the rows.
@@ -281,7 +281,7 @@ def _unknown(
         segment_tokens(scanned, missed, model.state, work)
     for number, token in enumerate(tokens):
         ids = work.ids[work.id_bounds[number] : work.id_bounds[number + 1]]
-        if len(ids) == 1 and ids[0] == unknown:
+        if (ids == unknown).any():
             yield token
 
 

@@ -64,3 +64,19 @@ def test_a_failure_shows_the_warnings_before_it(pairs, tmp_path, monkeypatch):
     assert ended.status == 1
     assert warning == 'tokbeam: warning: a word of warning'
     assert failure.startswith('tokbeam: failed: RuntimeError: no more')
+
+
+def test_text_that_is_in_no_id_and_rows_that_are_in_no_file(tmp_path):
+    words = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', *(f'w{number}' for number in range(9))]
+    vocabulary = write(tmp_path / 'vocab.txt', ''.join(f'{word}\n' for word in words).encode())
+    text = b'w1 w2 w3 w4\n' * 9 + 'other w1\n\u200b\n'.encode()
+    encoding = ['encode', '--text', write(tmp_path / 'text', text), '--name', 'n', '--shards', 1]
+    encoding += ['--scheme', 'wordpiece', '--vocab', vocabulary, '--output']
+    said = succeed(*encoding, tmp_path / 'flat', '--output-format', 'flat').splitlines()
+    assert said[1:4] == [
+        'tokbeam: train: 1 of 38 ids are the unknown token, 2.6%',
+        'tokbeam: train: 1 text without a token',
+        'tokbeam: train: 1 empty rows left out',
+    ]
+    joined = ['--output-format', 'joined', '--pack', 5]
+    assert 'tokbeam: train: 9 rows cut to 5 ids' in succeed(*encoding, tmp_path / 'joined', *joined)
