@@ -69,7 +69,7 @@ def read_shards(folder: Path, split: str = 'train') -> list[list[dict[str, list[
         assert len(shards[-1]) == each['rows']
     tallies = [each for each in manifest['lines'] if each['split'] == split]
     for lines in tallies:
-        left_out = [*all_reasons(), 'empty', 'beyond_max_examples']
+        left_out = [*all_reasons(), 'empty', 'missing_side', 'beyond_max_examples']
         elsewhere = sum(lines.get(each, 0) for each in left_out)
         elsewhere += sum(lines.get('filtered', {}).values())
         assert lines['examples'] == lines['lines'] + lines.get('added', 0) - elsewhere

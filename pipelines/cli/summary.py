@@ -39,6 +39,8 @@ def _tally(lines: LineTally, made: Manifest, job: Job) -> str:
     if lines.added:
         parts.append(f'{lines.added:,} of these made by filters')
     parts.append(f'{lines.empty:,} empty')
+    if lines.missing_side:
+        parts.append(f'{lines.missing_side:,} without a side')
     if lines.beyond_max_examples:
         parts.append(f'{lines.beyond_max_examples:,} beyond max_examples')
     if lines.not_sampled:

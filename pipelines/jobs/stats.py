@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import apache_beam as beam
 
+from pipelines.files import filesystem
 from pipelines.jobs.corpus import Corpus, input_texts
 from pipelines.jobs.job import Execution
 from pipelines.jobs.read_plan import ReadPlan
@@ -21,6 +22,7 @@ from pipelines.transforms.stats import (
     WrittenFile,
     read_stats,
 )
+from tokcore.corpus.formats import format_reader
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
 from tokcore.errors import InputError
 from tokcore.records.manifest import InputText, OutputFile
@@ -93,13 +95,16 @@ def read_job_stats(
                 for file in corpus.inputs
                 if file.split == split.name and file.file_index in split.file_indexes
             )
+            files = [file for together in split.files for file in together]
+            what_to_do = format_reader(split.format).explain_empty(files, filesystem.open_binary)
             what = (
                 f'dataset {split.dataset} of {split.name}'
                 if split.dataset
                 else f'{split.name} corpus'
             )
             dropped = _in_brackets('filters dropped', tally.filtered)
-            left_out = _in_brackets('left out', tally.left_out)
+            without = {'missing_side': tally.missing_side} if tally.missing_side else {}
+            left_out = _in_brackets('left out', {**tally.left_out, **without})
             if split.key_range is not None and split.name != 'train':
                 raise InputError(
                     f'no row of the training corpus is in the share that is cut off for {split.name}; '
@@ -107,7 +112,7 @@ def read_job_stats(
                 )
             raise InputError(
                 f'the {what} is empty: {tally.lines} lines read from {names}, none '
-                f'with text on every side{left_out}{dropped}; check the files and the columns'
+                f'with text on every side{left_out}{dropped}; {what_to_do}'
                 f'{" and --clean" if dropped else ""}'
             )
         if split.dataset:

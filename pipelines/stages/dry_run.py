@@ -96,6 +96,7 @@ def _first_block(
     tally = stats.tally
     left_out = ''.join(f', {count} {reason}' for reason, count in tally.left_out.items())
     left_out += ''.join(f', {count} dropped by {name}' for name, count in tally.filtered.items())
+    left_out += f', {tally.missing_side} without a side' if tally.missing_side else ''
     left_out += f', {tally.added} added by filters' if tally.added else ''
     return (
         f'{paths}: in the first block {_count(tally.lines, "line")}, '

@@ -743,6 +743,7 @@ def _left_out(manifest: Manifest) -> Iterator[LeftOut]:
     for tally in (*manifest.lines, *manifest.datasets):
         reasons = {
             'empty': tally.empty,
+            'missing side': tally.missing_side,
             **tally.left_out,
             **tally.filtered,
             'beyond max_examples': tally.beyond_max_examples,

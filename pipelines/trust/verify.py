@@ -25,7 +25,6 @@ from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.shard_formats.formats import stored_format
 from tokcore.checked_json import WrongValue, checked
-from tokcore.corpus.stats import LineTally
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
@@ -182,7 +181,7 @@ def _contradictions(manifest: Manifest) -> Iterator[Finding]:
         if numbers != list(range(len(numbers))):
             yield finding(f'{file.name} is not the shard that comes after those before it')
     for tally in (*manifest.lines, *manifest.datasets):
-        if not _is_conserved(tally):
+        if not tally.is_conserved:
             yield finding(
                 f'its {tally.lines:,} lines of {tally.dataset or tally.split} are not as many as those '
                 'that became examples, were empty or were left out'
@@ -196,11 +195,6 @@ def _contradictions(manifest: Manifest) -> Iterator[Finding]:
                 )
     for split in rows.keys() - {tally.split for tally in manifest.lines}:
         yield finding(f'it has shards of {split} and no count of its lines')
-
-
-def _is_conserved(tally: LineTally) -> bool:
-    elsewhere = sum(tally.filtered.values()) + tally.beyond_max_examples + tally.not_sampled
-    return tally.lines + tally.added == tally.examples + tally.empty + tally.rejected + elsewhere
 
 
 def _strangers(folder: str, manifest: Manifest) -> Iterator[Finding]:

@@ -389,6 +389,7 @@ class Reject:
     line: bytes  # the line without its '\n'; the beginning of a line that is too long
     size: int | None = None  # of a line that is too long: its bytes without the '\n'
     why: str = ''  # text for the error; '' where the format explains the reason
+    number: int | None = None  # of the line at `position`, from 1, if the reader knows it
 
     @property
     def excerpt(self) -> str:
@@ -435,7 +436,8 @@ class DroppedRow:
 class Rows:
     """The rows of a block, and what became of its other lines (or pairs of lines).
 
-    `lines + added == rows + empty + len(rejects) + beyond_max_examples + not_sampled + filtered`
+    lines + added == rows + empty + missing_side + len(rejects) + beyond_max_examples + not_sampled
+    + filtered
     """
 
     sides: tuple[Side, ...]
@@ -454,6 +456,7 @@ class Rows:
     ] = ()  # the rows that filters dropped, if they are kept, in order
     assigned_identities: np.ndarray | None = None  # int64[rows], ascending: where rows were split
     file_indexes: np.ndarray | None = None  # int64[rows], ascending: of a batch of blocks
+    missing_side: int = 0  # rows that have no text for a side, as units without a language
 
     def __len__(self) -> int:
         return len(self.line_starts)

@@ -197,6 +197,10 @@ class FormatReader(abc.ABC):
         item = WorkItem(split.name, split.format, file_index, ranges)
         return next(iter(self.read(item, open_binary, block_bytes, max_line_bytes)), None)
 
+    def explain_empty(self, files: Sequence[CorpusFile], open_binary: OpenBinary) -> str:
+        """Returns the end of an error about files without any row: what they have, and what to do."""
+        return 'check the files and the columns'
+
     @abc.abstractmethod
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         """Returns a block's rows.

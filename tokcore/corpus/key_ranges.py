@@ -36,7 +36,7 @@ def rows_within(key_range: KeyRange, rows: Rows, file_index: int) -> Rows:
     selected = rows.select(within)
     if key_range.has_others:
         return dataclasses.replace(selected, lines=rows.lines - len(rows) + len(selected))
-    return dataclasses.replace(selected, lines=len(selected), empty=0, rejects=())
+    return dataclasses.replace(selected, lines=len(selected), empty=0, missing_side=0, rejects=())
 
 
 def key_ranges(shares: Mapping[str, Fraction], seed: int) -> dict[str, KeyRange]:

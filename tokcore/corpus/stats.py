@@ -22,6 +22,7 @@ from tokcore.corpus.archive_reading import text_pieces
 from tokcore.corpus.corpus import (
     INVALID_UTF8,
     MISSING_COLUMN,
+    OF_ALL_FORMATS,
     TOO_LONG,
     Block,
     CorpusFile,
@@ -41,7 +42,7 @@ _ALWAYS_RECORDED = (INVALID_UTF8, MISSING_COLUMN)
 
 _RECORDED_IF_SET = (
     'no_token', 'ids', 'unknown', 'unknown_words', 'dataset', 'beyond_max_examples', 'not_sampled',
-    'filtered', 'added', 'dropped_bytes',
+    'filtered', 'added', 'dropped_bytes', 'missing_side',
 )  # fmt: skip
 """Fields that manifests record only if they are not 0, empty or None."""
 
@@ -59,7 +60,8 @@ terabytes would be read for an hour before its user hears of the mistake."""
 class LineTally:
     """Counts of the lines of a split, or of one of its datasets.
 
-    lines + added = examples + empty + rejected + filtered + beyond_max_examples + not_sampled
+    lines + added = examples + empty + missing_side + rejected + filtered + beyond_max_examples
+    + not_sampled
 
     Attributes:
         split: its name.
@@ -78,6 +80,7 @@ class LineTally:
         filtered: rows that each filter dropped, by its name, in alphabetical order.
         added: rows that filters returned for one row, beside the first of each.
         dropped_bytes: of characters for which the vocabulary has no entry and no unknown token.
+        missing_side: rows that have no text for a side at all, as units without a language.
 
     Raises:
         ValueError: a reason has the name of a field; manifests have both side by side.
@@ -98,6 +101,7 @@ class LineTally:
     filtered: Mapping[str, int] = field(default_factory=dict)
     added: int = 0
     dropped_bytes: int = 0
+    missing_side: int = 0
 
     def __post_init__(self):
         counts = {reason: count for reason, count in sorted(self.left_out.items()) if count}
@@ -111,6 +115,13 @@ class LineTally:
     def rejected(self) -> int:
         """The number of lines that could not be used."""
         return sum(self.left_out.values())
+
+    @property
+    def is_conserved(self) -> bool:
+        """Whether each line that was read, and each row that was added, is counted once."""
+        left_out = self.empty + self.missing_side + self.rejected + sum(self.filtered.values())
+        not_reached = self.beyond_max_examples + self.not_sampled
+        return self.lines + self.added == self.examples + left_out + not_reached
 
     def record(self) -> dict[str, object]:
         """Returns the tally as JSON, with the reasons beside the other fields."""
@@ -206,6 +217,7 @@ def block_stats(
         not_sampled=rows.not_sampled,
         filtered=rows.filtered,
         added=rows.added,
+        missing_side=rows.missing_side,
     )
     lines: dict[str, list[bytes]] = {reason: [] for reason in tally.left_out}
     for reject in rows.rejects:
@@ -256,9 +268,9 @@ def add_tallies(split: str, tallies: Iterable[LineTally]) -> LineTally:
         filtered,
         sum(tally.added for tally in of_split),
         sum(tally.dropped_bytes for tally in of_split),
+        sum(tally.missing_side for tally in of_split),
     )
-    elsewhere = total.rejected + total.beyond_max_examples + total.not_sampled + filtered.total()
-    if total.lines + total.added != total.examples + total.empty + elsewhere:
+    if not total.is_conserved:
         raise RuntimeError(f'lines were lost: {total}')
     return total
 
@@ -282,11 +294,13 @@ def reject_error(
     file = _files_of(block, splits)[reject.side]
     by_number = block.format.identity == 'row'
     line = f'row {reject.offset}' if by_number else f'the line that starts at byte {reject.offset}'
-    number = None
-    if open_binary is not None and block.read_ranges is None:  # else `offset` is not of the file
+    number = reject.number
+    if (
+        number is None and open_binary is not None and block.read_ranges is None
+    ):  # else `offset` is not of the file
         number = _line_number(file, reject.offset, open_binary)
     place = file.path if number is None else f'{file.path}, line {number}'
-    if reject.why:
+    if reject.why and reject.reason in OF_ALL_FORMATS:
         return InputError(f'{place}: {line}: {reject.why}')
     if reject.reason == TOO_LONG:
         return InputError(
@@ -341,8 +355,11 @@ def _files_of(block: Block, splits: Sequence[Split]) -> tuple[CorpusFile, ...]:
 
 def _json_line(reject: Reject, name: str, identity: str) -> bytes:
     fields: dict[str, object] = {'file': name, identity: reject.offset}
+    if reject.number is not None:
+        fields['number'] = reject.number
+        fields |= {'why': reject.why} if reject.why else {}
     what, data = 'line', reject.line
-    if reject.reason == TOO_LONG and reject.size is not None:
+    if reject.size is not None:
         fields['bytes'] = reject.size
         what, data = 'beginning', _whole_characters(data, reject.size)
     try:

@@ -19,6 +19,11 @@ from tokcore.options import LANGUAGE, option, shown
 
 Markup = Literal['drop', 'text']
 
+UNDEFINED_ENTITY = 'undefined_entity'
+
+BROKEN_UNIT = 'broken_unit'
+"""The unit is not well-formed XML."""
+
 
 def languages(word: str) -> tuple[str, ...]:
     """One language, or two different ones, as en,zh."""
@@ -62,7 +67,7 @@ class Tmx(CorpusFormat):
     roles = ('tmx',)
     help = ('TMX files, a row for each translation unit',)
     reader = 'tokcore.corpus.tmx_reading:TmxReader'
-    reasons = ('undefined_entity',)
+    reasons = (BROKEN_UNIT, UNDEFINED_ENTITY)
     forbidden_characters = '\0'  # XML does not allow it even as a reference
     takes_any_text = False
 
@@ -78,6 +83,11 @@ class Tmx(CorpusFormat):
         return ('inputs', 'targets') if len(self.languages) == 2 else ('targets',)
 
     def explain(self, reject: Reject) -> str:
+        if reject.reason == BROKEN_UNIT:
+            return (
+                f'the unit at byte {reject.offset} is not well-formed XML: {reject.why}; mend it '
+                'there, or give --on-error=skip'
+            )
         text = reject.line.decode('utf-8', 'replace')
         reference = re.search(r'&(?!(amp|lt|gt|quot|apos|#\w+);)[^;\s]*;?', text)
         name = shown(reference.group()) if reference else 'one'

@@ -3,14 +3,20 @@
 A block holds of each of its units where it is, and its segments in the languages that are wanted, in
 Arrow's stream format. The reader holds the text of the open unit only, and not of one that is too long.
 Entities that would expand or be fetched are refused where they are declared.
+
+After a unit that is not well-formed a new parser goes on where the unit ends. It first reads the start
+tags of the elements that were open around the unit.
 """
 
 from __future__ import annotations
 
 import codecs
+import contextlib
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from xml.parsers import expat
 
 import google_crc32c
@@ -20,22 +26,24 @@ import pyarrow as pa
 from tokcore.corpus.archive_reading import text_pieces, with_whole_head
 from tokcore.corpus.arrow_columns import array_side
 from tokcore.corpus.corpus import (
+    INVALID_UTF8,
     TOO_LONG,
     Block,
     BlockText,
+    CorpusFile,
     OpenBinary,
     ReadRange,
     Reject,
     Rows,
+    TextRange,
     WorkItem,
 )
 from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_reading import BEGINNING_BYTES
-from tokcore.corpus.tmx import Tmx
+from tokcore.corpus.tmx import BROKEN_UNIT, UNDEFINED_ENTITY, Tmx
 from tokcore.errors import InputError
+from tokcore.options import shown
 from tokcore.text.rows import Normalizer
-
-_UNDEFINED_ENTITY = 'undefined_entity'
 
 _ROOT = 'tmx'
 _CODES = frozenset({'bpt', 'ept', 'it', 'ph', 'ut'})
@@ -51,6 +59,56 @@ _HEAD_BYTES = 4
 _ENCODINGS = {'utf-8', 'utf8', 'us-ascii', 'ascii', 'utf-16'}
 
 _START_TAG = re.compile(rb'<(?:[^>"\']|"[^"]*"|\'[^\']*\')*>')
+
+_UNIT_TAG = re.compile(rb'<tu(?=[\s/>])')
+
+_UNIT_END = re.compile(rb'</tu\s{0,32}>|<tu(?=[\s/>])|</body(?=[\s>])|</tmx(?=[\s>])')
+"""Where a unit that is not well-formed ends: after its end tag, or before what cannot be in a unit."""
+
+_LONGEST_END = 40
+"""Bytes of the longest match of `_UNIT_END`, and more: a piece may end within it."""
+
+_FIRST_STEP = 4 << 10
+"""Bytes that a parser is first given after a broken unit; expat copies all that it is given, and the
+next unit may be broken too."""
+
+_CUT_OFF = {
+    expat.errors.codes[message]
+    for message in (
+        expat.errors.XML_ERROR_NO_ELEMENTS,
+        expat.errors.XML_ERROR_UNCLOSED_TOKEN,
+        expat.errors.XML_ERROR_PARTIAL_CHAR,
+        expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
+    )
+}
+"""Errors at the end of a file that is not whole."""
+
+_DESCRIBED = {
+    expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]: 'invalid token, as a bare & or <'
+}
+"""Errors of which expat says only that the text is not well-formed."""
+
+_UNDECLARED = expat.errors.codes[expat.errors.XML_ERROR_UNDEFINED_ENTITY]
+
+_UNDEFINED = object()
+"""Stands for a segment that refers to an entity without a definition."""
+
+_REJECTS = pa.struct(
+    [
+        ('reason', pa.string()),
+        ('text', pa.large_binary()),  # of the unit, or its beginning if it is too long
+        ('size', pa.int64()),  # of a unit that is too long, in bytes
+        ('position', pa.int64()),  # of what is wrong
+        ('number', pa.int64()),  # of the line there
+        ('why', pa.string()),
+    ]
+)
+
+_MOST_SEARCHED = 64
+"""Pieces of a file that are searched for the languages that it has: 64 MiB take a second or two."""
+
+_MOST_NAMED = 20
+"""Languages that an error names; corpora of the United Nations have six, of the Union 24."""
 
 _EXACT, _REGION = 2, 1
 """How well a language fits: it is the one, or a variant of it for a region."""
@@ -74,36 +132,55 @@ class TmxReader(FormatReader):
         return _UnitReader(item, self.format, block_bytes, max_line_bytes).blocks(pieces)
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
-        """Returns the rows; one that lacks a language, or has a blank segment, is empty."""
+        """Returns the rows; a unit with a blank segment is empty, and one may lack a language."""
         [text] = block.texts
         units = pa.ipc.open_stream(text.data).read_next_batch()
-        starts, sizes, reasons, texts, *segments = units.columns
-        sides = [
-            normalizer.apply(array_side(column.cast(pa.large_binary()))).side for column in segments
-        ]
-        rejected = np.flatnonzero(reasons.is_valid().to_numpy(zero_copy_only=False))
-        is_row = np.ones(len(starts), bool)
-        for side in sides:
-            is_row &= side.ends > side.starts
-        is_row[rejected] = False
-        rows = np.flatnonzero(is_row)
+        starts, rejects, *segments = units.columns
+        is_rejected = rejects.is_valid().to_numpy(zero_copy_only=False)
+        is_row, lacks_language = ~is_rejected, np.zeros(len(starts), bool)
+        sides = []
+        for column in segments:
+            if column.null_count:
+                lacks_language |= column.is_null().to_numpy(zero_copy_only=False)
+                column = column.fill_null('')
+            sides.append(normalizer.apply(array_side(column.cast(pa.large_binary()))).side)
+            is_row &= sides[-1].ends > sides[-1].starts
+        missing = int(np.count_nonzero(lacks_language & ~is_rejected))
+        rows, rejected = np.flatnonzero(is_row), np.flatnonzero(is_rejected)
         return Rows(
             tuple(side.take(rows) for side in sides),
             text.offset,
             starts.to_numpy()[rows] - text.offset,
             len(starts),
-            len(starts) - len(rows) - len(rejected),
-            tuple(
-                _reject(*(column[row].as_py() for column in (starts, sizes, reasons, texts)))
-                for row in rejected.tolist()
-            ),
+            len(starts) - len(rows) - len(rejected) - missing,
+            tuple(_reject(starts[row].as_py(), rejects[row].as_py()) for row in rejected.tolist()),
+            missing_side=missing,
         )
 
+    def explain_empty(self, files: Sequence[CorpusFile], open_binary: OpenBinary) -> str:
+        """Returns which languages the files have."""
+        languages: set[str] = set()
+        for file in files:
+            item = WorkItem('', self.format, 0, (TextRange(file, 0, file.size),))
+            reader = _UnitReader(item, self.format, _LEAST_LIMIT, _LEAST_LIMIT)
+            pieces = itertools.islice(text_pieces(file, open_binary), _MOST_SEARCHED)
+            # Of a file that is cut off there, the error is not of interest.
+            with contextlib.suppress(InputError):
+                for _ in reader.blocks(pieces):
+                    pass
+            languages |= reader.languages
+        named = sorted(map(shown, languages - {''}))
+        if len(named) > _MOST_NAMED:
+            named[_MOST_NAMED:] = [f'{len(named) - _MOST_NAMED} more']
+        found = f'the languages {", ".join(named)}' if named else 'no languages'
+        return f'they have {found}; check the files and --languages'
 
-def _reject(start: int, size: int, reason: str, text: bytes) -> Reject:
-    if reason == TOO_LONG:
-        return Reject(reason, 0, start, start, text, size)
-    return Reject(reason, 0, start, start, text)
+
+def _reject(start: int, reject: dict[str, Any]) -> Reject:
+    return Reject(
+        reject['reason'], 0, start, reject['position'], reject['text'], reject['size'],
+        reject['why'], reject['number'],
+    )  # fmt: skip
 
 
 def _fits(language: str, codes: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
@@ -136,6 +213,8 @@ class _Held:
 
     offset: int = 0
     text: bytearray = field(default_factory=bytearray)
+    _counted: int = 0  # where `_newlines` line feeds are before
+    _newlines: int = 0
 
     @property
     def end(self) -> int:
@@ -146,8 +225,18 @@ class _Held:
 
     def drop(self, end: int) -> None:
         if end > self.offset:
+            if end > self._counted:
+                self.line_at(end)
             del self.text[: end - self.offset]
             self.offset = end
+
+    def line_at(self, position: int) -> int:
+        """Returns the number of the line at a position in the text, from 1."""
+        first, last = sorted((self._counted, position))
+        newlines = self.text.count(b'\n', first - self.offset, last - self.offset)
+        self._newlines += newlines if position > self._counted else -newlines
+        self._counted = position
+        return self._newlines + 1
 
 
 @dataclass
@@ -155,19 +244,15 @@ class _Units:
     """The units of a block, by columns."""
 
     starts: list[int] = field(default_factory=list)  # in the file's text
-    sizes: list[int] = field(default_factory=list)  # bytes
-    reasons: list[str | None] = field(default_factory=list)  # why they are rejected
-    texts: list[bytes | None] = field(default_factory=list)  # what rejects keep of them
-    segments: list[str | None] = field(default_factory=list)
-    """A segment for each language, of one unit after another."""
+    rejects: list[dict[str, Any] | None] = field(default_factory=list)  # fields of `_REJECTS`
+    segments: list[Any] = field(default_factory=list)
+    """A segment for each language, or None, of one unit after another."""
 
     def to_bytes(self, languages: int) -> bytes:
         """Returns the columns, and one for each language, in Arrow's stream format."""
         arrays = [
             pa.array(self.starts, pa.int64()),
-            pa.array(self.sizes, pa.int64()),
-            pa.array(self.reasons, pa.string()),
-            pa.array(self.texts, pa.large_binary()),
+            pa.array(self.rejects, _REJECTS),
             *(
                 pa.array(self.segments[number::languages], pa.large_string())
                 for number in range(languages)
@@ -180,12 +265,27 @@ class _Units:
         return sink.getvalue().to_pybytes()
 
 
+@dataclass(frozen=True)
+class _Wrong:
+    """Why a unit is rejected."""
+
+    reason: str
+    position: int  # of the error
+    number: int  # of the line there
+    why: str = ''  # for `BROKEN_UNIT`
+
+
+class _UnendedUnit(Exception):
+    """Another unit begins within a unit, at a position of the parser."""
+
+
 class _UnitReader:
     """Reads the units of one file; offsets are those of the text, in UTF-8."""
 
     def __init__(self, item: WorkItem, form: Tmx, block_bytes: int, max_line_bytes: int):
+        self.languages: set[str] = set()  # of all variants, as they are written
         self._item, self._path = item, item.ranges[0].file.path
-        self._languages = tuple(code.lower().replace('_', '-') for code in form.languages)
+        self._wanted = tuple(code.lower().replace('_', '-') for code in form.languages)
         self._drop_codes = form.markup == 'drop'
         self._block_bytes, self._max_line_bytes = block_bytes, max_line_bytes
         self._decoder: codecs.IncrementalDecoder | None = None
@@ -193,7 +293,15 @@ class _UnitReader:
         self._held = _Held()
         self._unit_start: int | None = None  # of the open unit
         self._long_beginning: bytes | None = None  # of the open unit, if it is not held
+        self._long_line = 0  # the number of the line where that unit begins
         self._units = _Units()  # of the next block
+        self._declaration = b''  # of XML, for later parsers
+        self._around: list[str] = []  # the open elements, without those in a unit
+        self._parsed = 0  # the end of the text that the parser was given
+        self._shift = 0  # from positions of the parser to those of the text
+        self._broken: _Wrong | None = None  # the unit whose end is being looked for
+        self._follows_broken = False  # whether what is read is after a broken unit, before the next
+        self._searched = 0  # the end of the text without the end of the broken unit
 
     def blocks(self, pieces: Iterable[bytes]) -> Iterator[Block]:
         is_first = True
@@ -213,48 +321,141 @@ class _UnitReader:
 
     def _start(self, head: bytes) -> None:
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            self._decoder = codecs.getincrementaldecoder('utf-16')()
+            # A lone surrogate becomes bytes that are not UTF-8, for which only its unit is rejected.
+            self._decoder = codecs.getincrementaldecoder('utf-16')('surrogatepass')
         elif b'\0' in head[:_HEAD_BYTES]:
             raise InputError(
                 f'{self._path} has a NUL among its first bytes: UTF-16 without its byte order mark, '
                 'or not XML; convert it to UTF-8'
             )
-        self._parser = expat.ParserCreate(None if self._decoder is None else 'utf-8')
-        self._parser.buffer_text = True
+        self._parser = self._new_parser(None if self._decoder is None else 'utf-8')
         self._parser.XmlDeclHandler = self._check_declaration
         self._parser.StartDoctypeDeclHandler = self._check_document_type
         self._set_element_handlers()
+
+    def _new_parser(self, encoding: str | None) -> expat.XMLParserType:
+        parser = expat.ParserCreate(encoding)
+        parser.buffer_text = True
+        # An entity without a definition is skipped then, with or without a document type.
+        parser.UseForeignDTD(True)
+        return parser
 
     def _decode(self, piece: bytes, is_last: bool = False) -> bytes:
         if self._decoder is None:
             return piece
         try:
-            return self._decoder.decode(piece, is_last).encode()
+            return self._decoder.decode(piece, is_last).encode('utf-8', 'surrogatepass')
         except UnicodeDecodeError as error:
             raise InputError(f'{self._path} is not UTF-16: {error.reason}; convert it') from None
 
     def _parse(self, text: bytes, is_last: bool = False) -> None:
-        self._held.text += text
-        try:
-            self._parser.Parse(text, is_last)
-        except expat.ExpatError as error:
-            hint = 'is the file whole? ' if is_last else ''
-            raise self._not_well_formed(expat.ErrorString(error.code), hint) from None
+        held = self._held
+        held.text += text
+        step = len(text)
+        while True:
+            if self._broken is not None:
+                if not self._end_broken_unit(self._broken):
+                    break
+                step = _FIRST_STEP
+            start, end = self._parsed, min(self._parsed + step, held.end)
+            is_piece = (start, end) == (held.end - len(text), held.end)
+            part = text if is_piece else held.slice(start, end)
+            self._parsed, step = end, 2 * step
+            is_end = end == held.end
+            try:
+                self._parser.Parse(part, is_last and is_end)
+            except _UnendedUnit as error:
+                self._break_unit('another unit begins within it', 0, error.args[0])
+            except expat.ExpatError as error:
+                what = _DESCRIBED.get(error.code, expat.ErrorString(error.code))
+                self._break_unit(what, error.code, max(self._parser.ErrorByteIndex, 0))
+            else:
+                if is_end:
+                    break
         if not is_last:
             self._limit_memory()
+        elif self._broken is not None:
+            raise self._not_well_formed(
+                self._broken.why, self._broken.position, 'is the file whole? '
+            )
 
-    def _not_well_formed(self, what: str, hint: str = '') -> InputError:
+    def _break_unit(self, what: str, code: int, index: int) -> None:
+        """Notes what is wrong with the unit that is open, or whose start tag is being parsed.
+
+        `index` is where the parser has found that.
+
+        What follows a broken unit, up to the next unit, is taken for a part of it.
+
+        Raises:
+            InputError: it is not in a unit, or the file ends within it.
+        """
+        held = self._held
+        position = index + self._shift
+        if self._unit_start is None:
+            self._unit_start = self._tag_around(position)
+        is_in_unit = self._unit_start is not None or self._follows_broken
+        if not is_in_unit or code in _CUT_OFF:
+            hint = 'is the file whole? ' if code in _CUT_OFF else ''
+            raise self._not_well_formed(what, position, hint)
+        reason = UNDEFINED_ENTITY if code == _UNDECLARED else BROKEN_UNIT
+        if _is_damaged(held.slice(position, position + 4)):
+            if self._decoder is None:
+                reason = INVALID_UTF8
+            else:
+                what = 'a lone surrogate'
+        why = f'{what} at byte {position} of its text' if reason == BROKEN_UNIT else ''
+        self._broken = _Wrong(reason, position, held.line_at(position), why)
+        self._searched = position
+        if self._unit_start is not None:
+            # The end tag may be what is wrong, and expat names the byte after its slash.
+            self._searched = max(self._unit_start + 1, position - 2)
+
+    def _tag_around(self, position: int) -> int | None:
+        """Returns where the start tag of a unit begins that a position is in; None if it is in none."""
+        held = self._held
+        end = position - held.offset
+        start = held.text.rfind(b'<', 0, end)
+        if start < 0 or not _UNIT_TAG.match(held.text, start):
+            return None
+        return None if _START_TAG.match(held.text, start, end) else held.offset + start
+
+    def _end_broken_unit(self, broken: _Wrong) -> bool:
+        """Goes on after a broken unit, or returns False if the text so far does not have its end."""
+        held = self._held
+        match = _UNIT_END.search(held.text, self._searched - held.offset)
+        if match is None:
+            self._searched = max(self._searched, held.end - _LONGEST_END)
+            return False
+        is_end_tag = match[0].startswith(b'</tu')
+        end = held.offset + (match.end() if is_end_tag else match.start())
+        if self._unit_start is not None:
+            self._add_unit(self._unit_start, end, (), broken)
+        self._follows_broken = True
+        tags = ''.join(f'<{name}>' for name in self._around).encode()
+        self._parser = self._new_parser(None if self._decoder is None else 'utf-8')
+        self._parser.Parse(self._declaration + tags, False)
+        self._shift = end - len(self._declaration + tags)
+        self._parsed = end
+        self._broken = None
+        self._set_element_handlers()
+        held.drop(end)
+        return True
+
+    def _not_well_formed(self, what: str, position: int, hint: str = '') -> InputError:
         return InputError(
-            f'{self._path} is not well-formed XML: {what} at byte '
-            f'{max(self._parser.ErrorByteIndex, 0)} of its text; {hint}mend it there, as '
-            '`xmllint --noout` would show'
+            f'{self._path} is not well-formed XML: {what} at line {self._held.line_at(position)}, byte '
+            f'{position} of its text; {hint}mend it there, as `xmllint --noout` would show'
         )
 
     def _limit_memory(self) -> None:
         """Drops text that is not needed any more; the open unit is, if it is not too long."""
-        held, most = self._held, self._block_bytes + self._max_line_bytes
-        # The start of the token that expat has not seen the end of.
-        parsed = max(self._parser.CurrentByteIndex, held.offset)
+        held = self._held
+        most = self._block_bytes + max(self._max_line_bytes, BEGINNING_BYTES)
+        if self._broken is None:
+            # The start of the token that expat has not seen the end of.
+            parsed = max(self._parser.CurrentByteIndex + self._shift, held.offset)
+        else:
+            parsed = self._searched
         if held.end - parsed > max(most, _LEAST_LIMIT):
             raise InputError(
                 f'{self._path}: the markup at byte {parsed} has no end within {held.end - parsed} '
@@ -266,12 +467,13 @@ class _UnitReader:
                 held.drop(start)
                 return
             self._long_beginning = held.slice(start, start + BEGINNING_BYTES)
+            self._long_line = held.line_at(start)
             self._parser.CharacterDataHandler = None
         held.drop(parsed)
 
     def _next_block(self) -> Block:
         """Returns a block of the units since the last one, of which there may be none."""
-        text = BlockText(self._block_start, self._units.to_bytes(len(self._languages)))
+        text = BlockText(self._block_start, self._units.to_bytes(len(self._wanted)))
         read = ReadRange(0, *self._read)
         self._units, self._read = _Units(), (read.offset + read.length, 0, 0)
         return Block(
@@ -289,10 +491,11 @@ class _UnitReader:
 
         Of a variant the first segment counts; of variants that fit equally well, the first.
         """
-        parser, languages, drop_codes = self._parser, self._languages, self._drop_codes
-        depth = 0
-        # Of the open unit, by language: a segment, or None for one with an unknown entity; how well it fits.
-        segments: list[str | None] = []
+        parser, languages, drop_codes = self._parser, self._wanted, self._drop_codes
+        around, shift = self._around, self._shift
+        depth = len(around)
+        # Of the open unit, by language: a segment, `_UNDEFINED` or None; how well it fits.
+        segments: list[Any] = []
         fits: list[int] = []
         fits_of: dict[str, Sequence[tuple[int, int]]] = {}  # by language
         # What the open variant fits, until it has a segment.
@@ -307,49 +510,56 @@ class _UnitReader:
             if not 1 < depth <= _MOST_DEPTH:
                 self._check_depth(depth, name)
             if parts is not None:
+                if name == 'tu':
+                    raise _UnendedUnit(parser.CurrentByteIndex)
                 if codes or (drop_codes and name in _CODES):
                     codes += 1
                     parser.CharacterDataHandler = None
-            elif name == 'seg':
-                if variant is not None:
-                    parts, codes, has_undefined = [], 0, False
-                    if variant and self._long_beginning is None:
-                        parser.CharacterDataHandler = parts.append
+            elif name == 'seg' and variant is not None:
+                parts, codes, has_undefined = [], 0, False
+                if variant and self._long_beginning is None:
+                    parser.CharacterDataHandler = parts.append
+            elif self._unit_start is None:
+                if name == 'tu':
+                    self._unit_start = parser.CurrentByteIndex + shift
+                    segments = [None] * len(languages)
+                    fits = [0] * len(languages)
+                else:
+                    around.append(name)
             elif name == 'tuv':
-                if variant is None and self._unit_start is not None:
+                if variant is None:
                     language = attributes.get('xml:lang')
                     if language is None:
                         language = attributes.get('lang', '')
                     variant = fits_of.get(language)
                     if variant is None:
                         variant = fits_of[language] = _fits(language, languages)
-            elif name == 'tu' and self._unit_start is None:
-                self._unit_start = parser.CurrentByteIndex
-                segments = [''] * len(languages)
-                fits = [0] * len(languages)
+                        self.languages.add(language)
+            elif name == 'tu':
+                raise _UnendedUnit(parser.CurrentByteIndex)
 
         def end_element(name: str) -> None:
             nonlocal depth, variant, parts, codes
             depth -= 1
-            if parts is not None and name != 'tu':
+            if parts is not None:
                 if name == 'seg':
                     if variant:
                         parser.CharacterDataHandler = None
                         text = ''.join(parts).replace('\n', ' ').replace('\r', ' ')
                         for number, fit in variant:
                             if fit > fits[number]:
-                                segments[number] = None if has_undefined else text
+                                segments[number] = _UNDEFINED if has_undefined else text
                                 fits[number] = fit
                     variant = parts = None
                 elif codes:
                     codes -= 1
                     if variant and not codes and self._long_beginning is None:
                         parser.CharacterDataHandler = parts.append
+            elif self._unit_start is None:
+                around.pop()
             elif name == 'tuv':
                 variant = None
-            elif name == 'tu' and self._unit_start is not None:
-                variant = parts = None
-                parser.CharacterDataHandler = None
+            elif name == 'tu':
                 self._end_unit(self._unit_start, segments)
 
         def skip_entity(name: str, is_parameter: bool) -> None:
@@ -360,21 +570,35 @@ class _UnitReader:
         parser.EndElementHandler = end_element
         parser.SkippedEntityHandler = skip_entity
 
-    def _end_unit(self, start: int, segments: Sequence[str | None]) -> None:
+    def _end_unit(self, start: int, segments: Sequence[Any]) -> None:
         held = self._held
-        index = self._parser.CurrentByteIndex
+        index = self._parser.CurrentByteIndex + self._shift
         end = held.offset + _tag_end(held.text, start - held.offset, index - held.offset)
-        reason = text = None
-        if end - start > self._max_line_bytes:
-            reason = TOO_LONG
-            text = self._long_beginning or held.slice(start, min(end, start + BEGINNING_BYTES))
-        elif None in segments:
-            reason, text = _UNDEFINED_ENTITY, held.slice(start, end)
-        units = self._units
+        self._follows_broken = False
+        wrong = None
+        if self._long_beginning is not None:
+            wrong = _Wrong(TOO_LONG, start, self._long_line)
+        elif end - start > self._max_line_bytes:
+            wrong = _Wrong(TOO_LONG, start, held.line_at(start))
+        elif _UNDEFINED in segments:
+            wrong = _Wrong(UNDEFINED_ENTITY, start, held.line_at(start))
+        self._add_unit(start, end, segments, wrong)
+
+    def _add_unit(
+        self, start: int, end: int, segments: Sequence[Any], wrong: _Wrong | None
+    ) -> None:
+        units, reject = self._units, None
+        if wrong is not None:
+            is_long = end - start > self._max_line_bytes
+            kept = min(end, start + BEGINNING_BYTES) if is_long else end
+            reject = {
+                'text': self._long_beginning or self._held.slice(start, kept),
+                'size': end - start if is_long else None,
+                **vars(wrong),
+            }
+            segments = [None] * len(self._wanted)
         units.starts.append(start)
-        units.sizes.append(end - start)
-        units.reasons.append(reason)
-        units.texts.append(text)
+        units.rejects.append(reject)
         units.segments += segments
         self._unit_start = self._long_beginning = None
 
@@ -390,6 +614,9 @@ class _UnitReader:
             )
 
     def _check_declaration(self, version: str, encoding: str | None, standalone: int) -> None:
+        declared = '' if encoding is None or self._decoder else f' encoding="{encoding}"'
+        declared += ' standalone="yes"' if standalone == 1 else ''
+        self._declaration = f'<?xml version="1.0"{declared}?>'.encode()
         if encoding is None:
             return
         if encoding.lower() not in _ENCODINGS:
@@ -398,7 +625,8 @@ class _UnitReader:
                 'convert it with iconv, and the declaration with it'
             )
         if self._decoder is not None and encoding.lower() != 'utf-16':
-            raise self._not_well_formed(expat.errors.XML_ERROR_INCORRECT_ENCODING)
+            what = expat.errors.XML_ERROR_INCORRECT_ENCODING
+            raise self._not_well_formed(what, max(self._parser.ErrorByteIndex, 0))
 
     def _check_document_type(
         self, name: str, system: str | None, public: str | None, has_declarations: int
@@ -408,3 +636,12 @@ class _UnitReader:
                 f'{self._path} has declarations in its document type, as of entities, and these are '
                 'not read; remove the part in [brackets]'
             )
+
+
+def _is_damaged(character: bytes) -> bool:
+    """Returns whether bytes do not begin with a character of UTF-8."""
+    try:
+        character.decode()
+    except UnicodeDecodeError as error:
+        return error.start == 0
+    return False

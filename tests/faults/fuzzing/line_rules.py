@@ -26,15 +26,17 @@ class Reject:
     offset: int
     line: bytes
     identity: str = 'offset'
+    number: int | None = None  # of its line, where results show it
 
 
 @dataclass
 class SplitRows:
-    """What the lines of one split become: lines = rows + empty + rejects."""
+    """What the lines of one split become: lines = rows + empty + missing_side + rejects."""
 
     lines: int = 0
     rows: list[tuple[str, ...]] = field(default_factory=list)
     empty: int = 0
+    missing_side: int = 0
     rejects: list[Reject] = field(default_factory=list)
 
     def tally(self) -> dict[str, int]:
@@ -43,6 +45,7 @@ class SplitRows:
             'lines': self.lines,
             'examples': len(self.rows),
             'empty': self.empty,
+            'missing_side': self.missing_side,
             **{reason: sum(each.reason == reason for each in self.rejects) for reason in REASONS},
         }
 
@@ -117,6 +120,8 @@ def json_lines(rejects: Sequence[Reject], reason: str) -> list[dict]:
     for reject in rejects:
         if reject.reason == reason:
             shown = {'file': reject.file, reject.identity: reject.offset}
+            if reject.number is not None:
+                shown['number'] = reject.number
             what, kept = 'line', reject.line
             if reason == 'too_long':
                 shown['bytes'] = len(reject.line)

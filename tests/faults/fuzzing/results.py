@@ -76,7 +76,10 @@ def counts_in(folder: Path) -> collections.Counter:
 
 def check_lines(manifest: dict, rejected: Path, expected: Mapping[str, SplitRows]) -> None:
     """Compares a manifest's counts of lines, and the files of those left out."""
-    found = {each['split']: dict.fromkeys(REASONS, 0) | each for each in manifest['lines']}
+    found = {
+        each['split']: dict.fromkeys((*REASONS, 'missing_side'), 0) | each
+        for each in manifest['lines']
+    }
     _same(
         'the lines',
         found,

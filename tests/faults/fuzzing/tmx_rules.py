@@ -28,7 +28,7 @@ def draw_tmx(
     """Returns a file of pairs of English and Chinese, and what its units become."""
     head = dice.choice(['', '<?xml version="1.0"?>\n', '<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n'])
     data = f'{head}<tmx version="1.4"><body>\n'.encode()
-    units: list[tuple[int, bytes, list[str]]] = []
+    units: list[tuple[int, bytes, list[str] | None]] = []
     for number in range(dice.choice([0, 1, 9, 60, 400])):
         data += dice.choice(_BETWEEN).encode()
         unit, cells = _draw_unit(dice, number)
@@ -41,17 +41,22 @@ def draw_tmx(
         for offset, unit, cells in units:
             rejects = []
             if len(unit) > longest:
-                rejects = [Reject('too_long', files[0].name, offset, unit)]
+                number = files[0].text[:offset].count(b'\n') + 1
+                rejects = [Reject('too_long', files[0].name, offset, unit, number=number)]
             found.lines += 1
-            add_row(found, cells, rejects)
+            if cells is None and not rejects:
+                found.missing_side += 1
+            else:
+                add_row(found, cells or [], rejects)
         return found
 
     return data, rows
 
 
-def _draw_unit(dice: random.Random, number: int) -> tuple[bytes, list[str]]:
+def _draw_unit(dice: random.Random, number: int) -> tuple[bytes, list[str] | None]:
+    """Returns a unit and its texts, or None if it lacks a language."""
     if dice.random() < 0.05:
-        return b'<tu/>', ['', '']
+        return b'<tu/>', None
     source, target = dice.choice(_TEXTS), dice.choice(_TEXTS)
     language = dice.choice(_LANGUAGES)
     variants = [('en', source), (language, target)]
@@ -61,7 +66,7 @@ def _draw_unit(dice: random.Random, number: int) -> tuple[bytes, list[str]]:
         for name, text in variants
     )
     fits = language.lower() in ('zh', 'zh-cn')
-    return f'<tu tuid="{number}">{body}</tu>'.encode(), [source, target if fits else '']
+    return f'<tu tuid="{number}">{body}</tu>'.encode(), [source, target] if fits else None
 
 
 def _segment(dice: random.Random, text: str) -> str:

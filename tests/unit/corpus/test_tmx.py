@@ -12,9 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import TOO_LONG, CorpusFile, Split
-from tokcore.corpus.formats import block_rows, plan_items, read_blocks
+from tokcore.corpus.formats import block_rows, format_reader, plan_items, read_blocks
 from tokcore.corpus.stats import block_checksums, join_checksums
 from tokcore.corpus.tmx import Tmx
+from tokcore.errors import InputError
 from tokcore.text.normalizers import T2T_LINES
 
 LANG = '{http://www.w3.org/XML/1998/namespace}lang'
@@ -113,12 +114,12 @@ def text_of(element, drops):
 
 
 def plain_rows(document, wanted, drops=True):
-    """The texts of each unit of the languages wanted, '' where there is none."""
+    """The texts of each unit of the languages wanted, None where there is none."""
     rows = []
     for unit in ElementTree.fromstring(document).iter('tu'):
         row = []
         for language in wanted:
-            best, text = 0, ''
+            best, text = 0, None
             for variant in unit.findall('tuv'):
                 segment = variant.find('seg')
                 fits = fit(language_of(variant), language)
@@ -164,6 +165,8 @@ def expected(rows):
     """Rows with text on every side, as the normalizer leaves them; a line break is a blank."""
     kept = []
     for row in rows:
+        if None in row:
+            continue
         texts = tuple(
             text.replace('\r\n', ' ').replace('\n', ' ').replace('\r', ' ').strip() for text in row
         )
@@ -185,7 +188,9 @@ def test_segments_are_those_of_elementtree(document, piece, block_bytes, drops):
     rows = plain_rows(document, ('en', 'zh'), drops)
     assert texts_of(found) == expected(rows)
     assert sum(each.lines for each in found) == len(rows)
-    assert sum(each.empty for each in found) == len(rows) - len(expected(rows))
+    missing = sum(None in row for row in rows)
+    assert sum(each.missing_side for each in found) == missing
+    assert sum(each.empty for each in found) == len(rows) - len(expected(rows)) - missing
 
 
 @given(documents())
@@ -269,3 +274,166 @@ def test_an_attribute_is_known_by_its_whole_name():
         )
         document = f'<tmx><tu>{variants}</tu></tmx>'
         assert texts_of(read(document.encode(), Tmx(('en', 'zh')))) == [('en', 'zh')]
+
+
+BREAKS = {
+    'a reference to no character': b'a &#2; b',
+    'a bare ampersand': b'a & b',
+    'a control byte': b'a \x02 b',
+    'a byte that is not UTF-8': b'a \xff b',
+    'half a character': b'a \xe4\xb8 b',
+    'a code that is not closed': b'a <ph>b',
+    'a code that is not opened': b'a</ph> b',
+    'an end of a section': b'a ]]> b',
+    'a tag twice': b'a</seg></seg>',
+    'no end': b'a</seg></tuv>',
+    'an end too early': b'a</tu> b',
+}
+INVALID = {'a byte that is not UTF-8', 'half a character'}
+broken_units = st.sampled_from([*BREAKS]).map(
+    lambda name: (
+        name,
+        b'<tu><tuv lang="en"><seg>' + BREAKS[name] + (b'</seg></tuv></tu>', b'')[name == 'no end'],
+    )
+)
+broken_tags = st.sampled_from(
+    [
+        b'<tu x="\x01"><tuv/></tu>',
+        b'<tu x="1" x="2"></tu>',
+        b'<tu x="><tuv/></tu>',
+        b'<tu x=1></tu >',
+    ]
+).map(lambda unit: ('a tag', unit))
+
+
+@st.composite
+def broken_documents(draw):
+    """A document whose last unit is sound, and of each unit its text, flaw, offset and bytes."""
+    names = draw(st.lists(st.sampled_from(['body', 'group', 'b-é', 'tuv', 'seg']), max_size=3))
+    data = ('<tmx>' + ''.join(f'<{name}>' for name in names)).encode()
+    kinds = [*draw(st.lists(st.integers(0, 2), max_size=8)), 0]
+    units, flaw = [], None
+    for number, kind in enumerate(kinds):
+        if flaw != 'no end':  # without its end a unit lasts until the next one
+            between = st.sampled_from(['', '\n', '\r\n', '<!-- <tu> & </tu> -->', '<tux/>'])
+            data += draw(between).encode()
+        text, flaw, written = f't{number}', None, unit(f't{number}', 'é').encode()
+        if kind:
+            flaw, written = draw(broken_units if kind == 1 else broken_tags)
+        units.append((text, flaw, len(data), written))
+        data += written
+    return data + ''.join(f'</{name}>' for name in [*reversed(names), 'tmx']).encode(), units
+
+
+@given(broken_documents(), st.integers(1, 60), st.integers(1, 200))
+def test_after_a_broken_unit_the_next_one_is_read(drawn, piece, block_bytes):
+    document, units = drawn
+    found = read(document, Tmx(('en',)), piece, block_bytes)
+    assert texts_of(found) == [(text,) for text, flaw, _, _ in units if flaw is None]
+    offsets = [offset for rows in found for offset in rows.offsets.tolist()]
+    assert offsets == [offset for _, flaw, offset, _ in units if flaw is None]
+    rejects = [each for rows in found for each in rows.rejects]
+    broken = [each for each in units if each[1] is not None]
+    assert [(each.reason, each.offset) for each in rejects] == [
+        ('invalid_utf8' if flaw in INVALID else 'broken_unit', offset)
+        for _, flaw, offset, _ in broken
+    ]
+    for reject, (_, flaw, offset, written) in zip(rejects, broken, strict=True):
+        assert reject.number == document[: reject.position].count(b'\n') + 1
+        assert offset <= reject.position
+        if flaw == 'an end too early':
+            assert written.startswith(reject.line)
+        else:
+            assert reject.line == written
+    assert sum(rows.lines for rows in found) == len(units)
+
+
+@given(broken_documents())
+def test_what_is_broken_does_not_depend_on_pieces_and_blocks(drawn):
+    document, _ = drawn
+    whole = read(document, Tmx(('en',)), max_line_bytes=40)
+    for piece, block_bytes in ((1, 1), (7, 30), (50, 1000)):
+        cut = read(document, Tmx(('en',)), piece, block_bytes, max_line_bytes=40)
+        assert texts_of(cut) == texts_of(whole)
+        rejects = [[each for rows in found for each in rows.rejects] for found in (cut, whole)]
+        assert rejects[0] == rejects[1]
+
+
+@pytest.mark.parametrize('encoding', ['utf-16-le', 'utf-16-be'])
+@pytest.mark.parametrize('piece', [4, 5, 64])
+def test_half_a_character_of_utf_16_costs_its_unit(encoding, piece):
+    mark = {'utf-16-le': codecs.BOM_UTF16_LE, 'utf-16-be': codecs.BOM_UTF16_BE}[encoding]
+    text = (
+        f'<tmx>{unit("one")}\n{unit("a" + chr(0xD800) + "b")}{unit(chr(0xDC00))}{unit("two")}</tmx>'
+    )
+    found = read(mark + text.encode(encoding, 'surrogatepass'), Tmx(('en',)), piece)
+    assert texts_of(found) == [('one',), ('two',)]
+    rejects = [each for rows in found for each in rows.rejects]
+    assert [(each.reason, each.number) for each in rejects] == [('broken_unit', 2)] * 2
+    assert 'a lone surrogate at byte' in Tmx(('en',)).explain(rejects[0])
+
+
+@pytest.mark.parametrize(
+    'head', ['', '<?xml version="1.0" standalone="yes"?>', '<!DOCTYPE tmx SYSTEM "tmx14.dtd">']
+)
+def test_an_unknown_entity_costs_its_unit_whatever_the_head_says(head):
+    broken = unit('a & b')
+    for document in (
+        f'{head}<tmx>{unit("a &eacute; b")}{unit("c")}</tmx>',
+        f'{head}<tmx>{broken}{unit("a &eacute; b")}{unit("c")}</tmx>',
+    ):
+        found = read(document.encode(), Tmx(('en',)))
+        assert texts_of(found) == [('c',)]
+        *_, reject = [each for rows in found for each in rows.rejects]
+        assert reject.reason == 'undefined_entity'
+        assert "'&eacute;'" in Tmx(('en',)).explain(reject)
+
+
+def test_a_declared_encoding_holds_after_a_broken_unit():
+    head = '<?xml version="1.0" encoding="us-ascii"?>'
+    found = read(f'{head}<tmx>{unit("&")}{unit("é")}{unit("c")}</tmx>'.encode(), Tmx(('en',)))
+    assert texts_of(found) == [('c',)]
+
+
+@pytest.mark.parametrize(
+    ('document', 'wanted'),
+    [
+        ('<tmx>\n<header>&</header>{}</tmx>', 'line 2, byte 15 of its text; mend'),
+        ('<tmx>\n{}</body></tmx>', 'mismatched tag at line 2'),
+        ('<tmx>{}', 'is the file whole?'),
+        ('<tmx>{}<tu>', 'is the file whole?'),
+        ('<tmx>{}<tu>&#2;', 'is the file whole?'),
+        ('<tmx>{}<tu x="&#2;"', 'is the file whole?'),
+        ('<tmx>{}<tu>&#2;</tu>', 'is the file whole?'),
+        ('<tmx>{}<tu>&#2;</tu></other>', 'mismatched tag'),
+    ],
+)
+def test_what_is_wrong_outside_of_units_is_an_error_of_the_file(document, wanted):
+    with pytest.raises(InputError, match='x.tmx is not well-formed XML') as raised:
+        read(document.format(unit('one')).encode(), Tmx(('en',)), 9)
+    assert wanted in str(raised.value)
+
+
+def test_many_broken_units_are_read_in_pieces_of_any_size():
+    count = 20_000
+    document = f'<tmx>{unit("one")}{unit("&") * count}{unit("two")}</tmx>'.encode()
+    found = read(document, Tmx(('en',)))
+    assert texts_of(found) == [('one',), ('two',)]
+    assert sum(len(rows.rejects) for rows in found) == count
+
+
+def test_a_unit_without_a_language_is_not_an_empty_one():
+    english, blank = '<tuv lang="en"><seg>a</seg></tuv>', '<tuv lang="zh"><seg> </seg></tuv>'
+    document = f'<tmx><tu>{english}</tu><tu>{english}{blank}</tu><tu/></tmx>'
+    [rows] = read(document.encode(), Tmx(('en', 'zh')))
+    assert (rows.lines, len(rows), rows.empty, rows.missing_side) == (3, 0, 1, 2)
+
+
+def test_the_languages_of_a_file_are_named():
+    codes = [f'x{number}' for number in range(25)]
+    variants = ''.join(f'<tuv xml:lang="{code}"><seg>a</seg></tuv>' for code in codes)
+    for count, wanted in ((2, "the languages 'x0', 'x1';"), (25, '5 more;'), (0, 'no languages;')):
+        data = f'<tmx><tu>{variants if count == 25 else variants[: count * 42]}</tu></tmx>'.encode()
+        form, file = Tmx(('en',)), CorpusFile('x.tmx', 'x.tmx', len(data), False)
+        told = format_reader(form).explain_empty([file], lambda _, data=data: io.BytesIO(data))
+        assert wanted in told
