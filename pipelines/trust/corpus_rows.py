@@ -61,7 +61,7 @@ class RowPlace:
     """Where in the corpus a row comes from.
 
     Attributes:
-        files: that are read side by side; of pairs two, the source first.
+        files: that have this line; of pairs two, the source first, or only the source.
         line: in each of them, from 1; None where rows are not lines of text.
         row: its number in the file, from 0, where rows are not lines; None where they are.
         byte: of the line's first byte in the decompressed (source) file, None with `row`.
@@ -209,6 +209,7 @@ class DatasetCorpus:
         assert split is not None, 'a key is of a file of the corpus'
         files = split.files_at(index)
         block, rows, number = self._find(read, index, identity)
+        files = files if block.format.has_same_lines else files[:1]
         offset = int(rows.offsets[number])
         piece = number - int(np.searchsorted(rows.offsets, offset))
         if split.format.identity == 'row':
@@ -247,6 +248,12 @@ class DatasetCorpus:
         places = [place for place in read.blocks if place.file_index == index]
         if not places:
             return np.empty(0, np.uint64)
+        first = places[0].item
+        if not first.format.has_same_lines and not _is_named(first.files[0], path):
+            raise InputError(
+                f'the rows of {path} are on other lines than in {first.files[0].path}; give the line '
+                'there'
+            )
         if places[0].newlines is None:
             bounds = (number, number + 1)
             if places[0].item.format.identity != 'row':
@@ -255,11 +262,12 @@ class DatasetCorpus:
         ends = np.cumsum([place.newlines or 0 for place in places])
         at = min(int(np.searchsorted(ends, number - 1, side='right')), len(places) - 1)
         block = self._block(places[at])
-        start = _line_start(block.texts[0].data, number - 1 - int(ends[at - 1] if at else 0))
+        data = block.texts[0].data
+        start = _line_start(data, number - 1 - int(ends[at - 1] if at else 0))
         if start is None:
             return np.empty(0, np.uint64)
-        start += block.offset
-        return self._keys_within(index, [block], start, start + 1)
+        end = data.find(b'\n', start) + 1 or len(data) + 1
+        return self._keys_within(index, [block], block.offset + start, block.offset + end)
 
     def _keys_within(self, index: int, blocks: Iterable[Block], first: int, end: int) -> np.ndarray:
         """The order keys of the rows whose offsets are from `first` up to `end`."""
@@ -344,12 +352,17 @@ class DatasetCorpus:
             if own.name == split
             for index, files in zip(own.file_indexes, own.files, strict=True)
             for file in files
-            if path in (file.path, file.name) or file.path.endswith(f'/{path}')
+            if _is_named(file, path)
         }
         if len(indexes) != 1:
             what = 'several files' if indexes else 'no file'
             raise InputError(f'{split} has {what} {path}; give a path as the job has it')
         return indexes.pop()
+
+
+def _is_named(file: CorpusFile, path: str) -> bool:
+    """Returns whether a path is that of a file, or its end, or its name."""
+    return path in (file.path, file.name) or file.path.endswith(f'/{path}')
 
 
 def rows_in_shard(keys: np.ndarray, shards: int) -> np.ndarray:

@@ -42,11 +42,14 @@ from tokcore.corpus.storage import PIECE_BYTES
 from tokcore.errors import InputError
 from tokcore.text.rows import Normalizer
 
+IndexedRange = tuple[IndexRange, tuple[Any, ...]]
+"""A range of a file, and what `BitextReader.index` returned for it."""
+
 
 class BitextReader(FormatReader):
     """Reads the lines of two files side by side; a subclass may make other rows of them."""
 
-    def index_ranges(self, split: Split, item_bytes: int) -> Sequence[Any]:
+    def index_ranges(self, split: Split, item_bytes: int) -> Sequence[IndexRange]:
         return index_items(split, item_bytes)
 
     def index(self, part: IndexRange, open_binary: OpenBinary) -> tuple[Any, ...]:
@@ -57,22 +60,16 @@ class BitextReader(FormatReader):
     def plan(
         self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
     ) -> list[WorkItem]:
-        parts = index_items(split, item_bytes)
+        parts = self.index_ranges(split, item_bytes)
         if len(index) != len(parts):
             raise ValueError(f'{len(index)} line counts do not go with {len(parts)} ranges')
-        counts: dict[tuple[int, int], list[LineCount]] = {}
-        for part, (newlines, *rest) in zip(parts, index, strict=True):
-            count = LineCount(part, np.array(newlines, np.int64), *rest)
-            counts.setdefault((part.file_index, part.side), []).append(count)
+        by_file: dict[tuple[int, int], list[IndexedRange]] = {}
+        for part, indexed in zip(parts, index, strict=True):
+            by_file.setdefault((part.file_index, part.side), []).append((part, indexed))
         items = []
         for file_index, files in zip(split.file_indexes, split.files, strict=True):
-            source, target = (
-                join_counts(file, counts.get((file_index, side), ()))
-                for side, file in enumerate(files)
-            )
-            for first, end in _cuts(source, target, item_bytes):
-                ranges = (_line_range(source, first, end), _line_range(target, first, end))
-                items.append(WorkItem(split.name, split.format, file_index, ranges))
+            indexes = [by_file.get((file_index, side), []) for side in range(len(files))]
+            items += self.pair_items(split, file_index, indexes, item_bytes)
         return items
 
     def beginning(self, item: WorkItem, size: int) -> WorkItem:
@@ -86,6 +83,34 @@ class BitextReader(FormatReader):
             return item
         ranges = tuple(dataclasses.replace(text_range, lines=lines) for text_range in item.ranges)
         return dataclasses.replace(item, ranges=ranges)
+
+    def pair_items(
+        self,
+        split: Split,
+        file_index: int,
+        indexes: Sequence[Sequence[IndexedRange]],
+        item_bytes: int,
+    ) -> list[WorkItem]:
+        """Cuts one pair of files by their line numbers; `indexes` has the ranges of each file."""
+        source, target = (
+            join_counts(
+                file,
+                [
+                    LineCount(part, np.array(newlines, np.int64), text_bytes, ends_with_newline)
+                    for part, (newlines, text_bytes, ends_with_newline, *_) in ranges
+                ],
+            )
+            for file, ranges in zip(split.files_at(file_index), indexes, strict=True)
+        )
+        return [
+            WorkItem(
+                split.name,
+                split.format,
+                file_index,
+                (_line_range(source, first, end), _line_range(target, first, end)),
+            )
+            for first, end in _cuts(source, target, item_bytes)
+        ]
 
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int

@@ -42,6 +42,9 @@ BLOCK_BYTES = ITEM_BYTES
 OUTSIDE_SEGMENT = 'outside_segment'
 """The line has text outside of a segment."""
 
+UNMATCHED_SEGMENT = 'unmatched_segment'
+"""The segment has no counterpart on the other side."""
+
 INVALID_UTF8, TOO_LONG = 'invalid_utf8', 'too_long'
 """Reasons to leave out a row of any format. A format may have reasons of its own."""
 
@@ -362,6 +365,9 @@ class Format(Protocol):
 
     @property
     def rows_are_lines(self) -> bool: ...
+
+    @property
+    def has_same_lines(self) -> bool: ...
 
     @property
     def sides(self) -> tuple[str, ...]: ...

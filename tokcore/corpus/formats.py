@@ -65,6 +65,7 @@ class CorpusFormat(abc.ABC):
         identity: what identifies a row in its file: `offset`, where it begins, or `row`, its number.
         takes_any_text: whether any lines are rows of it; warming up compiles kernels with such lines.
         rows_are_lines: whether the n-th line of each file, whole, is a side of the n-th row.
+        has_same_lines: whether a row is on the same line of all files that are read side by side.
     """
 
     name: ClassVar[str]
@@ -76,6 +77,7 @@ class CorpusFormat(abc.ABC):
     identity: ClassVar[str] = 'offset'
     takes_any_text: ClassVar[bool] = True
     rows_are_lines: ClassVar[bool] = False
+    has_same_lines: ClassVar[bool] = True
 
     @property
     @abc.abstractmethod

@@ -5,7 +5,7 @@ pass therefore counts the line feeds in each small chunk of both files. The sums
 the n-th line feed; who reads from that chunk on finds its exact byte.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,8 +95,38 @@ def count_lines(range: IndexRange, open_binary: OpenBinary) -> LineCount:
         InputError: the file cannot be read, has changed its size, or is compressed and cut off or
             damaged.
     """
-    count = _count_stream if range.file.is_stream else _count_chunks
-    return count(range, open_binary)
+    return count_pieces(range, range_pieces(range, open_binary))
+
+
+def range_pieces(range: IndexRange, open_binary: OpenBinary) -> Iterator[bytes]:
+    """Yields the text of a range; raises InputError as `count_lines`."""
+    if range.file.is_stream:
+        yield from text_pieces(range.file, open_binary)
+        return
+    with open_stored(range.file, open_binary) as stream:
+        position = range.start
+        while position < range.end:
+            end = min(position + PIECE_BYTES, range.end)
+            yield read_range(stream, range.file, position, end)
+            position = end
+
+
+def count_pieces(range: IndexRange, pieces: Iterable[bytes]) -> LineCount:
+    """Counts the line feeds of a range, whose text is given in pieces."""
+    is_stream = range.file.is_stream
+    chunks = 1 if is_stream else -(-(range.end - range.start) // range.chunk_bytes)
+    newlines = np.zeros(chunks, np.int64)
+    piece, position = b'', 0
+    for piece in pieces:
+        positions = np.flatnonzero(np.frombuffer(piece, np.uint8) == ord('\n'))
+        if is_stream:
+            newlines[0] += len(positions)
+        else:
+            first = position // range.chunk_bytes
+            counts = np.bincount((positions + position) // range.chunk_bytes - first)
+            newlines[first : first + len(counts)] += counts
+        position += len(piece)
+    return LineCount(range, newlines, position, piece.endswith(b'\n'))
 
 
 def join_counts(file: CorpusFile, counts: Iterable[LineCount]) -> LineIndex:
@@ -124,29 +154,3 @@ def join_counts(file: CorpusFile, counts: Iterable[LineCount]) -> LineIndex:
         lines=int(newlines_before[-1]) + unfinished,
         text_bytes=text_bytes,
     )
-
-
-def _count_chunks(range: IndexRange, open_binary: OpenBinary) -> LineCount:
-    newlines = np.zeros(-(-(range.end - range.start) // range.chunk_bytes), np.int64)
-    piece = b''
-    position = range.start
-    with open_stored(range.file, open_binary) as stream:
-        while position < range.end:
-            piece = read_range(stream, range.file, position, min(position + PIECE_BYTES, range.end))
-            positions = np.flatnonzero(np.frombuffer(piece, np.uint8) == ord('\n'))
-            first = (position - range.start) // range.chunk_bytes
-            counts = np.bincount(
-                (positions + (position - range.start)) // range.chunk_bytes - first
-            )
-            newlines[first : first + len(counts)] += counts
-            position += len(piece)
-    return LineCount(range, newlines, range.end - range.start, piece.endswith(b'\n'))
-
-
-def _count_stream(range: IndexRange, open_binary: OpenBinary) -> LineCount:
-    newlines = text_bytes = 0
-    piece = b''
-    for piece in text_pieces(range.file, open_binary):
-        newlines += int(np.count_nonzero(np.frombuffer(piece, np.uint8) == ord('\n')))
-        text_bytes += len(piece)
-    return LineCount(range, np.array([newlines], np.int64), text_bytes, piece.endswith(b'\n'))

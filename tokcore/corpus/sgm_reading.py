@@ -2,21 +2,42 @@ r"""The rows of blocks of corresponding lines of two SGM files: a pair of segmen
 
 As in Tensor2Tensor's `_preprocess_sgm`, a line stripped of '\r' and white space is a segment if it
 begins with `<seg` and ends with `</seg>`; its text begins after the first `>`. The original drops
-text in other lines silently; here such lines are rejected.
+text in other lines silently; here such lines are rejected. The original ignores ids, too; here a first
+pass finds out whether the segments with the same ids are on the same lines (`sgm_layout`), and if not,
+`sgm_pairing` reads the two files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from tokcore.corpus.bitext_reading import BitextReader
-from tokcore.corpus.corpus import MAX_LINE_BYTES, OUTSIDE_SEGMENT, BlockText, Reject, Rows
+from tokcore.corpus.bitext_reading import BitextReader, IndexedRange
+from tokcore.corpus.corpus import (
+    MAX_LINE_BYTES,
+    OUTSIDE_SEGMENT,
+    Block,
+    BlockText,
+    CorpusFile,
+    OpenBinary,
+    Reject,
+    Rows,
+    Split,
+    TextRange,
+    WorkItem,
+)
 from tokcore.corpus.entities import decode_references
+from tokcore.corpus.formats import read_blocks
+from tokcore.corpus.line_index import IndexRange, count_pieces, index_items, range_pieces
 from tokcore.corpus.line_rows import BlockLines, line_reject, lines_of, select_lines
-from tokcore.corpus.sgm import Sgm
+from tokcore.corpus.sgm import Sgm, SgmByIds
+from tokcore.corpus.sgm_layout import Layout, LayoutReader, corresponds
+from tokcore.corpus.wmt_xml import refuse_wmt_xml
 from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.rows import Normalizer, Side
@@ -31,6 +52,57 @@ class SgmReader(BitextReader):
     """Reads the segments of two files side by side."""
 
     format: Sgm
+
+    def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
+        for file in files:
+            refuse_wmt_xml(file, open_binary)
+
+    def index_ranges(self, split: Split, item_bytes: int) -> Sequence[IndexRange]:
+        """Returns the whole files: which document a segment is in depends on all before it."""
+        return index_items(split, item_bytes, sys.maxsize)
+
+    def index(self, part: IndexRange, open_binary: OpenBinary) -> tuple[Any, ...]:
+        """Returns the line counts of a file as for bitext, and the layout of its segments."""
+        layout = LayoutReader()
+        count = count_pieces(part, layout.watched(range_pieces(part, open_binary)))
+        newlines = count.newlines.tolist()
+        return newlines, count.text_bytes, count.ends_with_newline, *layout.layout()
+
+    def pair_items(
+        self,
+        split: Split,
+        file_index: int,
+        indexes: Sequence[Sequence[IndexedRange]],
+        item_bytes: int,
+    ) -> list[WorkItem]:
+        source, target = (
+            Layout(*ranges[0][1][3:]) if ranges else LayoutReader().layout() for ranges in indexes
+        )
+        if corresponds(source, target):
+            return super().pair_items(split, file_index, indexes, item_bytes)
+        by_ids = SgmByIds(**self.format.options)
+        ranges = tuple(TextRange(file, 0, file.size) for file in split.files_at(file_index))
+        return [WorkItem(split.name, by_ids, file_index, ranges)]
+
+    def first_block(
+        self,
+        split: Split,
+        file_index: int,
+        open_binary: OpenBinary,
+        block_bytes: int,
+        max_line_bytes: int,
+    ) -> Block | None:
+        """Returns the first block of a file, as `read` does; the files are read for their layout."""
+        files = split.files_at(file_index)
+        split = dataclasses.replace(split, files=(files,), first_file_index=file_index)
+        parts = self.index_ranges(split, block_bytes)
+        items = self.plan(split, [self.index(part, open_binary) for part in parts], block_bytes)
+        blocks = (
+            block
+            for item in items
+            for block in read_blocks(item, open_binary, block_bytes, max_line_bytes)
+        )
+        return next(blocks, None)
 
     def rows_of_lines(
         self, source: BlockText, target: BlockText, normalizer: Normalizer, max_line_bytes: int

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokcore.corpus.corpus import Reject
+from tokcore.corpus.corpus import UNMATCHED_SEGMENT, Reject
 from tokcore.corpus.formats import CorpusFormat
-
-UNMATCHED_SEGMENT = 'unmatched_segment'
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 from tokcore.corpus.archive_reading import text_pieces
 from tokcore.corpus.corpus import (
     INVALID_UTF8,
+    UNMATCHED_SEGMENT,
     Block,
     LongLine,
     OpenBinary,
@@ -20,7 +21,6 @@ from tokcore.corpus.entities import ParaCrawl
 from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_reading import line_block, whole_lines
 from tokcore.corpus.line_rows import mark_bytes
-from tokcore.corpus.tmx_lines import UNMATCHED_SEGMENT
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.normalizers import find_damage

@@ -1,0 +1,289 @@
+"""Segments of two SGM files, paired by document and id, wherever they are in the files.
+
+Documents with the same id are a pair, and in these the segments with the same id. What is left is paired
+in its order, if both sides have as many left, and of each such pair one has no id. All other segments
+have no counterpart and are rejected, and so are those whose id is in the document twice.
+
+A segment may be on several lines, and a line may have several. A row is known by where its line begins,
+as in files that are paired by lines, or by where its segment begins if an earlier one is on that line.
+"""
+
+from __future__ import annotations
+
+import collections
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from tokcore.corpus.archive_reading import text_pieces
+from tokcore.corpus.corpus import (
+    INVALID_UTF8,
+    OUTSIDE_SEGMENT,
+    TOO_LONG,
+    UNMATCHED_SEGMENT,
+    Block,
+    BlockText,
+    CorpusFile,
+    OpenBinary,
+    Reject,
+    Rows,
+    WorkItem,
+)
+from tokcore.corpus.entities import decode_references
+from tokcore.corpus.formats import FormatReader
+from tokcore.corpus.line_reading import BEGINNING_BYTES
+from tokcore.corpus.sgm import SgmByIds
+from tokcore.corpus.sgm_layout import MOST_PAIRED_BYTES, Segment, find_segments
+from tokcore.errors import InputError
+from tokcore.options import shown
+from tokcore.text.normalizers import find_damage
+from tokcore.text.rows import Normalizer, Side
+
+_T = TypeVar('_T', '_Document', Segment)
+
+_MARKUP = re.compile(rb'<[^>]*>?')
+_LINE_WITH_TEXT = re.compile(rb'[^\n]*[^\s][^\n]*')
+_MARK = b'\xef\xbb\xbf'
+
+
+class SgmPairReader(FormatReader):
+    """Reads two files whose segments are not on the same lines, as one block."""
+
+    format: SgmByIds
+
+    def read(
+        self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
+    ) -> Iterator[Block]:
+        """Yields the block of two whole files.
+
+        Raises:
+            InputError: a file cannot be read, or its text is larger than `MOST_PAIRED_BYTES`.
+        """
+        texts = tuple(BlockText(0, _text_of(file, open_binary)) for file in item.files)
+        yield Block(item.split, item.format, item.file_index, texts, max_line_bytes)
+
+    def rows(self, block: Block, normalizer: Normalizer) -> Rows:
+        """Returns a row for each pair of segments.
+
+        `lines` counts the pairs, and what is rejected without being one.
+        """
+        files = [_FileSegments(side, text.data) for side, text in enumerate(block.texts)]
+        pairs, unmatched = _pair(files[0], files[1])
+        texts = [[files[side].content(pair[side]) for pair in pairs] for side in range(len(files))]
+        sides, damages = [], []
+        for side in map(_side_of, texts):
+            if self.format.entities == 'decode':
+                side = Side(*decode_references(side.text, side.starts, side.ends))
+            normalized = normalizer.apply(side)
+            sides.append(normalized.side)
+            damages.append(normalized.damages)
+        is_row = np.ones(len(pairs), bool)
+        for side in sides:
+            is_row &= side.ends > side.starts
+        rejects = []
+        for number, pair in enumerate(pairs):
+            wrong = [
+                reject
+                for file, segment, damaged in zip(files, pair, damages, strict=True)
+                if (reject := file.flaw(segment, number in damaged, block.max_line_bytes))
+            ]
+            if wrong:
+                is_row[number] = False
+                rejects.append(min(wrong, key=lambda reject: _REASONS.index(reject.reason)))
+        rows = np.flatnonzero(is_row)
+        empty = len(pairs) - len(rows) - len(rejects)
+        for file, segments in zip(files, unmatched, strict=True):
+            rejects += [file.reject(UNMATCHED_SEGMENT, *segment) for segment in segments]
+            rejects += file.texts_outside()
+        rejects.sort(key=lambda reject: (reject.side, reject.offset))
+        identities = np.array([files[0].identity(source) for source, _ in pairs], np.int64)
+        return Rows(
+            tuple(side.take(rows) for side in sides),
+            0,
+            identities[rows],
+            len(rows) + empty + len(rejects),
+            empty,
+            tuple(rejects),
+        )
+
+
+_REASONS = (TOO_LONG, INVALID_UTF8, OUTSIDE_SEGMENT)
+"""Why a pair may be rejected; of several reasons the first one counts."""
+
+
+def _text_of(file: CorpusFile, open_binary: OpenBinary) -> bytes:
+    text = bytearray()
+    for piece in text_pieces(file, open_binary):
+        text += piece
+        if len(text) > MOST_PAIRED_BYTES:
+            raise InputError(
+                f'{file.path} has segments that are not on the same lines as those with the same ids in '
+                f'the other file, and is larger than the {MOST_PAIRED_BYTES >> 20} MiB that are paired by '
+                'ids; put segments with the same ids on the same lines'
+            )
+    return bytes(text)
+
+
+class _Unmatched(NamedTuple):
+    segment: Segment
+    why: str
+
+
+class _FileSegments:
+    """The segments of one file, and its documents."""
+
+    def __init__(self, side: int, data: bytes):
+        self._side, self._data = side, data
+        self.segments, self.document_ids, _ = find_segments(data)
+        self._newlines = np.flatnonzero(np.frombuffer(data, np.uint8) == ord('\n'))
+        lines = self._lines_of([segment.start for segment in self.segments])
+        is_first = np.ones(len(lines), bool)
+        is_first[1:] = lines[1:] != lines[:-1]
+        self._of_lines = {
+            segment.start: 0 if line == 0 else int(self._newlines[line - 1]) + 1
+            for segment, line, first in zip(self.segments, lines.tolist(), is_first, strict=True)
+            if first
+        }
+
+    def identity(self, segment: Segment) -> int:
+        """Returns where the segment's line begins, or the segment if an earlier one is on its line."""
+        return self._of_lines.get(segment.start, segment.start)
+
+    def documents(self) -> list[_Document]:
+        """Returns the documents with segments, in their order; those with one id are one."""
+        found: dict[object, _Document] = {}
+        for segment in self.segments:
+            name = self.document_ids[segment.document]
+            key = segment.document if name is None else name
+            found.setdefault(key, _Document(name, [])).segments.append(segment)
+        return list(found.values())
+
+    def content(self, segment: Segment) -> bytes:
+        """Returns the text of a segment as of one line."""
+        start, end = segment.text
+        return self._data[start:end].replace(b'\r', b'').replace(b'\n', b' ').strip()
+
+    def flaw(self, segment: Segment, is_damaged: bool, max_line_bytes: int) -> Reject | None:
+        """Returns the reject of a segment that has a counterpart and cannot be used; else None."""
+        if segment.end - segment.start > max_line_bytes:
+            return self.reject(TOO_LONG, segment)
+        if is_damaged:
+            return self.reject(INVALID_UTF8, segment)
+        if not segment.is_closed:
+            return self.reject(OUTSIDE_SEGMENT, segment, f'{_named(segment)} has no </seg>')
+        return None
+
+    def reject(self, reason: str, segment: Segment, why: str = '') -> Reject:
+        """Returns the reject of a segment."""
+        return self._reject(reason, segment.start, segment.end, self.identity(segment), why)
+
+    def texts_outside(self) -> list[Reject]:
+        """Returns the rejects of text in no segment, one for each of its lines."""
+        rejects = []
+        start = len(_MARK) if self._data.startswith(_MARK) else 0
+        for end, after in [*(segment[:2] for segment in self.segments), (len(self._data), 0)]:
+            between = _MARKUP.sub(lambda tag: _blanks(tag[0]), self._data[start:end])
+            for match in _LINE_WITH_TEXT.finditer(between):
+                bounds = (start + match.start(), start + match.end())
+                rejects.append(self._reject(OUTSIDE_SEGMENT, *bounds, bounds[0]))
+            start = after
+        return rejects
+
+    def _lines_of(self, positions: Sequence[int]) -> np.ndarray:
+        return np.searchsorted(self._newlines, np.array(positions, np.int64))
+
+    def _reject(self, reason: str, start: int, end: int, offset: int, why: str = '') -> Reject:
+        number = int(self._lines_of([start])[0]) + 1
+        if reason == TOO_LONG:
+            beginning = self._data[start : min(end, start + BEGINNING_BYTES)]
+            return Reject(reason, self._side, offset, start, beginning, end - start, number=number)
+        data = self._data[start:end]
+        position = start
+        if reason == INVALID_UTF8:
+            position += find_damage(data) or 0
+        return Reject(reason, self._side, offset, position, data, why=why, number=number)
+
+
+def _blanks(tag: bytes) -> bytes:
+    """Returns as many bytes as a tag has, blanks but for its line feeds."""
+    return re.sub(rb'[^\n]', b' ', tag)
+
+
+def _side_of(texts: Sequence[bytes]) -> Side:
+    """Returns texts as rows, with a line feed between them."""
+    sizes = np.array([len(text) for text in texts], np.int64)
+    ends = np.cumsum(sizes + 1) - 1
+    return Side(np.frombuffer(b'\n'.join(texts), np.uint8), ends - sizes, ends)
+
+
+@dataclass(frozen=True)
+class _Document:
+    id: bytes | None
+    segments: list[Segment]
+
+
+def _pair(
+    source: _FileSegments, target: _FileSegments
+) -> tuple[list[tuple[Segment, Segment]], list[list[_Unmatched]]]:
+    """Returns the pairs of segments in the order of the source, and those of each side without one."""
+    pairs: list[tuple[Segment, Segment]] = []
+    unmatched: list[list[_Unmatched]] = [[], []]
+    documents, left, _ = _match(source.documents(), target.documents())
+    for side, alone in enumerate(left):
+        for document in alone:
+            why = f'is in {_named_document(document)}, which has no counterpart in the other file'
+            unmatched[side] += [
+                _Unmatched(each, f'{_named(each)} {why}') for each in document.segments
+            ]
+    for two in documents:
+        matched, left, twice = _match(two[0].segments, two[1].segments)
+        pairs += matched
+        for side, document in enumerate(two):
+            where = f'of {_named_document(document)}'
+            unmatched[side] += [
+                _Unmatched(segment, f'{_named(segment)} {where} {what}')
+                for segments, what in (
+                    (left[side], 'has no counterpart in the other file'),
+                    (twice[side], 'is there twice, or twice in the other file'),
+                )
+                for segment in segments
+            ]
+    pairs.sort(key=lambda pair: pair[0].start)
+    return pairs, unmatched
+
+
+def _match(
+    source: Sequence[_T], target: Sequence[_T]
+) -> tuple[list[tuple[_T, _T]], list[list[_T]], list[list[_T]]]:
+    """Returns pairs, what is left of each side, and what has an id that is on a side twice."""
+    both = (source, target)
+    counts = [collections.Counter(each.id for each in side) for side in both]
+    repeated = {name for of_side in counts for name, count in of_side.items() if count > 1} - {None}
+    by_id = [
+        {each.id: each for each in side if each.id is not None and each.id not in repeated}
+        for side in both
+    ]
+    pairs = [(each, by_id[1][name]) for name, each in by_id[0].items() if name in by_id[1]]
+    found = by_id[0].keys() & by_id[1].keys()
+    left = [[each for each in side if each.id not in found | repeated] for side in both]
+    if len(left[0]) == len(left[1]) and all(
+        None in (one.id, other.id) for one, other in zip(*left, strict=True)
+    ):
+        pairs += zip(*left, strict=True)
+        left = [[], []]
+    return pairs, left, [[each for each in side if each.id in repeated] for side in both]
+
+
+def _named(segment: Segment) -> str:
+    return 'a segment without an id' if segment.id is None else f'segment {_shown(segment.id)}'
+
+
+def _named_document(document: _Document) -> str:
+    return 'a document without an id' if document.id is None else f'document {_shown(document.id)}'
+
+
+def _shown(name: bytes) -> str:
+    return shown(name.decode('utf-8', 'replace'))
