@@ -137,6 +137,13 @@ def plan_sample(
     sample = sample_from_option(how)
     if isinstance(sample, UniformShare):
         return SampledPlan(plan, how, UniformSample(sample.threshold))
+    for item in plan.items['train']:
+        if not item.format.rows_are_lines:
+            paths = ' and '.join(file.path for file in item.files)
+            raise InputError(
+                f'--vocab-sample {how} takes every n-th line of a file, as Tensor2Tensor does, and '
+                f'the rows of {paths} are not on the same lines; give --vocab-sample uniform:0.1, say'
+            )
     execution.engine.compile_first(compile_sampling_kernels)
     parts = _parts(plan, sample, sides)
     samples = _sample_files(parts, execution, folder)

@@ -154,7 +154,7 @@ FORMATS = {
     'parquet': Entry(as_parquet, None, 'null', 'row 39 has nothing', NAMED),
     'sgm': Entry(
         as_sgm,
-        ('sgm_source', b'<seg id="39">', b''),
+        ('sgm_source', b' </seg>', b' </seg> more'),
         'outside_segment',
         'line at byte {at} has text outside of <seg>',
         {'entities': 'decode'},

@@ -1,8 +1,13 @@
 """SGM through the command: entities, and files that do not fit together."""
 
+import subprocess
+
 import pytest
 from dataset_files import manifest_of, read_shards
 from jobs import refuse, succeed, write
+
+from pipelines import source
+from pipelines.trust.where import row_fields
 
 COUNT = 40
 BUILD = ['--name', 'sgm', '--shards', 1, '--scheme', 'byte']
@@ -24,16 +29,21 @@ def plain(tmp_path):
     return write(tmp_path / 'a.sgm', SOURCE), write(tmp_path / 'b.sgm', TARGET)
 
 
-def build(folder, source, target, *more):
-    given = ['--sgm-source', source, '--sgm-target', target]
+def build(folder, source_path, target, *more):
+    given = ['--sgm-source', source_path, '--sgm-target', target]
     succeed('build', *given, *BUILD, *more, '--output', folder)
     return folder
 
 
 def as_bitext(folder, change=str):
-    source = ''.join(f'{change(each)}\n' for each in SOURCES).encode()
-    target = ''.join(f'{change(each)}\n' for each in TARGETS).encode()
-    given = ['--source', write(folder / 'a.en', source), '--target', write(folder / 'b.de', target)]
+    english = ''.join(f'{change(each)}\n' for each in SOURCES).encode()
+    german = ''.join(f'{change(each)}\n' for each in TARGETS).encode()
+    given = [
+        '--source',
+        write(folder / 'a.en', english),
+        '--target',
+        write(folder / 'b.de', german),
+    ]
     succeed('build', *given, *BUILD, '--output', folder / 'bitext')
     return folder / 'bitext'
 
@@ -54,11 +64,80 @@ def test_examples_are_those_of_the_segments(plain, tmp_path, entities):
     assert (tally['lines'], tally['examples'], tally['empty']) == (COUNT + 6, COUNT, 6)
 
 
-def test_files_of_other_numbers_of_lines_are_refused(plain, tmp_path):
-    longer = write(tmp_path / 'longer.sgm', TARGET + b'<seg>one more</seg>\n')
-    given = ['--sgm-source', plain[0], '--sgm-target', longer, *BUILD]
+def test_files_without_ids_and_of_other_numbers_of_lines_are_refused(tmp_path):
+    short = write(tmp_path / 'a.sgm', b'<seg>one</seg>\n')
+    long = write(tmp_path / 'b.sgm', b'<seg>eins</seg>\n<p>\n')
+    given = ['--sgm-source', short, '--sgm-target', long, *BUILD]
     said = refuse('build', *given, '--output', tmp_path / 'out')
-    assert f'has {COUNT + 6} lines but' in said
+    assert 'a.sgm has 1 lines but' in said
+
+
+def test_a_segment_of_one_side_alone_stops_the_job(plain, tmp_path):
+    longer = TARGET.replace(b'</p>', b'<seg id="x">one more</seg>\n</p>')
+    target = write(tmp_path / 'longer.sgm', longer)
+    given = ['--sgm-source', plain[0], '--sgm-target', target, *BUILD]
+    said = refuse('build', *given, '--output', tmp_path / 'out')
+    assert f"longer.sgm, line {COUNT + 4}: segment 'x' of document 'a' has no counterpart" in said
+
+
+def test_segments_on_other_lines_are_paired_by_ids_and_traced(plain, tmp_path):
+    lines = TARGET.splitlines(keepends=True)
+    target = write(tmp_path / 'moved.sgm', b''.join([*lines[:3], *lines[3:-3][::-1], *lines[-3:]]))
+    found = build(tmp_path / 'out', plain[0], target)
+    wanted = build(tmp_path / 'wanted', *plain)
+    assert examples(found) == examples(wanted)
+    # Their places are those of files that are paired by lines, so that the shards are the same.
+    assert [path.read_bytes() for path in sorted(found.glob('sgm-*'))] == [
+        path.read_bytes() for path in sorted(wanted.glob('sgm-*'))
+    ]
+    [tally] = manifest_of(found)['lines']
+    assert (tally['lines'], tally['examples'], tally['empty']) == (COUNT, COUNT, 0)
+    succeed('verify', found, '--rerun', 'all')
+    for row in map(row_fields, source(found, 'train', range(COUNT))):
+        number = row['texts'][0].split()[1]
+        assert f'<seg id="{number}">'.encode() in SOURCE.splitlines()[row['line'] - 1]
+        assert row['files'] == [str(plain[0])]
+    succeed('where', found, '--input', 'a.sgm:10')
+    assert 'give the line there' in refuse('where', found, '--input', 'moved.sgm:10')
+
+
+def test_a_sample_of_lines_is_not_drawn_from_segments_on_other_lines(plain, tmp_path):
+    target = write(tmp_path / 'moved.sgm', TARGET.replace(b'<p>\n', b'<p>\n<hl>\n'))
+    given = ['--sgm-source', plain[0], '--sgm-target', target, '--name', 'sgm', '--shards', 1]
+    said = refuse(
+        'build', *given, '--vocab-size', 300, '--vocab-sample', 't2t:1KB', '--output', tmp_path / 'out'
+    )
+    assert 'not on the same lines' in said
+
+
+WMT = """<?xml version='1.0' encoding='utf-8'?>
+<dataset id="newstest2021"><collection id="general">
+<doc origlang="en" id="a">
+<src lang="en"><p><seg id="1">one &amp; "1"</seg><seg id="2">two
+words</seg></p></src>
+<ref lang="de" translator="A"><p><seg id="2">zwei</seg></p><p><seg id="1">eins</seg></p></ref>
+<ref lang="de" translator="B"><p><seg id="1">B</seg></p></ref>
+</doc><doc id="b"><src lang="en"><p><seg id="1">no reference</seg></p></src></doc>
+</collection></dataset>
+"""
+
+
+@pytest.mark.parametrize('kind', ['sgm', 'tmx'])
+def test_the_xml_of_wmt_is_refused_with_a_command_that_converts_it(kind, plain, tmp_path):
+    path = write(tmp_path / "wmt's.xml", WMT.encode())
+    given = {
+        'sgm': ['--sgm-source', plain[0], '--sgm-target', path],
+        'tmx': ['--tmx', path, '--languages', 'en,de'],
+    }[kind]
+    said = refuse('build', *given, *BUILD, '--output', tmp_path / 'out')
+    assert "wmt's.xml is the XML of WMT" in said
+    command = said.partition('first: ')[2]
+    subprocess.run(command, shell=True, check=True, cwd=tmp_path)
+    converted = (tmp_path / "wmt's.xml.tsv").read_text()
+    assert converted == 'one & "1"\teins\ntwo words\tzwei\n'
+    succeed('build', '--tsv', tmp_path / "wmt's.xml.tsv", *BUILD, '--output', tmp_path / 'out')
+    [tally] = manifest_of(tmp_path / 'out')['lines']
+    assert tally['examples'] == 2
 
 
 def test_entities_are_of_sgm_alone(plain, tmp_path):

@@ -41,6 +41,7 @@ from tokcore.corpus.corpus import (
 from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_reading import BEGINNING_BYTES
 from tokcore.corpus.tmx import BROKEN_UNIT, UNDEFINED_ENTITY, Tmx
+from tokcore.corpus.wmt_xml import wmt_xml_error
 from tokcore.errors import InputError
 from tokcore.options import shown
 from tokcore.text.rows import Normalizer
@@ -603,6 +604,8 @@ class _UnitReader:
         self._unit_start = self._long_beginning = None
 
     def _check_depth(self, depth: int, name: str) -> None:
+        if depth == 1 and name == 'dataset':
+            raise wmt_xml_error(self._item.ranges[0].file)
         if depth == 1 and name != _ROOT:
             raise InputError(
                 f'{self._path} is XML of <{name[:40]}> and not of <{_ROOT}>; give another format'

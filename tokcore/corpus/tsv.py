@@ -127,6 +127,7 @@ class Tsv(ExtraFieldOptions, CorpusFormat):
         else:
             columns = ','.join(map(str, self.all_columns))
             problem = f'has too few columns for --columns {columns}'
+            problem += '' if b'\t' in reject.line else ', and no tab, which separates columns'
         return (
             f'the line at byte {reject.offset} {problem}: {reject.excerpt}; '
             'mend the line, choose other columns, or leave such lines out with --on-error=skip'

@@ -26,6 +26,7 @@ from tokcore.corpus.corpus import (
     Block,
     CorpusFile,
     ExtraFeature,
+    MemberFile,
     OpenBinary,
     Reject,
     Rows,
@@ -35,6 +36,7 @@ from tokcore.corpus.corpus import (
 from tokcore.corpus.fields import INVALID_CSV, ExtraField
 from tokcore.corpus.line_reading import BEGINNING_BYTES, LineReader, byte_ranges, line_block
 from tokcore.corpus.line_rows import line_reject, lines_of, long_rows, mark_bytes, select_lines
+from tokcore.corpus.other_separators import check_separator
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
@@ -65,6 +67,8 @@ class TsvReader(LineReader):
         return not self.format.header and not self.format.is_quoted
 
     def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
+        if not isinstance(files[0], MemberFile):  # an archive would be unpacked for that
+            check_separator(self.format, files[0], open_binary)
         if self.format.header:
             _with_numbers(self.format, files[0], open_binary)
             return

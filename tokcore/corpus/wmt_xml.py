@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import shlex
 
 from tokcore.corpus.archive_reading import text_pieces
 from tokcore.corpus.corpus import CorpusFile, OpenBinary
+from tokcore.corpus.shell_commands import converting_command
 from tokcore.errors import InputError
 
 _ASIDE = re.compile(rb'\A\xef\xbb\xbf|<!--.*?-->|<\?.*?\?>|<!DOCTYPE[^>]*>', re.DOTALL)
@@ -17,11 +17,12 @@ _BEGINNING_BYTES = 64 << 10
 
 _CONVERTING = (
     'import sys, xml.etree.ElementTree as E; '
-    "[print(' '.join(''.join(s.itertext()).split()), ' '.join(''.join(t.itertext()).split()), sep='\\t') "
-    "for d in E.parse(sys.argv[1]).iter('doc') if d.find('ref') is not None "
-    "for r in [{t.get('id'): t for t in d.find('ref').iter('seg')}] "
-    "for s in d.find('src').iter('seg') for t in [r.get(s.get('id'))] if t is not None]"
+    "print(*(' '.join(''.join(s.itertext()).split()) + '\\t' + ' '.join(''.join(r.itertext()).split()) "
+    "for d in E.parse(sys.stdin.buffer).iter('doc') if d.find('ref') is not None "
+    "for s in d.find('src').iter('seg') "
+    "for r in d.find('ref').iter('seg') if r.get('id') == s.get('id')), sep='\\n')"
 )
+"""Prints the segments of the source and of each document's first reference, as columns."""
 
 
 def refuse_wmt_xml(file: CorpusFile, open_binary: OpenBinary) -> None:
@@ -32,14 +33,13 @@ def refuse_wmt_xml(file: CorpusFile, open_binary: OpenBinary) -> None:
         if len(beginning) >= _BEGINNING_BYTES:
             break
     if _ROOT.match(_ASIDE.sub(b'', beginning[:_BEGINNING_BYTES])):
-        raise wmt_xml_error(file.path)
+        raise wmt_xml_error(file)
 
 
-def wmt_xml_error(path: str) -> InputError:
+def wmt_xml_error(file: CorpusFile) -> InputError:
     """Returns the error for a file that is WMT's XML."""
-    name = path.rpartition('/')[2]
+    command, made = converting_command(file, _CONVERTING)
     return InputError(
-        f'{path} is the XML of WMT, with sources and references in one file; give --tsv '
-        f'{shlex.quote(name + ".tsv")} after: python3 -c "{_CONVERTING}" {shlex.quote(path)} > '
-        f'{shlex.quote(name + ".tsv")}'
+        f'{file.path} is the XML of WMT, with sources and references in one file; give --tsv {made}, '
+        f'made first: {command}'
     )

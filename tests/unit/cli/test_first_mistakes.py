@@ -48,9 +48,8 @@ def test_invalid_text_names_the_option_that_leaves_it_out(tmp_path):
 def test_a_line_without_its_column_is_told_by_its_number(tmp_path):
     pairs = write(tmp_path / 'pairs.tsv.gz', b'a\tb\n\nlonely\n')
     said = refuse('count', '--tsv', pairs, '--output', tmp_path / 'counts')
-    assert (
-        f"{pairs}, line 3: the line at byte 5 has too few columns for --columns 0,1: 'lon" in said
-    )
+    assert f'{pairs}, line 3: the line at byte 5 has too few columns for --columns 0,1' in said
+    assert "and no tab, which separates columns: 'lon" in said
     assert said.endswith('or leave such lines out with --on-error=skip')
     assert f'{pairs}, line 3: ' in refuse(
         *('build', '--tsv', pairs, *DATASET[:3], tmp_path / 'out', *SIZES, '--dry-run')
