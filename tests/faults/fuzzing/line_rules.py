@@ -15,7 +15,7 @@ _KEPT = 1000  # bytes of a line that is too long
 
 REASONS = (
     'too_long', 'invalid_utf8', 'missing_column', 'invalid_json', 'missing_field', 'not_a_string',
-    'lone_surrogate', 'null', 'invalid_csv', 'outside_segment',
+    'lone_surrogate', 'null', 'invalid_csv', 'outside_segment', 'unmatched_segment',
 )  # fmt: skip
 
 
