@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
+from tokcore.corpus.contents import refuse
 from tokcore.corpus.corpus import ITEM_BYTES, CorpusFile, Split
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
+from tokcore.corpus.looks import Looks
 from tokcore.corpus.plain_text import PlainText
-from tokcore.corpus.storage import compression_of
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.tables import (
     COUNT_PARTITIONS,
@@ -153,7 +154,8 @@ def _side(rows: list[bytes]) -> Side:
 
 
 def _count_files(paths: list[str], scheme: Scheme) -> TokenTable:
-    files = tuple((_corpus_file(path),) for path in paths)
+    looks = Looks(open_regular)
+    files = tuple((_corpus_file(path, looks),) for path in paths)
     split = Split('text', PlainText(), files)
     unstorable = None
     if scheme.unstorable and scheme.rows_have_unstorable:
@@ -170,6 +172,7 @@ def _count_files(paths: list[str], scheme: Scheme) -> TokenTable:
     return table
 
 
-def _corpus_file(path: str) -> CorpusFile:
-    compressed = compression_of(path, open_regular)
-    return CorpusFile(path, path, os.stat(path).st_size, compressed)
+def _corpus_file(path: str, looks: Looks) -> CorpusFile:
+    seen = looks.at(path)
+    refuse(path, seen)
+    return CorpusFile(path, path, os.stat(path).st_size, seen.compression)

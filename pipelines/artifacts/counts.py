@@ -32,9 +32,11 @@ from pipelines.transforms.count_tokens import (
     write_counts_file,
 )
 from tokcore.corpus.archive_reading import text_pieces
+from tokcore.corpus.contents import refuse
 from tokcore.corpus.corpus import MAX_LINE_BYTES, CorpusFile, LongLine, OpenBinary
 from tokcore.corpus.line_reading import whole_lines
-from tokcore.corpus.storage import compression_of, open_path
+from tokcore.corpus.looks import Looks
+from tokcore.corpus.storage import open_path
 from tokcore.counts.tables import (
     COUNT_PARTITIONS,
     concatenate_tables,
@@ -249,8 +251,9 @@ def _read_parquet(path: str, open_binary: OpenBinary, is_sorted: bool) -> TokenT
 
 
 def _read_text(file: StoredFile, open_binary: OpenBinary) -> TokenTable:
-    compressed = compression_of(file.path, open_binary)
-    stored = CorpusFile(file.path, file.name, file.size, compressed)
+    seen = Looks(open_binary).at(file.path)
+    refuse(file.path, seen)
+    stored = CorpusFile(file.path, file.name, file.size, seen.compression)
     return merge_tables(_text_tables(stored, open_binary))
 
 

@@ -541,8 +541,8 @@ def refuse_replaced(read: Iterable[str], replaced: Iterable[str]) -> None:
 
 def _stored(path: str) -> str:
     """The file that a path leads to: itself, or the archive that it is a member of."""
-    named = archive_and_member(path)
-    return named[0] if named and not os.path.lexists(path) else path
+    named = None if os.path.lexists(path) else archive_and_member(path, os.path.isfile)
+    return named[0] if named else path
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -240,21 +240,34 @@ def find(pattern: str) -> list[StoredFile]:
     a wildcard character is found by that name.
 
     Raises:
-        InputError: nothing is there.
+        InputError: nothing is there, or something that is not a regular file.
     """
+    stored = find_any(pattern)
+    if not stored:
+        if _WILDCARD.search(absolute(pattern)) is None:
+            raise InputError(f'{pattern} does not exist; give an existing file or a glob')
+        raise InputError(f'no file matches {pattern}; check the pattern (quote it for the shell)')
+    return stored
+
+
+def find_any(pattern: str) -> list[StoredFile]:
+    """Returns what `find` does, or nothing if there are no such files."""
     path = absolute(pattern)
     files = files_of(path)
     with telling(f'look for {pattern}'):
         wildcard = _WILDCARD.search(path)
         named = files.stat(path)
         if named is not None:
-            files.check_regular(path, pattern)
-            return [named]
-        if wildcard is None:
-            raise InputError(f'{pattern} does not exist; give an existing file or a glob')
-        stored = files.match(path, path[: wildcard.start()].rpartition('/')[0] + '/')
-    if not stored:
-        raise InputError(f'no file matches {pattern}; check the pattern (quote it for the shell)')
+            stored = [named]
+        elif wildcard is None:
+            return []
+        else:
+            stored = files.match(path, path[: wildcard.start()].rpartition('/')[0] + '/')
     for file in stored:
         files.check_regular(file.path, pattern)
     return stored
+
+
+def has_folder_at(path: str) -> bool:
+    """Returns whether a path is a folder, of this machine."""
+    return files_of(path).has_folder_at(path)

@@ -12,7 +12,10 @@ import sys
 from collections.abc import Iterable
 
 from tokcore.corpus.archives import Entry, archive_and_member
+from tokcore.corpus.contents import ZIP
 from tokcore.corpus.corpus import CorpusFile
+from tokcore.corpus.storage import compression_of
+from tokcore.regular_files import open_regular
 
 _LEAST_BYTES = 8 << 20
 """Of an archive: a smaller one is listed in less time than a process needs to start."""
@@ -22,14 +25,14 @@ import os, pickle, sys, threading
 sys.path[:], path = pickle.load(sys.stdin.buffer)
 # The process that wants the list holds the other end of the pipe for as long as it lives.
 threading.Thread(target=lambda: (sys.stdin.buffer.read(), os._exit(1)), daemon=True).start()
-from tokcore.corpus.archives import tar_entries
-from tokcore.corpus.corpus import CorpusFile
-from tokcore.corpus.storage import compression_of
+from tokcore.corpus.archives import archive_file, tar_entries
+from tokcore.corpus.looks import Looks
 def opened(path): return open(path, 'rb')
 status = os.stat(path)
 state = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-archive = CorpusFile(path, path, status.st_size, compression_of(path, opened))
-sys.stdout.buffer.write(pickle.dumps((state, tar_entries(archive, opened))))
+looks = Looks(opened)
+archive = archive_file(path, path, status.st_size, looks.at(path))
+sys.stdout.buffer.write(pickle.dumps((state, tar_entries(archive, opened, looks))))
 sys.stdout.buffer.flush()
 os._exit(0)
 """
@@ -44,11 +47,11 @@ def begin_lists(paths: Iterable[str]) -> None:
         paths: `ARCHIVE!MEMBER`, or any other; those are passed over.
     """
     for path in paths:
-        named = archive_and_member(path)
-        archive = os.path.abspath(named[0]) if named else ''
-        if archive.endswith('.zip') or not os.path.isfile(archive):
+        named = archive_and_member(path, os.path.isfile)
+        if named is None or os.path.getsize(named[0]) < _LEAST_BYTES or not sys.executable:
             continue
-        if os.path.getsize(archive) >= _LEAST_BYTES and sys.executable:
+        archive = os.path.abspath(named[0])
+        if compression_of(archive, open_regular) != ZIP:
             _begin(archive)
             return
 

@@ -1,7 +1,7 @@
 """Downloads a file over HTTP, byte for byte as it is stored, or continues one that was interrupted.
 
 An address may have a checksum and a member of an archive:
-`https://host/t.tgz#sha256=HEX!news/a.en`. A partial file has a file beside it with the server's
+`https://host/t.tgz#sha256=HEX!news/a.en`; a `!` of the address itself is written `%21`. A partial file has a file beside it with the server's
 ETag or Last-Modified. With these the rest is requested by `Range` and `If-Range` (RFC 9110, 13.1.5
 and 14); a server that cannot do that, or has another file now, sends all of it. Errors of servers
 and networks become sentences.
@@ -36,7 +36,6 @@ from pipelines.files.paced_session import (
 )
 from pipelines.files.system_errors import telling
 from pipelines.options.beam import HIDDEN, url_without_secrets
-from tokcore.corpus.archives import archive_and_member
 from tokcore.errors import InputError, OperatingSystemError
 from tokcore.format_numbers import FETCHED_FILE
 
@@ -76,7 +75,9 @@ _HASH_PIECE_BYTES = 1 << 20
 
 _BEGINNING = re.compile(r'https?://', re.IGNORECASE)
 _CHECKSUM = re.compile(r'#sha256=([0-9A-Fa-f]{64})(?=!|$)')
-_ENDING = re.compile(r'\.(?:tar(?:\.(?:gz|bz2|xz|zst))?|tgz|tbz2?|txz|tzst|zip)$', re.IGNORECASE)
+_WITH_MEMBER = re.compile(r'(https?://[^/?#]*(?![^/?#])[^!]*)!(.+)', re.DOTALL | re.IGNORECASE)
+"""The first `!` after the host is before a member: what a file is, its address does not say."""
+
 _ODD = re.compile(r'[^A-Za-z0-9._-]')
 
 _MOST_NAME = 100
@@ -113,9 +114,6 @@ class WebAddress:
         last = urllib.parse.urlsplit(self.name).path.rpartition('/')[2]
         last = ';'.join(part for part in last.split(';') if HIDDEN not in part)
         name = _ODD.sub('_', urllib.parse.unquote(last)).lstrip('.')[-_MOST_NAME:].lstrip('.')
-        ending = _ENDING.search(self.url)
-        if self.member is not None and ending and not _ENDING.search(name):
-            name += ending[0]  # by which archives are known
         return name or 'file'
 
 
@@ -374,6 +372,8 @@ def refused_by_server(address: WebAddress, status: int) -> InputError:
     """Returns what is said of an answer without the file; from 500 on the server is to blame."""
     phrase = http.client.responses.get(status, 'which is nothing known')
     kind, remedy = InputError, _REMEDIES.get(status, 'check the address')
+    if address.member is not None:
+        remedy += f' (the member is {address.member!r}; write a "!" of the address itself as %21)'
     if status >= 500:
         kind, remedy = OperatingSystemError, 'run again later'
     return kind(f'cannot fetch {address.name}: the server answers {status}, {phrase}; {remedy}')
@@ -476,7 +476,8 @@ def web_address(path: str) -> WebAddress:
     """
     match = _CHECKSUM.search(path)
     rest = path if match is None else path[: match.start()] + path[match.end() :]
-    url, member = archive_and_member(rest) or (rest, None)
+    with_member = _WITH_MEMBER.fullmatch(rest)
+    url, member = with_member.groups() if with_member else (rest, None)
     shown = url_without_secrets(path.partition('#')[0])  # what follows may be a secret itself
     if '#' in url or '#sha256=' in (member or ''):
         raise InputError(

@@ -17,15 +17,16 @@ from pipelines.files.fetching import FetchedFile
 from pipelines.files.filesystem import StoredFile
 from pipelines.jobs.repeated_files import warn_of_repeated
 from pipelines.options.job import split_flag
-from pipelines.transforms.read import MatchedFile, archive_lists, find_files
+from pipelines.transforms.read import MatchedFile, archive_lists, files_at, find_files
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.archives import ArchiveLists
+from tokcore.corpus.contents import Compression
 from tokcore.corpus.corpus import CorpusFile, FilterSpec, KeyRange, MemberFile, Split
 from tokcore.corpus.filters.registry import filter_specs, try_filters
 from tokcore.corpus.formats import CorpusFormat, corpus_format, format_reader
 from tokcore.corpus.seekable import may_have_index
 from tokcore.corpus.stats import RangeChecksum, TextSummary, checksum_file, join_checksums
-from tokcore.corpus.storage import MOST_RATIO, Compression
+from tokcore.corpus.storage import MOST_RATIO
 from tokcore.errors import InputError
 from tokcore.records.manifest import InputText
 
@@ -194,7 +195,7 @@ def find_corpus(
             [
                 file
                 for pattern in dataset.paths[role]
-                for file in _find(pattern, fetched or {}, archives)
+                for file in _find(pattern, fetched or {}, archives, kind.content)
             ]
             for role in kind.roles
         ]
@@ -294,16 +295,21 @@ def _check(kind: CorpusFormat, files: Sequence[tuple[CorpusFile, ...]]) -> None:
 
 
 def _find(
-    pattern: str, fetched: Mapping[str, FetchedFile], archives: ArchiveLists
+    pattern: str, fetched: Mapping[str, FetchedFile], archives: ArchiveLists, content: str
 ) -> list[MatchedFile]:
     if pattern not in fetched:
-        return find_files(pattern, archives)
+        return find_files(pattern, archives, content)
     # A name does not depend on the work folder: it is the address, and the member if there is one.
     file = fetched[pattern]
-    inside = '' if file.member is None else f'!{file.member}'
+    try:
+        matches = files_at(file.path, file.member, archives, content)
+    except InputError as error:
+        raise InputError(
+            f'{error} (it was fetched from {file.name}; delete it to fetch it again)'
+        ) from error
     return [
         match.named(file.name + match.stored.path[len(file.path) :], file.sha256)
-        for match in find_files(file.path + inside, archives)
+        for match in matches
     ]
 
 

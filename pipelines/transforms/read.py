@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import itertools
+import logging
 import os
 import pickle
 import sys
@@ -24,7 +25,13 @@ from pipelines.files.transfer import is_web_address
 from pipelines.options.beam import text_without_secrets
 from pipelines.transforms.stats import WriteStats
 from tokcore.corpus.archive_reading import in_passes, reading_on
-from tokcore.corpus.archives import ArchiveLists, archive_and_member
+from tokcore.corpus.archives import (
+    ArchiveLists,
+    archive_and_member,
+    archive_file,
+    some_members,
+)
+from tokcore.corpus.contents import TEXT, Look, refuse
 from tokcore.corpus.corpus import (
     ITEM_BYTES,
     MAX_LINE_BYTES,
@@ -45,8 +52,8 @@ from tokcore.corpus.formats import (
     plan_items,
     read_blocks,
 )
+from tokcore.corpus.looks import inside
 from tokcore.corpus.sampling import number_blocks
-from tokcore.corpus.storage import compression_of
 from tokcore.errors import InputError
 from tokcore.keywords import keyword_fields, nearest
 from tokcore.options import shown
@@ -58,6 +65,8 @@ if typing.TYPE_CHECKING:
 
 Path = str | os.PathLike
 Paths = Path | Sequence[Path]
+
+_LOGGER = logging.getLogger(__name__)
 
 READING = 'reading'
 """The name of this work for the progress bar, which counts the stored bytes of items."""
@@ -198,7 +207,11 @@ def _split(
 ) -> Split:
     archives = archive_lists()
     by_role = [
-        [match.file for pattern in patterns for match in find_files(pattern, archives)]
+        [
+            match.file
+            for pattern in patterns
+            for match in find_files(pattern, archives, declaration.content)
+        ]
         for patterns in (paths, targets)[: len(declaration.roles)]
     ]
     sources, *others = by_role
@@ -452,38 +465,97 @@ class MatchedFile:
         )
 
 
-def find_files(pattern: str, archives: ArchiveLists | None = None) -> list[MatchedFile]:
+def find_files(
+    pattern: str, archives: ArchiveLists | None = None, content: str = TEXT
+) -> list[MatchedFile]:
     """Returns the files that a path or a glob matches; `a.tgz!glob` matches members of archives.
 
     Args:
         pattern: a path or a glob.
         archives: the lists of archives that were read before; None: none.
+        content: what the format reads, `CorpusFormat.content`.
 
     Raises:
-        InputError: there are none, or one cannot be read.
+        InputError: there are none, or one cannot be read, or is of another content.
     """
     if is_web_address(pattern):
         raise InputError(
             f'{text_without_secrets(pattern)} is on the web, and nothing is fetched unless --fetch '
             'allows it; give --fetch, or fetch the file first'
         )
-    archive = archive_and_member(pattern)
-    if archive is None or filesystem.exists(pattern):
-        return [MatchedFile(stored, _corpus_file(stored)) for stored in filesystem.find(pattern)]
-    archives = archives or archive_lists()
-    paths, members = archive
-    return [
-        MatchedFile(dataclasses.replace(stored, path=member.path, name=member.name), member)
-        for stored in filesystem.find(paths)
-        for member in archives.find(_corpus_file(stored), members)
+    named = None
+    if '!' in pattern and not filesystem.exists(pattern):
+        named = archive_and_member(pattern, _is_file)
+    return files_at(*(named or (pattern, None)), archives or archive_lists(), content)
+
+
+def files_at(
+    pattern: str, members: str | None, archives: ArchiveLists, content: str
+) -> list[MatchedFile]:
+    """Returns what `find_files` does for a pattern of files, or a pattern of members of archives."""
+    found = [
+        match
+        for stored in filesystem.find(pattern)
+        for match in (
+            [_plain_file(stored, archives, content)]
+            if members is None
+            else _members(stored, members, archives, content)
+        )
     ]
+    _warn_of_nuls(found)
+    return [match for match, _ in found]
+
+
+def _is_file(pattern: str) -> bool:
+    return not filesystem.has_folder_at(pattern) and bool(filesystem.find_any(pattern))
+
+
+def _plain_file(stored: StoredFile, archives: ArchiveLists, content: str) -> tuple[MatchedFile, Look]:
+    seen = archives.looks.at(stored.path)
+    if seen.content is not None:
+        archive = archive_file(stored.path, stored.name, stored.size, seen)
+        members = some_members(archive, filesystem.open_binary) if archive is not None else []
+        refuse(stored.path, seen, content, members)
+    refuse(stored.path, seen, content)
+    file = CorpusFile(stored.path, stored.name, stored.size, seen.compression)
+    return MatchedFile(stored, file), seen
+
+
+def _members(
+    stored: StoredFile, members: str, archives: ArchiveLists, content: str
+) -> list[tuple[MatchedFile, Look]]:
+    seen = archives.looks.at(stored.path, is_needed=True)
+    archive = archive_file(stored.path, stored.name, stored.size, seen)
+    if archive is None:
+        refuse(stored.path, seen)
+        raise InputError(
+            f'{stored.path} is text and not an archive, so it has no member {members!r}; give the file '
+            'itself'
+        )
+    found = archives.find(archive, members)
+    for member, look in found:
+        refuse(member.path, look, content, inside=inside(member))
+    return [
+        (MatchedFile(dataclasses.replace(stored, path=member.path, name=member.name), member), look)
+        for member, look in found
+    ]
+
+
+def _warn_of_nuls(found: Sequence[tuple[MatchedFile, Look]]) -> None:
+    with_nuls = [(match, look) for match, look in found if look.nuls and not look.encoding]
+    if not with_nuls:
+        return
+    match, look = with_nuls[0]
+    others = f', and {len(with_nuls) - 1:,} more files have some' if len(with_nuls) > 1 else ''
+    _LOGGER.warning(
+        '%s has %d NUL bytes among the first %d bytes of its text%s; they stay in its rows',
+        match.file.path,
+        look.nuls,
+        look.size,
+        others,
+    )
 
 
 def archive_lists() -> ArchiveLists:
     """Returns empty lists of archives, which are read from any filesystem that Beam knows."""
     return ArchiveLists(filesystem.open_binary, begun_list)
-
-
-def _corpus_file(stored: StoredFile) -> CorpusFile:
-    compressed = compression_of(stored.path, filesystem.open_binary)
-    return CorpusFile(stored.path, stored.name, stored.size, compressed)

@@ -28,5 +28,5 @@ def test_a_member_of_an_impossible_size_is_an_error_that_names_the_archive(tmp_p
         return io.BytesIO(path.read_bytes())
 
     with pytest.raises(InputError, match='texts.tar is damaged'):
-        [file] = ArchiveLists(open_binary).find(archive, '*')
+        [(file, _)] = ArchiveLists(open_binary).find(archive, '*')
         list(text_pieces(file, open_binary))

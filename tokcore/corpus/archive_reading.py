@@ -19,6 +19,7 @@ from typing import BinaryIO, TypeVar
 
 from tokcore.corpus.archives import PieceReader, is_zip, naming, open_zip_member, opened_zip
 from tokcore.corpus.corpus import CorpusFile, MemberFile, OpenBinary
+from tokcore.corpus.looks import checked_text
 from tokcore.corpus.seekable import text_from
 from tokcore.corpus.storage import (
     PIECE_BYTES,
@@ -109,13 +110,17 @@ def text_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
 
     Raises:
         InputError: the file cannot be read, has changed its size, or is compressed and cut off,
-            damaged, followed by something else, or unpacks to far more than its size.
+            damaged, followed by something else, not text, or unpacks to far more than its size.
     """
     if not isinstance(file, MemberFile):
-        return unpacked_pieces(file, open_binary)
+        pieces: Iterator[bytes] = unpacked_pieces(file, open_binary)
+        return checked_text(file, pieces) if file.compressed else pieces
     if isinstance(open_binary, _OpenArchives):
-        return open_binary.pieces(file)
-    return _by_itself(file, open_binary)
+        pieces = open_binary.pieces(file)
+    else:
+        pieces = _by_itself(file, open_binary)
+    # Members of a tar that are not compressed were all looked at when it was listed.
+    return checked_text(file, pieces) if file.compressed or is_zip(file.archive) else pieces
 
 
 def with_whole_head(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
@@ -166,7 +171,8 @@ def reading_on(
 
 def _by_itself(file: MemberFile, open_binary: OpenBinary) -> Iterator[bytes]:
     with reading_on(open_binary, [(file,)]) as archives:
-        yield from text_pieces(file, archives)
+        assert isinstance(archives, _OpenArchives)
+        yield from archives.pieces(file)
 
 
 class _OpenArchives:

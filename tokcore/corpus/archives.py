@@ -11,6 +11,7 @@ import collections
 import contextlib
 import fnmatch
 import io
+import itertools
 import lzma
 import re
 import stat
@@ -19,34 +20,37 @@ import tarfile
 import typing
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any, BinaryIO, NamedTuple
 
-from tokcore.corpus.corpus import CorpusFile, MemberFile, OpenBinary
-from tokcore.corpus.seekable import may_have_index, part_ends
-from tokcore.corpus.storage import (
-    PIECE_BYTES,
-    Compression,
-    compression_of_bytes,
-    open_stored,
-    read_up_to,
-    unpacked_pieces,
+from tokcore.corpus.contents import (
+    HEAD_BYTES,
+    TAR,
+    ZIP,
+    ZIP_ARCHIVE,
+    Look,
+    archive_by_name,
 )
+from tokcore.corpus.corpus import CorpusFile, MemberFile, OpenBinary
+from tokcore.corpus.looks import Looks
+from tokcore.corpus.seekable import may_have_index, part_ends
+from tokcore.corpus.storage import PIECE_BYTES, open_stored, read_up_to, unpacked_pieces
 from tokcore.errors import InputError
 
 if typing.TYPE_CHECKING:
     from typing_extensions import Self
 
-_NAME = re.compile(
-    r'(?P<archive>.*?\.(?:tar|tgz|tbz2?|txz|tzst|tar\.(?:gz|bz2|xz|zst)|zip))!(?P<member>.+)',
-    re.DOTALL | re.IGNORECASE,
-)
+_MEMBER_MARK = re.compile(r'(?<!\[)!')
+"""What stands before a member; `[!` begins a part of a pattern."""
 
 _MOST_HEADER_BYTES = 16 << 20
 """The largest header of a member of a tar, with its long name and so on: Python holds all of it."""
 
-_BEGINNING_BYTES = 16
-"""The first bytes of a member, which show how it is compressed."""
+_MOST_SHOWN = 10
+"""The members that a sentence lists."""
+
+_MOST_LISTED_PIECES = 64
+"""The pieces of a tar, up to a megabyte each, that are read to list some members for a sentence."""
 
 _FILE_HEADER = re.compile(
     rb'.{100}(?:[0-7]{7}\0){3}(?:[0-7]{11}\0){2}[0-7]{6}\0 0\0{100}ustar(?:\x0000|  \0)'
@@ -65,10 +69,17 @@ _FAILURES = (
 )  # fmt: skip
 
 
-def archive_and_member(path: str) -> tuple[str, str] | None:
-    """Returns the archive and the member, or the pattern of members, that a path names, if any."""
-    match = _NAME.fullmatch(path)
-    return (match['archive'], match['member']) if match else None
+def archive_and_member(path: str, is_file: Callable[[str], bool]) -> tuple[str, str] | None:
+    """Returns the archive and the member, or the pattern of members, that a path names, if any.
+
+    The archive is the shortest part before a `!` that is a file, as `is_file` says; what it holds does
+    not matter here.
+    """
+    for mark in _MEMBER_MARK.finditer(path):
+        archive, member = path[: mark.start()], path[mark.end() :]
+        if archive and member and is_file(archive):
+            return archive, member
+    return None
 
 
 class ArchiveLists:
@@ -77,6 +88,9 @@ class ArchiveLists:
     Args:
         open_binary: opens them.
         begun: returns the list of an archive that was begun elsewhere; None if it is to be made here.
+
+    Attributes:
+        looks: looks at files, of which some are archives.
     """
 
     def __init__(
@@ -86,8 +100,9 @@ class ArchiveLists:
     ):
         self._open_binary, self._begun = open_binary, begun
         self._entries: dict[CorpusFile, list[Entry]] = {}
+        self.looks = Looks(open_binary)
 
-    def find(self, archive: CorpusFile, pattern: str) -> list[MemberFile]:
+    def find(self, archive: CorpusFile, pattern: str) -> list[tuple[MemberFile, Look]]:
         """Returns the files of an archive that match a pattern, in the order of their names.
 
         The exact name of a member matches that one, even if it has wildcards.
@@ -98,34 +113,72 @@ class ArchiveLists:
         """
         entries = self._entries.get(archive)
         if entries is None:
-            listing = _zip_entries if is_zip(archive) else tar_entries
-            entries = self._begun(archive) or listing(archive, self._open_binary)
+            entries = self._begun(archive) or self._list(archive)
             self._entries[archive] = entries
         names = _matching_names(archive, [entry.name for entry in entries], pattern)
         by_name = {entry.name: entry for entry in entries}
         chosen = [by_name[name] for name in names]
         if is_zip(archive):
-            compressions = _zip_compressions(archive, chosen, self._open_binary)
+            looks = _zip_looks(archive, chosen, self._open_binary, self.looks)
         else:
-            compressions = [entry.compressed for entry in chosen]
+            looks = [entry.look for entry in chosen]
         return [
-            MemberFile(
-                f'{archive.path}!{entry.name}',
-                f'{archive.name}!{entry.name}',
-                entry.size,
-                compression,
-                archive,
-                entry.start,
-                entry.access_point,
-                entry.extents,
+            (
+                MemberFile(
+                    f'{archive.path}!{entry.name}',
+                    f'{archive.name}!{entry.name}',
+                    entry.size,
+                    look.compression,
+                    archive,
+                    entry.start,
+                    entry.access_point,
+                    entry.extents,
+                ),
+                look,
             )
-            for entry, compression in zip(chosen, compressions, strict=True)
+            for entry, look in zip(chosen, looks, strict=True)
         ]
+
+    def _list(self, archive: CorpusFile) -> list[Entry]:
+        if is_zip(archive):
+            return _zip_entries(archive, self._open_binary)
+        return tar_entries(archive, self._open_binary, self.looks)
+
+
+def archive_file(path: str, name: str, size: int, seen: Look) -> CorpusFile | None:
+    """Returns a file whose members can be read; None if its content is something else.
+
+    The name decides if the content does not, as of an archive that was cut off.
+    """
+    compression, content = seen.compression, seen.content
+    if content is None:
+        promised = archive_by_name(path)
+        compression = ZIP if promised == ZIP_ARCHIVE else compression
+        content = promised
+    if compression == ZIP or content == TAR:
+        return CorpusFile(path, name, size, compression)
+    return None
+
+
+def some_members(archive: CorpusFile, open_binary: OpenBinary) -> list[str]:
+    """Returns the first members of an archive as paths, for a sentence; the last one may be `…`."""
+    if is_zip(archive):
+        names = [entry.name for entry in _zip_entries(archive, open_binary)]
+    else:
+        names = []
+        pieces = itertools.islice(unpacked_pieces(archive, open_binary), _MOST_LISTED_PIECES)
+        with contextlib.suppress(InputError):  # it ends within the pieces, or is damaged
+            for entry in _tar_entries(archive, pieces, [0], Looks(open_binary)):
+                names.append(entry.name)
+                if len(names) > _MOST_SHOWN:
+                    break
+    shown = [_shown(f'{archive.path}!{name}') for name in names[:_MOST_SHOWN]]
+    return [*shown, '…'] if len(names) > _MOST_SHOWN else shown
 
 
 def is_zip(archive: CorpusFile) -> bool:
-    """Returns whether an archive is a zip, by its name; all others are tars."""
-    return archive.path.lower().endswith('.zip')
+    """Returns whether an archive is a zip; all others are tars."""
+    return archive.compressed == ZIP
 
 
 @contextlib.contextmanager
@@ -174,13 +227,13 @@ def naming(archive: CorpusFile) -> Iterator[None]:
 
 
 class Entry(NamedTuple):
-    """The attributes of a `MemberFile` that its archive records; of a zip without the compression."""
+    """The attributes of a `MemberFile` that its archive records; of a zip without the look."""
 
     name: str
     size: int
     start: int
     access_point: int
-    compressed: Compression = False
+    look: Look = Look()
     extents: tuple[tuple[int, int], ...] = ()
 
 
@@ -208,12 +261,20 @@ def _shown(name: str) -> str:
     return name if name.isprintable() else repr(name)
 
 
-def tar_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[Entry]:
+def tar_entries(archive: CorpusFile, open_binary: OpenBinary, looks: Looks) -> list[Entry]:
     """Lists a tar by reading all of it; `extents` and so on are as the headers say."""
     ends = part_ends(archive, open_binary) if may_have_index(archive) else ()
-    part_starts = [0, *ends[:-1]]
-    entries = []
-    text = _TextOfTar(unpacked_pieces(archive, open_binary))
+    pieces = unpacked_pieces(archive, open_binary)
+    return list(_tar_entries(archive, pieces, [0, *ends[:-1]], looks))
+
+
+def _tar_entries(
+    archive: CorpusFile,
+    pieces: Iterator[bytes],
+    part_starts: Sequence[int],
+    looks: Looks,
+) -> Iterator[Entry]:
+    text = _TextOfTar(pieces)
     with naming(archive), contextlib.ExitStack() as stack:
         with text.at_most(_MOST_HEADER_BYTES):
             file: Any = text  # it has all of a file that is needed
@@ -240,22 +301,20 @@ def tar_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[Entry]:
                     continue
                 name, size, start = member.name, member.size, member.offset_data
                 sparse = member.sparse if member.issparse() else None
-            if not archive.compressed:
-                access_point = start
-            else:
+            access_point = start
+            if archive.compressed:
                 access_point = part_starts[bisect.bisect_right(part_starts, start) - 1]
             if sparse:
-                beginning = tar.extractfile(member).read(_BEGINNING_BYTES)
+                beginning = tar.extractfile(member).read(HEAD_BYTES)
             else:
                 text.seek(start)
-                beginning = text.read(min(_BEGINNING_BYTES, size))
-            compressed = compression_of_bytes(beginning)
-            entries.append(Entry(name, size, start, access_point, compressed, tuple(sparse or ())))
+                beginning = text.read(min(HEAD_BYTES, size))
+            look = looks.at_stream(name, io.BytesIO(beginning))
+            yield Entry(name, size, start, access_point, look, tuple(sparse or ()))
             text.seek(max(text.tell(), tar.offset))
         while rest := text.read(PIECE_BYTES):
             if rest.strip(b'\0'):
                 raise tarfile.ReadError(f'something follows its end at byte {tar.offset}')
-    return entries
 
 
 def _plain_file(header: bytes) -> tuple[str, int] | None:
@@ -352,15 +411,15 @@ def _zip_entries(archive: CorpusFile, open_binary: OpenBinary) -> list[Entry]:
         ]
 
 
-def _zip_compressions(
-    archive: CorpusFile, chosen: list[Entry], open_binary: OpenBinary
-) -> list[Compression]:
+def _zip_looks(
+    archive: CorpusFile, chosen: list[Entry], open_binary: OpenBinary, looks: Looks
+) -> list[Look]:
+    found = []
     with opened_zip(archive, open_binary) as opened:
-        compressions = []
         for entry in chosen:
             with open_zip_member(archive, opened, entry.name) as stream, naming(archive):
-                compressions.append(compression_of_bytes(stream.read(_BEGINNING_BYTES)))
-        return compressions
+                found.append(looks.at_stream(entry.name, stream, is_packed=True))
+    return found
 
 
 def _check_ends(stream: BinaryIO, opened: zipfile.ZipFile, size: int) -> None:

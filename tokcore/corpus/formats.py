@@ -19,6 +19,7 @@ import importlib
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
+from tokcore.corpus.contents import TEXT
 from tokcore.corpus.corpus import (
     BLOCK_BYTES,
     ITEM_BYTES,
@@ -66,6 +67,7 @@ class CorpusFormat(abc.ABC):
         takes_any_text: whether any lines are rows of it; warming up compiles kernels with such lines.
         rows_are_lines: whether the n-th line of each file, whole, is a side of the n-th row.
         has_same_lines: whether a row is on the same line of all files that are read side by side.
+        content: what its files hold, of the kinds in `contents`; other files are refused.
     """
 
     name: ClassVar[str]
@@ -78,6 +80,7 @@ class CorpusFormat(abc.ABC):
     takes_any_text: ClassVar[bool] = True
     rows_are_lines: ClassVar[bool] = False
     has_same_lines: ClassVar[bool] = True
+    content: ClassVar[str] = TEXT
 
     @property
     @abc.abstractmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tokcore.corpus.contents import PARQUET
 from tokcore.corpus.corpus import Reject
 from tokcore.corpus.fields import EXTRA_FIELD_REASONS, NULL, NamedFieldOptions
 from tokcore.corpus.formats import CorpusFormat
@@ -21,6 +22,7 @@ class Parquet(NamedFieldOptions, CorpusFormat):
     reasons = (NULL, *EXTRA_FIELD_REASONS)
     takes_any_text = False
     identity = 'row'
+    content = PARQUET
 
     def explain(self, reject: Reject) -> str:
         if reject.reason in EXTRA_FIELD_REASONS:

@@ -15,11 +15,11 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from tokcore.corpus.contents import XZ, ZSTD
 from tokcore.corpus.corpus import CorpusFile, MemberFile, OpenBinary
+from tokcore.corpus.looks import checked_text
 from tokcore.corpus.storage import (
     PIECE_BYTES,
-    XZ,
-    ZSTD,
     is_bomb,
     open_stored,
     read_up_to,
@@ -72,8 +72,16 @@ def text_from(
     Only the part with that byte and the later ones are decompressed, one after another.
 
     Raises:
-        InputError: the file cannot be read, has changed, is damaged, or its index is wrong.
+        InputError: the file cannot be read, has changed, is damaged, or its index is wrong; or, from the
+            beginning on, it is not text.
     """
+    pieces = _text_from(file, offset, open_binary)
+    return pieces if offset else checked_text(file, pieces)
+
+
+def _text_from(
+    file: CorpusFile, offset: int, open_binary: OpenBinary
+) -> Generator[bytes, None, None]:
     with open_stored(file, open_binary) as stream:
         parts = _indexed_parts(file, stream)
         if parts is None:

@@ -13,37 +13,20 @@ import bz2
 import contextlib
 import lzma
 import os
-import re
 import typing
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from typing import BinaryIO, Protocol
 
+from tokcore.corpus.contents import BZIP2, XZ, Compression, compression_by
 from tokcore.corpus.corpus import CorpusFile, OpenBinary
 from tokcore.errors import InputError
 
 if typing.TYPE_CHECKING:
     import zstandard
 
-Compression = bool | str
-"""False, True for gzip, or one of the names below."""
-
-BZIP2, XZ, ZSTD = 'bzip2', 'xz', 'zstd'
-
-_HEAD_BYTES = 10
-_MAGIC: dict[Compression, re.Pattern[bytes]] = {
-    True: re.compile(rb'\x1f\x8b'),
-    # After the level comes the first block, or the end of an empty file: no text begins like this.
-    BZIP2: re.compile(rb'BZh[1-9](1AY&SY|\x17rE8P\x90)'),
-    XZ: re.compile(rb'\xfd7zXZ\x00'),
-    ZSTD: re.compile(rb'\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18'),
-}
-_SUFFIXES: dict[Compression, tuple[bytes, str]] = {
-    True: (b'\x1f\x8b', '.gz'),
-    BZIP2: (b'BZh', '.bz2'),
-    XZ: (b'\xfd7zXZ\x00', '.xz'),
-    ZSTD: (b'\x28\xb5\x2f\xfd', '.zst'),
-}
+FIRST_BYTES = 32
+"""More than any compression needs to be known."""
 
 _READ_BYTES = 4 << 10
 """The bytes read first of a stream. What follows a stream is copied when that ends; with small reads,
@@ -102,22 +85,9 @@ class Readable(Protocol):
 
 
 def compression_of(path: str, open_binary: OpenBinary) -> Compression:
-    """Returns how a file is compressed, by first bytes with which no UTF-8 text begins.
-
-    If the file is too short for that, its name shows that it was cut off at its beginning.
-
-    Raises:
-        InputError: the file cannot be opened.
-    """
+    """Returns how a file is compressed; raises InputError if it cannot be opened."""
     with open_path(path, open_binary) as stream:
-        head = read_up_to(stream, _HEAD_BYTES)
-    for kind, magic in _MAGIC.items():
-        if magic.match(head) and (head[:1] >= b'\x80' or kind != ZSTD or _is_zstd(path, head)):
-            return kind
-    for kind, (first_bytes, suffix) in _SUFFIXES.items():
-        if path.endswith(suffix) and first_bytes.startswith(head[: len(first_bytes)]):
-            return kind
-    return False
+        return compression_by(read_up_to(stream, FIRST_BYTES), path)
 
 
 def unpacked_pieces(file: CorpusFile, open_binary: OpenBinary) -> Generator[bytes, None, None]:
@@ -139,14 +109,6 @@ def unpacked_pieces(file: CorpusFile, open_binary: OpenBinary) -> Generator[byte
             counting = _CountingReader(stream)
             pieces = _decompress(file, counting)
             yield from bounded(file, pieces, lambda: counting.bytes_read)
-
-
-def compression_of_bytes(beginning: bytes) -> Compression:
-    """Returns how bytes are compressed, by first bytes with which no UTF-8 text begins."""
-    for kind, magic in _MAGIC.items():
-        if magic.match(beginning) and (kind != ZSTD or _is_zstd('', beginning)):
-            return kind
-    return False
 
 
 def unpacked_stream(file: CorpusFile, stream: Readable, begin: int = 0) -> Iterator[bytes]:
@@ -186,11 +148,6 @@ def bounded(
             )
         for start in range(0, len(piece), PIECE_BYTES):
             yield piece[start : start + PIECE_BYTES]
-
-
-def _is_zstd(path: str, head: bytes) -> bool:
-    # A skippable frame is ASCII, so the name must show it too.
-    return head.startswith(b'\x28\xb5\x2f\xfd') or path.endswith('.zst')
 
 
 class _CountingReader:

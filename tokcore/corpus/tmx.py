@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from tokcore.corpus.contents import XML
 from tokcore.corpus.corpus import Reject
 from tokcore.corpus.formats import CorpusFormat
 from tokcore.errors import InputError
@@ -70,6 +71,7 @@ class Tmx(CorpusFormat):
     reasons = (BROKEN_UNIT, UNDEFINED_ENTITY)
     forbidden_characters = '\0'  # XML does not allow it even as a reference
     takes_any_text = False
+    content = XML
 
     def __post_init__(self):
         if not self.languages:

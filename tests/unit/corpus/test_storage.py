@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokcore.corpus import storage
-from tokcore.corpus.archive_reading import text_pieces
 from tokcore.corpus.corpus import CorpusFile
-from tokcore.corpus.storage import PIECE_BYTES, compression_of, unpacked_stream
+from tokcore.corpus.storage import PIECE_BYTES, compression_of, unpacked_pieces, unpacked_stream
 from tokcore.errors import InputError
 
 members = st.lists(st.binary(max_size=60), min_size=1, max_size=5)
@@ -32,7 +31,7 @@ KINDS = pytest.mark.parametrize('kind', PACKERS)
 
 def pieces_of(content, kind):
     file = CorpusFile('corpus', 'corpus', len(content), kind)
-    return list(text_pieces(file, lambda path: io.BytesIO(content)))
+    return list(unpacked_pieces(file, lambda path: io.BytesIO(content)))
 
 
 def read(content, kind):
@@ -183,7 +182,7 @@ def stored(content, compressed=True):
 
 
 def read_gzip(content, compressed=True):
-    return b''.join(text_pieces(*stored(content, compressed)))
+    return b''.join(unpacked_pieces(*stored(content, compressed)))
 
 
 @given(members, st.integers(0, 70))
@@ -256,7 +255,7 @@ def test_members_may_cross_the_reads_anywhere(member_bytes):
 
 def test_pieces_are_bounded_even_of_a_file_that_inflates_a_thousandfold():
     text = bytes(5 * PIECE_BYTES + 17)
-    pieces = list(text_pieces(*stored(gzip.compress(text))))
+    pieces = list(unpacked_pieces(*stored(gzip.compress(text))))
     assert b''.join(pieces) == text
     assert max(map(len, pieces)) <= PIECE_BYTES
 
@@ -284,7 +283,7 @@ def test_a_file_that_is_missing_is_named(tmp_path):
     with pytest.raises(InputError, match='missing cannot be read .No such file'):
         compression_of(path, lambda path: open(path, 'rb'))
     with pytest.raises(InputError, match='missing cannot be read'):
-        list(text_pieces(CorpusFile(path, 'missing', 1, False), lambda path: open(path, 'rb')))
+        list(unpacked_pieces(CorpusFile(path, 'missing', 1, False), lambda path: open(path, 'rb')))
 
 
 @pytest.mark.parametrize('compressed', [False, True])
@@ -292,7 +291,7 @@ def test_a_file_that_changed_its_size_is_refused(compressed):
     content = gzip.compress(b'text\n')
     file, _ = stored(content, compressed)
     with pytest.raises(InputError, match=f'has {len(content) + 1} bytes but had {len(content)}'):
-        list(text_pieces(file, lambda path: io.BytesIO(content + b'\0')))
+        list(unpacked_pieces(file, lambda path: io.BytesIO(content + b'\0')))
 
 
 def test_a_file_that_fails_while_it_is_read_is_named():
@@ -302,7 +301,7 @@ def test_a_file_that_fails_while_it_is_read_is_named():
 
     file, _ = stored(b'text', compressed=False)
     with pytest.raises(InputError, match=r'dir/corpus cannot be read \(Input/output error\)'):
-        list(text_pieces(file, lambda path: Broken(b'text')))
+        list(unpacked_pieces(file, lambda path: Broken(b'text')))
 
 
 def test_files_that_hand_out_a_byte_at_a_time_are_read_whole():
@@ -312,7 +311,7 @@ def test_files_that_hand_out_a_byte_at_a_time_are_read_whole():
 
     content = gzip.compress(b'one\n') + bytes(2) + gzip.compress(b'two\n')
     file, _ = stored(content)
-    assert b''.join(text_pieces(file, lambda path: Slow(content))) == b'one\ntwo\n'
+    assert b''.join(unpacked_pieces(file, lambda path: Slow(content))) == b'one\ntwo\n'
 
 
 def test_streams_with_another_wrapper_than_gzip_are_refused():

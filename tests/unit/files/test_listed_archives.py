@@ -11,6 +11,7 @@ from pipelines.files import listed_archives
 from pipelines.files.listed_archives import begin_lists, begun_list
 from tokcore.corpus.archives import tar_entries
 from tokcore.corpus.corpus import CorpusFile
+from tokcore.corpus.looks import Looks
 
 PIPE_BYTES = 1 << 16  # what a pipe holds before its writer waits
 
@@ -43,7 +44,7 @@ def test_it_is_the_list_that_is_made_here(tmp_path, monkeypatch, is_relative):
     archive = archive_of(tmp_path / 'some.tar.gz', members)
     given = 'some.tar.gz' if is_relative else archive.path
     begin_lists(['other', 'no.tar!a', f'{given}!*'])
-    assert begun_list(archive) == tar_entries(archive, opened)
+    assert begun_list(archive) == tar_entries(archive, opened, Looks(opened))
     assert begun_list(archive) is None  # a second list would be of later
 
 
@@ -55,7 +56,7 @@ def test_one_archive_is_listed_at_a_time(tmp_path):
 
 def test_none_is_begun_of_a_small_archive_or_a_zip(tmp_path, monkeypatch):
     archive = archive_of(tmp_path / 'a.tar.gz', [('a', b'b')])
-    (tmp_path / 'a.zip').write_bytes(b'PK')
+    (tmp_path / 'a.zip').write_bytes(b'PK\3\4')
     monkeypatch.setattr(listed_archives, '_LEAST_BYTES', archive.size + 1)
     begin_lists([f'{archive.path}!a', f'{tmp_path}/a.zip!a'])
     assert not listed_archives._begun
