@@ -155,6 +155,8 @@ _ENDINGS: Sequence[tuple[Compression, bytes, tuple[str, ...]]] = (
 )
 """The first bytes of a file that was cut off within them, and the endings of names that then decide."""
 
+_MOST_CUT_OFF = 6
+
 _TAR_ENDINGS = ('.tar', '.tgz', '.tbz', '.tbz2', '.txz', '.tzst', '.tar.gz', '.tar.bz2', '.tar.xz', '.tar.zst')  # fmt: skip
 
 _ZIPPED: Sequence[tuple[bytes, Content]] = (
@@ -193,10 +195,11 @@ def identify(beginning: bytes) -> Content | None:
 
 def look(text: bytes, compression: Compression = False) -> Look:
     """Returns what the beginning of a (decompressed) text shows."""
-    nuls = text.count(0) if b'\0' in text else 0
     content = identify(text)
-    encoding = '' if content else _encoding(text, nuls)
-    return Look(compression, content, encoding, nuls, len(text))
+    if content is not None:
+        return Look(compression, content, size=len(text))
+    nuls = text.count(0) if b'\0' in text else 0
+    return Look(compression, None, _encoding(text, nuls), nuls, len(text))
 
 
 def compression_by(beginning: bytes, name: str = '') -> Compression:
@@ -204,11 +207,15 @@ def compression_by(beginning: bytes, name: str = '') -> Compression:
 
     No UTF-8 text begins so. If the file is too short for that, its name shows that it was cut off.
     """
-    content = identify(beginning)
-    if content in _COMPRESSIONS:
-        return _COMPRESSIONS[content]
-    if is_zip(content):
-        return ZIP
+    return compression_of_content(identify(beginning), beginning, name)
+
+
+def compression_of_content(content: Content | None, beginning: bytes, name: str) -> Compression:
+    """Returns what `compression_by` does, for what `identify` has returned."""
+    if content is not None:
+        return ZIP if is_zip(content) else _COMPRESSIONS.get(content, False)
+    if len(beginning) >= _MOST_CUT_OFF and not _SKIPPABLE.match(beginning):
+        return False
     name = name.lower()
     if name.endswith('.zst') and _SKIPPABLE.match(beginning):
         return ZSTD
