@@ -510,7 +510,9 @@ def _is_file(pattern: str) -> bool:
     return not filesystem.has_folder_at(pattern) and bool(filesystem.find_any(pattern))
 
 
-def _plain_file(stored: StoredFile, archives: ArchiveLists, content: str) -> tuple[MatchedFile, Look]:
+def _plain_file(
+    stored: StoredFile, archives: ArchiveLists, content: str
+) -> tuple[MatchedFile, Look]:
     seen = archives.looks.at(stored.path)
     if seen.content is not None:
         archive = archive_file(stored.path, stored.name, stored.size, seen)
@@ -548,7 +550,7 @@ def _warn_of_nuls(found: Sequence[tuple[MatchedFile, Look]]) -> None:
     match, look = with_nuls[0]
     others = f', and {len(with_nuls) - 1:,} more files have some' if len(with_nuls) > 1 else ''
     _LOGGER.warning(
-        '%s has %d NUL bytes among the first %d bytes of its text%s; they stay in its rows',
+        '%s has NUL bytes, %d among the first %d bytes of its text%s; they stay in its rows',
         match.file.path,
         look.nuls,
         look.size,

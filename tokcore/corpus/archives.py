@@ -161,7 +161,7 @@ def archive_file(path: str, name: str, size: int, seen: Look) -> CorpusFile | No
 
 
 def some_members(archive: CorpusFile, open_binary: OpenBinary) -> list[str]:
-    """Returns the first members of an archive as paths, for a sentence; the last one may be `…`."""
+    """Returns the names of the first members of an archive, for a sentence; the last may be `…`."""
     if is_zip(archive):
         names = [entry.name for entry in _zip_entries(archive, open_binary)]
     else:
@@ -172,7 +172,7 @@ def some_members(archive: CorpusFile, open_binary: OpenBinary) -> list[str]:
                 names.append(entry.name)
                 if len(names) > _MOST_SHOWN:
                     break
-    shown = [_shown(f'{archive.path}!{name}') for name in names[:_MOST_SHOWN]]
+    shown = [_shown(name) for name in names[:_MOST_SHOWN]]
     return [*shown, '…'] if len(names) > _MOST_SHOWN else shown
 
 

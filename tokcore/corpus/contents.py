@@ -79,8 +79,7 @@ ZIP_ARCHIVE = Content('a zip archive', 'name its members')
 PARQUET_FILE = Content('a Parquet file', 'give it with --parquet')
 HTML = Content(
     'a web page (HTML)',
-    'look at what it says, since servers send their errors so; for the text of such pages give files '
-    'named .html',
+    'look at what it says, as servers send errors so, or name files of such text .html',
 )
 _GZIP, _BZIP2, _XZ, _ZSTD = (Content(f'{name} data', '') for name in ('gzip', BZIP2, XZ, ZSTD))
 
@@ -258,7 +257,7 @@ def refuse(
         path: of the file, or of a member of an archive, `ARCHIVE!MEMBER`.
         seen: what its beginning shows.
         expected: `TEXT`, `XML` or `PARQUET`.
-        members: of an archive, as a path names them; empty where none can be named.
+        members: names of some members of an archive; empty where none can be named.
         inside: the archive that the file is in.
 
     Raises:
@@ -311,8 +310,7 @@ def _described(
             )
         if is_packed and content == ZIP_ARCHIVE:
             return f'{path} is {content.name}{packed}; {_decompressing(path, seen.compression)}'
-        remedy = f'name its members: {", ".join(members)}' if members else 'unpack it'
-        return f'{path} is {content.name}; {remedy}'
+        return f'{path} is {content.name}; {_naming(path, members)}'
     if content in _COMPRESSIONS:
         return (
             f'{path} is compressed twice, by {compression_name(seen.compression)} over '
@@ -320,6 +318,13 @@ def _described(
         )
     remedy = content.remedy.format(shlex.quote(path))
     return f'{path} is {content.name}{packed} and {instead}; {remedy}'
+
+
+def _naming(path: str, members: Sequence[str]) -> str:
+    if not members:
+        return 'unpack it'
+    others = f' (it has {", ".join(members)})' if len(members) > 1 else ''
+    return f'name its members: {path}!{members[0]}{others}'
 
 
 def compression_name(compression: Compression) -> str:

@@ -255,9 +255,9 @@ def test_what_parquet_cannot_be_is_refused_by_its_name():
 
 def test_archives_are_refused_with_what_to_do():
     tar = Look(content=TAR)
-    assert (
-        said('a.tgz', tar, TEXT, ['a.tgz!b']) == 'a.tgz is a tar archive; name its members: a.tgz!b'
-    )
+    assert said('a.tgz', tar, TEXT, ['b']) == 'a.tgz is a tar archive; name its members: a.tgz!b'
+    assert said('a', tar, TEXT, ['b', 'c']).endswith('name its members: a!b (it has b, c)')
+    assert said('a.tgz', tar) == 'a.tgz is a tar archive; unpack it'
     inner = said('x.tar!a.tgz', tar, inside=Inside('x.tar', False))
     assert inner.startswith('x.tar!a.tgz is a tar archive within an archive; unpack x.tar')
     zipped = look(zip_of('a'), True)
