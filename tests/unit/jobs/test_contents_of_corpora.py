@@ -69,7 +69,7 @@ FILES = {
     'jsonl': [lines(json.dumps({'en': en, 'de': de}) for en, de in PAIRS)],
     'parquet': [parquet(PAIRS)],
     'tmx': [lines(['<tmx version="1.4"><body>', *UNITS, '</body></tmx>'])],
-    'tmx-lines': [lines(f'<seg>{text}</seg>' for pair in PAIRS for text in pair)],
+    'tmx-lines': [lines(f' <seg>{text}</seg>' for pair in PAIRS for text in pair)],
     'sgm': [segments(SOURCES), segments(TARGETS)],
 }
 OPTIONS = {
