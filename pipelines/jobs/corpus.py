@@ -6,6 +6,7 @@ not the hours of a count.
 
 import dataclasses
 import functools
+import itertools
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from pipelines.files.fetching import FetchedFile
 from pipelines.files.filesystem import StoredFile
 from pipelines.jobs.repeated_files import warn_of_repeated
 from pipelines.options.job import split_flag
-from pipelines.transforms.read import MatchedFile, archive_lists, files_at, find_files
+from pipelines.transforms.read import MatchedFile, archive_lists, files_at, find_files, warn_of_nuls
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.archives import ArchiveLists
 from tokcore.corpus.contents import Compression
@@ -189,6 +190,7 @@ def find_corpus(
     splits: list[Split] = []
     inputs: list[CorpusInput] = []
     archives = archive_lists()
+    found: list[MatchedFile] = []
     for dataset in datasets:
         kind = dataset.chosen_format
         by_role = [
@@ -201,6 +203,7 @@ def find_corpus(
         ]
         _check_numbers(dataset, kind, [len(files) for files in by_role])
         rows = list(zip(*by_role, strict=True))  # of files that are read together
+        found += itertools.chain.from_iterable(rows)
         files = [tuple(file.file for file in row) for row in rows]
         _check(kind, files)
         if not any(first.size or first.compressed for first, *_ in files):
@@ -219,6 +222,7 @@ def find_corpus(
             for side, role in enumerate(kind.roles)
         ]
     warn_of_repeated(splits)
+    warn_of_nuls(found)
     return Corpus(tuple(splits), tuple(inputs))
 
 

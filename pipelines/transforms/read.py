@@ -206,14 +206,15 @@ def _split(
     clean: str | Sequence[str],
 ) -> Split:
     archives = archive_lists()
-    by_role = [
+    matches = [
         [
-            match.file
+            match
             for pattern in patterns
             for match in find_files(pattern, archives, declaration.content)
         ]
         for patterns in (paths, targets)[: len(declaration.roles)]
     ]
+    by_role = [[match.file for match in of_role] for of_role in matches]
     sources, *others = by_role
     if not sources:
         raise InputError('ReadCorpus has no paths; give at least one')
@@ -229,6 +230,7 @@ def _split(
                 format_reader(declaration).check(row, open_binary)
     filters = filter_specs(_filter_list(clean))
     try_filters(filters, len(declaration.sides))
+    warn_of_nuls([match for of_role in matches for match in of_role])
     return Split(name, declaration, files, filters=filters)
 
 
@@ -452,16 +454,19 @@ class MatchedFile:
         stored: the file as its filesystem lists it; for a member of an archive, with the size and
             the time of the archive.
         file: the file as the readers of formats know it, wherever it is stored.
+        look: what its beginning shows.
     """
 
     stored: StoredFile
     file: CorpusFile
+    look: Look = Look()
 
     def named(self, name: str, sha256: str | None) -> 'MatchedFile':
         """Returns the file with another name, and with the SHA-256 of what is stored."""
         return MatchedFile(
             dataclasses.replace(self.stored, name=name, sha256=sha256),
             dataclasses.replace(self.file, name=name),
+            self.look,
         )
 
 
@@ -493,7 +498,7 @@ def files_at(
     pattern: str, members: str | None, archives: ArchiveLists, content: str
 ) -> list[MatchedFile]:
     """Returns what `find_files` does for a pattern of files, or a pattern of members of archives."""
-    found = [
+    return [
         match
         for stored in filesystem.find(pattern)
         for match in (
@@ -502,30 +507,26 @@ def files_at(
             else _members(stored, members, archives, content)
         )
     ]
-    _warn_of_nuls(found)
-    return [match for match, _ in found]
 
 
 def _is_file(pattern: str) -> bool:
     return not filesystem.has_folder_at(pattern) and bool(filesystem.find_any(pattern))
 
 
-def _plain_file(
-    stored: StoredFile, archives: ArchiveLists, content: str
-) -> tuple[MatchedFile, Look]:
+def _plain_file(stored: StoredFile, archives: ArchiveLists, content: str) -> MatchedFile:
     seen = archives.looks.at(stored.path)
+    members: list[str] = []
     if seen.content is not None:
         archive = archive_file(stored.path, stored.name, stored.size, seen)
         members = some_members(archive, filesystem.open_binary) if archive is not None else []
-        refuse(stored.path, seen, content, members)
-    refuse(stored.path, seen, content)
+    refuse(stored.path, seen, content, members)
     file = CorpusFile(stored.path, stored.name, stored.size, seen.compression)
-    return MatchedFile(stored, file), seen
+    return MatchedFile(stored, file, seen)
 
 
 def _members(
     stored: StoredFile, members: str, archives: ArchiveLists, content: str
-) -> list[tuple[MatchedFile, Look]]:
+) -> list[MatchedFile]:
     seen = archives.looks.at(stored.path, is_needed=True)
     archive = archive_file(stored.path, stored.name, stored.size, seen)
     if archive is None:
@@ -534,28 +535,26 @@ def _members(
             f'{stored.path} is text and not an archive, so it has no member {members!r}; give the file '
             'itself'
         )
-    found = archives.find(archive, members)
-    for member, look in found:
+    found = []
+    for member, look in archives.find(archive, members):
         refuse(member.path, look, content, inside=inside(member))
-    return [
-        (MatchedFile(dataclasses.replace(stored, path=member.path, name=member.name), member), look)
-        for member, look in found
-    ]
+        of_member = dataclasses.replace(stored, path=member.path, name=member.name)
+        found.append(MatchedFile(of_member, member, look))
+    return found
 
 
-def _warn_of_nuls(found: Sequence[tuple[MatchedFile, Look]]) -> None:
-    with_nuls = [(match, look) for match, look in found if look.nuls and not look.encoding]
-    if not with_nuls:
-        return
-    match, look = with_nuls[0]
-    others = f', and {len(with_nuls) - 1:,} more files have some' if len(with_nuls) > 1 else ''
-    _LOGGER.warning(
-        '%s has NUL bytes, %d among the first %d bytes of its text%s; they stay in its rows',
-        match.file.path,
-        look.nuls,
-        look.size,
-        others,
-    )
+def warn_of_nuls(files: Sequence[MatchedFile]) -> None:
+    """Logs a warning if texts have NUL bytes, as some crawls do: few enough to be text."""
+    with_nuls = [each for each in files if each.look.nuls and not each.look.encoding]
+    if with_nuls:
+        first, *others = with_nuls
+        _LOGGER.warning(
+            '%s has NUL bytes, %d among the first %d bytes of its text%s; they stay in its rows',
+            first.file.path,
+            first.look.nuls,
+            first.look.size,
+            f', and {len(others):,} more files have some' if others else '',
+        )
 
 
 def archive_lists() -> ArchiveLists:

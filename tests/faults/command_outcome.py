@@ -18,8 +18,9 @@ class Outcome:
 
     @property
     def complaints(self) -> list[str]:
-        """The lines of stderr that do not tell progress."""
-        return [line for line in self.stderr.splitlines() if not _PROGRESS.match(line)]
+        """The lines of stderr that neither tell progress nor warn."""
+        lines = [line for line in self.stderr.splitlines() if not _PROGRESS.match(line)]
+        return [line for line in lines if not line.startswith('tokbeam: warning: ')]
 
     def assert_refused(self, *fragments: object) -> None:
         """A user's mistake: status 2 and one sentence that holds all fragments, no traceback."""

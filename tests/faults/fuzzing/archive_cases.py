@@ -12,6 +12,7 @@ import zstandard
 from packed_in_parts import xz_of_blocks, zstd_with_table
 
 from . import drawn_text
+from .content_rules import READ, REFUSED, joint_verdict
 from .corpus_formats import DrawnRows
 from .format_cases import NOT_KNOWN, count_drawn
 from .line_rules import NamedText, single_rows
@@ -47,6 +48,9 @@ def attack_archives(room: Room, dice: random.Random) -> None:
     words = ['--text', f'{path}!{pattern}', '--on-error=skip']
     words += ['--item-size', str(dice.choice([100, 5000, 1 << 20]))]
     expected = NOT_KNOWN if is_changed else rows if rows.rows else None
+    if expected is rows:
+        verdict = joint_verdict(members[name] for name in chosen)
+        expected = rows if verdict == READ else None if verdict == REFUSED else NOT_KNOWN
     count_drawn(room, words, [path], drawn, expected)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from forked_commands import Lane
 
 from .archive_cases import attack_archives
+from .content_cases import attack_contents
 from .count_cases import attack_counts
 from .filter_cases import attack_filters
 from .format_cases import attack_damaged_files, attack_formats
@@ -39,6 +40,7 @@ KINDS: dict[str, Callable[[Room, random.Random], None]] = {
     'formats': attack_formats,
     'damaged files': attack_damaged_files,
     'archives': attack_archives,
+    'contents': attack_contents,
     'sgm': attack_sgm,
     'tmx': attack_tmx,
     'filters': attack_filters,

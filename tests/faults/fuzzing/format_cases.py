@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from . import results
 from .archives import MEMBERS, PACKERS
 from .containers import CONTAINERS, damaged
+from .content_rules import READ, REFUSED, joint_verdict
 from .corpus_formats import FORMATS, DrawnRows
 from .line_rules import NamedText, SplitRows
 from .room import Room, Violation
@@ -56,6 +57,9 @@ def play_formats(room: Room, dice: random.Random, names: Sequence[str], is_damag
     longest = dice.choice([_LONGEST, _LONGEST, 50, 1000, 64 << 10])
     words += [*drawn.words, *_draw_reading(dice, longest, max(map(len, drawn.files.values())))]
     expected = _expected(drawn, paths, texts, longest) if is_known else NOT_KNOWN
+    if 'parquet' not in drawn.files and expected is not None:
+        verdict = joint_verdict(text for text in texts if text is not None)
+        expected = expected if verdict == READ else None if verdict == REFUSED else NOT_KNOWN
     count_drawn(room, words, paths, drawn, expected)
 
 

@@ -6,6 +6,7 @@ import random
 from tokcore.subword.text_encoder import SubwordTextEncoder
 
 from . import results
+from .content_rules import READ, REFUSED, joint_verdict
 from .drawn_corpora import DrawnSplit, draw_corpus
 from .line_rules import SplitRows
 from .room import Room, entries
@@ -23,9 +24,11 @@ def attack_inputs(room: Room, dice: random.Random) -> None:
     splits = draw_corpus(room, dice, names)
     reading = _draw_reading(dice, splits)
     rows, must_stop = _expect(splits, reading.longest, reading.on_error)
+    verdict = joint_verdict(text for split in splits for text in split.texts)
     inputs = [word for split in splits for word in split.arguments()]
     arguments = [command, *inputs, *reading.arguments]
-    _RUNS[command](room, dice, arguments, splits, rows, [2] if must_stop else [0])
+    statuses = [2] if must_stop or verdict == REFUSED else [0] if verdict == READ else [0, 2]
+    _RUNS[command](room, dice, arguments, splits, rows, statuses)
 
 
 class _Reading:
