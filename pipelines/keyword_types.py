@@ -194,8 +194,8 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     tsv: pairs in tab-separated columns
     jsonl: JSON lines, an object on each line
     parquet: Parquet files, a row each
-    sgm_source: source side of SGM, a <seg> a line
-    sgm_target: target side, the same number of files and of lines
+    sgm_source: source side of SGM, of <seg>s in documents
+    sgm_target: target side, the same number of files, with the same ids
     tmx: TMX files, a row for each translation unit
     tmx_lines: TMX with each <seg> on a line of its own, in turns source and target
     labelled_text: text to be classified, a line each
@@ -387,8 +387,8 @@ class CountKeywords(_JobKeywords, total=False):
     tsv: pairs in tab-separated columns
     jsonl: JSON lines, an object on each line
     parquet: Parquet files, a row each
-    sgm_source: source side of SGM, a <seg> a line
-    sgm_target: target side, the same number of files and of lines
+    sgm_source: source side of SGM, of <seg>s in documents
+    sgm_target: target side, the same number of files, with the same ids
     tmx: TMX files, a row for each translation unit
     tmx_lines: TMX with each <seg> on a line of its own, in turns source and target
     labelled_text: text to be classified, a line each
@@ -489,8 +489,8 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
     tsv: pairs in tab-separated columns
     jsonl: JSON lines, an object on each line
     parquet: Parquet files, a row each
-    sgm_source: source side of SGM, a <seg> a line
-    sgm_target: target side, the same number of files and of lines
+    sgm_source: source side of SGM, of <seg>s in documents
+    sgm_target: target side, the same number of files, with the same ids
     tmx: TMX files, a row for each translation unit
     tmx_lines: TMX with each <seg> on a line of its own, in turns source and target
     labelled_text: text to be classified, a line each
@@ -638,8 +638,8 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     tsv: pairs in tab-separated columns
     jsonl: JSON lines, an object on each line
     parquet: Parquet files, a row each
-    sgm_source: source side of SGM, a <seg> a line
-    sgm_target: target side, the same number of files and of lines
+    sgm_source: source side of SGM, of <seg>s in documents
+    sgm_target: target side, the same number of files, with the same ids
     tmx: TMX files, a row for each translation unit
     tmx_lines: TMX with each <seg> on a line of its own, in turns source and target
     labelled_text: text to be classified, a line each

@@ -9,7 +9,7 @@ import reprlib
 
 from tokcore.errors import InputError
 
-DATASET = 2
+DATASET = 3
 """`tokbeam.json` of `build` and `encode`."""
 
 COUNTS = 2

@@ -105,7 +105,14 @@ def test_a_sample_of_lines_is_not_drawn_from_segments_on_other_lines(plain, tmp_
     target = write(tmp_path / 'moved.sgm', TARGET.replace(b'<p>\n', b'<p>\n<hl>\n'))
     given = ['--sgm-source', plain[0], '--sgm-target', target, '--name', 'sgm', '--shards', 1]
     said = refuse(
-        'build', *given, '--vocab-size', 300, '--vocab-sample', 't2t:1KB', '--output', tmp_path / 'out'
+        'build',
+        *given,
+        '--vocab-size',
+        300,
+        '--vocab-sample',
+        't2t:1KB',
+        '--output',
+        tmp_path / 'out',
     )
     assert 'not on the same lines' in said
 

@@ -40,7 +40,9 @@ def check_separator(declared: Tsv, file: CorpusFile, open_binary: OpenBinary) ->
     first = text.partition('\n')[0].rstrip('\r')
     if not text.strip() or '\t' in first or declared.all_columns == [first]:
         return
-    separator = next((each for each in _SEPARATORS if _separates(each, text, is_whole, declared)), '')
+    separator = next(
+        (each for each in _SEPARATORS if _separates(each, text, is_whole, declared)), ''
+    )
     if declared.all_columns != [0]:
         if separator:
             command, made = converting_command(file, _CONVERTING.format(separator))
