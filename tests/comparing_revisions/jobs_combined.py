@@ -142,6 +142,8 @@ def is_possible_encode(row: Mapping[str, str]) -> bool:
         return True
     if corpus.format == 'parquet' and row.get('storage', 'plain') != 'plain':
         return False
+    if row.get('corpus') == 'tsv-header' and row.get('clean') == 'clean_en_xx':
+        return False  # its source is not English, so that no row is left
     if corpus.has_other_fields and output != 'tfrecord':
         return False
     return corpus.sides == 2 or row.get('clean') not in _FILTERS_OF_PAIRS
@@ -155,21 +157,32 @@ def is_possible_build(row: Mapping[str, str]) -> bool:
     return not (row.get('learner') == 'byte' and vocabulary not in (None, 'each'))
 
 
-def learning_jobs(corpora: OddCorpora) -> list[Job]:
-    """Returns the jobs that learn the vocabularies that both revisions encode with."""
-    return [
-        Job(
-            f'learn.{name}',
-            ('vocab', *corpora.words('tsv'), *TOKENS[name], *LEARNING[name], *_leaving_out(name)),
-        )
-        for name in LEARNING
-    ]
+def learning_jobs(corpora: OddCorpora) -> Iterator[Job]:
+    """Yields the jobs that learn the vocabularies that both revisions encode with."""
+    for name in LEARNING:
+        yield from _vocabulary_jobs(f'learn.{name}', name, 'tsv', corpora, [])
+
+
+def _vocabulary_jobs(
+    job: str, name: str, corpus: str, corpora: OddCorpora, counts: Sequence[object]
+) -> Iterator[Job]:
+    """Learns a vocabulary from a corpus, or its counts; and ids of its pieces, where these are apart."""
+    words = corpora.words(corpus)
+    how = [*TOKENS[name], *LEARNING[name]]
+    vocab = Job(job, ('vocab', *(counts or [*words, *_leaving_out(name)]), *how))
+    yield vocab
+    if _has_codes(name):
+        using = [*TOKENS[name], '--pieces', '--vocab', vocab.output, *_leaving_out(name)]
+        yield Job(f'pieces.{job}', ('count', *words, *using))
+
+
+def _has_codes(tokens: str) -> bool:
+    return 'subword-nmt' in TOKENS[tokens] or 'textbook' in TOKENS[tokens]
 
 
 def _leaving_out(tokens: str, bad: bool = False) -> list[object]:
-    """The options that leave out what cannot be learned from: some vocabularies hold no carriage return."""
-    words = TOKENS[tokens]
-    return _SKIP if bad or 'subword-nmt' in words or 'textbook' in words else []
+    """The options that leave out what cannot be learned from: codes hold no carriage return."""
+    return _SKIP if bad or _has_codes(tokens) else []
 
 
 def combined_jobs(
@@ -269,10 +282,15 @@ def _stages(name: str, number: int, corpora: OddCorpora) -> Iterator[Job]:
     corpus = pairs[number % len(pairs)]
     words = corpora.words(corpus)
     count = Job(f'count.{name}.{corpus}', ('count', *words, *TOKENS[name], *_leaving_out(name)))
-    how = [*TOKENS[name], *LEARNING[name]]
-    vocab = Job(f'vocab.{name}.{corpus}', ('vocab', '--counts', count.output, *how))
-    using = ['--vocab', vocab.output, *TOKENS[name], *_OUTPUT]
-    yield from (count, vocab, Job(f'use.{name}.{corpus}', ('encode', *words, *using)))
+    yield count
+    learning = [
+        *_vocabulary_jobs(
+            f'vocab.{name}.{corpus}', name, corpus, corpora, ['--counts', count.output]
+        )
+    ]
+    yield from learning
+    using = ['--vocab', learning[0].output, *TOKENS[name], *_OUTPUT]
+    yield Job(f'use.{name}.{corpus}', ('encode', *words, *using))
 
 
 def _line_jobs(name: str, files: OddFiles, vocabularies: Mapping[str, Path]) -> Iterator[Job]:

@@ -41,7 +41,8 @@ class Job:
 
     @property
     def output(self) -> Path:
-        return Path(self.name, _OUTPUTS[self.command])
+        is_table = self.command == 'count' and '--pieces' in self.arguments
+        return Path(self.name, 'pieces' if is_table else _OUTPUTS[self.command])
 
     def line(self, workers: int) -> list[object]:
         """Returns the whole command line."""

@@ -250,7 +250,7 @@ def _sgm(bad: bool) -> Texts:
             for document, part in enumerate(_in_two(half), begin):
                 lines.append(b'<doc docid="d%d" genre="news">' % document)
                 lines += [
-                    b'outside' if bad and n % 31 == 9 else b'<seg id="%d"> %b </seg>' % (n, text)
+                    b'outside' if bad and n % 31 == 9 else b'<seg id="%d">%b</seg>' % (n, text)
                     for n, text in enumerate(part, 1)
                 ]
                 lines.append(b'</doc>')

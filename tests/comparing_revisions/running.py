@@ -88,7 +88,7 @@ def _all_jobs(
     # Both revisions encode with vocabularies of the other one, so that how a vocabulary is learned
     # changes no other jobs.
     learned = folder / 'learned'
-    learning = learning_jobs(odd_corpora)
+    learning = [*learning_jobs(odd_corpora)]
     _run(packages, learning, learned, 1)
     for job in learning:
         outcome = (learned / job.name / 'outcome.json').read_text()
