@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -136,11 +135,10 @@ def corresponds(source: Layout, target: Layout) -> bool:
     return same_ids and same_documents and same_lines
 
 
-@dataclass
 class LayoutReader:
     """Finds the layout of a text that is read in pieces; it holds `MOST_PAIRED_BYTES`, or a line."""
 
-    def __post_init__(self):
+    def __init__(self) -> None:
         self._digests = [hashlib.blake2b(digest_size=16) for _ in range(3)]
         self._is_of_lines = True
         self._has_ids = self._has_document_ids = False

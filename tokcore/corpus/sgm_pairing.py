@@ -231,8 +231,8 @@ def _pair(
     """Returns the pairs of segments in the order of the source, and those of each side without one."""
     pairs: list[tuple[Segment, Segment]] = []
     unmatched: list[list[_Unmatched]] = [[], []]
-    documents, left, _ = _match(source.documents(), target.documents())
-    for side, alone in enumerate(left):
+    documents, left_documents, _ = _match(source.documents(), target.documents())
+    for side, alone in enumerate(left_documents):
         for document in alone:
             why = f'is in {_named_document(document)}, which has no counterpart in the other file'
             unmatched[side] += [

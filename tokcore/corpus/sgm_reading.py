@@ -80,7 +80,7 @@ class SgmReader(BitextReader):
         )
         if corresponds(source, target):
             return super().pair_items(split, file_index, indexes, item_bytes)
-        by_ids = SgmByIds(**self.format.options)
+        by_ids = SgmByIds(self.format.entities)
         ranges = tuple(TextRange(file, 0, file.size) for file in split.files_at(file_index))
         return [WorkItem(split.name, by_ids, file_index, ranges)]
 
