@@ -27,9 +27,13 @@ _SAMPLED_ITEMS = 16
 """Of a corpus, and one of each dataset at least. Half would tell less of a corpus of many kinds of
 text."""
 
-_SAMPLED_BYTES = 512 << 10
-"""Of the beginning of each: 8 MiB in all, which the slowest encoders take a second for. With half of it,
-what is read of a compressed file ahead of the sample would count for much."""
+_SAMPLED_BYTES = 256 << 10
+"""Of the beginning of each: 4 MiB in all, which takes a kernel some tenths of a second, and a pre-tokenizer
+in Python some seconds. With half of it, what is read of a compressed file ahead of its sample would count
+for much."""
+
+_LISTED_ROWS = 256
+"""Rows of a block whose unknown tokens are listed, as examples: to list all may take longer than to encode."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ def encode_sample(read_plan: ReadPlan, encoder: BlockEncoder) -> EncodedSample:
         InputError: a file cannot be read, or a vocabulary cannot spell its text.
     """
     # What must not be left out is for the job to tell, of the first line that it meets.
-    loaded = encoder.load().leaving_out()
+    loaded = encoder.load().for_samples(_LISTED_ROWS)
     corpus = read_plan.reading.corpus
     taken = [(split, _taken_passes(split, read_plan)) for split in corpus.splits]
     stored = sum(_stored(items) for _, passes in taken for items in passes)

@@ -423,8 +423,13 @@ class BlockEncoder:
 class LoadedBlockEncoder:
     """Encodes blocks in any thread of a process; it is never pickled."""
 
-    def __init__(self, encoder: BlockEncoder, path_to_vocabulary: Mapping[str, Vocabulary]):
-        self._encoder = encoder
+    def __init__(
+        self,
+        encoder: BlockEncoder,
+        path_to_vocabulary: Mapping[str, Vocabulary],
+        listed_rows: int | None = None,
+    ):
+        self._encoder, self._listed_rows = encoder, listed_rows
         self.splits = encoder.splits
         self._path_to_vocabulary = path_to_vocabulary
         self._path_to_dropped = {
@@ -433,10 +438,13 @@ class LoadedBlockEncoder:
         }
         self._thread = threading.local()
 
-    def leaving_out(self) -> 'LoadedBlockEncoder':
-        """Returns one with the same vocabularies that leaves out the lines that cannot be used."""
+    def for_samples(self, listed_rows: int) -> 'LoadedBlockEncoder':
+        """Returns one with the same vocabularies that leaves out the lines that cannot be used.
+
+        It lists the unknown tokens of so many rows of a block.
+        """
         encoder = dataclasses.replace(self._encoder, on_error='skip')
-        return LoadedBlockEncoder(encoder, self._path_to_vocabulary)
+        return LoadedBlockEncoder(encoder, self._path_to_vocabulary, listed_rows)
 
     def encode(self, *blocks: Block) -> EncodedBlock:
         """Returns the framed examples of a batch and its stats; raises InputError as `encode_block`."""
@@ -482,6 +490,7 @@ class LoadedBlockEncoder:
                     scheme.template(vocabulary, options.template),
                     vocabulary.special_ids.unknown,
                     self._path_to_dropped[encoded.vocabulary],
+                    self._listed_rows,
                 )
             )
         return encoders

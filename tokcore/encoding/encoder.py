@@ -237,6 +237,7 @@ def unknown_tokens(
     model: Model,
     unknown: int,
     most: int,
+    most_rows: int | None = None,
 ) -> dict[str, int]:
     """Returns the commonest tokens with the unknown id among theirs, with their counts.
 
@@ -246,9 +247,10 @@ def unknown_tokens(
         pre_tokenizer, model: of the encoder that encoded them.
         unknown: the id of unknown tokens.
         most: how many tokens at most; of equal counts, the first by their bytes.
+        most_rows: only this many rows are looked at, the first that have one; None: all.
     """
     places = np.flatnonzero(encoded.ids == unknown)
-    rows = np.unique(np.searchsorted(encoded.offsets, places, 'right') - 1)
+    rows = np.unique(np.searchsorted(encoded.offsets, places, 'right') - 1)[:most_rows]
     counted = TokenAccumulator()
     counted.add_rows(side.text, side.starts[rows], side.ends[rows], pre_tokenizer)
     data, offsets, counts = counted.finish()

@@ -160,6 +160,7 @@ class FeatureEncoder:
         template: the ids around each row.
         unknown: the id of unknown tokens, if there is one.
         dropped: the characters that become no id, if there are such.
+        listed_rows: of a block, so many rows have their unknown tokens listed; None: all.
     """
 
     feature: Feature
@@ -167,6 +168,7 @@ class FeatureEncoder:
     template: Template
     unknown: int | None = None
     dropped: DroppedCharacters | None = None
+    listed_rows: int | None = None
 
     def encode(self, rows: Rows, prefix: str) -> EncodedSide:
         """Returns the ids of rows; raises ValueError as `RowEncoder.encode_side`."""
@@ -184,8 +186,9 @@ class FeatureEncoder:
             unknown = int(np.count_nonzero(encoded.ids == self.unknown)) - around
             if unknown:
                 words = unknown_tokens(
-                    side, encoded, *self.encoder.parts, self.unknown, MOST_UNKNOWN_WORDS
-                )
+                    side, encoded, *self.encoder.parts, self.unknown, MOST_UNKNOWN_WORDS,
+                    self.listed_rows,
+                )  # fmt: skip
         if self.dropped is not None:
             dropped_bytes, characters = self.dropped.count(side, MOST_UNKNOWN_WORDS)
             words = commonest([words, characters])
