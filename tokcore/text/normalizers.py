@@ -59,11 +59,12 @@ class UnstrippedLines:
         text, starts, ends = rows.arrays()
         damaged, new_ends = np.zeros(len(rows), np.uint8), np.empty(len(rows), np.int64)
         _check_and_empty_rows(text, starts, ends, _white_space(), damaged, new_ends)
+        suspects = np.flatnonzero(damaged).tolist()
+        damages = _find_damages(text, starts, ends, damaged)
+        for row in suspects:
+            if row not in damages and text[starts[row] : ends[row]].tobytes().decode().strip():
+                new_ends[row] = ends[row]
         side = Side(text, starts, new_ends)
-        damages: dict[int, int] = {}
-        if damaged.any():  # some of these rows may be valid
-            damages = _find_damages(text, starts, ends, damaged)
-            side = _emptied(text, starts, ends, damaged)
         if self.form is not None:
             normalized = normalize_rows(side, self.form)
             side = side if normalized is side else normalized.joined()

@@ -1,6 +1,6 @@
 r"""Rows of text, and the protocol of a normalizer, the first part of a scheme: from bytes to text.
 
-A format passes on a row as the file holds it, for instance a line without its '\n'. The normalizer
+A format passes on a row as the file holds it, for instance a line without its line end. The normalizer
 decides what text that is, and so which rows are empty and which are not text at all.
 """
 
@@ -46,8 +46,8 @@ class Normalizer(Protocol):
     def apply(self, rows: Side) -> NormalizedRows:
         """Returns the text of rows, which may hold any bytes, '\\n' among them.
 
-        The rows must be in the order of their text and must not overlap. A row must not end within
-        a character: the bytes next to a row, if there are any, are below 0x80.
+        The rows must be in the order of their text and must not overlap. A row must not begin or end
+        within a character: the byte after a row, and one between two rows, is below 0x80.
         """
         ...
 

@@ -111,9 +111,10 @@ def test_normal_text_is_not_copied(form):
 
 
 def test_damage_between_rows_is_none_of_theirs():
-    side = Side(np.frombuffer(b'ab\n\xff\ncd', np.uint8), np.array([0, 5]), np.array([2, 7]))
+    text = b'ab\n\xff\ncd\n\xff\n \n\xff\n'
+    side = Side(np.frombuffer(text, np.uint8), np.array([0, 5, 10]), np.array([2, 7, 11]))
     found = UNSTRIPPED_LINES.apply(side)
-    assert not found.damages and [found.side.row(row) for row in range(2)] == ['ab', 'cd']
+    assert not found.damages and [found.side.row(row) for row in range(3)] == ['ab', 'cd', '']
 
 
 def test_no_rows():
@@ -165,6 +166,17 @@ def test_each_row_is_what_it_would_be_alone(drawn):
         for index, place in enumerate(expected)
         if isinstance(place, int)
     }
+
+
+@given(st.lists(st.tuples(rows, gaps), max_size=12))
+@example([(b' a\nb\r\n', b'\n\xff\xff\n'), (b' \r', b'\n\xff\xff\n'), (b'\xe5\xad', b'\t')])
+def test_each_unstripped_row_is_what_it_would_be_alone(drawn):
+    given_rows = side_of(*([each[part] for each in drawn] for part in (0, 1)))
+    found = UNSTRIPPED_LINES.apply(given_rows)
+    for index, (row, _) in enumerate(drawn):
+        alone = UNSTRIPPED_LINES.apply(laid_out([row.replace(b'\n', b'\r')]))
+        assert found.side.row(index).replace('\n', '\r') == alone.side.row(0)
+        assert (index in found.damages) == bool(alone.damages)
 
 
 def test_it_has_a_name_and_no_options():
