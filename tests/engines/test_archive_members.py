@@ -266,7 +266,7 @@ def test_the_runners_own_shuffle_is_asked_for_the_members_sizes(tmp_path, monkey
 
 
 def test_rows_of_parquet_are_not_read_from_an_archive(tmp_path):
-    (tmp_path / 'a.zip').write_bytes(zipped([('a.parquet', b'PAR1')]))
+    (tmp_path / 'a.zip').write_bytes(zipped([('a.parquet', b'PAR1\x15\4')]))
     said = refuse('encode', '--scheme', 'byte', '--name', 'n', '--parquet',
                   f'{tmp_path}/a.zip!a.parquet', '--fields', 'a', '--output', tmp_path / 'out')  # fmt: skip
     assert 'a.zip!a.parquet is compressed as a whole' in said

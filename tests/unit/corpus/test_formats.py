@@ -6,10 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tokcore.corpus.bitext import Bitext
+from tokcore.corpus.contents import look
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split, TextRange, WorkItem
 from tokcore.corpus.formats import (
     all_reasons,
@@ -91,7 +92,14 @@ def texts(draw, lines=None):
         shorter = text.removesuffix(b'\n')
         # Without its line feed an empty last line would be no line at all.
         text = shorter if not shorter.endswith(b'\n') and shorter else text
+    assume(is_text(text))
     return text
+
+
+def is_text(content):
+    """Whether bytes are not refused by what they are, as UTF-16 is."""
+    seen = look(content)
+    return seen.content is None and not seen.encoding and seen.nuls <= 16
 
 
 @st.composite
