@@ -25,6 +25,8 @@ settings.load_profile('quick')
 
 pytest.register_assert_rewrite('corpus_specification', 'dataset_files', 'jobs')
 
+pytest_plugins = ['refusals']
+
 
 def pytest_collection_finish():
     if 'apache_beam' in sys.modules:  # otherwise whoever runs a job imports it

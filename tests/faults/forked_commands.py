@@ -50,6 +50,7 @@ class Lane:
         self._said = scratch / 'stdout', scratch / 'stderr'
         self._is_ready = False
         self._process: int | None = None
+        self.arguments: Sequence[object] = ()  # of what was started last
 
     def run(self, arguments: Sequence[object], folder: Path, **how) -> Ended:
         """Runs a command line to its end in a folder; `how` is as for `start`."""
@@ -94,6 +95,7 @@ class Lane:
             self.end()
         for path in self._said:
             path.unlink(missing_ok=True)
+        self.arguments = arguments
         request = {
             'arguments': [
                 os.fsdecode(each) if isinstance(each, bytes) else str(each) for each in arguments
