@@ -327,8 +327,10 @@ def _without_reasons(error: BaseException) -> str:
     """Returns a message; texts of libraries in it, which differ between their versions, are names."""
     message = ' '.join(str(error).split())
     ours, theirs = [], {}
+    seen: set[int] = set()
     reason = error.__cause__ or error.__context__
-    while reason is not None:
+    while reason is not None and id(reason) not in seen:  # an error may be among its own reasons
+        seen.add(id(reason))
         text = ' '.join(str(reason).split())
         if _is_raised_by_us(reason.__traceback__):
             ours.append(text)
