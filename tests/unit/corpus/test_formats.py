@@ -63,8 +63,8 @@ def test_formats_are_known_without_anything_heavy():
 
 def test_reasons_are_those_of_all_formats_and_of_each():
     assert all_reasons() == (
-        'filter_no_row', 'filter_too_long', 'invalid_csv', 'invalid_json', 'invalid_utf8',
-        'lone_surrogate', 'missing_column', 'missing_field', 'not_a_string', 'null',
+        'broken_unit', 'filter_no_row', 'filter_too_long', 'invalid_csv', 'invalid_json',
+        'invalid_utf8', 'lone_surrogate', 'missing_column', 'missing_field', 'not_a_string', 'null',
         'outside_segment', 'too_long', 'undefined_entity', 'unknown_label', 'unmatched_segment',
         'unstorable_token', 'wrong_type',
     )  # fmt: skip
