@@ -252,7 +252,8 @@ def _read_parquet(path: str, open_binary: OpenBinary, is_sorted: bool) -> TokenT
 
 def _read_text(file: StoredFile, open_binary: OpenBinary) -> TokenTable:
     seen = Looks(open_binary).at(file.path)
-    refuse(file.path, seen)
+    if seen.content is not None:
+        refuse(file.path, seen)
     stored = CorpusFile(file.path, file.name, file.size, seen.compression)
     return merge_tables(_text_tables(stored, open_binary))
 

@@ -23,6 +23,7 @@ from pipelines.artifacts.manifest import read_manifest
 from pipelines.engines.progress import AT_ONCE
 from pipelines.files import filesystem
 from pipelines.options.vocabulary import scheme_from_options
+from tokcore.corpus.contents import refuse_but
 from tokcore.encoding.scheme import EncodingOptions, Scheme, check_rules
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
@@ -77,7 +78,7 @@ def scheme_of(
             schemes[f'the vocabulary {path} is by its form one of --scheme {scheme}'] = scheme
         if record is None and (name := requested or scheme) in scheme_names():
             recorded_options |= find_scheme(name).options_from_file(
-                filesystem.read_bytes(path), path, filesystem.read_if_there
+                _read(path), path, filesystem.read_if_there
             )
     first, name = next(iter(schemes.items()), ('', DEFAULT_SCHEME))
     for statement, scheme in schemes.items():
@@ -94,8 +95,14 @@ def needs_no_vocabulary(scheme: str | None) -> bool:
     return scheme is not None and find_scheme(scheme).fixed is not None
 
 
+def _read(path: str) -> bytes:
+    data = filesystem.read_bytes(path)
+    refuse_but('a vocabulary', path, data)
+    return data
+
+
 def _scheme_by_form(path: str) -> str:
-    fitting = schemes_of_file(filesystem.read_bytes(path))
+    fitting = schemes_of_file(_read(path))
     if len(fitting) != 1:
         raise InputError(
             f'{path} has no record beside it, and its form does not tell what kind of vocabulary '
@@ -114,7 +121,7 @@ def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
             tells of, or was made with another Unicode version than this Python's, or for other
             rules of tokens than the scheme's.
     """
-    data = filesystem.read_bytes(path)
+    data = _read(path)
     crc32c = f'{google_crc32c.value(data):08x}'
     manifest_path, record = _recorded(path)
     unicode = None

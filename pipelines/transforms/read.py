@@ -488,10 +488,12 @@ def find_files(
             f'{text_without_secrets(pattern)} is on the web, and nothing is fetched unless --fetch '
             'allows it; give --fetch, or fetch the file first'
         )
+    archives = archives or archive_lists()
     named = None
     if '!' in pattern and not filesystem.exists(pattern):
         named = archive_and_member(pattern, _is_file)
-    return files_at(*(named or (pattern, None)), archives or archive_lists(), content)
+    path, members = named or (pattern, None)
+    return files_at(path, members, archives, content)
 
 
 def files_at(

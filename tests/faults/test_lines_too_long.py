@@ -238,7 +238,7 @@ TEXTS = {
     'digits': b'0123456789',
     'words': b'a few words, ',
     'Chinese': '的第行'.encode(),
-    'zero bytes': b'\0',
+    'control characters': b'\1',
 }
 
 

@@ -35,7 +35,6 @@ _BYTES_PER_NUL = 1000
 """A text may have `_MOST_NULS` NULs, or one in so many bytes: a crawl has a few. Data has more."""
 
 _TAR_BLOCK = 512
-_BLANK_TAR = bytes(2 * _TAR_BLOCK)
 
 
 class Content(NamedTuple):
@@ -280,6 +279,30 @@ def refuse(
         )
 
 
+def refuse_but(what: str, path: str, data: bytes) -> None:
+    """Refuses what is not text, of files that are read whole, as vocabularies.
+
+    Args:
+        what: the file should be, with an article.
+        path: of it.
+        data: its bytes, or the first ones.
+
+    Raises:
+        InputError: it is something else, as a compressed file.
+    """
+    content = identify(data[:HEAD_BYTES])
+    if content is None:
+        return
+    compression = _COMPRESSIONS.get(content)
+    if compression is not None:
+        remedy = _decompressing(path, compression)
+    elif content in (TAR, ZIP_ARCHIVE):
+        remedy = 'unpack it'
+    else:
+        remedy = content.remedy.format(shlex.quote(path))
+    raise InputError(f'{path} is {content.name} and not {what}; {remedy}')
+
+
 def _refuse_for_parquet(
     path: str, seen: Look, members: Sequence[str], inside: Inside | None
 ) -> None:
@@ -339,7 +362,7 @@ _COMMANDS: dict[Compression, str] = {True: 'gzip', BZIP2: 'bzip2', XZ: 'xz', ZST
 
 
 def _decompressing(path: str, compression: Compression) -> str:
-    return f'decompress it once: {_COMMANDS[compression]} -dc {shlex.quote(path)}'
+    return f'decompress it: {_COMMANDS[compression]} -dc {shlex.quote(path)}'
 
 
 def _iconv(path: str, seen: Look, inside: Inside | None) -> str:
@@ -371,12 +394,10 @@ def _zipped(beginning: bytes) -> Content:
 
 
 def _is_tar(beginning: bytes) -> bool:
-    """Whether a header of a tar is at the beginning, which ends with a checksum of it, or NULs alone."""
+    """Whether there is a header of a tar at the beginning, which has a checksum of itself."""
     header = beginning[:_TAR_BLOCK]
     if len(header) < _TAR_BLOCK:
         return False
-    if header == bytes(_TAR_BLOCK):
-        return beginning.startswith(_BLANK_TAR) and not beginning.strip(b'\0')
     try:
         checksum = int(header[148:156].strip(b' \0') or b'-', 8)
     except ValueError:
@@ -455,7 +476,7 @@ def _encoding_by_line_feeds(sample: bytes) -> str:
         codecs.getincrementaldecoder('utf-8')().decode(sample)
         least = max(line_feeds, _LEAST_LINE_FEEDS)
     except UnicodeDecodeError:
-        least = max(line_feeds / 2, 1)
+        least = max(line_feeds // 2, 1)
     pairs = [sample[place : place + 2] for place in range(0, len(sample) - 1, 2)]
     for encoding, line_feed in (('UTF-16LE', b'\n\0'), ('UTF-16BE', b'\0\n')):
         if pairs.count(line_feed) >= least and _is_text_in(encoding, sample):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterator
-from typing import BinaryIO
+from typing import IO
 
 from tokcore.corpus.contents import (
     HEAD_BYTES,
@@ -52,7 +52,7 @@ class Looks:
         with open_path(path, self._open_binary) as stream:
             return self.at_stream(path, stream)
 
-    def at_stream(self, name: str, stream: BinaryIO, is_packed: bool = False) -> Look:
+    def at_stream(self, name: str, stream: IO[bytes], is_packed: bool = False) -> Look:
         """Looks at what a stream has from its beginning on.
 
         Args:
@@ -76,7 +76,7 @@ class Looks:
         return look(text[:HEAD_BYTES], compression)
 
 
-def _first_text(file: CorpusFile, stream: BinaryIO) -> bytes:
+def _first_text(file: CorpusFile, stream: IO[bytes]) -> bytes:
     text = bytearray()
     with contextlib.suppress(InputError):  # what is wrong is said when the file is read
         for piece in unpacked_stream(file, stream):

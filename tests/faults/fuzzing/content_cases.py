@@ -62,7 +62,9 @@ def attack_contents(room: Room, dice: random.Random) -> None:
     expected = drawn.rows([NamedText(*each) for each in zip(paths, texts, strict=True)], _LONGEST)
     expected = expected if expected and expected.rows else None
     if reason:
-        _refused(room, words, reason)
+        others = [text for place, text in enumerate(texts) if place != odd]
+        is_first = content_rules.joint_verdict(others) == READ  # or another file may be the reason
+        _refuse(room, words, reason if is_first else '')
         return
     verdict = content_rules.joint_verdict(texts)
     if 'parquet' in drawn.files or verdict == READ:
@@ -109,7 +111,7 @@ def _stored(
     return stored, '', ''
 
 
-def _refused(room: Room, words: list[str], reason: str) -> None:
+def _refuse(room: Room, words: list[str], reason: str) -> None:
     ended = room.run('count', *words, '--output', 'counts', statuses=[2])
     if reason not in ended.complaints[0]:
         raise Violation(f'not refused as {reason!r}: {ended.complaints[0]}')

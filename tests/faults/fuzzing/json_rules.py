@@ -6,6 +6,7 @@ something else than a string there as `not_a_string`, and one with half a surrog
 string as `lone_surrogate`: all of the first field before any of the second.
 """
 
+import copy
 import json
 import random
 from collections.abc import Sequence
@@ -88,14 +89,16 @@ def _line(dice: random.Random, paths: Paths, spoiled: float) -> bytes:
             inner = inner if isinstance(inner, dict) else {}
         inner[path[-1]] = drawn_text.sentence(dice)
         if how == 2 and dice.random() < 0.7:
-            inner[path[-1]] = dice.choice(_ODD_VALUES)
+            inner[path[-1]] = copy.deepcopy(dice.choice(_ODD_VALUES))
         elif how == 3 and dice.random() < 0.7:
             del inner[path[-1]]
         elif how == 4 and dice.random() < 0.7:
             wild = drawn_text.line(dice, 1).decode('utf-8', 'replace')
             inner[path[-1]] = wild
     if is_odd and dice.random() < 0.3:
-        record[dice.choice(['id', 'en', '', 'text', 'doc', '\0'])] = dice.choice(_ODD_VALUES)
+        record[dice.choice(['id', 'en', '', 'text', 'doc', '\0'])] = copy.deepcopy(
+            dice.choice(_ODD_VALUES)
+        )
     if dice.random() < 0.3:
         record = dict(sorted(record.items(), reverse=dice.random() < 0.5))
     line = json.dumps(

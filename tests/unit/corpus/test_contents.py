@@ -35,6 +35,7 @@ from tokcore.corpus.contents import (
     identify,
     look,
     refuse,
+    refuse_but,
 )
 from tokcore.errors import InputError
 
@@ -95,7 +96,7 @@ V7[148:156] = b'%06o\0 ' % sum(V7[:512])
 KNOWN = {
     'a tar archive': [
         tar_of(tarfile.USTAR_FORMAT), tar_of(tarfile.GNU_FORMAT), bytes(V7),
-        tar_of(tarfile.PAX_FORMAT, ('é' * 150,)), tar_of(tarfile.GNU_FORMAT, ()),
+        tar_of(tarfile.PAX_FORMAT, ('é' * 150,)),
     ],
     'a zip archive': [zip_of('a.txt'), zip_of()],
     'an Office document': [zip_of('[Content_Types].xml', 'word/document.xml')],
@@ -262,5 +263,17 @@ def test_archives_are_refused_with_what_to_do():
     assert inner.startswith('x.tar!a.tgz is a tar archive within an archive; unpack x.tar')
     zipped = look(zip_of('a'), True)
     assert said('a.zip.gz', zipped).endswith(
-        'a zip archive in gzip; decompress it once: gzip -dc a.zip.gz'
+        'a zip archive in gzip; decompress it: gzip -dc a.zip.gz'
     )
+
+
+def test_files_that_are_read_whole_are_refused_by_what_they_are():
+    for data, said in [
+        (gzip.compress(b'a'), 'a is gzip data and not a vocabulary; decompress it: gzip -dc a'),
+        (zip_of('a'), 'a is a zip archive and not a vocabulary; unpack it'),
+        (b'%PDF-1.4', 'a is a PDF document and not a vocabulary; save its text'),
+    ]:
+        with pytest.raises(InputError) as refused:
+            refuse_but('a vocabulary', 'a', data)
+        assert str(refused.value).startswith(said)
+    refuse_but('a vocabulary', 'a', b"'<pad>'_\n")

@@ -118,7 +118,7 @@ def test_no_line_is_longer_than_the_bound_or_what_a_file_can_hold(
     tmp_path, name, size, bound, longest
 ):
     path = tmp_path / name
-    path.write_bytes(b'\x1f\x8b' * (size // 2) if name.endswith('gz') else bytes(size))
+    path.write_bytes(b'\x1f\x8b' * (size // 2) if name.endswith('gz') else b'x' * size)
     corpus = find_corpus([SplitPaths('train', 'text', {'text': (str(path),)})])
     assert CorpusReading(corpus, max_line_bytes=bound).longest_line == longest
 
