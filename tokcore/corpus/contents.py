@@ -361,24 +361,34 @@ _PAGE_NAME = re.compile(r'\.x?html?(?:\.(?:gz|bz2|xz|zst))?$', re.IGNORECASE)
 _COMMANDS: dict[Compression, str] = {True: 'gzip', BZIP2: 'bzip2', XZ: 'xz', ZSTD: 'zstd'}
 
 
+def printing(path: str, compression: Compression, inside: Inside | None = None) -> str:
+    """Returns the shell's command that prints the text of a file.
+
+    >>> printing('a b.gz', True)
+    "gzip -dc 'a b.gz'"
+    """
+    unpack = f'{_COMMANDS[compression]} -dc' if compression else ''
+    if inside is None:
+        return f'{unpack or "cat"} {shlex.quote(path)}'
+    member = path.removeprefix(f'{inside.path}!')
+    program = 'unzip -p' if inside.is_zip else 'tar -xOf'
+    command = f'{program} {shlex.quote(inside.path)} {shlex.quote(member)}'
+    return f'{command} | {unpack}' if unpack else command
+
+
 def _decompressing(path: str, compression: Compression) -> str:
-    return f'decompress it: {_COMMANDS[compression]} -dc {shlex.quote(path)}'
+    return f'decompress it once: {printing(path, compression)}'
 
 
 def _iconv(path: str, seen: Look, inside: Inside | None) -> str:
     """Returns a shell's command that writes the text in UTF-8."""
-    steps = []
-    if inside is not None:
-        member = path.removeprefix(f'{inside.path}!')
-        unpack = 'unzip -p' if inside.is_zip else 'tar -xOf'
-        steps.append(f'{unpack} {shlex.quote(inside.path)} {shlex.quote(member)}')
-    if seen.compression:
-        steps.append(f'{_COMMANDS[seen.compression]} -dc')
-    steps.append(f'iconv -f {seen.encoding} -t UTF-8')
-    if inside is None:
-        steps[0] += f' {shlex.quote(path)}'
+    command = f'iconv -f {seen.encoding} -t UTF-8'
+    if seen.compression or inside is not None:
+        command = f'{printing(path, seen.compression, inside)} | {command}'
+    else:
+        command = f'{command} {shlex.quote(path)}'
     name = _COMPRESSED_NAME.sub('', re.split(r'[/!]', path)[-1])
-    return f'{" | ".join(steps)} > {shlex.quote(f"{name}.utf-8")}'
+    return f'{command} > {shlex.quote(f"{name}.utf-8")}'
 
 
 def _has_many_nuls(seen: Look) -> bool:
