@@ -51,7 +51,9 @@ for command in json.load(sys.stdin):
     outcome = {'status': status}
     if status:
         sentence = (said.splitlines() or [''])[-1].replace(f'{os.getcwd()}/', '')
-        outcome['sentence'] = re.sub('(?<=its traceback is in ).*', '(a file)', sentence)
+        # Names that are drawn at random.
+        sentence = re.sub('(?<=its traceback is in ).*', '(a file)', sentence)
+        outcome['sentence'] = re.sub('(?<=[.]tokbeam-attempt-)[0-9a-f]+', '(random)', sentence)
     with open(os.path.join(command['folder'], 'outcome.json'), 'w') as file:
         json.dump(outcome, file)
     if printed:
@@ -65,7 +67,8 @@ class Command:
     """A command line, and a folder for how it ends.
 
     `outcome.json` there has the `status` and, unless that is 0, the `sentence`: the last line of
-    standard error. `stdout` is what it printed, if anything. Paths in both are relative.
+    standard error, without random names. `stdout` is what it printed, if anything. Paths in both are
+    relative.
 
     Attributes:
         arguments: what follows `tokbeam`.

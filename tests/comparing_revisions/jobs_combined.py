@@ -67,7 +67,7 @@ OTHER_LEARNING: Mapping[str, tuple[str, Sequence[object]]] = {
         'bpe-subword-nmt', ['--merges', 400, '--total-symbols', '--glossary', '<[a-z0-9]+>', '--split-unknown'],
     ),
     'bpe-lines': ('bpe', ['--merges', 60, '--pre-tokenizer', 'none', '--max-piece-length', 9]),
-    'bpe-t2t': ('bpe-textbook', ['--merges', 90, '--pre-tokenizer', 't2t', '--ties', 'largest-pair']),
+    'bpe-of-bert': ('bpe-textbook', ['--merges', 90, '--pre-tokenizer', 'bert', '--ties', 'largest-pair']),
 }  # fmt: skip
 """Further ways to learn, each with the entry of `TOKENS` that it goes with."""
 
@@ -236,7 +236,7 @@ def _encode_job(
         'no-more': [],
         'prefixes': _prefixes(CORPORA[name].sides),
         'seed': ['--seed', 5],
-        'small-items': ['--item-size', '2KiB'],
+        'small-items': ['--item-size', '6KiB'],
     }[row['more']]
     return Job(_dotted('encode', row), ('encode', *words, '--shuffle', row['shuffle']))
 
@@ -265,12 +265,12 @@ def _build_job(row: Mapping[str, str], corpora: OddCorpora) -> Job:
     learner = row['learner']
     tokens, learning = OTHER_LEARNING.get(learner, (learner, LEARNING.get(learner, [])))
     words = [*corpora.words(row['corpus'], row['storage'], row['rows'] == 'skip')]
-    words += [*TOKENS[tokens], *learning, *_OUTPUT, '--dev-share', '7%']
+    words += [*TOKENS[tokens], *learning, *_OUTPUT]
     words += _leaving_out(tokens, row['rows'] == 'skip')
     words += {
-        'each': [],
-        'shared': ['--shared-vocab'],
-        'sample': ['--vocab-sample', 'uniform:0.5'],
+        'each': ['--dev-share', '7%'],
+        'shared': ['--shared-vocab', '--dev-share', '7%'],
+        'sample': ['--vocab-sample', 'uniform:0.5', '--dev-share', '7%'],
         't2t-sample': ['--vocab-sample', 't2t:8KB'],
     }[row['vocabulary']]
     return Job(_dotted('build', row), ('build', *words))

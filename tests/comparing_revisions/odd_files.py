@@ -288,7 +288,9 @@ def _ranks() -> bytes:
 
 def _tokenizer() -> str:
     entries = {BYTE_TO_CHARACTER[byte]: byte for byte in range(256)} | {'th': 256, 'the': 257}
-    byte_level = {'type': 'ByteLevel', 'add_prefix_space': False, 'use_regex': False}
+    byte_level = {
+        'type': 'ByteLevel', 'add_prefix_space': False, 'trim_offsets': True, 'use_regex': False,
+    }  # fmt: skip
     flags = dict.fromkeys(('single_word', 'lstrip', 'rstrip', 'normalized'), False)
     special = [('<|endoftext|>', True), ('<2zh>', False)]
     digits = {'type': 'Digits', 'individual_digits': True}

@@ -227,7 +227,7 @@ def main(arguments):
         sys.exit(2)
     print('tokbeam: warned', file=sys.stderr)
     if arguments == ['refuse']:
-        print(f'tokbeam: {os.getcwd()}/a is bad', file=sys.stderr)
+        print(f'tokbeam: {os.getcwd()}/a/.tokbeam-attempt-12ef/b is bad', file=sys.stderr)
         return 2
     if arguments == ['fail']:
         print('tokbeam: failed: x; its traceback is in /tmp/some-file.txt', file=sys.stderr)
@@ -247,7 +247,7 @@ def test_how_each_command_ends_is_kept_whatever_it_is(tmp_path):
     run_all(tmp_path / 'code', [Command([name], root / name, lines) for name in names], root)
     outcomes = [json.loads((root / name / 'outcome.json').read_bytes()) for name in names]
     assert outcomes == [
-        {'status': 2, 'sentence': 'tokbeam: a is bad'},
+        {'status': 2, 'sentence': 'tokbeam: a/.tokbeam-attempt-(random)/b is bad'},
         {'status': 1, 'sentence': 'tokbeam: failed: x; its traceback is in (a file)'},
         {'status': 'an exception', 'sentence': 'RuntimeError: not caught'},
         {'status': 2, 'sentence': ''},
