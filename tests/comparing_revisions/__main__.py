@@ -106,7 +106,7 @@ class Report:
                 elif show_all:
                     yield f'    {reason if isinstance(reason, str) else "expected"}  {one}'
         for entry, count in self._counts.items():
-            nothing = '' if count else '; remove it from the file'
+            nothing = '' if count else ' (remove this entry: nothing differs so)'
             yield f'{count} differences expected: {entry.reason}{nothing}'
         refused = sum(each.status != 0 for each in self._ran)
         equal = sum(len(each.compared.equal) for each in self._ran)

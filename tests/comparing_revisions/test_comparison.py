@@ -208,7 +208,7 @@ def test_the_status_says_whether_anything_is_not_expected(compare):
 def test_an_entry_that_explains_nothing_is_an_error_unless_jobs_are_chosen(compare):
     rule = Expected('The rule has another name.', fields=('normalizer.name',))
     status, printed = compare([], [rule])
-    assert status == 1 and 'remove it from the file' in printed
+    assert status == 1 and 'remove this entry' in printed
     assert compare([], [rule], '--only', 'job')[0] == 0
 
 
