@@ -32,12 +32,14 @@ Table = Mapping[str, Set[str]]
 _FOLDERS = ('tests/unit/', 'tests/faults/')
 _PACKAGES = ('tokcore.', 'pipelines.')
 _ANY = '{…}'
-_VALUE = re.compile(rf"{_ANY}|'[^']*'|\d[\d,.]*\d|\d")
+_SKIPPED = '(skipped)'  # in place of the refusals of a test that was skipped where it was recorded
+_VALUE = re.compile(rf"{_ANY}|\{{tmp\}}[^\s,;:]*|https?://[^\s,;]*|'[^']*'|\d[\d,.]*\d|\d")
 
 # What differs between runs, machines and versions, and what stands for it.
 _HIDDEN = {
     re.escape(str(Path(__file__).parents[1])): '{checkout}',
     r"'/[^']*'…": "'{tmp}'…",  # a long path, cut short
+    r"(?<='… has )\d+ bytes": '{size}',
     r'\(choose from [^)]*\)': '(choose from …)',
     r'; its traceback is in \S+': '',
     r'\b(127\.0\.0\.1|localhost):\d+': '{host}',
@@ -88,14 +90,14 @@ def renewed(recorded: Table, seen: Table, finished: Set[str]) -> Table:
     """
     table = dict(recorded)
     for test in {*seen, *finished}:
-        lines, refusals = recorded.get(test, set()), seen.get(test, set())
+        lines, refusals = recorded.get(test, set()) - {_SKIPPED}, seen.get(test, set())
         new = {each for each in refusals if not any(_covers(line, each) for line in lines)}
         table[test] = merge_alike(refusals) if test in finished else lines | new
     return table
 
 
 def merge_alike(refusals: Iterable[str]) -> Set[str]:
-    """Makes one line of more than three refusals that differ only in numbers and quoted text.
+    """Makes one line of more than three refusals that differ only in numbers, paths and quoted text.
 
     >>> merge_alike(f'{tokens} of 9 tokens are lost' for tokens in range(4))
     {'{…} of 9 tokens are lost'}
@@ -130,14 +132,10 @@ class RefusalTable:
         self._seen: dict[str, set[str]] = {}
         self._cases: Counter[str] = Counter()  # that were collected, of each test
         self._passed: Counter[str] = Counter()
+        self._skipped: set[str] = set()
         self._test: str | None = None  # that runs
-        self._temporary = re.compile('')
+        self.temporary = re.compile('')  # folders
         self._report: list[str] = []
-
-    @pytest.fixture(autouse=True, scope='session')
-    def _find_temporary_folders(self, tmp_path_factory):
-        basetemp = re.escape(str(tmp_path_factory.getbasetemp()))
-        self._temporary = re.compile(rf"{basetemp}/[^/\s,:;']+")
 
     @pytest.hookimpl(tryfirst=True)  # before any are deselected
     def pytest_collection_modifyitems(self, items):
@@ -149,18 +147,23 @@ class RefusalTable:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item):
-        self._test = test = _test_of(item)
+        self._test = _test_of(item)
         try:
-            result = yield
+            return (yield)
         finally:
             self._test = None
-        if test is not None:
-            self._passed[test] += 1
-        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item):
+        report = yield
+        if test := _test_of(item):
+            self._passed[test] += report.passed and report.when == 'call'
+            self._skipped.update([test] if report.skipped else [])
+        return report
 
     def _record(self, origin: str, sentence: str) -> None:
-        if self._test is not None:
-            text = self._temporary.sub('{tmp}', f'{origin}: {" ".join(sentence.split())}')
+        if self._test is not None and sentence:
+            text = self.temporary.sub('{tmp}', f'{origin}: {" ".join(sentence.split())}')
             for pattern, name in _HIDDEN.items():
                 text = re.sub(pattern, name, text)
             text = ''.join(c if c.isprintable() else repr(c)[1:-1] for c in text)
@@ -175,17 +178,20 @@ class RefusalTable:
     def pytest_sessionfinish(self, session):
         if hasattr(self._config, 'workeroutput'):  # this is a worker of xdist
             seen = {test: sorted(refusals) for test, refusals in self._seen.items()}
-            self._config.workeroutput['refusals'] = seen, dict(self._cases), dict(self._passed)
+            counts = dict(self._cases), dict(self._passed), list(self._skipped)
+            self._config.workeroutput['refusals'] = seen, *counts
         elif not self._config.option.collectonly:
             self._compare(session)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node):
-        seen, cases, passed = getattr(node, 'workeroutput', {}).get('refusals', ({}, {}, {}))
+        output = getattr(node, 'workeroutput', {}).get('refusals', ({}, {}, {}, []))
+        seen, cases, passed, skipped = output
         for test, refusals in seen.items():
             self._seen.setdefault(test, set()).update(refusals)
         self._cases |= Counter(cases)  # each worker collects all
         self._passed.update(passed)
+        self._skipped.update(skipped)
 
     def pytest_terminal_summary(self, terminalreporter):
         if self._report:
@@ -198,9 +204,11 @@ class RefusalTable:
         changes = {}
         for test in table:
             before = recorded.get(test, set())
-            changes[test] = {f'+ {each}' for each in table[test] - before}
-            changes[test] |= {f'- {each}' for each in before - table[test]}
+            if _SKIPPED not in before:
+                changes[test] = {f'+ {each}' for each in table[test] - before}
+                changes[test] |= {f'- {each}' for each in before - table[test]}
         if self._config.option.renew_refusals:
+            table = {**dict.fromkeys(self._skipped - self._seen.keys(), {_SKIPPED}), **table}
             self._path.write_text(''.join(f'{line}\n' for line in format_table(table)), 'utf-8')
         elif any(changes.values()):
             modules = sorted({_module_of(test) for test in changes if changes[test]})
@@ -232,6 +240,13 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.pluginmanager.register(RefusalTable(config), 'refusal table')
+
+
+@pytest.fixture(autouse=True, scope='session')
+def _find_temporary_folders(request, tmp_path_factory):
+    basetemp = re.escape(str(tmp_path_factory.getbasetemp()))
+    table = request.config.pluginmanager.get_plugin('refusal table')
+    table.temporary = re.compile(rf"{basetemp}/[^/\s,:;']+")
 
 
 def _test_of(item: pytest.Item) -> str | None:
@@ -325,22 +340,29 @@ def _name(frame: types.FrameType) -> str:
 
 def _without_reasons(error: BaseException) -> str:
     """Returns a message; texts of libraries in it, which differ between their versions, are names."""
-    message = ' '.join(str(error).split())
+    message = _shown(error)
     ours, theirs = [], {}
     seen: set[int] = set()
     reason = error.__cause__ or error.__context__
     while reason is not None and id(reason) not in seen:  # an error may be among its own reasons
         seen.add(id(reason))
-        text = ' '.join(str(reason).split())
+        text = _shown(reason)
         if _is_raised_by_us(reason.__traceback__):
             ours.append(text)
-        elif text and not isinstance(reason, argparse.ArgumentError):
+        elif ' ' in text and not isinstance(reason, argparse.ArgumentError):
             theirs[text] = f'{{{type(reason).__name__}}}'
         reason = reason.__cause__ or reason.__context__
     for text, name in theirs.items():
         if not any(each in text for each in ours):
             message = message.replace(text, name)
     return message
+
+
+def _shown(error: BaseException) -> str:
+    try:
+        return ' '.join(str(error).split())
+    except BaseException:  # as those of tests do that cannot be shown
+        return ''
 
 
 def _is_raised_by_us(traceback: types.TracebackType | None) -> bool:

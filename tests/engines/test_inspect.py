@@ -174,5 +174,5 @@ def test_parts_of_gzip_one_after_another_are_read(inspect, tmp_path):
 
 def test_compressed_text_is_not_taken_for_records(tmp_path):
     path = write(tmp_path / 'text.gz', gzip.compress(b'no record is here\n'))
-    assert 'give --scheme' in refuse('inspect', path)
+    assert 'is gzip data' in refuse('inspect', path)
     assert 'give --scheme' in refuse('inspect', write(tmp_path / 'x', b'x\x9c no zlib\n'))

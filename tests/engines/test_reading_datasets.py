@@ -63,7 +63,9 @@ def test_text_comes_back_where_a_scheme_keeps_it(kind, dataset, stored, small):
     if kind in ('wordpiece', 'word'):
         assert dataset.text(stored[0]['targets'])
         return
-    pairs = [pair for pair in small.pairs if None not in pair and all(pair)]
+    pairs = [
+        pair for pair in small.pairs if None not in pair and all(text.strip() for text in pair)
+    ]
     if not kind.startswith('bpe'):
         pairs = kept_pairs(small.pairs)
     texts = [

@@ -116,7 +116,9 @@ def build(tokbeam, write_corpus, tmp_path) -> Callable[..., Outcome]:
 def each_command(request, tmp_path) -> Sequence[object]:
     """Each command beside `build` that reads a corpus, with an output in `tmp_path/out`."""
     vocabulary = tmp_path / 'given.subwords'
-    vocabulary.write_text("'<pad>_'\n'<EOS>_'\n'a'\n")
+    # The last ones spell all text.
+    subtokens = ['<pad>_', '<EOS>_', *'abcdefghijklmnopqrstuvwxyz0123456789\\;_u']
+    vocabulary.write_text(''.join(f"'{each}'\n" for each in subtokens))
     options = {
         'count': (),
         'vocab': ('--vocab-size', 100),

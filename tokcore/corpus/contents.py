@@ -377,7 +377,7 @@ def printing(path: str, compression: Compression, inside: Inside | None = None) 
 
 
 def _decompressing(path: str, compression: Compression) -> str:
-    return f'decompress it once: {printing(path, compression)}'
+    return f'decompress it: {printing(path, compression)}'
 
 
 def _iconv(path: str, seen: Look, inside: Inside | None) -> str:

@@ -35,7 +35,7 @@ from tokcore.corpus.formats import (
     read_blocks,
 )
 from tokcore.errors import InputError
-from tokcore.text.normalizers import RAW_LINES
+from tokcore.text.normalizers import UNSTRIPPED_LINES
 
 PAIRS = [('a house', 'ein Haus'), ('two words', 'zwei Wörter')]
 
@@ -154,7 +154,7 @@ def read(form, paths, fetched=None):
         blocks = [
             block for item in plan_items(split, index) for block in read_blocks(item, open_binary)
         ]
-    rows = [block_rows(block, RAW_LINES) for block in blocks]
+    rows = [block_rows(block, UNSTRIPPED_LINES) for block in blocks]
     assert not any(each.rejects for each in rows)
     return [
         tuple(side.row(row) for side in each.sides) for each in rows for row in range(len(each))

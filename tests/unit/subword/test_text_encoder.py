@@ -219,7 +219,6 @@ def test_subtokens_that_could_not_be_read_back_are_not_written(subtoken):
         (b'hello\nworld\n', "line 1 is 'hello' where a vocabulary has '<pad>'"),
         (b"'<pad>_'\n'the_'\n", "line 2 is 'the_' where a vocabulary has '<EOS>'"),
         (b"'<pad>_'\n", 'ends before line 2'),
-        (b'\xef\xbb\xbf<pad>\n<EOS>\n', 'line 1'),
         (b'x' * 10_000, 'line 1'),
     ],
 )
