@@ -33,13 +33,13 @@ from tokcore.errors import InputError
 from tokcore.kernels.bytes import (
     CRC32C,
     copy_bytes,
-    crc_bytes,
     crc_table,
     put_varint,
     row_offsets,
     varint_size,
     word_change,
 )
+from tokcore.kernels.crc32c import crc32c_bytes
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import store_word
 from tokcore.kernels.sorting import sort_keys
@@ -432,7 +432,7 @@ def _put_footers(lengths, table, out, positions):
     for row in range(len(lengths)):
         end = positions[row]
         start = end + FOOTER_SIZE - lengths[row] + HEADER_SIZE
-        _put_masked(out, np.uint64(end), crc_bytes(out, start, end, table))
+        _put_masked(out, np.uint64(end), crc32c_bytes(out, start, end, table))
 
 
 @kernel_without_allocation
