@@ -55,9 +55,9 @@ from pipelines.transforms.write_shards import write_shard_index
 from tokcore.corpus.corpus import OpenBinary
 from tokcore.corpus.stats import BlockStats
 from tokcore.errors import InputError, OperatingSystemError
+from tokcore.kernels.sorting import SortedRows
 from tokcore.records.manifest import shard_name
 from tokcore.records.sorted_runs import (
-    MergedRows,
     RejectedSection,
     RunFile,
     RunSlice,
@@ -65,6 +65,7 @@ from tokcore.records.sorted_runs import (
     damaged,
     merge_buckets,
     read_slices,
+    record_pieces,
 )
 
 RUNS = 'runs'
@@ -332,10 +333,21 @@ class OrderedShardWriter:
         name: of its file.
         parts: how many there are.
         has_index: whether an index of its records is written when it is whole.
+        gathers_first: whether a thread gathers a part's records before its turn to write. That is
+            faster where threads wait for each other's turns; otherwise records are gathered, hashed
+            and written piece by piece while they are in the processor's cache.
     """
 
-    def __init__(self, folder: str, name: str, parts: int, has_index: bool = False):
+    def __init__(
+        self,
+        folder: str,
+        name: str,
+        parts: int,
+        has_index: bool = False,
+        gathers_first: bool = False,
+    ):
         self._folder, self._name = folder, name
+        self._gathers_first = gathers_first
         self._parts, self._has_index = parts, has_index
         self._turn, self._failed = 0, math.inf
         self._changed = threading.Condition()
@@ -356,7 +368,7 @@ class OrderedShardWriter:
                 self._drop_if_over()
             raise
 
-    def write(self, place: int, merged: MergedRows) -> list[WrittenFile]:
+    def write(self, place: int, merged: SortedRows) -> list[WrittenFile]:
         """Writes a part after those before it.
 
         Returns the shard and its index if that was its last, else nothing.
@@ -366,6 +378,9 @@ class OrderedShardWriter:
             InputError: it cannot be written otherwise.
             RuntimeError: a part before it failed.
         """
+        pieces: Iterable[np.ndarray] = record_pieces(merged, 0, len(merged))
+        if self._gathers_first:
+            pieces = list(pieces)
         with self._changed:
             self._changed.wait_for(lambda: self._turn == place or self._failed < place)
             if self._failed < place:
@@ -373,12 +388,13 @@ class OrderedShardWriter:
         path = os.path.join(self._folder, self._name)
         if place == 0:
             self._stream = self._stack.enter_context(filesystem.create(path))
-        with telling(f'write {path}'):
-            self._stream.write(merged.records.data)
-        self._crc32c = google_crc32c.extend(self._crc32c, merged.records)
-        self._sha256.update(merged.records.data)
-        self._bytes += len(merged.records)
-        self._examples += merged.rows
+        for piece in pieces:
+            with telling(f'write {path}'):
+                self._stream.write(piece.data)
+            self._crc32c = google_crc32c.extend(self._crc32c, piece)
+            self._sha256.update(piece.data)
+            self._bytes += len(piece)
+        self._examples += len(merged)
         if self._has_index:
             self._lengths.append(merged.lengths)
         if place + 1 == self._parts:
@@ -436,14 +452,16 @@ class _MergeShardFn(beam.DoFn):
 
     def _merge_waiting(self) -> Iterator[WrittenFile]:
         """Starts the groups of all waiting shards in turns; yields the files that are whole."""
-        shards, self._waiting = [self._groups(*shard) for shard in self._waiting], []
+        gathers_first = len(self._waiting) < self._workers
+        shards = [self._groups(*shard, gathers_first) for shard in self._waiting]
+        self._waiting = []
         for calls in itertools.zip_longest(*shards):
             for arguments in filter(None, calls):
                 for written in self._calls.submit(self._merge, *arguments):
                     yield from written
 
     def _groups(
-        self, number: int, shard: int
+        self, number: int, shard: int, gathers_first: bool
     ) -> list[tuple[OrderedShardWriter, int, list[RunSlice]]]:
         """Returns what `_merge` is to be called with for each group of a shard's buckets."""
         layout = self._plan.layout[number]
@@ -459,7 +477,7 @@ class _MergeShardFn(beam.DoFn):
         )
         groups = bucket_groups(slices, first, end, self._group_bytes)
         name = shard_name(self._name, layout.split, shard, layout.shards)
-        out = OrderedShardWriter(self._folder, name, len(groups), self._has_index)
+        out = OrderedShardWriter(self._folder, name, len(groups), self._has_index, gathers_first)
         return [
             (out, place, [slice_.part(*group) for slice_ in slices])
             for place, group in enumerate(groups)
@@ -471,7 +489,7 @@ class _MergeShardFn(beam.DoFn):
         with out.part(place), full_disk_as_error(self._plan):
             merged = merge_buckets(slices, _opener(slice_.run for slice_ in slices))
             written = out.write(place, merged)
-        advance(MERGING, merged.rows)
+        advance(MERGING, len(merged))
         return written
 
 

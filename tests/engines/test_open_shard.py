@@ -10,19 +10,21 @@ import pytest
 
 from pipelines.shuffle.merge_runs import OrderedShardWriter
 from pipelines.transforms.stats import WrittenFile
-from tokcore.records.sorted_runs import MergedRows
+from tokcore.kernels.sorting import SortedRows
 
 PARTS = [bytes([place]) * (1 + place) for place in range(12)]
 
 
-def merged(place: int) -> MergedRows:
+def merged(place: int) -> SortedRows:
     """Part i has i + 1 records of a byte each."""
     data = np.frombuffer(PARTS[place], np.uint8)
-    return MergedRows(data, np.ones(len(data), np.uint32))
+    rows = np.arange(len(data))
+    return SortedRows.of(rows.astype(np.uint64), data, rows, np.ones(len(data), np.uint32))
 
 
-def test_parts_stand_in_their_order_whichever_thread_is_first(tmp_path):
-    shard = OrderedShardWriter(str(tmp_path), 'shard', len(PARTS))
+@pytest.mark.parametrize('gathers_first', [False, True])
+def test_parts_stand_in_their_order_whichever_thread_is_first(tmp_path, gathers_first):
+    shard = OrderedShardWriter(str(tmp_path), 'shard', len(PARTS), gathers_first=gathers_first)
     last_is_ready = threading.Event()
 
     def write(place: int):

@@ -21,6 +21,7 @@ from tokcore.records.sorted_runs import (
     bucket_groups,
     merge_buckets,
     read_slices,
+    record_pieces,
     write_run,
 )
 from tokcore.subword.text_encoder import EOS_ID, SubwordTextEncoder
@@ -101,4 +102,5 @@ def _write_shard(runs: list[RunFile], first: int, per_shard: int, shards: int, p
     with open(path, 'wb') as stream:
         for group in bucket_groups(slices, first, end, _GROUP_BYTES):
             merged = merge_buckets([each.part(*group) for each in slices], open_binary)
-            stream.write(merged.records.data)
+            for piece in record_pieces(merged, 0, len(merged)):
+                stream.write(piece.data)

@@ -163,6 +163,14 @@ def test_what_the_system_refuses_is_a_sentence_with_the_path(tmp_path, number, k
     assert names_below(tmp_path) == []
 
 
+def test_a_large_write_reaches_the_system_in_pieces(tmp_path):
+    data = os.urandom((5 << 19) + 1)
+    with filesystem.create(str(tmp_path / 'a')) as stream:
+        assert stream.raw.write(data) == 1 << 20
+        assert stream.write(memoryview(data)[1 << 20 :]) == len(data) - (1 << 20)
+    assert (tmp_path / 'a').read_bytes() == data
+
+
 def test_creating_leaves_the_old_file_on_failure(tmp_path):
     (tmp_path / 'file').write_bytes(b'old')
     with pytest.raises(ValueError), filesystem.create(str(tmp_path / 'file')) as stream:

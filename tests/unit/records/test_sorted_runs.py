@@ -33,6 +33,7 @@ from tokcore.records.sorted_runs import (
     merge_buckets,
     read_run_stats,
     read_slices,
+    record_pieces,
     write_run,
 )
 from tokcore.records.tfrecord import FramedRows, sort_rows
@@ -94,9 +95,8 @@ def merged(files: dict[str, bytes], buckets: int, first: int, end: int, group_by
     slices = read_slices(runs, FINGERPRINT, buckets, first, end, open_binary)
     records = b''
     for group in bucket_groups(slices, first, end, group_bytes):
-        records += merge_buckets(
-            [each.part(*group) for each in slices], open_binary
-        ).records.tobytes()
+        merged = merge_buckets([each.part(*group) for each in slices], open_binary)
+        records += b''.join(map(bytes, record_pieces(merged, 0, len(merged))))
     return records
 
 
