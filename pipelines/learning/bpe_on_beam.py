@@ -254,9 +254,8 @@ class BeamMerges:
             name = f'{merges}-{threshold}'
             frequent_path = os.path.join(self._work, f'frequent-{name}')
             write_checked(frequent_path, frequent.to_bytes())
-            measure = _CellCounter(self._words, merges)
             cut = _CutWords(frequent_path)
-            written = self._sum_tables(f'fragments-{name}', paths, cut, 0, measure)
+            written = self._sum_tables(f'fragments-{name}', paths, cut, 0, count_cells)
             cells = sum(table.cells for table in written)
             if cells <= MORE_FRAGMENTS * limit.most_cells or threshold >= largest:
                 break
@@ -466,17 +465,6 @@ class _CutWords:
 @functools.lru_cache(maxsize=1)
 def _frequent(path: str) -> TokenTable:
     return _read_table(path)
-
-
-@dataclass(frozen=True)
-class _CellCounter:
-    """Counts the cells of fragments of words with this many merges."""
-
-    words: _Words
-    merges: int
-
-    def __call__(self, fragments: TokenTable) -> int:
-        return count_cells(fragments, self.words.learning(self.merges).string_lengths())
 
 
 @dataclass(frozen=True)

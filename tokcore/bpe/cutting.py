@@ -51,7 +51,7 @@ _THRESHOLD_DIVISOR = 8
 rounds of at most 3 % of all symbols with 2, 5 of 9 % with 8, and 3 of 21 % with 32."""
 
 _LEAST_CELLS = 1 << 20
-"""Of fragments to learn from at once, 22 MB in memory: with fewer there are many rounds."""
+"""Of fragments to learn from at once, 20 MB in memory: with fewer there are many rounds."""
 
 _PAIRS_AT_ONCE = 1 << 18
 """Pairs or fragments between calls of a kernel: some MB of memory."""
@@ -74,7 +74,7 @@ class Round:
         threshold: fragments were cut where pairs are rarer, and merges made down to it.
         pairs: the number of distinct pairs.
         fragments: the number of distinct fragments.
-        cells: the memory that the trainer needed for these, in bytes of their strings and borders.
+        cells: the memory that the trainer needed for these, in symbols and borders.
         merges: that it made.
     """
 
@@ -136,18 +136,16 @@ class Limit:
     """How many cells fragments may take.
 
     Attributes:
-        lengths: int32[symbols], the bytes of each symbol's string.
         threshold: the least count of the pairs at which words are not cut.
         most_cells: fragments that take more are cut again at a higher threshold.
     """
 
-    lengths: np.ndarray
     threshold: int
     most_cells: int
 
     def exceeded_by(self, fragments: TokenTable, times: int = 1) -> bool:
         """Whether fragments take more than so many times what they may."""
-        return count_cells(fragments, self.lengths) > times * self.most_cells
+        return count_cells(fragments) > times * self.most_cells
 
 
 def learn_by_cutting(
@@ -161,14 +159,14 @@ def learn_by_cutting(
 ) -> LearnedMerges:
     """Learns what `trainer.learn_merges` learns from the sum of tables, in less memory.
 
-    Memory: the trainer's for `most_cells` bytes of fragments, the counts of all distinct pairs, one
+    Memory: the trainer's for `most_cells` symbols of fragments, the counts of all distinct pairs, one
     table, and all words unless there is a folder for them.
 
     Args:
         tables: returns the tables, and is called twice; a token may be in several of them.
         rules: which pair is merged next, and when training ends.
-        most_cells: of fragments that are learned from at once, in bytes of their strings and one for
-            each. They may be more only if the most frequent pairs alone have more.
+        most_cells: of fragments that are learned from at once, in symbols and one for each. They
+            may be more only if the most frequent pairs alone have more.
         folder: an empty folder for files of words; None: they stay in memory.
         on_merges: is called with the number of merges so far, many times a second.
         on_round: is called after each round.
@@ -212,9 +210,8 @@ def learn_in_rounds(
         pairs = words.merge_and_count(learning)
         if pairs.largest_count < learning.min_count:
             break
-        lengths = learning.string_lengths()
         chosen = choose(pairs.largest_count, learning.min_count)
-        limit = Limit(lengths, chosen, min(most_cells, MOST_CELLS))
+        limit = Limit(chosen, min(most_cells, MOST_CELLS))
         fragments, threshold = words.cut(limit)
         learning.merge_words(fragments, threshold, on_merges)
         if on_round is not None:
@@ -224,7 +221,7 @@ def learn_in_rounds(
                     threshold,
                     pairs.distinct,
                     len(fragments),
-                    count_cells(fragments, lengths),
+                    count_cells(fragments),
                     len(learning.pairs) - made,
                 )
             )

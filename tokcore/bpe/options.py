@@ -42,7 +42,7 @@ _UNSUPPORTED = {
 """The options that its file cannot hold, or that have no meaning for it."""
 
 MOST_CELLS = (1 << 31) - 1
-"""Bytes of words and of their borders that can be learned from at once."""
+"""Symbols of words, and borders, that can be learned from at once."""
 
 Ties = Literal['smallest-ids', 'largest-pair', 'first']
 Learner = Literal['auto', 'memory', 'beam']

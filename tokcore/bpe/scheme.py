@@ -115,7 +115,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
     file_suffix = 'bpe.json'
     options = BpeOptions
     encoding = BpeEncodingOptions
-    learner_bytes_per_character = 22
+    learner_bytes_per_character = 20
     beam_learner = 'pipelines.learning.bpe_on_beam:search_on_beam'
     learns_in_rounds = True
     learner_most_characters = MOST_CELLS

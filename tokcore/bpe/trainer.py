@@ -15,15 +15,16 @@ never merged, so this takes a few passes and saves most of the work.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 
 from tokcore.bpe import trainer_kernels as kernels
 from tokcore.bpe.options import MOST_CELLS, BpeRules, Ties
+from tokcore.bpe.pair_counting import compact_cells, count_pairs
 from tokcore.bpe.trainer_kernels import (
     Merges,
     Neighbors,
-    PairCounts,
     Pairs,
     Queue,
     Symbols,
@@ -58,11 +59,16 @@ _THRESHOLD_DIVISOR = 64
 """The threshold is the largest count divided by this. With a smaller one all pairs are counted more
 often, with a larger one more pairs are listed that are never merged."""
 
+_PAIRS_FACTOR = 1.5
+"""The most pairs that are listed for each merge that is left. With more, pairs are listed that are
+never merged; with 1.25 or fewer all pairs are counted more often."""
+
+_CELLS: tuple[type[np.unsignedinteger], ...] = (np.uint16, np.uint32)
+"""What cells may be made of, the smallest that fits first. The wider ones take a tenth more time."""
+
 _FIRST_SYMBOLS = 1 << 12
 _FIRST_PAIRS = 1 << 14
 _FIRST_OCCURRENCES = 1 << 16
-_FIRST_SLOTS = 1 << 16
-
 
 _INNER, _FINAL = 0, 1
 """Whether a character is the last of its word: the first index of arrays by code point."""
@@ -100,9 +106,8 @@ def learn_merges(
     `fast_ 4, faster_ 3, tall_ 5, taller_ 4` with ties `first` gives `ta tal tall fa fas fast er er_
     tall_ fast_`.
 
-    Memory: some 14 bytes for each byte of the distinct tokens and of their end-of-word suffixes, and
-    4 for each listed occurrence of a pair, at most 2 of them for each byte. 10 million tokens of 13
-    bytes took 2.3 GiB.
+    Memory: 9 to 12 bytes for each symbol of the distinct tokens and one for each token; 14 to 20 if
+    there are 65,533 symbols or more. Measured on texts with 5 to 26 million of them.
 
     Args:
         table: distinct tokens. With ties `first`, words are scanned in its order if it is ordered, else
@@ -112,7 +117,7 @@ def learn_merges(
 
     Raises:
         OverflowError: a pair, which is named, occurs more than 2^63 - 1 times.
-        InputError: the distinct tokens are 2 GiB or more.
+        InputError: the distinct tokens have 2^31 symbols and borders or more.
     """
     if rules.ties == 'first' and not table.is_ordered:
         table = table.sorted()
@@ -307,10 +312,6 @@ class Learning:
         self.units = np.array(units, np.int32)
         self.pairs, self.counts = pairs, counts
 
-    def string_lengths(self) -> np.ndarray:
-        """Returns the length of each symbol's string in bytes, int32[symbols]."""
-        return np.array([len(string) for string in self.strings], np.int32)
-
     def products(self, pairs: np.ndarray) -> np.ndarray:
         """Returns the symbols that merges of pairs (int64[n]) result in, int64[n]."""
         ids = self._ids()
@@ -347,11 +348,13 @@ class _Trainer:
 
     def __init__(self, words: TokenTable, learning: Learning, min_count: int, max_merges: int):
         rules = self._rules = learning.rules
-        self._words, self._symbols = _lay_out(words, learning)
         self._min_count = min_count
-        self._state = np.zeros(5, np.int64)
-        self._state[kernels.SYMBOLS] = self._first = len(learning.strings)
-        self._neighbors = _neighbors(len(self._symbols.starts))
+        self._state = np.zeros(8, np.int64)
+        self._first = len(learning.strings)
+        most = self._first + max_merges if rules.vocab_size is None else rules.vocab_size
+        self._words, self._symbols = _lay_out(words, learning, most, self._state)
+        self._neighbors = _neighbors(len(self._symbols.starts), self._words.cells[:0])
+        self._most_merges = min(max_merges, most - self._first)
         self._merges = Merges(np.zeros(_PAUSE, np.int64), np.zeros(_PAUSE, np.int64))
         self._pairs, self._queue = _allocate_pairs(0, 0)
         longest = rules.max_piece_length
@@ -367,7 +370,7 @@ class _Trainer:
     def train(self, on_merges: Callable[[int], None]) -> None:
         """Makes all merges."""
         state = self._state
-        has_pairs = self._count_and_list_pairs(lower_threshold=True)
+        has_pairs = self._list_pairs(lower_threshold=True)
         while has_pairs:
             pause_at = (int(state[kernels.MERGES]) // _PAUSE + 1) * _PAUSE
             self._config = self._config._replace(pause_at=pause_at)
@@ -378,10 +381,11 @@ class _Trainer:
             match reason:
                 case kernels.DONE:
                     break
-                case kernels.EXHAUSTED:
-                    has_pairs = self._count_and_list_pairs(lower_threshold=True)
-                case kernels.DUPLICATE_SYMBOL:
-                    has_pairs = self._count_and_list_pairs(lower_threshold=False)
+                case kernels.EXHAUSTED if self._config.threshold <= self._min_count:
+                    break
+                case kernels.EXHAUSTED | kernels.DUPLICATE_SYMBOL:
+                    compact_cells(self._words, self._symbols, state)
+                    has_pairs = self._list_pairs(lower_threshold=reason == kernels.EXHAUSTED)
                 case kernels.SYMBOLS_FULL:
                     self._grow_symbols()
                 case kernels.PAIRS_FULL:
@@ -393,61 +397,55 @@ class _Trainer:
                     on_merges(int(state[kernels.MERGES]))
         on_merges(int(state[kernels.MERGES]))
 
-    def _count_and_list_pairs(self, lower_threshold: bool) -> bool:
-        """Counts all pairs and lists those above the threshold; returns whether any may be left."""
-        if lower_threshold and self._config.threshold <= self._min_count:
-            return False
+    def _list_pairs(self, lower_threshold: bool) -> bool:
+        """Counts all pairs and lists those above the threshold; returns whether there are any."""
         self._pairs, self._queue = _allocate_pairs(0, 0)  # frees memory for the counts
-        table = self._count_pairs()
+        words, symbols, state = self._words, self._symbols, self._state
+        counted = count_pairs(words, symbols, self._config.max_piece_length, state)
+        if counted.largest < 0:
+            self._refuse(~counted.largest)
         if lower_threshold:
-            largest = int(table.counts.max())
-            if largest < self._min_count:
+            if counted.largest < self._min_count:
                 return False
-            threshold = max(self._min_count, largest // _THRESHOLD_DIVISOR)
+            most = _PAIRS_FACTOR * (self._most_merges - int(state[kernels.MERGES]))
+            threshold = max(
+                self._min_count,
+                counted.largest // _THRESHOLD_DIVISOR,
+                min(counted.threshold(most), counted.largest),
+            )
             self._config = self._config._replace(threshold=threshold)
-        slots = np.flatnonzero(table.counts >= self._config.threshold)
-        ends = np.cumsum(table.occurrences[slots])
-        starts = ends - table.occurrences[slots]
-        size, occurrences = len(slots), int(ends[-1]) if len(ends) else 0
         self._pairs, self._queue = _allocate_pairs(
-            _FIRST_PAIRS + 2 * size, _occurrence_room(occurrences, len(self._words.cells))
+            _FIRST_PAIRS + 2 * counted.number(self._config.threshold),
+            _occurrence_room(counted.occurrences, int(state[kernels.CELLS])),
         )
-        self._pairs.keys[:size] = table.keys[slots]
-        self._pairs.counts[:size] = table.counts[slots]
-        self._pairs.starts[:size] = starts
-        self._pairs.ends[:size] = starts
-        del table
-        self._state[[kernels.PAIRS, kernels.OCCURRENCES, kernels.QUEUED]] = size, occurrences, 0
-        kernels.list_pairs(
-            self._words, self._symbols, self._pairs, self._queue, kernels.pair_batch(),
-            self._config, self._state,
-        )  # fmt: skip
+        state[[kernels.PAIRS, kernels.OCCURRENCES, kernels.QUEUED]] = 0
+        counted.list_into(self._pairs, self._config)
+        longest = (self._pairs.ends - self._pairs.starts).max()
+        self._neighbors = self._neighbors._replace(around=np.empty((longest, 2), words.cells.dtype))
+        kernels.queue_pairs(words, symbols, self._pairs, self._queue, self._config, state)
         return True
 
-    def _count_pairs(self) -> PairCounts:
-        table, overflowing = kernels.count_pairs(
-            self._words, self._symbols, self._config.max_piece_length, _FIRST_SLOTS
+    def _refuse(self, overflowing: int) -> NoReturn:
+        pair = self._strings(divmod(overflowing, 1 << 32))
+        left, right = (_spelled(string, self._rules) for string in pair)
+        raise OverflowError(
+            f'the pair {left!r} {right!r} occurs more than 2^63 - 1 times; make counts smaller'
         )
-        if overflowing != kernels.NO_PAIR:
-            pair = self._strings(divmod(overflowing, 1 << 32))
-            left, right = (_spelled(string, self._rules) for string in pair)
-            raise OverflowError(
-                f'the pair {left!r} {right!r} occurs more than 2^63 - 1 times; make counts smaller'
-            )
-        return table
 
     def _grow_symbols(self) -> None:
         room = 2 * len(self._symbols.starts)
         old = self._symbols
         self._symbols = Symbols(
+            _resized(old.strings, 2 * len(old.strings) + 2 * int(old.lengths.max())),
             _resized(old.starts, room),
             _resized(old.lengths, room),
             _resized(old.units, room),
+            _resized(old.spans, room),
             _resized(old.prefixes, room),
-            _empty_slots(room),
+            _empty_slots(room, np.int32),
         )
-        kernels.add_symbols(self._words.text, self._symbols, self._state[kernels.SYMBOLS])
-        self._neighbors = _neighbors(room)
+        kernels.add_symbols(self._symbols, self._state[kernels.SYMBOLS])
+        self._neighbors = _neighbors(room, self._neighbors.around)
 
     def _grow_pairs(self) -> None:
         room = 2 * len(self._pairs.keys) + 2 * len(self._symbols.starts)
@@ -477,7 +475,7 @@ class _Trainer:
             self._merges = Merges(*(_resized(array, room) for array in self._merges))
 
     def _strings(self, symbols: Iterable[int]) -> list[bytes]:
-        text, starts, lengths = self._words.text, self._symbols.starts, self._symbols.lengths
+        text, starts, lengths = self._symbols.strings, self._symbols.starts, self._symbols.lengths
         return [
             text[starts[symbol] : starts[symbol] + lengths[symbol]].tobytes() for symbol in symbols
         ]
@@ -491,10 +489,9 @@ class _Trainer:
         learning.counts = np.concatenate([learning.counts, self._merges.counts[:merges]])
 
 
-def _neighbors(symbols: int) -> Neighbors:
-    shape = (2, symbols)
+def _neighbors(symbols: int, around: np.ndarray) -> Neighbors:
     return Neighbors(
-        np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.int32)
+        np.zeros((2, symbols, 2), np.int64), np.zeros((2, symbols + 1), np.int32), around
     )
 
 
@@ -510,9 +507,9 @@ def _occurrence_room(occurrences: int, cells: int) -> int:
     return occurrences + max(cells, _FIRST_OCCURRENCES)
 
 
-def _empty_slots(room: int) -> np.ndarray:
+def _empty_slots(room: int, dtype: type = np.uint64) -> np.ndarray:
     """Returns the empty slots of a hash table that stays less than half full."""
-    return np.zeros(1 << (2 * room).bit_length(), np.int32)
+    return np.zeros(1 << (2 * room).bit_length(), dtype)
 
 
 def _resized(array: np.ndarray, room: int) -> np.ndarray:
@@ -531,41 +528,55 @@ def _limited_alphabet(codes: np.ndarray, totals: np.ndarray, rules: BpeRules) ->
     return codes[np.isin(codes, [*by_count[: rules.limit_alphabet], *special])]
 
 
-def _lay_out(words: TokenTable, learning: Learning) -> tuple[Words, Symbols]:
-    """Returns words as cells, and their symbols, whose strings follow the words in the text."""
-    lengths = learning.string_lengths()
-    size = count_cells(words, lengths)
+def _lay_out(
+    words: TokenTable, learning: Learning, most_symbols: int, state: np.ndarray
+) -> tuple[Words, Symbols]:
+    """Returns words as cells, and their symbols."""
+    lengths = np.array([len(string) for string in learning.strings], np.int32)
+    size = count_cells(words)
     if size > MOST_CELLS:
         raise InputError(
-            f'the distinct tokens are {size:,} bytes, but merges are learned from fewer than 2^31; '
-            'leave out the rarest tokens'
+            f'the distinct tokens have {size:,} symbols and borders, but merges are learned from fewer '
+            'than 2^31; leave out the rarest tokens'
         )
-    starts = size + np.cumsum(lengths, dtype=np.int64) - lengths
+    symbols_at_once = min(most_symbols, len(lengths) + size)
+    for dtype in _CELLS:
+        inside, first_index = np.iinfo(dtype).max - 1, (np.iinfo(dtype).max + 1) // 2
+        large = words.counts >= first_index
+        counts = words.counts[large]
+        # A number more is for what `ALIAS` stands for.
+        if len(counts) <= first_index and symbols_at_once + 1 < inside:
+            break
+    weights = words.counts.astype(dtype)
+    weights[large] = first_index + np.arange(len(counts))
+    cells = np.empty((size, 2), dtype)
+    state[kernels.CELLS] = _write_cells(
+        words.data, words.offsets, read_only(weights), inside + 1, cells
+    )
     strings = np.frombuffer(b''.join(learning.strings), np.uint8)
-    text = np.zeros(size + len(strings) + WIDE_BYTES, np.uint8)
-    text[size : size + len(strings)] = strings
-    cells = np.zeros((size, 2), np.int32)
-    _write_cells(words.data, words.offsets, read_only(starts), read_only(lengths), text, cells)
     room = _FIRST_SYMBOLS + 2 * len(lengths)
     symbols = Symbols(
-        _resized(starts, room),
+        _resized(strings, 8 * room + 2 * len(strings) + WIDE_BYTES),
+        _resized(np.cumsum(lengths, dtype=np.int64) - lengths, room),
         _resized(lengths, room),
         _resized(learning.units, room),
+        np.ones(room, np.int32),
         np.zeros(room, np.uint64),
-        _empty_slots(room),
+        _empty_slots(room, np.int32),
     )
-    kernels.add_symbols(text, symbols, len(lengths))
-    return Words(text, cells, words.counts), symbols
+    state[kernels.SYMBOLS], state[kernels.STRING_BYTES] = len(lengths), len(strings)
+    state[kernels.ALIAS] = -1
+    kernels.add_symbols(symbols, len(lengths))
+    may_overflow = int(words.counts.max(initial=0)) * size > LARGEST_INT64
+    return Words(cells, counts, inside, first_index, may_overflow), symbols
 
 
-def count_cells(words: TokenTable, lengths: np.ndarray) -> int:
-    """Returns the cells that words take: a byte of their strings each, and borders.
+def count_cells(words: TokenTable) -> int:
+    """Returns how many cells words take: one for each symbol, and borders.
 
-    Args:
-        words: as of `FirstSymbols.words`.
-        lengths: int32[symbols], in bytes.
+    `words` are as of `FirstSymbols.words`.
     """
-    return _count_cells(words.data, words.offsets, read_only(lengths))
+    return int(_count_symbols(words.data)) + len(words) + 1
 
 
 @kernel_without_allocation
@@ -613,35 +624,28 @@ def _write_words_of_characters(data, offsets, ids, words, word_offsets):
 
 
 @kernel_without_allocation
-def _count_cells(data, offsets, lengths):
-    size = np.int64(1)
-    for word in range(len(offsets) - 1):
-        position, end = offsets[word], offsets[word + 1]
-        if position < end:
-            size += 1
-        while position < end:
-            symbol, position = read_varint(data, position)
-            size += lengths[symbol]
-    return size
+def _count_symbols(data):
+    symbols = 0
+    for i in range(len(data)):
+        symbols += data[i] < 0x80  # the last byte of a symbol's LEB128
+    return symbols
 
 
 @kernel_without_allocation
-def _write_cells(data, offsets, starts, lengths, text, cells):
-    """Writes words as text and cells; the strings of their symbols are in the text already."""
+def _write_cells(data, offsets, weights, border, cells):
+    """Writes words as cells; returns how many."""
     size = 1
-    cells[0, 0] = kernels.BORDER
+    cells[0, 0] = border
     for word in range(len(offsets) - 1):
         position, end = offsets[word], offsets[word + 1]
         if position == end:
             continue
+        weight = weights[word]
         while position < end:
             symbol, position = read_varint(data, position)
-            start, length = starts[symbol], np.int64(lengths[symbol])
-            for k in range(length):
-                text[size + k] = text[start + k]
-                cells[size + k, 0] = kernels.INSIDE
-                cells[size + k, 1] = word
-            cells[size, 0] = cells[size + length - 1, 0] = symbol
-            size += length
-        cells[size, 0] = kernels.BORDER
+            cells[size, 0] = symbol
+            cells[size, 1] = weight
+            size += 1
+        cells[size, 0] = border
         size += 1
+    return size

@@ -1,7 +1,9 @@
-"""The kernels of the BPE trainer: words in cells, pair counts, the queue of pairs, and merges.
+"""The kernels of the BPE trainer: words in cells, the queue of pairs, and merges.
 
-    text         l   o   w       l   o   w   e   r
-    cells    -1   7  -2   7   -1   7  -2   7   4   9   -1     7 is `low`; beside each its word's index
+    words            low           lower
+    cells        |   l  o  w   |   l  o  w  e  r   |      | is a border; each cell has its word's count
+    merged       |   7  -  7   |   7  -  7  e  r   |      7 is `low`, - is inside of it
+    compacted    |   7  e  r   |                          as before pairs are counted; `low` is left out
 
 A symbol's id is stored in its first and last cell; the cells between are stale, but never equal an
 id that is listed as an occurrence there. So both neighbors of a symbol are read from the adjacent
@@ -21,7 +23,7 @@ import numpy as np
 
 from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER, hash_bytes, same_bytes
 from tokcore.kernels.jit import kernel_without_allocation
-from tokcore.kernels.simd import prefetch
+from tokcore.kernels.simd import WIDE_BYTES, prefetch
 
 PAUSED, DONE, EXHAUSTED, DUPLICATE_SYMBOL, SYMBOLS_FULL, PAIRS_FULL, OCCURRENCES_FULL = range(7)
 """Why `merge_pairs` returns: `pause_at` merges are made; the limit of merges or symbols is reached;
@@ -29,56 +31,50 @@ no pair reaches the threshold; the merged string was a symbol already, so that a
 counted again; or an array is too small for the next merge, of which nothing is done yet. If that
 is the array of occurrences, the lists have been compacted."""
 
-MERGES, SYMBOLS, PAIRS, OCCURRENCES, QUEUED = range(5)
-"""How many there are of each, as indices of `state` (int64[5])."""
+MERGES, SYMBOLS, PAIRS, OCCURRENCES, QUEUED, STRING_BYTES, ALIAS, CELLS = range(8)
+"""How many there are of each, as indices of `state` (int64[8]). But `ALIAS` is a symbol, or -1: a merge
+that made its string again is stored in cells as the number `state[SYMBOLS]`, which stands for it until
+they are compacted, since the two differ in cells."""
 
 SMALLEST_IDS, LARGEST_PAIR, FIRST = range(3)
 """The rule for pairs of equal count; see `options.BpeRules.ties`."""
 
 BEFORE, AFTER = 0, 1
 
-BORDER, INSIDE = -1, -2
-"""Cells between words, and within a symbol."""
-
 NO_PAIR = -1
 
-_CELLS_AHEAD, _WORDS_AHEAD = 16, 8
-"""Occurrences between asking for their cells, asking for the count of their word, and reading both.
-They ascend, but are far apart."""
+_CELLS_AHEAD = 16
+"""Occurrences between asking for their cells and reading them. They ascend, but are far apart."""
 
-_BATCH = 64
-"""Pairs of a `PairBatch`."""
+_PAIRS_AHEAD = 8
+"""Neighbors between asking for the slots of their pairs and reading them."""
 
 _SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
-_0, _1, _8, _32 = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(32)
+_0, _1, _8, _32 = (np.uint64(number) for number in (0, 1, 8, 32))
 _RIGHT = (1 << 32) - 1
-_LARGEST = (1 << 63) - 1
+_LOW = np.uint64(_RIGHT)
 
 
 class Words(NamedTuple):
-    """All words, with a `BORDER` before and after each; there are fewer than 2^31 cells."""
+    """All words, with a border before and after each; there are fewer than 2^31 cells."""
 
-    text: np.ndarray  # uint8; the strings of the first symbols and a margin follow the words
-    cells: np.ndarray  # int32[bytes and borders, 2]: symbol, word
-    counts: np.ndarray  # int64[words]
+    cells: np.ndarray  # uint16 or uint32[cells, 2]: symbol, weight; `state[CELLS]` are in use
+    counts: np.ndarray  # int64: of words, where they are too large for a weight
+    inside: int  # what a cell within a symbol holds; symbols are smaller, a border is larger by 1
+    first_index: int  # a weight is a word's count, or from this on an index of `counts`
+    may_overflow: bool  # the count of a pair may exceed 2^63 - 1
 
 
 class Symbols(NamedTuple):
     """Symbols by id, of which `state[SYMBOLS]` are in use."""
 
-    starts: np.ndarray  # int64: where its string starts in words.text
+    strings: np.ndarray  # uint8: all strings, and a margin
+    starts: np.ndarray  # int64: where its string starts in `strings`
     lengths: np.ndarray  # int32: of the string; 0 if no word can have it
     units: np.ndarray  # int32: its length in bytes or characters; 0 while no word has it
+    spans: np.ndarray  # int32: its cells
     prefixes: np.ndarray  # uint64: its first eight bytes, big-endian
     slots: np.ndarray  # int32[2^k], a hash table by string: symbol + 1, or 0
-
-
-class PairCounts(NamedTuple):
-    """Pair counts: a hash table by pair."""
-
-    keys: np.ndarray  # int64[2^k]: the pair, or `NO_PAIR`
-    counts: np.ndarray  # int64: weighted by the counts of words
-    occurrences: np.ndarray  # int64
 
 
 class Pairs(NamedTuple):
@@ -88,7 +84,7 @@ class Pairs(NamedTuple):
     occurrences, where another symbol or the end of the word is by now.
     """
 
-    slots: np.ndarray  # int32[2^k], a hash table by key: index + 1, or 0
+    slots: np.ndarray  # uint64[2^k], a hash table by key: 32 bits of its hash, index + 1; or 0
     keys: np.ndarray  # int64
     counts: np.ndarray  # int64
     starts: np.ndarray  # int64: of its list; moves on past stale occurrences
@@ -110,9 +106,10 @@ class Queue(NamedTuple):
 class Neighbors(NamedTuple):
     """What one merge changes, by the symbol `BEFORE` and `AFTER` its occurrences; else all 0."""
 
-    counts: np.ndarray  # int64[2, symbols]: then where the new pair's list starts, or -1
-    occurrences: np.ndarray  # int64[2, symbols]: how many
+    # int64[2, symbols, 2]: count, then where the new pair's list starts, or -1; how many occurrences
+    sums: np.ndarray
     symbols: np.ndarray  # int32[2, symbols]: the neighbors that there are
+    around: np.ndarray  # like cells, [occurrences, 2]: the symbols before and after each
 
 
 class Merges(NamedTuple):
@@ -144,19 +141,17 @@ def merge_pairs(words, symbols, pairs, queue, neighbors, merges, config, state):
         index = _most_frequent(words, symbols, pairs, queue, config, state)
         if index < 0:
             return EXHAUSTED
-        full = _full_array(index, pairs, queue, symbols, state)
+        full = _full_array(index, pairs, queue, symbols, neighbors, state)
         if full == OCCURRENCES_FULL:
             state[OCCURRENCES] = _compact_occurrences(words, symbols, pairs, state[PAIRS])
         if full != PAUSED:
             return full
         pair, count = pairs.keys[index], pairs.counts[index]
-        merged = _merged_symbol(index, words, symbols, pairs, state)
-        is_new = symbols.units[merged] == 0
-        symbols.units[merged] = symbols.units[_left_of(pair)] + symbols.units[_right_of(pair)]
+        merged, is_new = _merged_symbol(pair, symbols, state)
         merges.pairs[state[MERGES]] = pair
         merges.counts[state[MERGES]] = count
         state[MERGES] += 1
-        _pop(queue, state[QUEUED], words.text, symbols, config.ties)
+        _pop(queue, state[QUEUED], symbols, config.ties)
         state[QUEUED] -= 1
         occurrences, before, after, doubles, double_count = _merge_occurrences(
             index, merged, words, symbols, pairs, neighbors
@@ -168,16 +163,16 @@ def merge_pairs(words, symbols, pairs, queue, neighbors, merges, config, state):
         first = state[PAIRS]
         doubles_start = np.int64(-1)
         if doubles:
-            neighbors.occurrences[AFTER, _left_of(pair)] -= doubles
-            neighbors.counts[AFTER, _left_of(pair)] -= double_count
-            _subtract(_pair_of(_right_of(pair), _left_of(pair)), double_count, pairs)
-            doubles_start = _add_pair(
+            neighbors.sums[AFTER, _left_of(pair), 1] -= doubles
+            neighbors.sums[AFTER, _left_of(pair), 0] -= double_count
+            _subtract(pair_of(_right_of(pair), _left_of(pair)), double_count, pairs)
+            doubles_start = add_pair(
                 merged, merged, double_count, doubles, symbols, pairs, config, state
             )
         _update_counts(pair, merged, sizes, symbols, pairs, neighbors, config, state)
         pairs.counts[index] = 0
         if state[PAIRS] > first:
-            span = (pairs.starts[index], pairs.starts[index] + occurrences)
+            span = (pairs.starts[index], occurrences)
             _list_occurrences(span, merged, doubles_start, words, symbols, pairs, neighbors)
             for added in range(first, state[PAIRS]):
                 _push_pair(added, words, symbols, pairs, queue, config, state)
@@ -191,20 +186,23 @@ def _most_frequent(words, symbols, pairs, queue, config, state):
         index = np.int64(queue.indices[0])
         count = pairs.counts[index]
         if count < config.threshold:
-            _pop(queue, state[QUEUED], words.text, symbols, config.ties)
+            _pop(queue, state[QUEUED], symbols, config.ties)
             state[QUEUED] -= 1
             continue
         tie = _tie(index, words, symbols, pairs, config.ties)
         if count == queue.counts[0] and tie == queue.ties[0]:
             return index
-        _replace_first(queue, state[QUEUED], count, tie, index, words.text, symbols, config.ties)
+        _replace_first(queue, state[QUEUED], count, tie, index, symbols, config.ties)
     return -1
 
 
 @kernel_without_allocation
-def _full_array(index, pairs, queue, symbols, state):
+def _full_array(index, pairs, queue, symbols, neighbors, state):
     """Returns which array may be too small for the next merge, or `PAUSED`."""
-    if state[SYMBOLS] == len(symbols.starts):
+    pair = pairs.keys[index]
+    length = np.int64(symbols.lengths[_left_of(pair)]) + symbols.lengths[_right_of(pair)]
+    room = len(symbols.strings) - WIDE_BYTES
+    if state[SYMBOLS] == len(symbols.starts) or state[STRING_BYTES] + length > room:
         return SYMBOLS_FULL
     occurrences = pairs.ends[index] - pairs.starts[index]
     if state[OCCURRENCES] + 2 * occurrences > len(pairs.occurrences):
@@ -215,17 +213,32 @@ def _full_array(index, pairs, queue, symbols, state):
 
 
 @kernel_without_allocation
-def _merged_symbol(index, words, symbols, pairs, state):
-    """Returns the symbol of a pair's string: a new one, unless there is one."""
-    pair = pairs.keys[index]
-    start = _first_occurrence(index, words, symbols, pairs)
-    length = np.int64(symbols.lengths[_left_of(pair)]) + symbols.lengths[_right_of(pair)]
-    merged = _find_symbol(words.text, start, length, symbols)
+def _merged_symbol(pair, symbols, state):
+    """Returns the symbol of a pair's string, and whether it is new to words.
+
+    If it is not, the symbol is another number, for which `state[ALIAS]` is meant.
+    """
+    start, strings = state[STRING_BYTES], symbols.strings
+    end = start
+    for part in (_left_of(pair), _right_of(pair)):
+        first = symbols.starts[part]
+        for i in range(symbols.lengths[part]):
+            strings[end] = strings[first + i]
+            end += 1
+    merged = _find_symbol(start, end - start, symbols)
+    is_new = merged < 0 or symbols.units[merged] == 0
     if merged < 0:
         merged = state[SYMBOLS]
-        _add_symbol(words.text, start, length, merged, symbols)
+        _add_symbol(start, end - start, merged, symbols)
+        state[STRING_BYTES] = end
         state[SYMBOLS] += 1
-    return merged
+    left, right = _left_of(pair), _right_of(pair)
+    symbols.units[merged] = symbols.units[left] + symbols.units[right]
+    if not is_new:
+        state[ALIAS] = merged
+        merged = state[SYMBOLS]
+    symbols.spans[merged] = symbols.spans[left] + symbols.spans[right]
+    return merged, is_new
 
 
 @kernel_without_allocation
@@ -244,80 +257,88 @@ def _merge_occurrences(index, merged, words, symbols, pairs, neighbors):
 
     Returns (occurrences, symbols before, symbols after, occurrences of X X, their count).
     """
-    pair, cells = pairs.keys[index], words.cells
+    pair, cells, around, inside = pairs.keys[index], words.cells, neighbors.around, words.inside
     left, right = _left_of(pair), _right_of(pair)
-    left_length, right_length = symbols.lengths[left], symbols.lengths[right]
-    start, occurrences = pairs.starts[index], 0
-    before = after = doubles = 0
+    left_span, right_span = np.int64(symbols.spans[left]), np.int64(symbols.spans[right])
+    start, occurrences = pairs.starts[index], np.int64(0)
+    before = after = np.int64(0)
+    doubles = np.int64(0)
     double_count = np.int64(0)
     end = pairs.ends[index]
     for i in range(start, end):
-        _prefetch_cells(pairs.occurrences, i + _CELLS_AHEAD, end, cells)
-        if i + _WORDS_AHEAD < end:
-            word = cells[pairs.occurrences[i + _WORDS_AHEAD], 1]
-            prefetch(words.counts, np.uint64(word))
+        if i + _CELLS_AHEAD < end:
+            prefetch(cells, np.uint64(pairs.occurrences[i + _CELLS_AHEAD]) << _1)
         cell = np.int64(pairs.occurrences[i])
-        middle = cell + left_length
+        middle = cell + left_span
         if cells[cell, 0] != left or cells[middle, 0] != right:
             continue
-        pairs.occurrences[start + occurrences] = cell
-        occurrences += 1
-        count = words.counts[cells[cell, 1]]
-        neighbor = np.int64(cells[cell - 1, 0])
+        following = middle + right_span
+        count = word_count(np.int64(cells[cell, 1]), words)
+        neighbor, next_neighbor = np.int64(cells[cell - 1, 0]), np.int64(cells[following, 0])
         cells[cell, 0] = merged
-        cells[middle, 0] = INSIDE
-        cells[middle + right_length - 1, 0] = merged
+        cells[middle, 0] = inside
+        cells[following - 1, 0] = merged
+        pairs.occurrences[start + occurrences] = cell
+        around[occurrences, 0] = neighbor
+        around[occurrences, 1] = next_neighbor
         if neighbor == merged:
+            around[occurrences - 1, 1] = merged
             doubles += 1
             double_count += count
-        elif neighbor >= 0:
+        elif neighbor < inside:
             before = _accumulate_neighbor(BEFORE, neighbor, count, neighbors, before)
-        neighbor = np.int64(cells[middle + right_length, 0])
-        if neighbor >= 0:
-            after = _accumulate_neighbor(AFTER, neighbor, count, neighbors, after)
+        if next_neighbor < inside:
+            after = _accumulate_neighbor(AFTER, next_neighbor, count, neighbors, after)
+        occurrences += 1
     return occurrences, before, after, doubles, double_count
 
 
 @kernel_without_allocation
-def _prefetch_cells(occurrences, i, end, cells):
-    """Asks for the cells of an occurrence that is merged a little later."""
-    if i < end:
-        prefetch(cells, np.uint64(occurrences[i]) << _1)
+def word_count(weight, words):
+    """Returns the count of a word by the weight in its cells."""
+    if weight < words.first_index:
+        return weight
+    return words.counts[weight - words.first_index]
 
 
 @kernel_without_allocation
 def _accumulate_neighbor(side, symbol, count, neighbors, size):
     """Adds to the sums of a neighbor; returns how many neighbors there are on this side."""
-    if neighbors.occurrences[side, symbol] == 0:
-        neighbors.symbols[side, size] = symbol
-        size += 1
-    neighbors.occurrences[side, symbol] += 1
-    neighbors.counts[side, symbol] += count
-    return size
+    occurrences = neighbors.sums[side, symbol, 1]
+    neighbors.symbols[side, size] = symbol
+    neighbors.sums[side, symbol, 1] = occurrences + 1
+    neighbors.sums[side, symbol, 0] += count
+    return size + np.int64(occurrences == 0)
 
 
 @kernel_without_allocation
 def _update_counts(pair, merged, sizes, symbols, pairs, neighbors, config, state):
     """Subtracts from the counts of pairs with the merged one's parts, and adds the new pairs.
 
-    Stores in neighbors.counts where each new pair's list starts, or -1.
+    Stores in neighbors.sums where each new pair's list starts, or -1.
     """
+    left, right = _left_of(pair), _right_of(pair)
+    mask = np.uint64(len(pairs.slots) - 1)
     for side in range(2):
         for i in range(sizes[side]):
+            if i + _PAIRS_AHEAD < sizes[side]:
+                ahead = np.int64(neighbors.symbols[side, i + _PAIRS_AHEAD])
+                key = pair_of(ahead, left) if side == BEFORE else pair_of(right, ahead)
+                prefetch(pairs.slots, (_hash(key) >> _32) & mask)
             neighbor = np.int64(neighbors.symbols[side, i])
-            occurrences = neighbors.occurrences[side, neighbor]
-            count = neighbors.counts[side, neighbor]
+            count = neighbors.sums[side, neighbor, 0]
+            occurrences = neighbors.sums[side, neighbor, 1]
             if side == BEFORE:
-                _subtract(_pair_of(neighbor, _left_of(pair)), count, pairs)
-                start = _add_pair(
+                _subtract(pair_of(neighbor, left), count, pairs)
+                start = add_pair(
                     neighbor, merged, count, occurrences, symbols, pairs, config, state
                 )
             else:
-                _subtract(_pair_of(_right_of(pair), neighbor), count, pairs)
-                start = _add_pair(
+                _subtract(pair_of(right, neighbor), count, pairs)
+                start = add_pair(
                     merged, neighbor, count, occurrences, symbols, pairs, config, state
                 )
-            neighbors.counts[side, neighbor] = start
+            neighbors.sums[side, neighbor, 0] = start
 
 
 @kernel_without_allocation
@@ -328,13 +349,13 @@ def _subtract(pair, count, pairs):
 
 
 @kernel_without_allocation
-def _add_pair(left, right, count, occurrences, symbols, pairs, config, state):
+def add_pair(left, right, count, occurrences, symbols, pairs, config, state):
     """Adds a new pair if it reaches the threshold; returns where its list starts, or -1."""
-    if count < config.threshold or not _may_merge(left, right, symbols, config.max_piece_length):
+    if count < config.threshold or not may_merge(left, right, symbols, config.max_piece_length):
         return np.int64(-1)
     index = state[PAIRS]
     state[PAIRS] += 1
-    pairs.keys[index] = _pair_of(left, right)
+    pairs.keys[index] = pair_of(left, right)
     pairs.counts[index] = count
     pairs.starts[index] = state[OCCURRENCES]
     state[OCCURRENCES] += occurrences
@@ -345,45 +366,43 @@ def _add_pair(left, right, count, occurrences, symbols, pairs, config, state):
 
 @kernel_without_allocation
 def _list_occurrences(span, merged, doubles_start, words, symbols, pairs, neighbors):
-    """Lists the occurrences of the new pairs, around those of the merged pair (first, end).
+    """Lists the occurrences of the new pairs, around those of the merged pair (start, how many).
 
     The list of `X X` starts at `doubles_start`, or is not kept if that is -1.
     """
-    cells = words.cells
-    length = symbols.lengths[merged]
-    for i in range(span[0], span[1]):
-        _prefetch_cells(pairs.occurrences, i + _CELLS_AHEAD, span[1], cells)
-        cell = np.int64(pairs.occurrences[i])
-        neighbor = np.int64(cells[cell - 1, 0])
+    spans, sums, inside = symbols.spans, neighbors.sums, words.inside
+    for i in range(span[1]):
+        cell = np.int64(pairs.occurrences[span[0] + i])
+        neighbor = np.int64(neighbors.around[i, 0])
         if neighbor == merged:
             if doubles_start >= 0:
-                pairs.occurrences[doubles_start] = cell - length
+                pairs.occurrences[doubles_start] = cell - spans[merged]
                 doubles_start += 1
-        elif neighbor >= 0:
-            target = neighbors.counts[BEFORE, neighbor]
+        elif neighbor < inside:
+            target = sums[BEFORE, neighbor, 0]
             if target >= 0:
-                pairs.occurrences[target] = cell - symbols.lengths[neighbor]
-                neighbors.counts[BEFORE, neighbor] += 1
-        neighbor = np.int64(cells[cell + length, 0])
-        if neighbor >= 0 and neighbor != merged:
-            target = neighbors.counts[AFTER, neighbor]
+                pairs.occurrences[target] = cell - spans[neighbor]
+                sums[BEFORE, neighbor, 0] = target + 1
+        neighbor = np.int64(neighbors.around[i, 1])
+        if neighbor < inside and neighbor != merged:
+            target = sums[AFTER, neighbor, 0]
             if target >= 0:
                 pairs.occurrences[target] = cell
-                neighbors.counts[AFTER, neighbor] += 1
+                sums[AFTER, neighbor, 0] = target + 1
 
 
 @kernel_without_allocation
 def _reset(sizes, neighbors):
     for side in range(2):
         for i in range(sizes[side]):
-            neighbors.counts[side, neighbors.symbols[side, i]] = 0
-            neighbors.occurrences[side, neighbors.symbols[side, i]] = 0
+            neighbors.sums[side, neighbors.symbols[side, i], 0] = 0
+            neighbors.sums[side, neighbors.symbols[side, i], 1] = 0
 
 
 @kernel_without_allocation
 def _push_pair(index, words, symbols, pairs, queue, config, state):
     tie = _tie(index, words, symbols, pairs, config.ties)
-    _push(queue, state[QUEUED], pairs.counts[index], tie, index, words.text, symbols, config.ties)
+    _push(queue, state[QUEUED], pairs.counts[index], tie, index, symbols, config.ties)
     state[QUEUED] += 1
 
 
@@ -396,23 +415,23 @@ def _tie(index, words, symbols, pairs, ties):
 
 
 @kernel_without_allocation
-def _comes_before(count, tie, other_count, other_tie, text, symbols, ties):
+def _comes_before(count, tie, other_count, other_tie, symbols, ties):
     """Whether a pair is merged before another."""
     if count != other_count:
         return count > other_count
     if ties != LARGEST_PAIR:
         return tie < other_tie
     if _left_of(tie) != _left_of(other_tie):
-        return _is_larger(_left_of(tie), _left_of(other_tie), text, symbols)
-    return _is_larger(_right_of(tie), _right_of(other_tie), text, symbols)
+        return _is_larger(_left_of(tie), _left_of(other_tie), symbols)
+    return _is_larger(_right_of(tie), _right_of(other_tie), symbols)
 
 
 @kernel_without_allocation
-def _is_larger(left, right, text, symbols):
+def _is_larger(left, right, symbols):
     """Whether a symbol's string is larger than another's, by bytes and so by code points."""
     if symbols.prefixes[left] != symbols.prefixes[right]:
         return symbols.prefixes[left] > symbols.prefixes[right]
-    start, other = symbols.starts[left], symbols.starts[right]
+    text, start, other = symbols.strings, symbols.starts[left], symbols.starts[right]
     for i in range(8, min(symbols.lengths[left], symbols.lengths[right])):
         if text[start + i] != text[other + i]:
             return text[start + i] > text[other + i]
@@ -432,14 +451,12 @@ def _move_entry(queue, source, target):
 
 
 @kernel_without_allocation
-def _push(queue, size, count, tie, index, text, symbols, ties):
+def _push(queue, size, count, tie, index, symbols, ties):
     """Adds an entry to a heap of `size`."""
     entry = size
     while entry > 0:
         parent = (entry - 1) >> 1
-        if not _comes_before(
-            count, tie, queue.counts[parent], queue.ties[parent], text, symbols, ties
-        ):
+        if not _comes_before(count, tie, queue.counts[parent], queue.ties[parent], symbols, ties):
             break
         _move_entry(queue, parent, entry)
         entry = parent
@@ -447,19 +464,17 @@ def _push(queue, size, count, tie, index, text, symbols, ties):
 
 
 @kernel_without_allocation
-def _replace_first(queue, size, count, tie, index, text, symbols, ties):
+def _replace_first(queue, size, count, tie, index, symbols, ties):
     """Removes the first entry of a heap of `size` and adds another."""
     entry = 0
     while 2 * entry + 1 < size:
         child = 2 * entry + 1
         if child + 1 < size and _comes_before(
             queue.counts[child + 1], queue.ties[child + 1],
-            queue.counts[child], queue.ties[child], text, symbols, ties,
+            queue.counts[child], queue.ties[child], symbols, ties,
         ):  # fmt: skip
             child += 1
-        if not _comes_before(
-            queue.counts[child], queue.ties[child], count, tie, text, symbols, ties
-        ):
+        if not _comes_before(queue.counts[child], queue.ties[child], count, tie, symbols, ties):
             break
         _move_entry(queue, child, entry)
         entry = child
@@ -467,135 +482,19 @@ def _replace_first(queue, size, count, tie, index, text, symbols, ties):
 
 
 @kernel_without_allocation
-def _pop(queue, size, text, symbols, ties):
+def _pop(queue, size, symbols, ties):
     """Removes the first entry of a heap of `size`."""
     last = size - 1
     if last > 0:
         _replace_first(
             queue, last, queue.counts[last], queue.ties[last], queue.indices[last],
-            text, symbols, ties,
+            symbols, ties,
         )  # fmt: skip
 
 
-def count_pairs(
-    words: Words, symbols: Symbols, max_piece_length: int, slots: int
-) -> tuple[PairCounts, int]:
-    """Returns the counts of all pairs that may be merged, in a table of `slots` or more.
-
-    The second result is `NO_PAIR`, or a pair whose count exceeds 2^63 - 1.
-    """
-    table, batch = _empty_counts(slots), pair_batch()
-    cell, size = 1, 0
-    while True:
-        cell, size, pair = _count_pairs_from(
-            cell, words, symbols, max_piece_length, batch, table, size
-        )
-        if pair != NO_PAIR or cell >= len(words.cells) - 1:
-            return table, int(pair)
-        larger = _empty_counts(4 * len(table.keys))
-        _copy_counts(table, larger)
-        table = larger
-
-
-def _empty_counts(slots: int) -> PairCounts:
-    keys = np.full(slots, NO_PAIR, np.int64)
-    return PairCounts(keys, np.zeros(slots, np.int64), np.zeros(slots, np.int64))
-
-
 @kernel_without_allocation
-def _count_pairs_from(cell, words, symbols, max_piece_length, batch, table, size):
-    """Counts the pairs that may be merged from a symbol's cell on, into a table of `size` pairs.
-
-    Returns (cell, size, pair). The cell is past the last word unless the table is half full.
-    The pair is `NO_PAIR`, or one whose count would exceed 2^63 - 1.
-    """
-    last, most = len(words.cells) - 1, len(table.keys) // 2
-    mask = np.uint64(len(table.keys) - 1)
-    while cell < last and size + _BATCH <= most:
-        cell, read = _read_pairs(cell, words, symbols, batch)
-        for i in range(read):
-            slot = _first_slot(batch.pairs[i]) & mask
-            prefetch(table.keys, slot)
-            prefetch(table.counts, slot)
-            prefetch(table.occurrences, slot)
-        for i in range(read):
-            pair = batch.pairs[i]
-            if not _may_merge(_left_of(pair), _right_of(pair), symbols, max_piece_length):
-                continue
-            count = words.counts[words.cells[batch.cells[i], 1]]
-            slot = _slot_of(pair, table.keys)
-            if table.keys[slot] == NO_PAIR:
-                table.keys[slot] = pair
-                size += 1
-            if table.counts[slot] > _LARGEST - count:
-                return cell, size, pair
-            table.counts[slot] += count
-            table.occurrences[slot] += 1
-    return cell, size, np.int64(NO_PAIR)
-
-
-class PairBatch(NamedTuple):
-    """Pairs that are read before any of them is looked up, so that the lookups overlap."""
-
-    pairs: np.ndarray  # int64[_BATCH]
-    cells: np.ndarray  # int64[_BATCH]: the first cell of the left symbol
-    indices: np.ndarray  # int64[_BATCH]: of `Pairs`, or -1
-
-
-def pair_batch() -> PairBatch:
-    """Returns room for a batch."""
-    return PairBatch(*(np.empty(_BATCH, np.int64) for _ in PairBatch._fields))
-
-
-@kernel_without_allocation
-def _read_pairs(cell, words, symbols, batch):
-    """Reads pairs of symbols from a symbol's cell on; returns (cell, how many)."""
-    cells, cell, last = words.cells, np.uint64(cell), np.uint64(len(words.cells) - 1)
-    size = 0
-    while cell < last and size < _BATCH:
-        left = cells[cell, 0]
-        following = cell + np.uint64(symbols.lengths[left])
-        right = cells[following, 0]
-        if right < 0:
-            following += _1
-        else:
-            batch.pairs[size] = _pair_of(left, right)
-            batch.cells[size] = cell
-            size += 1
-        cell = following
-    return np.int64(cell), size
-
-
-@kernel_without_allocation
-def _copy_counts(table, larger):
-    """Copies all pairs of a table into an empty, larger one."""
-    for old in range(len(table.keys)):
-        if table.keys[old] != NO_PAIR:
-            slot = _slot_of(table.keys[old], larger.keys)
-            larger.keys[slot] = table.keys[old]
-            larger.counts[slot] = table.counts[old]
-            larger.occurrences[slot] = table.occurrences[old]
-
-
-@kernel_without_allocation
-def list_pairs(words, symbols, pairs, queue, batch, config, state):
-    """Lists the occurrences of `state[PAIRS]` pairs, whose lists are empty, and queues the pairs."""
-    insert_pairs(pairs, state[PAIRS])
-    cell, last, mask = 1, len(words.cells) - 1, np.uint64(len(pairs.slots) - 1)
-    while cell < last:
-        cell, read = _read_pairs(cell, words, symbols, batch)
-        for i in range(read):
-            prefetch(pairs.slots, _first_slot(batch.pairs[i]) & mask)
-        for i in range(read):
-            index = _index_of(batch.pairs[i], pairs)
-            batch.indices[i] = index
-            if index >= 0:
-                prefetch(pairs.ends, np.uint64(index))
-        for i in range(read):
-            index = batch.indices[i]
-            if index >= 0:
-                pairs.occurrences[pairs.ends[index]] = batch.cells[i]
-                pairs.ends[index] += 1
+def queue_pairs(words, symbols, pairs, queue, config, state):
+    """Queues all pairs."""
     for index in range(state[PAIRS]):
         _push_pair(index, words, symbols, pairs, queue, config, state)
 
@@ -622,17 +521,17 @@ def _occurs_at(cell, pair, words, symbols):
     left = _left_of(pair)
     if words.cells[cell, 0] != left:
         return False
-    return words.cells[cell + symbols.lengths[left], 0] == _right_of(pair)
+    return words.cells[cell + symbols.spans[left], 0] == _right_of(pair)
 
 
 @kernel_without_allocation
-def _may_merge(left, right, symbols, max_piece_length):
+def may_merge(left, right, symbols, max_piece_length):
     units = np.int64(symbols.units[left]) + symbols.units[right]
     return units < max_piece_length or units == 2
 
 
 @kernel_without_allocation
-def _pair_of(left, right):
+def pair_of(left, right):
     """Returns the key of two symbols."""
     return np.int64(left) << 32 | np.int64(right)
 
@@ -650,31 +549,25 @@ def _right_of(pair):
 
 
 @kernel_without_allocation
-def _first_slot(pair):
+def _hash(pair):
     mixed = np.uint64(pair) * _SPREAD
-    return ((mixed ^ (mixed >> _32)) * _MIXER) >> _32
-
-
-@kernel_without_allocation
-def _slot_of(pair, keys):
-    """Returns the slot of a pair, or the free one where it belongs."""
-    slot, mask = _first_slot(pair), np.uint64(len(keys) - 1)
-    while True:
-        slot &= mask
-        if keys[slot] == pair or keys[slot] == NO_PAIR:
-            return slot
-        slot += _1
+    return (mixed ^ (mixed >> _32)) * _MIXER
 
 
 @kernel_without_allocation
 def _index_of(pair, pairs):
     """Returns the index of a pair, or -1."""
-    slot, mask = _first_slot(pair), np.uint64(len(pairs.slots) - 1)
+    hashed, mask = _hash(pair), np.uint64(len(pairs.slots) - 1)
+    slot = hashed >> _32
     while True:
         slot &= mask
-        index = pairs.slots[slot] - 1
-        if index < 0 or pairs.keys[index] == pair:
-            return np.int64(index)
+        entry = pairs.slots[slot]
+        if entry == _0:
+            return np.int64(-1)
+        if (entry >> _32) == (hashed & _LOW):
+            index = np.int64(entry & _LOW) - 1
+            if pairs.keys[index] == pair:
+                return index
         slot += _1
 
 
@@ -687,42 +580,43 @@ def insert_pairs(pairs, size):
 
 @kernel_without_allocation
 def _insert_pair(index, pairs):
-    slot, mask = _first_slot(pairs.keys[index]), np.uint64(len(pairs.slots) - 1)
+    hashed, mask = _hash(pairs.keys[index]), np.uint64(len(pairs.slots) - 1)
+    slot = hashed >> _32
     while True:
         slot &= mask
-        if pairs.slots[slot] == 0:
-            pairs.slots[slot] = index + 1
+        if pairs.slots[slot] == _0:
+            pairs.slots[slot] = hashed << _32 | np.uint64(index + 1)
             return
         slot += _1
 
 
 @kernel_without_allocation
-def add_symbols(text, symbols, size):
+def add_symbols(symbols, size):
     """Adds the first `size` symbols, whose starts and lengths are set, to empty slots."""
     for symbol in range(size):
-        _add_symbol(text, symbols.starts[symbol], symbols.lengths[symbol], symbol, symbols)
+        _add_symbol(symbols.starts[symbol], symbols.lengths[symbol], symbol, symbols)
 
 
 @kernel_without_allocation
-def _add_symbol(text, start, length, symbol, symbols):
+def _add_symbol(start, length, symbol, symbols):
     symbols.starts[symbol] = start
     symbols.lengths[symbol] = length
     prefix = _0
     for i in range(8):
         prefix <<= _8
         if i < length:
-            prefix |= np.uint64(text[start + i])
+            prefix |= np.uint64(symbols.strings[start + i])
     symbols.prefixes[symbol] = prefix
     if length:
-        other = _find_symbol(text, start, length, symbols)
+        other = _find_symbol(start, length, symbols)
         if other < 0:
             symbols.slots[~other] = symbol + 1
 
 
 @kernel_without_allocation
-def _find_symbol(text, start, length, symbols):
-    """Returns the symbol of text[start:start + length], or ~slot where it belongs."""
-    first, size = np.uint64(start), np.uint64(length)
+def _find_symbol(start, length, symbols):
+    """Returns the symbol of symbols.strings[start:start + length], or ~slot where it belongs."""
+    text, first, size = symbols.strings, np.uint64(start), np.uint64(length)
     slot = hash_bytes(text, first, first + size) >> np.uint64(33)
     mask = np.uint64(len(symbols.slots) - 1)
     while True:

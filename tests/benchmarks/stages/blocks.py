@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from pipelines.engines.machine import keep_freed_memory
@@ -38,6 +39,17 @@ def text_blocks(data: bytes, size: int = BLOCK_BYTES) -> list[TextBlock]:
         blocks.append(TextBlock(data[start:end], start))
         start = end
     return blocks
+
+
+def file_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[TextBlock]:
+    """Yields the blocks of a file, one at a time, as a worker reads it."""
+    start = 0
+    with open(path, 'rb', buffering=0) as file:
+        while data := file.read(size):
+            end = data.rfind(b'\n') + 1 or len(data)
+            yield TextBlock(data if end == len(data) else data[:end], start)
+            start += end
+            file.seek(start)
 
 
 def map_blocks(

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tokcore.bpe.files import parse_bpe_file
@@ -13,7 +13,7 @@ from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
 
 from ..outcome import Outcome
-from .blocks import TextBlock, get_ready, text_blocks
+from .blocks import TextBlock, file_blocks, get_ready, text_blocks
 
 _UNBROKEN = 1_000_000
 
@@ -29,12 +29,12 @@ def learn(
     _learned(scheme, text_blocks(_WARM_UP), 300)
     ready()
     started = time.perf_counter()
-    vocabulary = _learned(scheme, text_blocks(Path(text).read_bytes()), vocabulary_size)
+    vocabulary = _learned(scheme, file_blocks(Path(text)), vocabulary_size)
     seconds = time.perf_counter() - started
     return Outcome(seconds, {'size': vocabulary.vocab_size})
 
 
-def _learned(scheme: BpeScheme, blocks: Sequence[TextBlock], size: int):
+def _learned(scheme: BpeScheme, blocks: Iterable[TextBlock], size: int):
     sums = TokenAccumulator()
     for block in blocks:
         (side,) = text_rows(block.data, block.offset, scheme.normalizer).sides

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.bpe import cutting, trainer
+from tokcore.bpe import cutting, pair_counting, trainer
 from tokcore.bpe.cutting import (
     LocalWords,
     ambiguous_word,
@@ -123,7 +123,7 @@ def small_arrays(monkeypatch):
     monkeypatch.setattr(trainer, 'CODE_POINTS', 1 << 7)
     monkeypatch.setattr(trainer, '_FIRST_PAIRS', 1 << 8)
     monkeypatch.setattr(trainer, '_FIRST_OCCURRENCES', 1 << 8)
-    monkeypatch.setattr(trainer, '_FIRST_SLOTS', 1 << 9)
+    monkeypatch.setattr(pair_counting, '_FEW_SYMBOLS', 1 << 9)
     monkeypatch.setattr(cutting, '_PAIRS_AT_ONCE', 1 << 9)
 
 
@@ -271,13 +271,13 @@ def test_a_limited_alphabet_may_put_the_suffix_inside_words():
 def test_no_string_is_made_by_two_pairs(monkeypatch, small_arrays):
     # The trainer counts all pairs again when a pair makes a string that is a symbol already.
     recounted = []
-    count = trainer._Trainer._count_and_list_pairs
+    count = trainer._Trainer._list_pairs
 
     def recorded(self, lower_threshold):
         recounted.append(not lower_threshold)
         return count(self, lower_threshold)
 
-    monkeypatch.setattr(trainer._Trainer, '_count_and_list_pairs', recorded)
+    monkeypatch.setattr(trainer._Trainer, '_list_pairs', recorded)
     for seed in range(200):
         check_small_table(seed)
     assert recounted and not any(recounted)

@@ -1,6 +1,7 @@
 """Merges learned in compiled steps are those of counting all pairs again at each."""
 
 import dataclasses
+import itertools
 import random
 
 import numpy as np
@@ -8,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.bpe import trainer
+from tokcore.bpe import pair_counting, trainer
 from tokcore.bpe.options import BpeRules
 from tokcore.bpe.plain_iteration import learn_plainly
 from tokcore.bpe.trainer import learn_merges
 from tokcore.counts.token_table import TokenTable
+from tokcore.errors import InputError
 
 SMALLEST = BpeRules()
 CHARACTERS = BpeRules(byte_level=False)
@@ -65,13 +67,14 @@ def test_any_table(rules, counts, merges, asked):
     assert learned(counts, rules) == learn_plainly(counts.items(), rules)
 
 
+@pytest.mark.parametrize('few', [0, 1 << 10])
 @pytest.mark.parametrize('fall', [1, 2, 1 << 40])
 @pytest.mark.parametrize('rules', [SMALLEST, LARGEST, FIRST], ids=lambda each: each.ties)
-def test_thresholds_and_growing_change_nothing(monkeypatch, rules, fall):
+def test_thresholds_and_growing_change_nothing(monkeypatch, rules, fall, few):
     monkeypatch.setattr(trainer, '_THRESHOLD_DIVISOR', fall)
     for room in ('_FIRST_SYMBOLS', '_FIRST_PAIRS', '_FIRST_OCCURRENCES'):
         monkeypatch.setattr(trainer, room, 1)
-    monkeypatch.setattr(trainer, '_FIRST_SLOTS', 2)
+    monkeypatch.setattr(pair_counting, '_FEW_SYMBOLS', few)
     monkeypatch.setattr(trainer, '_PAUSE', 3)
     dice = random.Random(fall)
     syllables = ['ba', 'con', 'de', 'er', '中', 'ing', 'aa', 'aaa']
@@ -81,6 +84,60 @@ def test_thresholds_and_growing_change_nothing(monkeypatch, rules, fall):
     }
     rules = dataclasses.replace(rules, merges=500)
     assert learned(counts, rules) == learn_plainly(counts.items(), rules)
+
+
+COUNTS = [0, 1, 2, 32_767, 32_768, 32_769, 65_535, 65_536, 2**31 - 1, 2**31, 2**32, 2**40]
+
+
+@pytest.mark.parametrize('few', [0, 1 << 10], ids=['sorted', 'table'])
+@pytest.mark.parametrize('cells', [np.uint16, np.uint32], ids=['narrow', 'wide'])
+@pytest.mark.parametrize('rules', [SMALLEST, LARGEST, FIRST], ids=lambda each: each.ties)
+@given(st.dictionaries(words, st.sampled_from(COUNTS), max_size=12), st.sampled_from([1, 20]))
+def test_any_counts_in_cells_of_either_size(rules, cells, few, counts, merges):
+    rules = dataclasses.replace(rules, merges=merges)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer, '_CELLS', (cells,))
+        patch.setattr(pair_counting, '_FEW_SYMBOLS', few)
+        assert learned(counts, rules) == learn_plainly(counts.items(), rules)
+
+
+def test_cells_are_wide_for_many_symbols_and_for_many_frequent_words():
+    def cells_of(counts, size):
+        rules = dataclasses.replace(SMALLEST, vocab_size=size)
+        table = TokenTable.from_items(counts.items())
+        learning = trainer.Learning(trainer.first_symbols([table], rules), rules)
+        learner = trainer._Trainer(learning.first.words(table), learning, 1, 1 << 40)
+        return learner._words.cells.dtype
+
+    letters = 'abcdefghijklmnopqrst'
+    frequent = [''.join(each) for each in itertools.product(letters, repeat=4)]
+    assert cells_of(dict.fromkeys(frequent, 32_767), 65_532) == np.uint16
+    assert cells_of(dict.fromkeys(frequent, 32_767), 65_533) == np.uint32
+    assert cells_of(dict.fromkeys(frequent[:32_768], 32_768), 1000) == np.uint16
+    assert cells_of(dict.fromkeys(frequent[:32_769], 32_768), 1000) == np.uint32
+
+
+@pytest.mark.parametrize('few', [0, 1 << 10], ids=['sorted', 'table'])
+def test_only_a_pair_that_may_be_merged_can_occur_too_often(monkeypatch, few):
+    monkeypatch.setattr(pair_counting, '_FEW_SYMBOLS', few)
+    counts = {'abab': 2**62, 'cd': 5}
+    with pytest.raises(OverflowError, match=r"the pair 'a' 'b' occurs more than 2\^63 - 1 times"):
+        learned(counts, SMALLEST)
+    rules = dataclasses.replace(SMALLEST, max_piece_length=3)
+    first = trainer.first_symbols([], rules)
+    a, b = (first.entries.index(letter) for letter in 'ab')
+    learning = trainer.Learning(first, rules)
+    learning.resume(np.array([a << 32 | b]), np.array([1]))
+    data = np.frombuffer(b'\x80\x02' * 3, np.uint8)  # three times `ab`, the symbol 256
+    learning.merge_words(TokenTable(data, np.array([0, 6]), np.array([2**62])), 1)
+    assert len(learning.pairs) == 1
+
+
+def test_more_symbols_than_cells_can_be_numbered_are_refused(monkeypatch):
+    monkeypatch.setattr(trainer, 'MOST_CELLS', 10)
+    learned({'abc': 1, 'ab': 2, '中': 3}, CHARACTERS)  # six symbols, four borders
+    with pytest.raises(InputError, match='have 11 symbols and borders'):
+        learned({'abc': 1, 'ab': 2, '中中': 3}, CHARACTERS)
 
 
 def test_stale_occurrences_are_removed_to_make_room(monkeypatch):
