@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pipelines.jobs.job import CorpusReading, Execution
 from pipelines.transforms.read import MOST_AHEAD
 from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES
+from tokcore.encoding.kernels import cache_memory
 from tokcore.errors import InputError
 
 _LEAST_RUN_BYTES = 4 << 20
@@ -55,7 +56,7 @@ def fit_memory(
     needed = 0
     for workers in range(execution.engine.workers, 0, -1):
         # A block for each thread, one that is being read and one that waits.
-        threads = workers * vocabularies * DEFAULT_CACHE_BYTES
+        threads = workers * vocabularies * cache_memory(DEFAULT_CACHE_BYTES)
         blocks = (workers + 2) * item_bytes * _BLOCK_FACTOR // 2
         if reads_ahead and workers > 1:
             blocks += (workers + 1) * MOST_AHEAD * item_bytes

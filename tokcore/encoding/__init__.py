@@ -5,6 +5,7 @@ One call of `kernels.encode_rows` encodes the rows of a block, some thousand tok
     TextRows ─ scan_tokens ─▶ ScannedTokens          by the type of the pre-tokenizer's state
                                 │ look_up             found: 1, 4, 5 …   missed: 0, 2, 3 …
     TokenCache  slots  [token | ids, count][token | ids, count]  a row of two entries
+                long_slots  [token | ids]                    a token of 16 to 31 bytes a row
                 found  the ids of each token of the pass, or where they are in the workspace
                                 │ MissedTokens
                 segment_tokens ─▶ workspace: ids, id_bounds, and what else the model needs

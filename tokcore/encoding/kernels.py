@@ -7,7 +7,8 @@ and segmented, see `tokcore.encoding`.
 
 The cache is 2-way set-associative: a row of `slots` is one cache line with two entries, the first
 the last one that was used again, the second the newest. A token of up to 15 bytes is two words: its
-bytes, zeros, and its length as the last byte.
+bytes, zeros, and its length as the last byte. A token of 16 to 31 bytes has a whole line of
+`long_slots`: four words for its bytes, and four for up to eight ids.
 """
 
 import functools
@@ -34,6 +35,17 @@ _LONGEST_REMEMBERED = 15
 _IDS_REMEMBERED = 3
 """Ids of a token in the cache; the model gets a token of more each time."""
 
+_LONGEST_OF_LINE = np.uint64(31)
+_IDS_OF_LINE = 8
+"""Bytes and ids of a longer token, which has a line by itself."""
+
+_LONG_LINES = 2
+"""log2 of how many times fewer lines there are for longer tokens: of English, one in a hundred tokens
+is so long."""
+
+_IS_LINE = np.uint64(1 << 63)
+"""Marks the number of a line of `long_slots` among packed ids."""
+
 _ROW_WORDS = 8
 _GROUP = 64
 """Tokens whose cache rows are prefetched before the first is read."""
@@ -42,9 +54,10 @@ _TOKEN, _TOKEN_END, _IDS, _MORE = 0, 1, 2, 3  # words of an entry
 _NEWEST = 4  # the words of the second entry follow those of the first
 
 _SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
-_3, _8 = np.uint64(3), np.uint64(8)
+_3, _4, _8, _16 = (np.uint64(number) for number in (3, 4, 8, 16))
 _56 = np.uint64(56)
 _LONGEST = np.uint64(_LONGEST_REMEMBERED)
+_SIZE_BITS = np.uint64(0xF)
 _LEAD_OF_THREE = np.uint64(0xE0)
 _BYTE, _THREE_BYTES, _24 = np.uint64(0xFF), np.uint64(0xFF_FF_FF), np.uint64(24)
 _MARK = np.uint64(int.from_bytes('\u2581'.encode(), 'little'))
@@ -95,9 +108,9 @@ def encode_rows(rows, surround, pre_tokenizer, model, cache, tokens, work, out):
     while row < len(rows.starts):
         done = row
         row, position, count = scan_tokens(rows, row, position, pre_tokenizer, tokens)
-        missed = MissedTokens(cache.missed, *look_up(tokens, count, cache))
-        most = 0
-        if missed.count:
+        misses, missed_bytes, most = look_up(tokens, count, cache)
+        missed = MissedTokens(cache.missed, misses, missed_bytes)
+        if misses:
             number, failure = segment_tokens(tokens, missed, model, work)
             if failure == NO_ROOM:
                 work = larger_workspace(missed, model, work)
@@ -106,12 +119,14 @@ def encode_rows(rows, surround, pre_tokenizer, model, cache, tokens, work, out):
                 token = missed.numbers[number]
                 return ids, used, tokens.starts[token], tokens.ends[token], failure
             insert_ids(missed, work.ids, work.id_bounds, cache)
-            most = np.int64(work.id_bounds[missed.count])
+            most += np.int64(work.id_bounds[misses])
         ids = grown(ids, used, most + _IDS_REMEMBERED * count + (row - done) * around + 4)
         used = _put_rows(
-            cache.packed_ids, work.ids, tokens.row_tokens, done, row, count, surround,
+            cache, work.ids, tokens.row_tokens, done, row, count, surround,
             IdRows(ids, used, out.offsets),
         )  # fmt: skip
+        # Only now: the lines that were found must stay until their ids are written.
+        _insert_long(tokens, missed, work.ids, work.id_bounds, cache.long_slots, cache.long_shift)
         _put_surround(surround, done, row, ids, out.offsets)
     return ids, used - len(surround.before), _0, _0, 0
 
@@ -122,7 +137,7 @@ def _surround(before: tuple[int, ...], after: tuple[int, ...]) -> Surround:
 
 
 @kernel_without_allocation
-def _put_rows(packed_ids, segmented_ids, row_tokens, done, row, count, surround, out):
+def _put_rows(cache, segmented_ids, row_tokens, done, row, count, surround, out):
     """Appends the ids of `count` tokens to `out`; returns how many ids are written then.
 
     Rows `done` up to `row` end among these tokens, at row_tokens[r + 1]; places are left for their
@@ -131,7 +146,7 @@ def _put_rows(packed_ids, segmented_ids, row_tokens, done, row, count, surround,
     """
     before, after = np.uint64(len(surround.before)), np.uint64(len(surround.after))
     token, used = _0, np.uint64(out.used)
-    ids = out.ids
+    ids, packed_ids = out.ids, cache.packed_ids
     while True:
         end = np.uint64(row_tokens[done + 1] if done < row else count)
         while token < end:
@@ -142,8 +157,13 @@ def _put_rows(packed_ids, segmented_ids, row_tokens, done, row, count, surround,
                 store_pair(ids, used + _2, more)
             else:
                 first = packed_ids[_2 * token]
-                for k in range(size):
-                    ids[used + k] = segmented_ids[first + k]
+                if first >= _IS_LINE:
+                    for pair in range(_0, _4):
+                        word = cache.long_slots[first - _IS_LINE, _4 + pair]
+                        store_pair(ids, used + _2 * pair, word)
+                else:
+                    for k in range(size):
+                        ids[used + k] = segmented_ids[first + k]
             used += size
             token += _1
         if done == row:
@@ -248,15 +268,26 @@ class TokenCache(NamedTuple):
     words: np.ndarray  # uint64[2 * tokens]: the two words of each token
     missed: np.ndarray  # uint64[tokens]: the numbers of the tokens that are not in the cache
     rows: np.ndarray  # uint64[_GROUP]: the row of each token of a group
+    long_slots: np.ndarray  # uint64[a power of two, 8]: longer tokens
+    long_shift: np.uint64
 
 
 def empty_cache(nbytes: int, tokens: int) -> TokenCache:
-    """Returns a cache of about `nbytes`, at least 2 rows, for `tokens` at once."""
+    """Returns a cache for `tokens` at once, with `cache_memory(nbytes)` or somewhat less."""
     bits = max(1, (nbytes // CACHE_LINE).bit_length() - 1)
-    slots = cache_lines(1 << bits)
+    long_bits = max(1, bits - _LONG_LINES)
+    slots, long_slots = cache_lines(1 << bits), cache_lines(1 << long_bits)
     packed_ids, words = (np.empty(2 * tokens, np.uint64) for _ in range(2))
     missed, rows = np.empty(tokens, np.uint64), np.empty(_GROUP, np.uint64)
-    return TokenCache(slots, np.uint64(64 - bits), packed_ids, words, missed, rows)
+    return TokenCache(
+        slots, np.uint64(64 - bits), packed_ids, words, missed, rows,
+        long_slots, np.uint64(64 - long_bits),
+    )  # fmt: skip
+
+
+def cache_memory(nbytes: int) -> int:
+    """Returns how many bytes a cache takes that has `nbytes` for tokens of up to 15 bytes."""
+    return nbytes + (nbytes >> _LONG_LINES)
 
 
 def cache_lines(number: int) -> np.ndarray:
@@ -313,10 +344,11 @@ def look_up(tokens, count, cache):
     """Looks up the first `count` of the scanned tokens in the cache.
 
     Sets cache.words for all of them and cache.packed_ids for those that are there, and writes the
-    numbers of the others to cache.missed. Returns how many are missed and their bytes.
+    numbers of the others to cache.missed. Returns how many are missed, their bytes, and the room for
+    the ids of those that have a line by themselves.
     """
     slots, packed_ids, words, rows = cache.slots, cache.packed_ids, cache.words, cache.rows
-    misses = missed_bytes = _0
+    misses = missed_bytes = line_ids = _0
     for group in range(_0, np.uint64(count), np.uint64(_GROUP)):
         size = min(np.uint64(_GROUP), np.uint64(count) - group)
         for k in range(size):
@@ -344,11 +376,78 @@ def look_up(tokens, count, cache):
                     other = slots[row, word]
                     slots[row, word] = slots[row, _NEWEST + word]
                     slots[row, _NEWEST + word] = other
+            elif second == _0 and _find_long(tokens, token, cache):
+                line_ids += np.uint64(_IDS_OF_LINE)
             else:
                 cache.missed[misses] = token
                 misses += _1
                 missed_bytes += tokens.ends[token] - tokens.starts[token]
-    return np.int64(misses), np.int64(missed_bytes)
+    return np.int64(misses), np.int64(missed_bytes), np.int64(line_ids)
+
+
+@kernel_without_allocation
+def _find_long(tokens, token, cache):
+    """Sets cache.packed_ids for a token that has a line by itself; returns whether it has."""
+    start = tokens.starts[token]
+    length = tokens.ends[token] - start
+    if not _may_have_line(tokens.text, start, length):
+        return False
+    first, second, third, fourth, line = _long_words(tokens.text, start, length, cache.long_shift)
+    slots = cache.long_slots
+    size = slots[line, 2] & _SIZE_BITS
+    if (
+        slots[line, 0] != first or slots[line, 1] != second or slots[line, 3] != fourth
+        or slots[line, 2] ^ size != third or size == _0
+    ):  # fmt: skip
+        return False
+    if size <= np.uint64(_IDS_REMEMBERED):
+        cache.packed_ids[_2 * token] = slots[line, 4]
+        cache.packed_ids[_2 * token + _1] = size << _32 | slots[line, 5]
+    else:
+        cache.packed_ids[_2 * token] = _IS_LINE | line
+        cache.packed_ids[_2 * token + _1] = size << _32
+    return True
+
+
+@kernel_without_allocation
+def _may_have_line(text, start, length):
+    return _LONGEST < length <= _LONGEST_OF_LINE and not begins_wide(load_word(text, start))
+
+
+@kernel_without_allocation
+def _long_words(text, start, length, shift):
+    """The four words of a token of 16 to 31 bytes, and its line of 2 ** (64 - shift).
+
+    The words are its first and its last 16 bytes. These overlap by a byte at least, so the first of
+    the last 16 makes room for the length, and for the number of ids in its low four bits.
+    """
+    first, second = load_word(text, start), load_word(text, start + _8)
+    end = start + length
+    third = load_word(text, end - _16) & ~_BYTE | (length - _16) << _4
+    fourth = load_word(text, end - _8)
+    mixed = ((first * _MIXER + second) * _MIXER + third) * _MIXER + fourth
+    return first, second, third, fourth, ((mixed ^ (mixed >> _32)) * _SPREAD) >> shift
+
+
+@kernel_without_allocation
+def _insert_long(tokens, missed, ids, id_bounds, slots, shift):
+    """Gives a line to each missed token of 16 to 31 bytes that has up to eight ids."""
+    for miss in range(np.uint64(missed.count)):
+        token = missed.numbers[miss]
+        start, begin = tokens.starts[token], id_bounds[miss]
+        length, size = tokens.ends[token] - start, id_bounds[miss + _1] - begin
+        if size > np.uint64(_IDS_OF_LINE) or not _may_have_line(tokens.text, start, length):
+            continue
+        first, second, third, fourth, line = _long_words(tokens.text, start, length, shift)
+        slots[line, 0], slots[line, 1] = first, second
+        slots[line, 2], slots[line, 3] = third | size, fourth
+        for k in range(_0, np.uint64(_IDS_OF_LINE), _2):
+            pair = _0
+            if k < size:
+                pair = np.uint64(ids[begin + k])
+            if k + _1 < size:
+                pair |= np.uint64(ids[begin + k + _1]) << _32
+            slots[line, _4 + (k >> _1)] = pair
 
 
 @kernel_without_allocation

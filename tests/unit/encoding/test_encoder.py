@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tokcore.encoding.kernels import cache_memory
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.rows import Side
 from tokcore.text.t2t import tokenize
@@ -69,7 +70,7 @@ def test_each_row_has_the_ids_of_its_text(blocks, prefix, between, cache_bytes, 
 
 
 # Around each of these lengths a token is another number of words, or has no place in the memo.
-LENGTHS = [1, 2, 7, 8, 9, 14, 15, 16, 17, 23, 24, 25, 63, 64, 65, 127, 128, 129]
+LENGTHS = [1, 2, 7, 8, 9, 14, 15, 16, 17, 23, 24, 25, 30, 31, 32, 33, 63, 64, 65, 127, 128, 129]
 
 
 @st.composite
@@ -95,6 +96,39 @@ def test_tokens_that_are_nearly_the_same_are_told_apart(tokens, data):
             assert rows_of(encoder.encode_side(side_of(texts), after=[1])) == expected
 
 
+@given(
+    st.lists(
+        st.builds(lambda times, rest: 'encyclop' * times + rest, st.integers(1, 3), st.text('eht')),
+        min_size=1,
+        max_size=4,
+        unique=True,
+    ),
+    st.data(),
+)
+def test_longer_tokens_keep_their_ids_when_others_take_their_lines(tokens, data):
+    drawn = st.lists(st.sampled_from(tokens), min_size=1, max_size=20).map(' '.join)
+    blocks = data.draw(st.lists(drawn, min_size=1, max_size=6))
+    for cache_bytes in (0, 2_000, 1 << 20):  # two lines, some, and room for all
+        encoder = ENCODER.row_encoder(cache_bytes)
+        for text in blocks:
+            assert rows_of(encoder.encode_side(side_of([text]))) == [ENCODER.encode(text)]
+
+
+@pytest.mark.parametrize('ids', [3, 4, 7, 8, 9])
+@pytest.mark.parametrize('length', [15, 16, 31, 32])
+def test_a_token_of_16_to_31_bytes_and_up_to_8_ids_has_a_line_by_itself(length, ids):
+    whole = 'x' * (length - ids + 2)
+    token = whole + 'y' * (ids - 2)  # the last id is that of the '_' after it
+    own = SubwordTextEncoder(['<pad>_', '<EOS>_', whole, *'xyz\\_u;0123456789'])
+    assert len(own.encode(token)) == ids and len(token) == length
+    encoder = own.row_encoder()
+    for _ in range(2):
+        texts = [token, f'{token} z {token}']
+        assert rows_of(encoder.encode_side(side_of(texts))) == list(map(own.encode, texts))
+    lines = np.count_nonzero(encoder._cache.long_slots[:, 2])
+    assert lines == (length in (16, 31) and ids <= 8)
+
+
 @pytest.mark.parametrize('row_words', [1, 1_023, 1_024, 1_025, 6_000])
 def test_rows_of_more_tokens_than_are_taken_at_a_time(row_words):
     numbers = np.random.default_rng(row_words).zipf(1.5, 6_000) % 3_000
@@ -111,9 +145,10 @@ def test_rows_of_more_tokens_than_are_taken_at_a_time(row_words):
 
 def test_the_memo_is_as_large_as_asked_for():
     for cache_bytes in (0, 100, 1_000, 50_000, 8 << 20):
-        slots = ENCODER.row_encoder(cache_bytes)._cache.slots
-        assert slots.nbytes <= max(cache_bytes, 128) < 2 * slots.nbytes + 128
-        assert slots.ctypes.data % 64 == 0
+        cache = ENCODER.row_encoder(cache_bytes)._cache
+        assert cache.slots.nbytes <= max(cache_bytes, 128) < 2 * cache.slots.nbytes + 128
+        assert cache.long_slots.nbytes <= max(cache_memory(cache_bytes) - cache_bytes, 128)
+        assert cache.slots.ctypes.data % 64 == cache.long_slots.ctypes.data % 64 == 0
 
 
 def test_no_rows_and_empty_rows():
