@@ -9,6 +9,7 @@ a rank up to r, these merges always come first, and the character can be one sym
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -113,6 +114,15 @@ class MergeModel:
             int(batched_merges),
             joins,
         )
+
+    def with_spaces(self) -> MergeModel:
+        """Returns the model of text in which U+0020 stands for U+2581."""
+        model = copy.copy(self)
+        symbols = self.state.units.symbols.copy()
+        symbols[0x20] = symbols[0x2581]
+        units = self.state.units._replace(symbols=read_only(symbols))
+        model.state = self.state._replace(units=units)
+        return model
 
     def workspace(self, tokens: int) -> MergeWork:
         return merge_work(SYMBOLS_PER_BYTE * SHORT, tokens, MEMORY_ROWS, PART_ROWS)

@@ -3,8 +3,10 @@
 Without a pre-tokenizer a whole row is one token, which no cache holds. But a piece, or the result of a
 merge, that reaches across a place has the two characters beside it, and most pairs of characters are
 in no piece: a letter and a mark (U+2581), a letter and a comma, most ideographs. So a row is cut
-between these, and what lies between two cuts is looked up as a word is. Pairs are bits of a table by
-their hash; a pair with the hash of another only leaves a place uncut.
+between these, and what lies between two cuts is looked up as a word is. Pairs of ASCII are bits of a
+table; others are bits by their hash, and a pair with the hash of another only leaves a place uncut.
+
+A space is U+0020 in some rows and U+2581 in others, and here they are one character.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ import numpy as np
 from tokcore.bpe.vocabulary import BpeVocabulary
 from tokcore.kernels.bytes import row_offsets, with_margin
 from tokcore.kernels.jit import inlined_kernel, kernel_without_allocation, read_only
-from tokcore.kernels.simd import CHUNK, byte_range_mask, put_places, trailing_zeros
+from tokcore.kernels.simd import CHUNK, byte_range_mask, trailing_zeros
+from tokcore.text.byte_level_scan import put_borders
 from tokcore.text.character_pairs import (
     BITS_PER_PAIR,
     MOST_BITS,
@@ -35,28 +38,45 @@ from tokcore.text.unicode import CODE_POINTS, decode_word
 _CODE_BITS = 21
 _CODE = (1 << _CODE_BITS) - 1
 _0, _1, _2, _3 = (np.uint64(number) for number in range(4))
-_SMALL_A, _SMALL_Z = np.uint64(0x61), np.uint64(0x7A)
+_6, _7, _63 = (np.uint64(number) for number in (6, 7, 63))
+_CHUNK = np.uint64(CHUNK)
 _MARK = np.uint64(int.from_bytes('▁'.encode(), 'little'))
-_MOST_LETTER_PAIRS = 500
-"""Of 676: with so many in pieces, rows are not cut between any small letters of ASCII."""
+_BLANK, _WIDE = np.uint64(0x20), np.uint64(0x80)
+
+_CONTEXT = 4
+"""Bytes of a chunk that show what is before the others: as many as the longest character has."""
+
+FIRST, LATER = np.uint64(1), np.uint64((1 << _CONTEXT) - 1)
+"""The bits of the first chunk of a text, and of those after it, that `border_bits` does not decide."""
+
+_NARROW = 128
+_CLASSES = 5
+"""Of ASCII: small letters, capital letters, digits, spaces, and others. U+2581 is a space."""
+
+_LETTERS, _SPACES = (0, 1), 3
+_WORD_SHARE = 0.74
+"""Rows are cut between none of two classes of letters, or after spaces before letters, if so many of these pairs
+are in pieces: then words need no look at each pair."""
 
 
 class Borders(NamedTuple):
     """The pairs of characters that rows are not cut between; arrays are read-only."""
 
-    pairs: np.ndarray  # uint64[...]: `CharacterPairs.bits`; none if rows are cut nowhere
+    pairs: (
+        np.ndarray
+    )  # uint64[...]: `CharacterPairs.bits` of other than ASCII; none if rows are cut nowhere
     shift: np.uint64  # of `CharacterPairs`
     known: np.ndarray
     """bool[0x110000]: rows are not cut between two characters that are not known; bool[0]: they are."""
-    joins_letters: bool
-    """Whether all pairs of small letters of ASCII are there, and of U+2581 and such a letter."""
+    narrow: np.ndarray  # uint64[256]: bit (left << 7 | right) is set for a pair of ASCII
+    joined: np.ndarray
+    """uint64[6 * 5], by the classes of two characters, the first of which may be wide: all ones where none of
+    their pairs is cut between, else 0."""
+    cut: np.ndarray  # uint64[6 * 5]: all ones where all of them are, else 0
 
-    cuts_before_marks: bool  # whether no pair has U+2581 as its second character
 
-
-NO_BORDERS = Borders(
-    read_only(np.empty(0, np.uint64)), np.uint64(0), read_only(np.empty(0, np.bool_)), False, False
-)
+_NOTHING = read_only(np.empty(0, np.uint64))
+NO_BORDERS = Borders(_NOTHING, _0, read_only(np.empty(0, np.bool_)), _NOTHING, _NOTHING, _NOTHING)
 """Rows are cut nowhere."""
 
 
@@ -68,29 +88,60 @@ def borders_of_pieces(
     Args:
         pieces: strings.
         known: the known characters; none if all are.
-        bits_per_pair: bits of memory for each pair, at least; with more of them fewer borders are missed.
+        bits_per_pair: bits of memory for each wide pair, at least; with more of them fewer borders are missed.
     """
-    data = [piece.encode('utf-8', 'surrogatepass') for piece in pieces]
-    offsets = row_offsets([len(piece) for piece in data])
-    text = with_margin(np.frombuffer(b''.join(data), np.uint8))
-    bounds = read_only(offsets.astype(np.uint64))
-    _, size = _pairs_of(read_only(text), bounds, MOST_BITS)
-    pairs, _ = _pairs_of(read_only(text), bounds, bits_for(size, bits_per_pair))
+    data = [piece.replace('▁', ' ').encode('utf-8', 'surrogatepass') for piece in pieces]
+    bounds = read_only(row_offsets([len(piece) for piece in data]).astype(np.uint64))
+    text = read_only(with_margin(np.frombuffer(b''.join(data), np.uint8)))
+    # The last row is of all wide characters before one of ASCII.
+    narrow = np.zeros((_NARROW + 1, _NARROW), np.bool_)
+    size = int(_add_pairs(text, bounds, no_pairs(MOST_BITS), narrow))
+    pairs = no_pairs(bits_for(size, bits_per_pair))
+    _add_pairs(text, bounds, pairs, narrow)
     is_known = np.zeros(CODE_POINTS if known else 0, np.bool_)
-    is_known[[*map(ord, known)]] = True
-    joins_letters = bool(_joined_letters(pairs) >= _MOST_LETTER_PAIRS)
-    if joins_letters:
-        _add_letters(pairs)  # the few others leave places uncut, and are rare
-    cuts_before_marks = (not known or '▁' in known) and not any(
-        '▁' in piece[1:] for piece in pieces
-    )
+    if known:
+        is_known[[*map(ord, known)]] = True
+        is_known[0x20] &= '▁' in known
+        is_unknown = np.append(~is_known[:_NARROW], True)
+        narrow |= is_unknown[:, None] & is_unknown[:-1]
+    joined, cut = _joined_classes(narrow)
+    bits = np.packbits(narrow[:-1], bitorder='little').view('<u8').astype(np.uint64)
     return Borders(
-        read_only(pairs.bits), pairs.shift, read_only(is_known), joins_letters, cuts_before_marks
+        read_only(pairs.bits), pairs.shift, read_only(is_known), read_only(bits), joined, cut
     )
 
 
-def borders_of_merges(vocabulary: BpeVocabulary) -> Borders:
+def _joined_classes(narrow: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns `Borders.joined` and `Borders.cut`; joins the last pairs of classes with most pairs joined."""
+    codes = np.arange(_NARROW)
+    small, capital = (codes >= 0x61) & (codes <= 0x7A), (codes >= 0x41) & (codes <= 0x5A)
+    digits, spaces = (codes >= 0x30) & (codes <= 0x39), codes == 0x20
+    of_ascii = [small, capital, digits, spaces, ~(small | capital | digits | spaces)]
+    joined, cut = np.zeros((2, _CLASSES + 1, _CLASSES), np.uint64)
+    for left in range(_CLASSES + 1):
+        lefts = (
+            np.append(of_ascii[left], False)
+            if left < _CLASSES
+            else np.arange(_NARROW + 1) == _NARROW
+        )
+        for right in range(_CLASSES):
+            block = np.ix_(lefts, of_ascii[right])
+            share = narrow[block].mean()
+            is_word = left in (*_LETTERS, _SPACES) and right in _LETTERS
+            if share == 0:
+                cut[left, right] = ~_0
+            elif left < _CLASSES and (share == 1 or (is_word and share >= _WORD_SHARE)):
+                narrow[block] = True
+                joined[left, right] = ~_0
+    return read_only(joined.reshape(-1)), read_only(cut.reshape(-1))
+
+
+def borders_of_merges(vocabulary: BpeVocabulary, has_spaces: bool = False) -> Borders:
     """Returns the borders that no merge of characters reaches across; none where one could.
+
+    Args:
+        vocabulary: the merges.
+        has_spaces: whether U+0020 stands for U+2581 in rows.
 
     A merge of what stands for other characters, of `<0x0A>` or the unknown entry, does not show which;
     where characters vanish, their neighbors are merged; and where some bytes have no entry, `tokenizers`
@@ -114,7 +165,9 @@ def borders_of_merges(vocabulary: BpeVocabulary) -> Borders:
         return NO_BORDERS
     of_merges = [chr(pair >> _CODE_BITS) + chr(pair & _CODE) for pair in pairs.tolist()]
     joins_unknown = rules.fuse_unk and not fallback
-    known = {entry for entry in entries if len(entry) == 1} if joins_unknown else ()
+    known = {entry for entry in entries if len(entry) == 1} if joins_unknown else set()
+    if has_spaces and '▁' in known:
+        known.add(' ')
     return borders_of_pieces(of_merges, known)
 
 
@@ -127,12 +180,6 @@ def _outer_characters(entries: Mapping[str, int]) -> tuple[np.ndarray, np.ndarra
     first, last = np.full((2, 1 + max(entries.values(), default=-1)), -1, np.int64)
     first[ids], last[ids] = codes[offsets[:-1]], codes[offsets[1:] - 1]
     return first, last
-
-
-def _pairs_of(text: np.ndarray, bounds: np.ndarray, bits: int) -> tuple[CharacterPairs, int]:
-    """Returns the pairs of characters in strings, and how many bits are set."""
-    pairs = no_pairs(bits)
-    return pairs, int(_add_pairs(text, bounds, pairs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,69 +206,104 @@ class BorderPreTokenizer:
 def _scan_between_borders(rows, row, position, pre_tokenizer, tokens):
     """As `scan_tokens` says; every byte of a row is in a token."""
     room = np.uint64(len(tokens.starts) - CHUNK_TOKENS)
-    count = _0
+    ended = _0
     while row < len(rows.starts):
         start = np.uint64(rows.starts[row] if position < 0 else position)
         end = np.uint64(rows.ends[row])
-        chunk, previous = start, _0
-        while chunk < end:
-            if count >= room:
-                return row, np.int64(start), np.int64(count)
-            bits, previous = border_bits(rows.text, chunk, previous, end, pre_tokenizer)
-            if bits:
-                first = count
-                count = put_places(bits, chunk, tokens.ends, count)
-                for token in range(first, count):
-                    tokens.starts[token] = start
-                    start = tokens.ends[token]
-            chunk += np.uint64(CHUNK)
+        place = tokens.starts[ended] = start
+        undecided = FIRST
+        while place < end:
+            if ended > room:
+                return row, np.int64(tokens.starts[ended]), np.int64(ended)
+            bits, after = border_bits(rows.text, place, end, undecided, pre_tokenizer)
+            ended = put_borders(bits, place, tokens, ended)
+            place, undecided = after, LATER
         if start < end:
-            tokens.starts[count], tokens.ends[count] = start, end
-            count += _1
+            tokens.ends[ended] = end
+            ended += _1
         row += 1
         position = -1
-        tokens.row_tokens[row] = np.int64(count)
-    return row, np.int64(position), np.int64(count)
+        tokens.row_tokens[row] = np.int64(ended)
+    return row, np.int64(position), np.int64(ended)
 
 
 @inlined_kernel
-def border_bits(text, place, previous, end, borders):
-    """Finds all borders of text[place:place + 64] that are before `end`, without a branch on text.
+def border_bits(text, place, end, undecided, borders):
+    """Finds the borders of text[place:place + 64] that are before `end`.
 
-    `READABLE` bytes follow the text. `previous` is the character (uint64) before it, as this returns it;
-    0 if a row or a token begins there. Returns (bits, previous): bit i says whether there is a border before
-    text[place + i]; and the last character.
+    `READABLE` bytes follow the text. `undecided` is `FIRST` if a row or a token begins at the place, or else
+    `LATER`. Returns (bits, next): bit i says whether there is a border before text[place + i]; and the place of
+    the next chunk.
     """
     if len(borders.pairs) == 0:
-        return _0, _1
+        return _0, end
+    inside, after = ~_0, place + np.uint64(CHUNK - _CONTEXT)
+    if end - place <= _CHUNK:
+        inside, after = inside >> (_CHUNK - (end - place)), end
+    small = byte_range_mask(text, place, 0x61, 0x7A)
+    capital = byte_range_mask(text, place, 0x41, 0x5A)
+    digits = byte_range_mask(text, place, 0x30, 0x39)
+    blanks = byte_range_mask(text, place, 0x20, 0x20)
+    wide = byte_range_mask(text, place, 0x80, 0xFF)
+    others = ~(small | capital | digits | blanks | wide)
+    marks = _mark_bits(text, place) if wide else _0
+    after_marks = marks << _3
+    after_wide = wide << _1 & ~after_marks
+    left = inside & ~undecided
+    bits = _0
+    befores = (
+        small << _1,
+        capital << _1,
+        digits << _1,
+        blanks << _1 | after_marks,
+        others << _1,
+        after_wide,
+    )
+    characters = (small, capital, digits, blanks | marks, others)
+    passed = _0
+    for before in range(_CLASSES + 1):
+        for character in range(_CLASSES):
+            both = befores[before] & characters[character]
+            number = np.uint64(before * _CLASSES + character)
+            passed |= both & borders.joined[number]
+            bits |= both & borders.cut[number]
+    bits &= left
+    left &= ~(passed | bits)
+    wide_pairs = left & (wide & ~marks | after_wide)
+    left &= ~wide_pairs
+    while left:
+        number = trailing_zeros(left)
+        left &= left - _1
+        pair = _narrow(text[place + number - _1]) << _7 | _narrow(text[place + number])
+        bits |= (borders.narrow[pair >> _6] >> (pair & _63) & _1 ^ _1) << number
+    if wide_pairs:
+        bits |= _wide_borders(text, place, wide_pairs, borders)
+    return bits, after
+
+
+@kernel_without_allocation
+def _narrow(byte):
+    """Returns the character of ASCII that a byte is, or U+0020 for one of U+2581."""
+    return np.uint64(byte) if byte < np.uint8(_WIDE) else _BLANK
+
+
+@kernel_without_allocation
+def _wide_borders(text, place, left, borders):
+    """Returns the bits in `left` before which borders are; each, or the character before it, is not of ASCII."""
+    left &= ~byte_range_mask(text, place, 0x80, 0xBF)
     pairs = CharacterPairs(borders.pairs, borders.shift)
-    characters = ~byte_range_mask(text, place, 0x80, 0xBF)
-    if end - place < np.uint64(CHUNK):
-        characters &= (_1 << (end - place)) - _1
-    begins_row = np.uint64(previous == _0)
-    joined = cut_marks = _0
-    if borders.joins_letters:
-        # Most places need no look at their pair: no border is in a word, and one before each mark.
-        marks = _mark_bits(text, place) & characters
-        letters = byte_range_mask(text, place, 0x61, 0x7A) & characters
-        joined = letters & (letters << _1 | marks << _3)
-        if _SMALL_A <= previous <= _SMALL_Z or previous == _MARK:
-            joined |= letters & characters & (~characters + _1)
-        if borders.cuts_before_marks:
-            cut_marks = marks & ~begins_row
-    if begins_row:
-        characters &= ~_1
-        previous, _ = character_bytes(text, place)
-    characters &= ~(joined | cut_marks)
-    bits, after_letters, after_marks = cut_marks, joined << _1, cut_marks << _3
-    while characters:
-        number = trailing_zeros(characters)
-        characters &= characters - _1
-        character, _ = character_bytes(text, place + number)
-        if after_letters >> number & _1:
-            previous = np.uint64(text[place + number - _1])
-        if after_marks >> number & _1:
-            previous = _MARK
+    bits, previous, previous_end = _0, _0, _0
+    while left:
+        number = trailing_zeros(left)
+        left &= left - _1
+        at = place + number
+        if previous_end != at:
+            before = at - _1
+            while before > place and text[before] & np.uint8(0xC0) == np.uint8(0x80):
+                before -= _1
+            previous = _with_blank(character_bytes(text, before)[0])
+        character, previous_end = character_bytes(text, at)
+        character = _with_blank(character)
         is_border = not has_characters(previous, character, pairs)
         if len(borders.known):
             is_border &= (
@@ -229,11 +311,12 @@ def border_bits(text, place, previous, end, borders):
             )
         bits |= np.uint64(is_border) << number
         previous = character
-    if joined >> np.uint64(CHUNK - 1):
-        previous = np.uint64(text[place + np.uint64(CHUNK - 1)])
-    if cut_marks >> np.uint64(CHUNK - 3):
-        previous = _MARK
-    return bits, previous
+    return bits
+
+
+@kernel_without_allocation
+def _with_blank(character):
+    return _BLANK if character == _MARK else character
 
 
 @kernel_without_allocation
@@ -247,10 +330,11 @@ def _mark_bits(text, place):
 
 
 @kernel_without_allocation
-def _add_pairs(text, offsets, pairs):
+def _add_pairs(text, offsets, pairs, narrow):
     """Adds all pairs of characters in the strings text[offsets[i]:offsets[i + 1]].
 
-    Returns how many bits are set then.
+    Those before a character of ASCII are in `narrow`; the wide ones of these, and all others, in `pairs`. Returns
+    how many bits are set there then.
     """
     size = 0
     for string in range(len(offsets) - 1):
@@ -260,25 +344,9 @@ def _add_pairs(text, offsets, pairs):
         character, place = character_bytes(text, place)
         while place < end:
             following, place = character_bytes(text, place)
-            size += add_characters(character, following, pairs)
+            if following < _WIDE:
+                narrow[min(character, _WIDE), following] = True
+            if character >= _WIDE or following >= _WIDE:
+                size += add_characters(character, following, pairs)
             character = following
     return size
-
-
-@kernel_without_allocation
-def _joined_letters(pairs):
-    """Returns how many pairs of small letters of ASCII there are."""
-    count = 0
-    for letter in range(_SMALL_A, _SMALL_Z + _1):
-        for following in range(_SMALL_A, _SMALL_Z + _1):
-            count += has_characters(letter, following, pairs)
-    return count
-
-
-@kernel_without_allocation
-def _add_letters(pairs):
-    """Adds all pairs of small letters of ASCII, and of U+2581 and such a letter."""
-    for letter in range(_SMALL_A, _SMALL_Z + _1):
-        add_characters(_MARK, letter, pairs)
-        for following in range(_SMALL_A, _SMALL_Z + _1):
-            add_characters(letter, following, pairs)

@@ -23,6 +23,7 @@ from tokcore.kernels.bytes import with_margin
 from tokcore.kernels.jit import read_only
 from tokcore.pretrained.added_tokens import AddedTokenFinder, Parts
 from tokcore.pretrained.normalizers import TextStep, replaced
+from tokcore.pretrained.pre_tokenizers import MARK
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
 from tokcore.text.listed_tokens import ListedTokens
 from tokcore.text.pre_tokenizer import PreTokenizer, RowPart, TextRows
@@ -142,11 +143,12 @@ class _OriginalRows:
         all_rows = TextRows(text, read_only(texts.starts), read_only(texts.ends))
         data = bytearray()
         starts, ends, counts = [], [], np.zeros(len(side), np.int64)
+        cutting = self._vocabulary.cutting
         for number, row in enumerate(parts.rows.tolist()):
-            pre_tokenizer = self._vocabulary.cutting.pre_tokenizer
-            for part in pre_tokenizer.row_parts(all_rows, number, 0):
+            for part in cutting.pre_tokenizer.row_parts(all_rows, number, 0):
                 starts.append(len(data))
-                data += part.text[part.start : part.end].tobytes()
+                token = part.text[part.start : part.end].tobytes()
+                data += token.replace(b' ', MARK.encode()) if cutting.keeps_spaces else token
                 ends.append(len(data))
                 counts[row] += 1
         bounds = np.concatenate([[0], np.cumsum(counts)])

@@ -54,6 +54,7 @@ class Cutting:
         prefixed: which texts: all of them, or only one at the start of a row.
         spaces: what replaces U+0020 in texts.
         words: whether texts are first cut at white space, and the prefix is that of the words.
+        keeps_spaces: whether U+0020 stands for `MARK` in the texts, which the model takes for it.
         pre_tokenizer: cuts the texts.
         byte_level: whether the model has bytes for symbols.
     """
@@ -64,6 +65,7 @@ class Cutting:
     pre_tokenizer: PreTokenizer = RowTokens()
     byte_level: bool = False
     words: bool = False
+    keeps_spaces: bool = False
 
     def texts(self, side: Side, is_first: np.ndarray, replace: TextStep) -> Side:
         """Returns the texts as the pre-tokenizer cuts them.
@@ -80,6 +82,8 @@ class Cutting:
         if self.prefixed == 'never':
             return side
         wanted = ~starting_with(side, self.prefix)
+        if self.keeps_spaces:
+            wanted &= ~starting_with(side, MARK)
         if self.prefixed == 'first':
             wanted &= is_first
         return prepended(side, self.prefix, wanted)

@@ -27,7 +27,7 @@ from tokcore.kernels.simd import (
     store_word,
     trailing_zeros,
 )
-from tokcore.pretrained.borders import BorderPreTokenizer, borders_of_merges
+from tokcore.pretrained.borders import NO_BORDERS, BorderPreTokenizer, borders_of_merges
 from tokcore.pretrained.charsmap import (
     Charsmap,
     longest_replacement,
@@ -99,7 +99,7 @@ def parse_sentencepiece(data: bytes, path: str) -> PretrainedVocabulary:
         AddedToken(id_, piece.text)
         for id_, piece in enumerate(file.pieces) if piece.type == _CONTROL
     ]  # fmt: skip
-    normalizer = _normalizer(file, path)
+    space = MARK if file.normalizer.get(5, 1) else ' '
     if kind == _UNIGRAM:
         cutting = Cutting()
         make_model: functools.partial = functools.partial(_unigram, file.pieces, unknown, fallback)
@@ -107,14 +107,24 @@ def parse_sentencepiece(data: bytes, path: str) -> PretrainedVocabulary:
         merges, ranks = _merges(file.pieces, path)
         rules = ModelRules(file.pieces[unknown].text, True, bool(fallback))
         vocabulary = BpeVocabulary(entries, merges, (), TokenizerParts(byte_level=False), rules)
-        cutting = Cutting(pre_tokenizer=BorderPreTokenizer(borders_of_merges(vocabulary)))
-        make_model = functools.partial(_merge_model, vocabulary, ranks)
+        # User-defined symbols are found in normalized text, with U+2581.
+        keeps_spaces = (
+            space == MARK
+            and MARK in entries
+            and not any(piece.type == _USER_DEFINED for piece in file.pieces)
+        )
+        borders = borders_of_merges(vocabulary, keeps_spaces)
+        keeps_spaces &= borders is not NO_BORDERS
+        cutting = Cutting(pre_tokenizer=BorderPreTokenizer(borders), keeps_spaces=keeps_spaces)
+        space = ' ' if keeps_spaces else space
+        make_model = functools.partial(_merge_model, vocabulary, ranks, keeps_spaces)
         added += [
             AddedToken(id_, piece.text, normalized=True, special=False)
             for id_, piece in enumerate(file.pieces) if piece.type == _USER_DEFINED
         ]  # fmt: skip
     else:
         refuse(path, 'trainer_spec.model_type', f'the model {_TYPES.get(kind, kind)}')
+    normalizer = _normalizer(file, path, space)
     return PretrainedVocabulary(
         data,
         entries,
@@ -260,15 +270,16 @@ def _merges(pieces: Sequence[_Piece], path: str) -> tuple[_Merges, np.ndarray]:
     return tuple(merges), ranks
 
 
-def _merge_model(vocabulary: BpeVocabulary, ranks: np.ndarray) -> MergeModel:
+def _merge_model(vocabulary: BpeVocabulary, ranks: np.ndarray, keeps_spaces: bool) -> MergeModel:
     from tokcore.bpe.model import MergeModel
 
-    return MergeModel(
+    model = MergeModel(
         vocabulary.merge_ids, vocabulary.units(), size=vocabulary.vocab_size, ranks=ranks
     )
+    return model.with_spaces() if keeps_spaces else model
 
 
-def _normalizer(file: _ModelFile, path: str) -> _Normalizer:
+def _normalizer(file: _ModelFile, path: str, space: str) -> _Normalizer:
     spec = file.normalizer
     charsmap = parse_charsmap(_bytes(spec.get(2)))
     if charsmap is None:
@@ -276,10 +287,11 @@ def _normalizer(file: _ModelFile, path: str) -> _Normalizer:
             f'{path}: normalizer_spec.precompiled_charsmap is damaged; give a whole SentencePiece model'
         )
     symbols = [piece.text for piece in file.pieces if piece.type == _USER_DEFINED]
-    space = (MARK if spec.get(5, 1) else ' ').encode()
+    written, removed = space.encode(), (MARK if spec.get(5, 1) else ' ').encode()
     rules = _Rules(
-        read_only(np.frombuffer(space, np.uint8)),
-        np.uint64(int.from_bytes(space, 'little')),
+        read_only(np.frombuffer(written, np.uint8)),
+        np.uint64(int.from_bytes(written, 'little')),
+        read_only(np.frombuffer(removed, np.uint8)),
         bool(spec.get(3, 1)),
         bool(file.trainer.get(24, 0)),
         bool(spec.get(4, 1)),
@@ -311,6 +323,7 @@ class _Rules(NamedTuple):
 
     space: np.ndarray  # uint8[1 or 3]: what replaces U+0020
     space_word: np.uint64  # its bytes, the first the lowest
+    mark: np.ndarray  # uint8[1 or 3]: what is removed at the end, too
     adds_space: bool  # to each text that is not empty
     at_end: bool  # that space, not at the start
     removes_spaces: bool  # at the start, at the end, and after another space
@@ -364,6 +377,9 @@ def _normalize(text, starts, ends, row, normalizer, out, out_ends):
     rules, replacements = normalizer.rules, normalizer.charsmap.replacements
     space_size = np.uint64(len(rules.space))
     room = np.uint64(len(out))
+    first_copied = _FIRST_SEEN
+    if rules.space_word == _SPACE and not rules.removes_spaces and normalizer.unchanged[_SPACE]:
+        first_copied = _SPACE
     while row < len(starts):
         place, end = np.uint64(starts[row]), np.uint64(ends[row])
         used = begin = np.uint64(out_ends[row])
@@ -384,8 +400,8 @@ def _normalize(text, starts, ends, row, normalizer, out, out_ends):
                 byte = text[place]
                 has_chunk = place + _CHUNK <= np.uint64(len(text)) and used + _CHUNK <= room
                 run = _0
-                if has_chunk and normalizer.keeps_ascii and _FIRST_SEEN <= byte <= _LAST_SEEN:
-                    run = _ascii_run(text, place, end)
+                if has_chunk and normalizer.keeps_ascii and first_copied <= byte <= _LAST_SEEN:
+                    run = _ascii_run(text, place, end, first_copied)
                 elif (
                     has_chunk and normalizer.keeps_ideographs and _FIRST_LEAD <= byte <= _LAST_LEAD
                 ):
@@ -444,12 +460,13 @@ def _normalize(text, starts, ends, row, normalizer, out, out_ends):
                             used += _1
                         first += _1
                 place = after
-            while (
-                rules.removes_spaces
-                and used - begin >= space_size
-                and _is_space(out, used - space_size, rules.space)
-            ):
-                used -= space_size
+            while rules.removes_spaces:
+                if _ends_with(out, begin, used, rules.space):
+                    used -= space_size
+                elif _ends_with(out, begin, used, rules.mark):
+                    used -= np.uint64(len(rules.mark))
+                else:
+                    break
             if rules.adds_space and rules.at_end:
                 used = _put_space(out, used, rules.space)
         row += 1
@@ -458,12 +475,14 @@ def _normalize(text, starts, ends, row, normalizer, out, out_ends):
 
 
 @kernel_without_allocation
-def _ascii_run(text, place, end):
-    """Returns how many bytes (uint64) of text[place:end], 64 at most, are of ASCII, and not spaces or controls.
+def _ascii_run(text, place, end, first):
+    """Returns how many bytes (uint64) of text[place:end], 64 at most, are of ASCII, from `first` to U+007E.
 
     64 bytes can be read. A character that a mark may follow is left out.
     """
     others = ~byte_range_mask(text, place, _FIRST_SEEN, _LAST_SEEN)
+    if first == _SPACE:
+        others &= ~byte_range_mask(text, place, _SPACE, _SPACE)
     if end - place < _CHUNK:
         others |= ~_0 << (end - place)
     run = trailing_zeros(others)
@@ -521,10 +540,13 @@ def _put_space(out, used, space):
 
 
 @kernel_without_allocation
-def _is_space(out, place, space):
+def _ends_with(out, begin, used, space):
+    size = np.uint64(len(space))
+    if used - begin < size:
+        return False
     is_space = True
-    for k in range(len(space)):
-        is_space &= out[place + np.uint64(k)] == space[k]
+    for k in range(size):
+        is_space &= out[used - size + k] == space[k]
     return is_space
 
 

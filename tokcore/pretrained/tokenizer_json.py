@@ -24,7 +24,7 @@ from tokcore.bpe.vocabulary import (
     refuse,
 )
 from tokcore.errors import InputError
-from tokcore.pretrained.borders import BorderPreTokenizer, borders_of_merges
+from tokcore.pretrained.borders import NO_BORDERS, BorderPreTokenizer, borders_of_merges
 from tokcore.pretrained.decoders import decoder_steps
 from tokcore.pretrained.normalizers import text_steps
 from tokcore.pretrained.pre_tokenizers import MARK, Cutting, parse_cutting
@@ -71,8 +71,12 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
     if kind == 'BPE':
         parts = TokenizerParts(byte_level=cutting.byte_level)
         merged = model_vocabulary(model, entries, (), parts, data, path)
-        cutting = _faster_cutting(merged, cutting, file.get('normalizer'))
-        make_model: Any = functools.partial(getattr, merged, 'model')
+        is_plain = '▁' in entries and not any(token.normalized for token in added)
+        cutting, is_last_left_out = _faster_cutting(
+            merged, cutting, file.get('normalizer'), is_plain
+        )
+        steps = steps[: len(steps) - is_last_left_out]
+        make_model: Any = functools.partial(_merge_model, merged, cutting.keeps_spaces)
     elif is_unigram:
         make_model = functools.partial(_unigram_model, model, entries, scores, unk_token)
     elif kind == 'WordPiece':
@@ -104,15 +108,32 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
     return vocabulary
 
 
-def _faster_cutting(vocabulary: BpeVocabulary, cutting: Cutting, normalizer: Any) -> Cutting:
-    """Returns the pre-tokenizer that cuts whole rows at borders, where that changes no ids."""
+def _merge_model(vocabulary: BpeVocabulary, keeps_spaces: bool) -> Model:
+    return vocabulary.model.with_spaces() if keeps_spaces else vocabulary.model
+
+
+def _faster_cutting(
+    vocabulary: BpeVocabulary, cutting: Cutting, normalizer: Any, may_keep_spaces: bool
+) -> tuple[Cutting, bool]:
+    """Returns the cutting of whole rows at borders, where that changes no ids.
+
+    Also whether it takes the place of the last normalizer.
+    """
+    replaces_spaces = _leaves_no_spaces(normalizer)
     whole_rows: list[PreTokenizer] = [RowTokens()]
-    if _leaves_no_spaces(normalizer):  # then Gemma's pre-tokenizer does nothing
+    if replaces_spaces:  # then Gemma's pre-tokenizer does nothing
         whole_rows += [SplitPreTokenizer((Split(r'\ ', behavior),)) for behavior in BEHAVIORS]
-    if cutting.pre_tokenizer not in whole_rows:
-        return cutting
-    borders = borders_of_merges(vocabulary)
-    return dataclasses.replace(cutting, pre_tokenizer=BorderPreTokenizer(borders))
+    if cutting.pre_tokenizer not in whole_rows or cutting.byte_level:
+        return cutting, False
+    keeps_spaces = may_keep_spaces and (replaces_spaces or cutting.spaces == MARK)
+    borders = borders_of_merges(vocabulary, keeps_spaces)
+    keeps_spaces &= borders is not NO_BORDERS
+    cutting = dataclasses.replace(
+        cutting, pre_tokenizer=BorderPreTokenizer(borders), keeps_spaces=keeps_spaces
+    )
+    if keeps_spaces and cutting.spaces == MARK:
+        cutting = dataclasses.replace(cutting, spaces=' ', prefix=' ')
+    return cutting, keeps_spaces and replaces_spaces
 
 
 def _leaves_no_spaces(normalizer: Any) -> bool:

@@ -33,7 +33,14 @@ from tokcore.encoding.kernels import (
 from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER, grown
 from tokcore.kernels.jit import inlined_kernel, kernel, kernel_without_allocation, read_only
 from tokcore.kernels.simd import CHUNK, load_word, prefetch, put_places, store_pair
-from tokcore.pretrained.borders import NO_BORDERS, Borders, border_bits, borders_of_pieces
+from tokcore.pretrained.borders import (
+    FIRST,
+    LATER,
+    NO_BORDERS,
+    Borders,
+    border_bits,
+    borders_of_pieces,
+)
 from tokcore.pretrained.compact_trie import ROOT, compact_trie, has_label, has_piece, next_entry
 from tokcore.text.pre_tokenizer import RowPart, ScannedTokens
 
@@ -277,9 +284,10 @@ def _segment(text, start, size, model, work, used):
     # The sum of the pieces up to here is that of ids[:summed] and of what comes after; it is at most `most_here`.
     summed, most_here = used, 0
     level, limit = _lowest_level(model)
-    scanned, previous = start, _0
+    scanned, undecided = start, FIRST
     while place < end:
-        group, scanned, previous = _find_steps(text, place, scanned, previous, end, model, work)
+        group, scanned = _find_steps(text, place, scanned, undecided, end, model, work)
+        undecided = LATER
         for step in range(group):
             if most_here >= limit:
                 sum_here, summed = _sum_of(ids, summed, used, scores, sum_here), used
@@ -392,18 +400,18 @@ def _sum_of(ids, begin, end, scores, sum_before):
 
 
 @inlined_kernel
-def _find_steps(text, place, scanned, previous, end, model, work):
+def _find_steps(text, place, scanned, undecided, end, model, work):
     """Finds the next steps of text[place:end], whose borders up to `scanned` have been looked for.
 
-    Writes them to work.steps; the lines that may keep them are prefetched. Returns (count, scanned, previous):
-    how many, how far borders have been looked for now, and the character before that.
+    Writes them to work.steps; the lines that may keep them are prefetched. Returns (count, scanned): how
+    many, and where borders are looked for next. `undecided` is as `border_bits` takes it.
     """
     steps, ends, count = work.steps, work.ends, _0
     while scanned < end and count < np.uint64(_GROUP):
-        bits, previous = border_bits(text, scanned, previous, end, model.borders)
+        bits, after = border_bits(text, scanned, end, undecided, model.borders)
         if bits:
             count = put_places(bits, scanned, ends, count)
-        scanned += np.uint64(CHUNK)
+        scanned, undecided = after, LATER
     if scanned >= end:
         ends[count] = end
         count += _1
@@ -421,7 +429,7 @@ def _find_steps(text, place, scanned, previous, end, model, work):
             prefetch(work.long, row * _8)
         steps[step, 0], steps[step, 1], steps[step, _ROW] = first, second, row
         place = after
-    return count, scanned, previous
+    return count, scanned
 
 
 @kernel_without_allocation

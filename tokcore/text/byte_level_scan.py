@@ -188,7 +188,7 @@ def _is_space(token: np.ndarray) -> bool:
 
 
 @kernel_without_allocation
-def _put_borders(bits, place, tokens, ended):
+def put_borders(bits, place, tokens, ended):
     """Ends the open token at the first bit and begins others; returns the number of ended tokens."""
     end = ended + popcount(bits)
     while True:
@@ -243,7 +243,7 @@ def scan_chunk(text, place, end, pre_tokenizer, tokens, ended):
     if left > _AT_ONCE and (words == _CASED_WORDS or words == _PUNCTUATED_WORDS):
         borders, are_all = _borders_in_chunk(text, place, left, pre_tokenizer)
         if are_all and (borders != _0 or left <= _CHUNK):
-            ended = _put_borders(borders, place, tokens, ended)
+            ended = put_borders(borders, place, tokens, ended)
             return (end if left <= _CHUNK else tokens.starts[ended]), ended
     stop = min(place + _STRIDE, end)
     return _scan_one_by_one(text, stop, end, pre_tokenizer, tokens, ended)
@@ -285,7 +285,7 @@ def _scan_pattern(rows, row, position, pre_tokenizer, tokens):
             else:
                 borders, before = _borders_after_blanks(text, place, left, decided, masks, before)
             # The token at the first byte of a row, or of the rest of one, has begun already.
-            ended = _put_borders(borders & decided & ~first, place, tokens, ended)
+            ended = put_borders(borders & decided & ~first, place, tokens, ended)
             first = _0
             place += _STRIDE if left > _CHUNK else left
         if start < row_end:

@@ -48,64 +48,95 @@ def in_one_step(model):
     return plain
 
 
+def tokens_of(text, borders):
+    encoded = text.encode()
+    row = one_row(with_margin(np.frombuffer(encoded, np.uint8)), 0, len(encoded))
+    return [
+        encoded[start:end].decode()
+        for starts, ends in scan_row(row, *BorderPreTokenizer(borders).prepare(row))
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
+
+
 @given(PIECES, st.data())
 def test_no_pair_of_a_piece_has_a_border_between(pieces, data):
     text = data.draw(st.text(ALPHABET, max_size=30))
-    borders = BorderPreTokenizer(borders_of_pieces(pieces))
-    encoded = text.encode()
-    row = one_row(with_margin(np.frombuffer(encoded, np.uint8)), 0, len(encoded))
-    tokens = [
-        encoded[start:end].decode()
-        for starts, ends in scan_row(row, *borders.prepare(row))
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-    ]
+    tokens = tokens_of(text, borders_of_pieces(pieces))
     assert ''.join(tokens) == text
     joined = {left + right for piece in pieces for left, right in itertools.pairwise(piece)}
     cuts = [left[-1] + right[0] for left, right in itertools.pairwise(tokens)]
     assert joined.isdisjoint(cuts)
-    # A few pairs that are in no piece may have the hash of one that is.
     inside = {left + right for token in tokens for left, right in itertools.pairwise(token)}
-    assert len(inside - joined) <= 3
+    only_look_joined = inside - joined
+    assert not [pair for pair in only_look_joined if pair.replace('▁', ' ').isascii()]
+    # A few wide pairs that are in no piece may have the hash of one that is.
+    assert len(only_look_joined) <= 3
+
+
+@pytest.mark.parametrize('known', ['', ' ▁' + ''.join(map(chr, range(1, 128, 3)))])
+@pytest.mark.parametrize('mark', ['▁', ' '])
+def test_pairs_of_ascii_are_exact(known, mark):
+    characters = [chr(code) for code in range(128) if chr(code) != ' '] + [mark]
+    pairs = [left + right for left, right in itertools.product(characters, repeat=2)]
+    # One of five pairs is in a piece, and so none of the classes is joined.
+    pieces = pairs[::5]
+    borders = borders_of_pieces([*pieces, 'é字'], known)
+    assert not borders.joined.any()
+    joined = {*pieces, *(pair for pair in pairs if known and not {*pair} & {*known})}
+    found = {pair for pair in pairs if len(tokens_of(pair, borders)) == 1}
+    assert found == joined
+    text = ''.join(pairs)
+    assert tokens_of(text, borders) == cut_between(text, borders, joined, known)
 
 
 LETTERS = 'abcdefghijklmnopqrstuvwxyz'
+MIXED = 'abzAZ09 ▁,~\t\0éʰ字あ😀'
 
 
-@given(st.lists(st.text('abz,▁é字😀', max_size=80), min_size=1, max_size=4), st.integers(19, 26),
-       st.booleans(), st.sampled_from(['', 'ab,é', 'a▁😀']))  # fmt: skip
-@example(['a,b,' * 20_000], 26, False, '')
+@given(st.lists(st.text(MIXED, max_size=90), min_size=1, max_size=4), st.integers(18, 26),
+       st.booleans(), st.sampled_from(['', 'ab,é▁', 'a▁ 😀']))  # fmt: skip
+@example(['a,b,' * 100_000], 26, False, '')
 @example(['a' * 200, ',' + 'a' * 64 + ',b', 'ab▁' * 30, ''], 26, False, '')
 @example(['a,' * 30 + 'b' * after + '▁ab▁▁,▁é▁' for after in range(6)], 26, False, '')
 @example(['a,' * 30 + 'b' * after + '▁ab▁▁,▁é▁' for after in range(6)], 26, True, '')
-@example(['a,' * 30 + 'b' * after + '▁字字▁,😀😀,字é' for after in range(6)], 26, False, 'ab,é')
-def test_words_are_passed_where_letters_are_joined(texts, size, has_inner_mark, known):
+@example(['a,' * 30 + 'b' * after + '▁字字▁,😀😀,字é' for after in range(6)], 26, False, 'ab,é▁')
+@example([f'{"a" * before}{wide}a{wide}▁{wide} b' for before in range(56, 66)
+          for wide in ('é', '字', '😀', '▁', ' ')], 26, True, '')  # fmt: skip
+@example(['字▁ a😀9,' * 40_000], 20, True, '')
+def test_rows_are_cut_as_character_by_character(texts, size, has_inner_mark, known):
     pieces = [left + right for left in LETTERS[:size] for right in LETTERS]
-    borders = borders_of_pieces([*pieces, 'é,', '▁é', *has_inner_mark * ['é▁']], known)
-    assert borders.joins_letters == (size * len(LETTERS) >= 500)
-    assert borders.cuts_before_marks == (not has_inner_mark and (not known or '▁' in known))
+    pieces += [f'▁{letter}' for letter in LETTERS[:size]]
+    pieces += ['é,', '▁é', '字あ', 'あ', '09', ',,', 'Az', *has_inner_mark * ['é▁', 'a▁']]
+    borders = borders_of_pieces(pieces, known)
+    joined = {left + right for piece in pieces for left, right in itertools.pairwise(piece)}
+    of_classes = borders.joined.reshape(6, 5)
+    assert known or (of_classes[[0, 3], 0] != 0).tolist() == [size >= 20] * 2
+    for left, right in itertools.product({0: LETTERS, 1: LETTERS.upper(), 3: '▁'}.items(),
+                                         {0: LETTERS, 1: LETTERS.upper()}.items()):  # fmt: skip
+        if of_classes[left[0], right[0]]:
+            joined |= {''.join(pair) for pair in itertools.product(left[1], right[1])}
     for text in texts:
-        encoded = text.encode()
-        row = one_row(with_margin(np.frombuffer(encoded, np.uint8)), 0, len(encoded))
-        tokens = [
-            encoded[start:end].decode()
-            for starts, ends in scan_row(row, *BorderPreTokenizer(borders).prepare(row))
-            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        ]
-        assert tokens == cut_between(text, known, borders)
+        assert tokens_of(text, borders) == cut_between(text, borders, joined, known)
 
 
-def cut_between(text, known, borders):
-    """The tokens of a text, character by character; a mark may have a border that its pair has not."""
+def cut_between(text, borders, joined, known):
+    """The tokens of a text, character by character; of wide characters by the bits of their pairs."""
     pairs = CharacterPairs(borders.pairs, borders.shift)
-    cuts_before_marks = borders.joins_letters and borders.cuts_before_marks
+    joined = {pair.replace('▁', ' ') for pair in joined}
+    known = {*known} - (set() if '▁' in known else {' '})
     tokens = [text[:1]] if text else []
-    for left, right in itertools.pairwise(text):
-        numbers = (np.uint64(int.from_bytes(each.encode(), 'little')) for each in (left, right))
-        is_known = not known or left in known or right in known
-        if is_known and not has_characters(*numbers, pairs) or (right == '▁' and cuts_before_marks):
-            tokens.append(right)
+    for mark_or_left, mark_or_right in itertools.pairwise(text):
+        left, right = (' ' if each == '▁' else each for each in (mark_or_left, mark_or_right))
+        is_border = not known or left in known or right in known
+        if (left + right).isascii():
+            is_border &= left + right not in joined
         else:
-            tokens[-1] += right
+            numbers = (np.uint64(int.from_bytes(each.encode(), 'little')) for each in (left, right))
+            is_border &= not has_characters(*numbers, pairs)
+        if is_border:
+            tokens.append(mark_or_right)
+        else:
+            tokens[-1] += mark_or_right
     return tokens
 
 
