@@ -13,12 +13,12 @@ back. For runs of characters of one class, the alternatives of the patterns amou
 
     cased     as `any`, and capital letters begin a token after small ones; a contraction after letters
               is in their token, which it ends
-    punctuated   as `any`, in ASCII without numbers and control characters
+    punctuated   as `any`, in ASCII without control characters; where there are numbers, each text
+              between them is one that ends
 
 Where this is not all (white space with a line break, thirds of numbers of several bytes, capital
 letters after those without case, and so on), the alternatives of the pattern are tried one after another
-at each token. Of cased and punctuated words a chunk begins with a token, so that none depends on what
-is before.
+at each token. Of cased words a chunk begins with a token, so that none depends on what is before.
 """
 
 import functools
@@ -159,7 +159,10 @@ def pattern_text(rules: PatternRules | None) -> PatternText:
         return PatternText(character_classes(), _WHOLE, _0, True, False)
     return PatternText(
         character_classes(
-            rules.words == 'cased', rules.marks_are_letters, rules.words == 'punctuated'
+            rules.words == 'cased',
+            rules.marks_are_letters,
+            rules.words == 'punctuated',
+            rules.words == 'punctuated' and rules.most_digits > 0,
         ),
         _WORDS[rules.words],
         np.uint64(rules.most_digits),
@@ -206,6 +209,8 @@ def put_borders(bits, place, tokens, ended):
 @kernel_without_allocation
 def _needs_one_by_one(masks, most_digits, left, inside):
     """Whether there are line breaks before the end of the row, or thirds of numbers of several bytes."""
+    if most_digits == _0 and masks.numbers != _0:
+        return True
     wide = masks.numbers & masks.continued if most_digits != _1 else _0
     if masks.breaks | wide == _0:
         return False
@@ -232,15 +237,14 @@ def _scan_one_by_one(text, stop, row_end, pre_tokenizer, tokens, ended):
 
 
 @kernel_without_allocation
-def scan_chunk(text, place, end, pre_tokenizer, tokens, ended):
-    """Ends tokens, from the open one on, which begins at `place`; the text ends at `end`.
+def _scan_chunk(text, place, end, pre_tokenizer, tokens, ended):
+    """Ends tokens of cased words, from the open one on, which begins at `place`; the text ends at `end`.
 
     Returns where the last one begins, or `end` if it is not ended before, and the number of ended
     tokens.
     """
     left = end - place
-    words = pre_tokenizer.words
-    if left > _AT_ONCE and (words == _CASED_WORDS or words == _PUNCTUATED_WORDS):
+    if left > _AT_ONCE:
         borders, are_all = _borders_in_chunk(text, place, left, pre_tokenizer)
         if are_all and (borders != _0 or left <= _CHUNK):
             ended = put_borders(borders, place, tokens, ended)
@@ -254,47 +258,72 @@ def scan_chunk(text, place, end, pre_tokenizer, tokens, ended):
 def _scan_pattern(rows, row, position, pre_tokenizer, tokens):
     """Finds tokens as `scan_tokens` says; they are slices of the rows."""
     room = np.uint64(len(tokens.starts) - CHUNK_TOKENS)
-    text, classes = rows.text, pre_tokenizer.classes
     ended = _0
     while row < len(rows.starts):
-        start = np.uint64(rows.starts[row] if position < 0 else position)
-        row_end = np.uint64(rows.ends[row])
-        tokens.starts[ended] = place = start
-        before, first = _nothing_before(), _1
-        while place < row_end:
-            if ended > room:
-                return row, np.int64(tokens.starts[ended]), np.int64(ended)
-            left = row_end - place
-            if pre_tokenizer.words == _CASED_WORDS:
-                place, ended = scan_chunk(text, place, row_end, pre_tokenizer, tokens, ended)
-                continue
-            inside = _ALL if left >= _CHUNK else (_1 << left) - _1
-            decided = inside if left <= _CHUNK else (_1 << _STRIDE) - _1
-            masks = _class_masks(text, place, inside, before, classes)
-            if pre_tokenizer.words == _ANY_WORDS:
-                if _needs_one_by_one(masks, pre_tokenizer.most_digits, left, inside):
-                    stop = min(place + _STRIDE, row_end)
-                    place, ended = _scan_one_by_one(
-                        text, stop, row_end, pre_tokenizer, tokens, ended
-                    )
-                    before, first = _nothing_before(), _1
-                    continue
-                borders, before = _borders_after_any(
-                    text, place, left, decided, masks, before, pre_tokenizer.most_digits
-                )
-            else:
-                borders, before = _borders_after_blanks(text, place, left, decided, masks, before)
-            # The token at the first byte of a row, or of the rest of one, has begun already.
-            ended = put_borders(borders & decided & ~first, place, tokens, ended)
-            first = _0
-            place += _STRIDE if left > _CHUNK else left
-        if start < row_end:
-            tokens.ends[ended] = row_end
-            ended += _1
+        place = np.uint64(rows.starts[row] if position < 0 else position)
+        end = np.uint64(rows.ends[row])
+        place, ended = scan_text(rows.text, place, end, pre_tokenizer, tokens, ended, room)
+        if place < end:
+            return row, np.int64(place), np.int64(ended)
         row += 1
         position = -1
         tokens.row_tokens[row] = np.int64(ended)
     return row, np.int64(position), np.int64(ended)
+
+
+@kernel_without_allocation
+def scan_text(text, place, end, pre_tokenizer, tokens, ended, room):
+    """Ends the tokens of text[place:end], the first of which begins at `place`.
+
+    Returns the end, or where a token begins for which there is no room; and the number of ended tokens.
+    """
+    if place == end:
+        return end, ended
+    words, most_digits = pre_tokenizer.words, pre_tokenizer.most_digits
+    tokens.starts[ended] = place
+    before, first = _nothing_before(), _1
+    while place < end:
+        if ended > room:
+            return tokens.starts[ended], ended
+        if words == _CASED_WORDS:
+            place, ended = _scan_chunk(text, place, end, pre_tokenizer, tokens, ended)
+            continue
+        left = end - place
+        inside = _ALL if left >= _CHUNK else (_1 << left) - _1
+        decided = inside if left <= _CHUNK else (_1 << _STRIDE) - _1
+        size = _STRIDE if left > _CHUNK else left
+        wide = _0
+        if words == _PUNCTUATED_WORDS:
+            wide = byte_range_mask(text, place, 0x80, 0xFF) & inside
+            if wide != _0:
+                # What is before the first wide character, but for the one before it, which depends on it.
+                size = trailing_zeros(wide)
+                inside = (_1 << size) - _1
+                decided &= inside >> _1
+        is_clear = words != _WHOLE and (first == _0 or size >= _AT_ONCE)
+        if is_clear:
+            masks = _class_masks(text, place, inside, before, pre_tokenizer.classes)
+            if words == _BLANK_WORDS:
+                borders, before = _borders_after_blanks(text, place, left, decided, masks, before)
+            else:
+                is_clear = not _needs_one_by_one(masks, most_digits, left, inside)
+                if words == _PUNCTUATED_WORDS:
+                    is_clear &= _controls(text, place) & inside & ~masks.spaces == _0
+                borders, before = _borders_after_any(
+                    text, place, left, decided, masks, before, words, most_digits
+                )
+        if is_clear:
+            # The token at the first byte of a text, or of the rest of one, has begun already.
+            ended = put_borders(borders & decided & ~first, place, tokens, ended)
+            first = _0
+        if is_clear and wide == _0:
+            place += size
+        else:
+            stop = min(place + size + np.uint64(wide != _0), end)
+            place, ended = _scan_one_by_one(text, stop, end, pre_tokenizer, tokens, ended)
+            before, first = _nothing_before(), _1
+    tokens.ends[ended] = end
+    return end, ended + _1
 
 
 class _ClassMasks(NamedTuple):
@@ -446,12 +475,12 @@ def _space_end(text, place, end, classes, ends_at_break):
         if _is_break(text[at]):
             after_break = after
         at = after
-    if at == end and not ends_at_break:
-        return end
+    if kind == _END and not ends_at_break:
+        return at
     if after_break > place:
         return after_break
-    if at == end:
-        return end
+    if kind == _END:
+        return at
     return last if last > place else at
 
 
@@ -507,6 +536,8 @@ def _punctuated_token_end(text, place, end, pre_tokenizer):
     classes = pre_tokenizer.classes
     byte = np.uint64(text[place])
     kind, after = next_class(text, place, end, classes)
+    if kind == _END:  # of a text: here a number begins
+        return _run_end(text, place, end, _END, pre_tokenizer.most_digits, classes)
     following, _ = next_class(text, after, end, classes)
     if kind == _PUNCTUATION and byte < np.uint64(0x80) and following == _LETTER:
         while after < end and _is_ascii_letter(text[after]):
@@ -608,7 +639,10 @@ def _cased_token_end(text, place, end, pre_tokenizer):
 
 @functools.cache
 def character_classes(
-    is_cased: bool = False, marks_are_letters: bool = False, is_punctuated: bool = False
+    is_cased: bool = False,
+    marks_are_letters: bool = False,
+    is_punctuated: bool = False,
+    ends_at_numbers: bool = False,
 ) -> CharacterClasses:
     """Returns the classes by this Python's tables: categories L* and N*, and `WHITE_SPACE`.
 
@@ -616,10 +650,12 @@ def character_classes(
         is_cased: whether letters and marks have the bits `UPPER` and `LOWER`.
         marks_are_letters: whether M* are letters.
         is_punctuated: whether P* and S* are `PUNCTUATION`.
+        ends_at_numbers: whether numbers are of the class of a text's end.
     """
     majors, minors = category_table().T
     letters, marks = majors == ord('L'), majors == ord('M')
-    table = LETTER * letters + NUMBER * (majors == ord('N'))
+    number = int(_END) if ends_at_numbers else NUMBER
+    table = LETTER * letters + number * (majors == ord('N'))
     if marks_are_letters:
         table[marks] = LETTER
     if is_cased:
@@ -770,20 +806,22 @@ def _thirds(masks, before):
 
 
 @kernel_without_allocation
-def _borders_after_any(text, place, left, decided, masks, before, most_digits):
-    """Returns what `_borders_after_blanks` does.
+def _borders_after_any(text, place, left, decided, masks, before, words, most_digits):
+    """Returns what `_borders_after_blanks` does; contractions are found in `_ANY_WORDS` alone.
 
     Line breaks are at the row's end, and numbers are one byte unless each is a token.
     """
     after_letter = masks.letters << _1 | before.letter
     after_other = masks.others << _1 | before.other
     after_space = masks.spaces << _1 | before.space
-    nonspaces = masks.letters | masks.numbers | masks.others
+    nonspaces = masks.letters | masks.others
+    if words != _PUNCTUATED_WORDS:  # there a text ends before a number
+        nonspaces |= masks.numbers
     after_blank = masks.blanks << _1 | before.blank
     others = masks.others & ~after_other & ~after_blank
     contraction_ends = before.contraction_ends
     candidates = masks.apostrophes & others & masks.letters >> _1 & decided
-    if candidates != _0:
+    if words == _ANY_WORDS and candidates != _0:
         _, ends = _contractions(text, place, left, candidates, True)
         contraction_ends |= ends
     joins = others | masks.spaces & ~masks.breaks
@@ -804,42 +842,31 @@ def _borders_after_any(text, place, left, decided, masks, before, most_digits):
 def _borders_in_chunk(text, place, left, pre_tokenizer):
     """Returns bits: where tokens begin in text[place:], after the one at `place`, and if these are all.
 
-    Of cased and punctuated words; `left` bytes are left of the text.
+    Of cased words; `left` bytes are left of the text.
     """
     inside = _ALL if left >= _CHUNK else (_1 << left) - _1
     decided = inside if left <= _CHUNK else (_1 << _STRIDE) - _1
-    is_cased = pre_tokenizer.words == _CASED_WORDS
-    most_digits = pre_tokenizer.most_digits
-    if not is_cased and byte_range_mask(text, place, 0x80, 0xFF) & inside != _0:
-        return _0, False
     before = _nothing_before()
     masks = _class_masks(text, place, inside, before, pre_tokenizer.classes)
-    if _needs_one_by_one(masks, most_digits, left, inside):
+    if _needs_one_by_one(masks, pre_tokenizer.most_digits, left, inside):
         return _0, False
-    if not is_cased and masks.numbers | _controls(text, place) & inside & ~masks.spaces != _0:
-        return _0, False
-    without_contractions = _ClassMasks(
-        masks.letters, masks.numbers, masks.spaces, masks.others, masks.blanks, masks.breaks, _0,
-        masks.continued, masks.uppers, masks.lowers,
-    )  # fmt: skip
     borders, _ = _borders_after_any(
-        text, place, left, decided, without_contractions, before, most_digits
+        text, place, left, decided, masks, before, _CASED_WORDS, pre_tokenizer.most_digits
     )
-    if is_cased:
-        only_uppers = masks.uppers & ~masks.lowers & ~masks.continued
-        words = only_uppers & (masks.lowers & ~masks.uppers) << _1
-        # Marks are not letters here.
-        unclear = masks.uppers & ~masks.letters | only_uppers & (masks.lowers & masks.uppers) << _1
-        borders |= words
-        if pre_tokenizer.ends_in_contraction:
-            candidates = masks.apostrophes & masks.letters << _1 & masks.letters >> _1 & decided
-            if candidates != _0:
-                apostrophes, ends = _contractions(text, place, left, candidates, True)
-                borders = borders & ~apostrophes | ends
-                # Of two contractions the second is a word, and capital letters may be in the first.
-                unclear |= masks.apostrophes & ends | words & apostrophes << _2
-        if unclear != _0:
-            return _0, False
+    only_uppers = masks.uppers & ~masks.lowers & ~masks.continued
+    words = only_uppers & (masks.lowers & ~masks.uppers) << _1
+    # Marks are not letters here.
+    unclear = masks.uppers & ~masks.letters | only_uppers & (masks.lowers & masks.uppers) << _1
+    borders |= words
+    if pre_tokenizer.ends_in_contraction:
+        candidates = masks.apostrophes & masks.letters << _1 & masks.letters >> _1 & decided
+        if candidates != _0:
+            apostrophes, ends = _contractions(text, place, left, candidates, True)
+            borders = borders & ~apostrophes | ends
+            # Of two contractions the second is a word, and capital letters may be in the first.
+            unclear |= masks.apostrophes & ends | words & apostrophes << _2
+    if unclear != _0:
+        return _0, False
     return borders & decided & ~_1, True
 
 

@@ -23,7 +23,7 @@ from tokcore.text.byte_level_scan import (
     last_tokens,
     next_class,
     pattern_text,
-    scan_chunk,
+    scan_text,
     stored_classes,
 )
 from tokcore.text.patterns import (
@@ -71,6 +71,7 @@ class RunClasses(NamedTuple):
 
     classes: CharacterClasses  # 1 + the number of the split that finds the character, 0 for none
     most: np.ndarray  # uint64[classes]: characters of a piece, 0 for any number
+    passes_ascii: bool  # whether no run has characters of ASCII
 
 
 class PieceText(NamedTuple):
@@ -110,17 +111,24 @@ class SequencePreTokenizer:
     def prepare(self, rows: TextRows) -> tuple[PieceText, np.ndarray]:
         rules = sequence_rules(self.expressions)
         assert rules is not None  # __post_init__ saw to it
-        runs = _run_classes(rules.runs)
+        runs, pattern = rules.runs, rules.pattern
+        if pattern is not None and pattern.words == 'punctuated':
+            # Numbers by the pattern, which cuts 64 bytes at once, as other runs have none of them.
+            for run in runs:
+                if run.characters == 'numbers' and run.most:
+                    pattern = pattern._replace(most_digits=run.most)
+                    runs = tuple(other for other in runs if other != run)
+        classes = _run_classes(runs)
         row_pieces = np.zeros(len(rows.starts) + 1, np.int64)
         room = len(rows.starts) + int((rows.ends - rows.starts).sum()) // 8
         while True:
             piece_ends = np.empty(room, np.uint64)
-            count = int(_find_pieces(*rows, runs, piece_ends, row_pieces))
+            count = int(_find_pieces(*rows, classes, piece_ends, row_pieces))
             if count <= room:
                 break
             room = count
         pieces = read_only(piece_ends[:count]), read_only(row_pieces)
-        return PieceText(*pieces, pattern_text(rules.pattern)), rows.text
+        return PieceText(*pieces, pattern_text(pattern)), rows.text
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
         # A part begins and ends with tokens, so its pieces are these, or what is left of them.
@@ -133,7 +141,7 @@ def _run_classes(runs: tuple[RunRules, ...]) -> RunClasses:
     for number, rules in enumerate(runs, 1):
         table[_characters(rules)] = number
     most = np.array([0, *(rules.most for rules in runs)], np.uint64)
-    return RunClasses(stored_classes(table), read_only(most))
+    return RunClasses(stored_classes(table), read_only(most), not table[:0x80].any())
 
 
 def _characters(rules: RunRules) -> np.ndarray:
@@ -166,7 +174,7 @@ def _find_pieces(text, starts, ends, runs, piece_ends, row_pieces):
                 if size == runs.most[kind]:
                     break
                 if kind == 0:
-                    place += min(_plain_bytes(text, place), end - place)
+                    place += min(_plain_bytes(text, place, runs), end - place)
                 following, after = next_class(text, place, end, runs.classes)
             if count < len(piece_ends):
                 piece_ends[count] = place
@@ -176,8 +184,10 @@ def _find_pieces(text, starts, ends, runs, piece_ends, row_pieces):
 
 
 @kernel_without_allocation
-def _plain_bytes(text, place):
-    """Returns how many letters and blanks of ASCII are at a place, 64 at most; they are in no run."""
+def _plain_bytes(text, place, runs):
+    """Returns how many characters of ASCII that are in no run are at a place, 64 at most; not all of them."""
+    if runs.passes_ascii:
+        return trailing_zeros(byte_range_mask(text, place, 0x80, 0xFF))
     return trailing_zeros(
         ~(
             byte_range_mask(text, place, 0x61, 0x7A)
@@ -199,14 +209,9 @@ def _scan_pieces(rows, row, position, pre_tokenizer, tokens):
         piece = _first_after(place, piece_ends, row_pieces[row], row_pieces[row + 1])
         while piece < row_pieces[row + 1]:
             end = piece_ends[np.uint64(piece)]
-            while place < end:
-                if count > room:
-                    return row, np.int64(place), np.int64(count)
-                tokens.starts[count] = place
-                place, count = scan_chunk(text, place, end, pre_tokenizer.pattern, tokens, count)
-                if place == end:
-                    tokens.ends[count] = end
-                    count += _1
+            place, count = scan_text(text, place, end, pre_tokenizer.pattern, tokens, count, room)
+            if place < end:
+                return row, np.int64(place), np.int64(count)
             piece += 1
         row += 1
         position = -1
