@@ -7,6 +7,7 @@ The pre-tokenizer splits each text between them by itself.
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,10 +18,12 @@ import numpy as np
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary
 from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, EncodedSide, RowEncoder
 from tokcore.errors import InputError
+from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.pre_tokenizer import PreTokenizer
 from tokcore.text.rows import Side
 
 _SPACE = 0x20
+_0, _1 = np.uint64(0), np.uint64(1)
 _FLAGS = ('single_word', 'lstrip', 'rstrip')
 
 Part = tuple[int, int, int]
@@ -35,9 +38,12 @@ class _Finder:
         # `re` takes the first alternative that matches.
         longest_first = sorted(ids, key=len, reverse=True)
         self._pattern = re.compile(b'|'.join(map(re.escape, longest_first)))
+        self._prefix = os.path.commonprefix(longest_first)
 
     def __call__(self, text: bytes) -> Iterator[tuple[int, int, int]]:
         """Yields (start, end, id) of each token in a text."""
+        if self._prefix not in text:  # much faster to find out
+            return
         for match in self._pattern.finditer(text):
             yield match.start(), match.end(), self._ids[match[0]]
 
@@ -194,19 +200,36 @@ def join_parts(
     offsets = np.zeros(count + 1, np.int64)
     np.cumsum(row_sizes, out=offsets[1:])
     ids = np.empty(offsets[-1], np.int32)
-    written = offsets[:-1].copy()
-    for k in range(len(before)):
-        ids[written + k] = before[k]
-    for k in range(len(after)):
-        ids[offsets[1:] - len(after) + k] = after[k]
-    starts = np.cumsum(sizes) - sizes + len(before)
-    # The template's ids of all rows before.
-    starts += rows * (len(before) + len(after))
-    is_added = added >= 0
-    ids[starts[is_added]] = added[is_added]
-    shift = np.repeat(starts - encoded.offsets[:-1], np.diff(encoded.offsets))
-    ids[np.arange(len(encoded.ids)) + shift] = encoded.ids
+    _join(
+        encoded.ids, read_only(encoded.offsets), read_only(rows), read_only(added),
+        read_only(before), read_only(after), ids, offsets,
+    )  # fmt: skip
     return EncodedSide(ids, offsets)
+
+
+@kernel_without_allocation
+def _join(part_ids, part_offsets, rows, added, before, after, ids, offsets):
+    """Writes the ids of rows, those before and after them included."""
+    part = _0
+    parts = np.uint64(len(rows))
+    for row in range(len(offsets) - 1):
+        used = np.uint64(offsets[row])
+        for k in range(len(before)):
+            ids[used] = before[k]
+            used += _1
+        while part < parts and rows[part] == row:
+            if added[part] >= 0:
+                ids[used] = np.int32(added[part])
+                used += _1
+            else:
+                first, last = np.uint64(part_offsets[part]), np.uint64(part_offsets[part + _1])
+                for k in range(last - first):
+                    ids[used + k] = part_ids[first + k]
+                used += last - first
+            part += _1
+        for k in range(len(after)):
+            ids[used] = after[k]
+            used += _1
 
 
 def row_encoder(

@@ -26,7 +26,7 @@ _1, _2, _29, _32 = np.uint64(1), np.uint64(2), np.uint64(29), np.uint64(32)
 
 _NOT_FOUND = -1
 
-_0 = np.uint64(0)
+_0, _3, _6, _63 = (np.uint64(number) for number in (0, 3, 6, 63))
 
 _CODE_BITS = np.uint64(21)
 
@@ -38,15 +38,22 @@ class PairTable(NamedTuple):
 
     slots: np.ndarray  # uint64[2 * 2 ** (64 - shift)], read-only
     shift: np.uint64
+    bits: np.ndarray
+    """uint64[2 ** (64 - shift) / 8], read-only: a bit is set for each pair, by eight times as many hashes;
+    most pairs that are not in the table are found not to be in it there, which is small."""
 
 
 @kernel_without_allocation
 def find_pair(left, right, table):
     """Returns the value (uint64) of a pair of numbers (uint64) below 2^32, `NO_PAIR` if none."""
     key = left << _32 | right
+    spread = _spread(key)
+    bit = spread >> (table.shift - _3)
+    if table.bits[bit >> _6] >> (bit & _63) & _1 == _0:
+        return NO_PAIR
     slots = table.slots
     mask = np.uint64(len(slots)) - _1
-    place = _slot(key, table.shift) * _2
+    place = (spread >> table.shift) * _2
     while True:
         stored = slots[place]
         if stored == key or stored == NO_PAIR:
@@ -65,21 +72,25 @@ def pair_table(left: np.ndarray, right: np.ndarray, values: np.ndarray) -> PairT
     bits = max(4, (4 * len(left)).bit_length() - 1)
     slots = np.full(2 << bits, NO_PAIR, np.uint64)
     shift = np.uint64(64 - bits)
-    _insert_pairs(read_only(left << _32 | right), read_only(values), slots, shift)
-    return PairTable(read_only(slots), shift)
+    bit_words = np.zeros(1 << bits >> 3, np.uint64)
+    _insert_pairs(read_only(left << _32 | right), read_only(values), slots, shift, bit_words)
+    return PairTable(read_only(slots), shift, read_only(bit_words))
 
 
 @kernel_without_allocation
-def _slot(key, shift):
+def _spread(key):
     mixed = key * _MIXER
-    return ((mixed ^ (mixed >> _29)) * _SPREAD) >> shift
+    return (mixed ^ (mixed >> _29)) * _SPREAD
 
 
 @kernel_without_allocation
-def _insert_pairs(keys, values, slots, shift):
+def _insert_pairs(keys, values, slots, shift, bits):
     mask = np.uint64(len(slots)) - _1
     for k in range(len(keys)):
-        place = _slot(keys[k], shift) * _2
+        spread = _spread(keys[k])
+        bit = spread >> (shift - _3)
+        bits[bit >> _6] |= _1 << (bit & _63)
+        place = (spread >> shift) * _2
         while slots[place] != keys[k] and slots[place] != NO_PAIR:
             place = (place + _2) & mask
         slots[place] = keys[k]

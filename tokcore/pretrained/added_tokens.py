@@ -15,6 +15,7 @@ import regex
 
 from tokcore.bpe.vocabulary import AddedToken
 from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.kernels.simd import CHUNK, at_least_mask, trailing_zeros
 from tokcore.text.patterns import WHITE_SPACE
 from tokcore.text.pre_tokenizer import readable_parts
 from tokcore.text.rows import Side
@@ -24,6 +25,11 @@ _WORD = regex.compile(r'[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]')
 _TEXT = -1
 
 _FIRST_ROOM = 1 << 10
+
+_MOST_LEADS = 8
+"""First bytes of tokens: up to so many are looked for in 64 bytes at once; with more, tokens are at each byte."""
+
+_CHUNK, _0, _1 = np.uint64(CHUNK), np.uint64(0), np.uint64(1)
 
 
 class Parts(NamedTuple):
@@ -64,6 +70,8 @@ class AddedTokenFinder:
             if content:
                 numbers.setdefault(content, number)
         self._tokens = tokens
+        leads = sorted({content.encode('utf-8', 'surrogatepass')[0] for content in numbers})
+        self._leads = read_only(np.array(leads[: _MOST_LEADS + 1], np.uint64))
         self._trie = double_array_trie(numbers.items(), '\0') if numbers else None
 
     def __bool__(self) -> bool:
@@ -98,7 +106,7 @@ class AddedTokenFinder:
             room = _FIRST_ROOM
             while True:
                 out = np.empty((4, room), np.int64)
-                count = _find(rows.text, rows.starts, rows.ends, self._trie, *out)
+                count = _find(*rows, self._leads, self._trie, *out)
                 if count <= room:
                     break
                 room = count
@@ -201,19 +209,34 @@ def _merged(parts: Parts, cut_rows: np.ndarray, pieces: np.ndarray) -> Parts:
 
 
 @kernel_without_allocation
-def _find(text, starts, ends, trie, rows, begins, stops, numbers):
+def _find(text, starts, ends, leads, trie, rows, begins, stops, numbers):
     """Fills in the matches in texts; returns how many there are, also beyond the room for them."""
     count = 0
     for row in range(len(starts)):
-        place, end = np.uint64(starts[row]), np.uint64(ends[row])
-        while place < end:
-            cell, stop = longest_piece(text, place, end, WORD_ROOT, trie)
-            if stop == place:
-                place += np.uint64(1)
-                continue
-            if count < len(rows):
-                rows[count], numbers[count] = row, trie.ids[cell]
-                begins[count], stops[count] = np.int64(place), np.int64(stop)
-            count += 1
-            place = stop
+        chunk, end = np.uint64(starts[row]), np.uint64(ends[row])
+        searched = chunk
+        while chunk < end:
+            bits = ~_0
+            if len(leads) <= _MOST_LEADS:
+                bits = _0
+                for lead in leads:
+                    bits |= at_least_mask(text, chunk, lead) & ~at_least_mask(
+                        text, chunk, lead + _1
+                    )
+            if end - chunk < _CHUNK:
+                bits &= (_1 << (end - chunk)) - _1
+            while bits:
+                place = chunk + trailing_zeros(bits)
+                bits &= bits - _1
+                if place < searched:
+                    continue
+                cell, stop = longest_piece(text, place, end, WORD_ROOT, trie)
+                if stop == place:
+                    continue
+                if count < len(rows):
+                    rows[count], numbers[count] = row, trie.ids[cell]
+                    begins[count], stops[count] = np.int64(place), np.int64(stop)
+                count += 1
+                searched = stop
+            chunk += _CHUNK
     return count

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.bpe.added_tokens import finder
+from tokcore.bpe.added_tokens import finder, join_parts
 from tokcore.bpe.scheme import SCHEME, BpeEncodingOptions, BpeScheme
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, TokenizerParts
+from tokcore.encoding.encoder import EncodedSide
 from tokcore.errors import InputError
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
 from tokcore.text.rows import Side
@@ -82,3 +83,29 @@ def test_what_is_found_in_raw_text_is_refused_for_rows_that_are_normalized():
     assert BpeTokenizer(vocabulary).encode('abe\u0301') == [258, *characters('é')]
     with pytest.raises(InputError, match='leave out --preset'):
         SCHEME.encoder(vocabulary)
+
+
+IDS = st.lists(st.integers(0, 70_000), max_size=5)
+
+
+@given(
+    st.lists(st.lists(IDS | st.integers(0, 70_000)), max_size=6),
+    IDS, IDS, st.sampled_from([np.int32, np.uint16]),
+)  # fmt: skip
+def test_parts_are_joined_to_rows(rows, before, after, dtype):
+    """A part is a list of ids, or the id of an added token."""
+    texts = [[] if isinstance(part, int) else part for parts in rows for part in parts]
+    added = [part if isinstance(part, int) else -1 for parts in rows for part in parts]
+    numbers = [row for row, parts in enumerate(rows) for _ in parts]
+    ids = np.array([id_ for text in texts for id_ in text], np.int64).astype(dtype)
+    offsets = np.cumsum([0, *map(len, texts)])
+    encoded = join_parts(
+        EncodedSide(ids, offsets), np.array(numbers, np.int64), np.array(added, np.int64),
+        len(rows), (before, after),
+    )  # fmt: skip
+    flat = iter(ids.tolist())
+    expected = []
+    for parts in rows:
+        found = [[part] if isinstance(part, int) else [next(flat) for _ in part] for part in parts]
+        expected.append([*before, *(id_ for part in found for id_ in part), *after])
+    assert rows_of(encoded) == expected

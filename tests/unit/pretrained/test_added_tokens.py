@@ -9,6 +9,7 @@ from tokcore.pretrained.added_tokens import AddedTokenFinder, Parts
 from tokcore.text.rows import Side
 
 _CONTENTS = ['\t', '\t\t', '<b>', 'é', 'aé']
+_OF_MANY_BYTES = [*'123456789', '<b', '12345']
 
 
 def searched(text: str, contents: list[str]) -> list[tuple[str, int]]:
@@ -28,10 +29,15 @@ def searched(text: str, contents: list[str]) -> list[tuple[str, int]]:
 
 
 @given(
-    st.lists(st.lists(st.sampled_from(['\t', '<b>', 'é', 'a', 'b', '字'])).map(''.join)),
-    st.lists(st.sampled_from(_CONTENTS), unique=True),
+    st.lists(
+        st.lists(st.sampled_from(['\t', '<b>', 'é', 'a', 'b', '字', '12', '字' * 20])).map(''.join)
+    ),
+    st.lists(st.sampled_from(_CONTENTS), unique=True)
+    | st.lists(st.sampled_from([*_CONTENTS, *_OF_MANY_BYTES]), unique=True),
     st.booleans(),
 )
+@example(['b' * before + '<b>\t\t<b' for before in range(59, 70)], _CONTENTS, False)
+@example(['b' * before + '<b>123456<b' for before in range(59, 70)], _OF_MANY_BYTES, False)
 @example(['\ta\t', '', 'é<b>'], ['\t', '<b>'], True)
 def test_texts_are_cut_as_by_a_search(texts, contents, has_one_that_strips):
     tokens = [AddedToken(10 + number, content) for number, content in enumerate(contents)]
