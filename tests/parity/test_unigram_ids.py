@@ -75,7 +75,7 @@ SENTENCEPIECE_CASES = {
     },
     'unigram across spaces': {'model_type': 'unigram', 'split_by_whitespace': False},
 }  # fmt: skip
-QUICK = {'unigram', 'bpe with bytes', 'bpe with symbols'}
+QUICK = {'unigram', 'bpe', 'bpe with bytes', 'bpe with symbols'}
 
 
 @pytest.mark.parametrize(

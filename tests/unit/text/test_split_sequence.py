@@ -81,6 +81,31 @@ def test_tables_differ_only_where_unicode_has_grown():
     room=st.sampled_from([0, 1, 2, 5, 64, 1_000]),
 )
 @example(['1' * 70, '12345٣٤٥ 6789', 'カ・タ' * 30, '\0\0\0a', '  1', ' \n 1 \n'], DEEPSEEK, 1)
+@example(['2⁵²', 'a2⁵²b', '1²34²', '١23 4'], DEEPSEEK, 1_000)  # numbers of one and of several bytes
+@example(
+    [
+        f'{before * size}{after}'
+        for size in range(59, 66)
+        for before in 'a1 '
+        for after in (
+            '12',
+            ' 1',
+            '  1a',
+            '1234 5',
+            '⁵2',
+            'é1',
+            '字12',
+            "'s1",
+            '\0a1',
+            '!1!a',
+            '\n1',
+            '\t12',
+        )
+    ],
+    DEEPSEEK,
+    64,
+)
+@example(['12 a, ' * 70_000, '1' * 400_000, '2⁵² é' * 30_000], DEEPSEEK, 1_000)
 @example(["x'1s", "!1'll", ' 1', "a's'"], SEQUENCES[1], 0)
 def test_tokens_are_those_of_regex(rows, expressions, room):
     found = scanned(laid_out(rows), SequencePreTokenizer(expressions), room)
