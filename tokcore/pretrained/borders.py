@@ -23,7 +23,6 @@ from tokcore.kernels.jit import inlined_kernel, kernel_without_allocation, read_
 from tokcore.kernels.simd import CHUNK, byte_range_mask, trailing_zeros
 from tokcore.text.byte_level_scan import put_borders
 from tokcore.text.character_pairs import (
-    BITS_PER_PAIR,
     MOST_BITS,
     CharacterPairs,
     add_characters,
@@ -80,15 +79,12 @@ NO_BORDERS = Borders(_NOTHING, _0, read_only(np.empty(0, np.bool_)), _NOTHING, _
 """Rows are cut nowhere."""
 
 
-def borders_of_pieces(
-    pieces: Collection[str], known: Collection[str] = (), bits_per_pair: int = BITS_PER_PAIR
-) -> Borders:
+def borders_of_pieces(pieces: Collection[str], known: Collection[str] = ()) -> Borders:
     """Returns the borders that none of the pieces reaches across.
 
     Args:
         pieces: strings.
         known: the known characters; none if all are.
-        bits_per_pair: bits of memory for each wide pair, at least; with more of them fewer borders are missed.
     """
     data = [piece.replace('▁', ' ').encode('utf-8', 'surrogatepass') for piece in pieces]
     bounds = read_only(row_offsets([len(piece) for piece in data]).astype(np.uint64))
@@ -96,7 +92,7 @@ def borders_of_pieces(
     # The last row is of all wide characters before one of ASCII.
     narrow = np.zeros((_NARROW + 1, _NARROW), np.bool_)
     size = int(_add_pairs(text, bounds, no_pairs(MOST_BITS), narrow))
-    pairs = no_pairs(bits_for(size, bits_per_pair))
+    pairs = no_pairs(bits_for(size))
     _add_pairs(text, bounds, pairs, narrow)
     is_known = np.zeros(CODE_POINTS if known else 0, np.bool_)
     if known:

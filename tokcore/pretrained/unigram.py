@@ -62,9 +62,6 @@ _MARGIN = 8  # ids that are written in advance
 _LONGEST_KEPT = 31
 """Bytes of a step whose ids are kept, and its pieces at most."""
 
-_BITS_PER_PAIR = 32
-"""So that a fiftieth of the borders is missed: steps that are longer are seldom kept."""
-
 _SHORT_BITS, _LONG_BITS = 16, 15
 """log2 of the cache lines for short and for long steps that are kept: four megabytes, and two."""
 
@@ -140,9 +137,7 @@ class UnigramModel:
             _NO_ID if unknown is None else unknown,
             read_only(np.array(fallback, np.int32)),
             single_precision,
-            borders_of_pieces(pieces, bits_per_pair=_BITS_PER_PAIR)
-            if single_precision
-            else NO_BORDERS,
+            borders_of_pieces(pieces) if single_precision else NO_BORDERS,
             min(level, _NO_LEVEL) if keeps else _NO_LEVEL,
             _MOST_SUM if single_precision else math.inf,
             _text_masks(),

@@ -14,8 +14,8 @@ from tokcore.kernels.simd import load_word
 _LEAST_BITS, MOST_BITS = 12, 22
 """log2 of the bits; at most half a megabyte, which a processor has near."""
 
-BITS_PER_PAIR = 8
-"""At least, so that few pairs have the hash of another."""
+_BITS_PER_PAIR = 16
+"""At least, so that one pair of fifteen at most has the hash of another; with 4 it is one of six."""
 
 _WORD_BITS = 6
 _0, _1, _3, _4, _15 = (np.uint64(number) for number in (0, 1, 3, 4, 15))
@@ -39,10 +39,10 @@ def no_pairs(bits: int) -> CharacterPairs:
     return CharacterPairs(np.zeros(1 << bits - _WORD_BITS, np.uint64), np.uint64(64 - bits))
 
 
-def bits_for(size: int, per_pair: int = BITS_PER_PAIR) -> int:
+def bits_for(size: int) -> int:
     """Returns log2 of the bits of a set, of which `size` are set if it has `MOST_BITS`."""
     bits = MOST_BITS
-    while per_pair * size < 1 << bits and bits > _LEAST_BITS:
+    while _BITS_PER_PAIR * size <= 1 << bits - 1 and bits > _LEAST_BITS:
         bits -= 1
     return bits
 
