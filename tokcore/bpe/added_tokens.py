@@ -38,7 +38,7 @@ class _Finder:
         # `re` takes the first alternative that matches.
         longest_first = sorted(ids, key=len, reverse=True)
         self._pattern = re.compile(b'|'.join(map(re.escape, longest_first)))
-        self._prefix = os.path.commonprefix(longest_first)
+        self._prefix: bytes = os.path.commonprefix(longest_first) or b''
 
     def __call__(self, text: bytes) -> Iterator[tuple[int, int, int]]:
         """Yields (start, end, id) of each token in a text."""

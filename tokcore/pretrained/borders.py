@@ -20,7 +20,7 @@ import numpy as np
 from tokcore.bpe.vocabulary import BpeVocabulary
 from tokcore.kernels.bytes import row_offsets, with_margin
 from tokcore.kernels.jit import inlined_kernel, kernel_without_allocation, read_only
-from tokcore.kernels.simd import CHUNK, byte_range_mask, trailing_zeros
+from tokcore.kernels.simd import CHUNK, byte_range_mask, popcount, trailing_zeros
 from tokcore.text.byte_level_scan import put_borders
 from tokcore.text.character_pairs import (
     MOST_BITS,
@@ -51,6 +51,9 @@ FIRST, LATER = np.uint64(1), np.uint64((1 << _CONTEXT) - 1)
 _NARROW = 128
 _CLASSES = 5
 """Of ASCII: small letters, capital letters, digits, spaces, and others. U+2581 is a space."""
+
+_FEW = np.uint64(4)
+"""So many characters of ASCII in a chunk are looked at one by one, without their classes."""
 
 _LETTERS, _SPACES = (0, 1), 3
 _WORD_SHARE = 0.74
@@ -247,22 +250,23 @@ def border_bits(text, place, end, undecided, borders):
     after_wide = wide << _1 & ~after_marks
     left = inside & ~undecided
     bits = _0
-    befores = (
-        small << _1,
-        capital << _1,
-        digits << _1,
-        blanks << _1 | after_marks,
-        others << _1,
-        after_wide,
-    )
-    characters = (small, capital, digits, blanks | marks, others)
     passed = _0
-    for before in range(_CLASSES + 1):
-        for character in range(_CLASSES):
-            both = befores[before] & characters[character]
-            number = np.uint64(before * _CLASSES + character)
-            passed |= both & borders.joined[number]
-            bits |= both & borders.cut[number]
+    if popcount(inside & (~wide | marks)) > _FEW:
+        befores = (
+            small << _1,
+            capital << _1,
+            digits << _1,
+            blanks << _1 | after_marks,
+            others << _1,
+            after_wide,
+        )
+        characters = (small, capital, digits, blanks | marks, others)
+        for before in range(_CLASSES + 1):
+            for character in range(_CLASSES):
+                both = befores[before] & characters[character]
+                number = np.uint64(before * _CLASSES + character)
+                passed |= both & borders.joined[number]
+                bits |= both & borders.cut[number]
     bits &= left
     left &= ~(passed | bits)
     wide_pairs = left & (wide & ~marks | after_wide)

@@ -2,6 +2,7 @@
 
 import struct
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from rows_of_text import side_of
@@ -25,14 +26,29 @@ UNKNOWN = field(1, field(1, b'<unk>') + b'\x15' + struct.pack('<f', 0) + b'\x18\
 ALPHABET = 'ab,~ \x02\u3000。，é😀\u0301\u3fff\u4000字龥\u9fff\ua000'
 
 
+MARK = field(1, field(1, '▁'.encode()) + b'\x15' + struct.pack('<f', 0))
+MERGES = field(2, b'\x18\x02')  # of the type BPE, where spaces stay
+
+
+@pytest.mark.parametrize('merges', [b'', MARK + MERGES])
+@pytest.mark.parametrize('removes', [b'\x20\x00', b'\x20\x01'])
 @given(st.lists(st.text(ALPHABET, max_size=150) | st.text('字龥', max_size=150), max_size=5))
-@example(['字' * 21 + 'é' + '龥' * 22 + '。' * 30, '', '字' * 64, 'a' * 64 + '\u0301字'])
-def test_text_that_stays(texts):
-    data = UNKNOWN + field(3, field(2, charsmap(b'x y')))
+@example(
+    [
+        '字' * 21 + 'é' + '龥' * 22 + '。' * 30,
+        '',
+        '字' * 64,
+        'a' * 64 + '\u0301字',
+        'a b  ' * 30 + ' \u0301',
+    ]
+)
+def test_text_that_stays(merges, removes, texts):
+    data = UNKNOWN + merges + field(3, field(2, charsmap(b'x y')) + removes)
     [step] = parse_sentencepiece(data, 'x.model').steps
     normalizer = step.keywords['normalizer']
     assert normalizer.keeps_ascii
     assert normalizer.keeps_ideographs
+    assert normalizer.rules.space.tobytes().decode() == (' ' if merges else '▁')
     plain = normalizer._replace(keeps_ascii=False, keeps_ideographs=False)
     side = side_of(texts)
     rows, expected = (step.func(side, normalizer=each) for each in (normalizer, plain))
