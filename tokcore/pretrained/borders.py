@@ -64,9 +64,8 @@ are in pieces: then words need no look at each pair."""
 class Borders(NamedTuple):
     """The pairs of characters that rows are not cut between; arrays are read-only."""
 
-    pairs: (
-        np.ndarray
-    )  # uint64[...]: `CharacterPairs.bits` of other than ASCII; none if rows are cut nowhere
+    pairs: np.ndarray
+    """uint64[...]: `CharacterPairs.bits` of pairs that are not of ASCII; uint64[0] if rows are cut nowhere."""
     shift: np.uint64  # of `CharacterPairs`
     known: np.ndarray
     """bool[0x110000]: rows are not cut between two characters that are not known; bool[0]: they are."""
@@ -287,7 +286,7 @@ def _narrow(byte):
     return np.uint64(byte) if byte < np.uint8(_WIDE) else _BLANK
 
 
-@kernel_without_allocation
+@inlined_kernel
 def _wide_borders(text, place, left, borders):
     """Returns the bits in `left` before which borders are; each, or the character before it, is not of ASCII."""
     left &= ~byte_range_mask(text, place, 0x80, 0xBF)
