@@ -2,7 +2,8 @@ r"""Sequences of splits as a kernel: runs of characters first, then a pattern wi
 
 DeepSeek's is one: `\p{N}{1,3}`, then kana and ideographs, then a pattern of its own. The runs cut a
 row into pieces, which are found when it is prepared; each piece is then a text for the pattern, which
-sees nothing beyond it.
+sees nothing beyond it. Where words are punctuated, the pattern finds numbers itself, many bytes at once:
+they end the text before them as a piece does.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class SequencePreTokenizer:
         assert rules is not None  # __post_init__ saw to it
         runs, pattern = rules.runs, rules.pattern
         if pattern is not None and pattern.words == 'punctuated':
-            # Numbers by the pattern, which cuts 64 bytes at once, as other runs have none of them.
+            # No other run has numbers, so it does not matter which of them is found first.
             for run in runs:
                 if run.characters == 'numbers' and run.most:
                     pattern = pattern._replace(most_digits=run.most)
