@@ -347,7 +347,7 @@ def _without_reasons(error: BaseException) -> str:
     while reason is not None and id(reason) not in seen:  # an error may be among its own reasons
         seen.add(id(reason))
         text = _shown(reason)
-        if _is_raised_by_us(reason.__traceback__):
+        if isinstance(reason, InputError) or _is_raised_by_us(reason.__traceback__):
             ours.append(text)
         elif ' ' in text and not isinstance(reason, argparse.ArgumentError):
             theirs[text] = f'{{{type(reason).__name__}}}'
