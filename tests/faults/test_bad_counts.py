@@ -164,7 +164,7 @@ def without_utf8_name() -> bytes:
         (sound_parquet()[:40], ''),
         (b'PAR1', ''),
         (b'PARE' + bytes(30), 'encrypted'),
-        (b'PK\x03\x04\xff\xff', 'UTF-8'),
+        (b'PK\x03\x04\xff\xff', 'is a zip archive'),
     ],
     ids=[
         'column-name', 'unicode', 'list', 'struct', 'list-of-counts', 'integers', 'binary',

@@ -179,11 +179,13 @@ def test_a_killed_encode_goes_on_after_it(tokbeam, write_corpus, tmp_path):
 
 
 def zero_bytes(path, size):
-    """A file of one line of zero bytes that takes no room on the disk."""
+    """A file of one line that takes no room on the disk: of zero bytes, after a beginning of letters."""
     if path.suffix == '.gz':
-        path.write_bytes(gzip.compress(bytes(MIB), mtime=0) * (size // MIB))
+        members = [gzip.compress(byte * MIB, mtime=0) for byte in (b'a', b'\0')]
+        path.write_bytes(members[0] + members[1] * (size // MIB - 1))
     else:
         with open(path, 'wb') as file:
+            file.write(b'a' * MIB)
             file.truncate(size)
     return path
 
