@@ -3,7 +3,8 @@
 A refusal is recorded where a user meets it: as the last line of a command that ends with status 1 or 2,
 in this process or in another one, or as an exception that leaves our code within `pytest.raises`. What
 fixtures provoke is left out, as it would count for whichever test comes first, and so are tests that
-draw their cases: those of Hypothesis, and those marked `fuzz`.
+draw their cases, of Hypothesis and those marked `fuzz`, and slow ones: what a job says that is killed or
+finds no room depends on the moment.
 
 At its end a session compares its refusals with the table. A sentence that is missing there fails any
 session; one that no longer occurs fails it if all cases of its test have passed.
@@ -250,15 +251,11 @@ def _find_temporary_folders(request, tmp_path_factory):
 
 
 def _test_of(item: pytest.Item) -> str | None:
-    """Returns the name of a test without that of its case; None if it is not recorded.
-
-    Slow cases are a test of their own, as they are run in another session.
-    """
+    """Returns the name of a test without that of its case; None if it is not recorded."""
     draws = getattr(getattr(item, 'obj', None), 'is_hypothesis_test', False)
-    if draws or item.get_closest_marker('fuzz') or not item.nodeid.startswith(_FOLDERS):
+    if draws or item.get_closest_marker('fuzz') or item.get_closest_marker('slow'):
         return None
-    slow = ' (slow)' if item.get_closest_marker('slow') else ''
-    return item.nodeid.partition('[')[0] + slow
+    return item.nodeid.partition('[')[0] if item.nodeid.startswith(_FOLDERS) else None
 
 
 def _module_of(test: str) -> str:
