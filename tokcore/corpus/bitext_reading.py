@@ -76,9 +76,8 @@ class BitextReader(FormatReader):
         if not self.format.rows_are_lines or any(file.is_stream for file in item.files):
             return item
         counted = item.ranges[0].counted_lines
-        lines = max(
-            2, counted * size // max(1, item.stored_bytes)
-        )  # a single one is read otherwise
+        # A single line is read otherwise.
+        lines = max(2, counted * size // max(1, item.stored_bytes))
         if lines >= counted:
             return item
         ranges = tuple(dataclasses.replace(text_range, lines=lines) for text_range in item.ranges)

@@ -2,9 +2,9 @@
 
 import shlex
 
-from tokcore.corpus.archives import is_zip
-from tokcore.corpus.contents import Inside, printing
-from tokcore.corpus.corpus import CorpusFile, MemberFile
+from tokcore.corpus.contents import printing
+from tokcore.corpus.corpus import CorpusFile
+from tokcore.corpus.looks import inside
 
 
 def converting_command(file: CorpusFile, program: str) -> tuple[str, str]:
@@ -12,9 +12,6 @@ def converting_command(file: CorpusFile, program: str) -> tuple[str, str]:
 
     The program has no double quotes.
     """
-    inside = None
-    if isinstance(file, MemberFile):
-        inside = Inside(file.archive.path, is_zip(file.archive))
     made = shlex.quote(f'{file.path.rpartition("/")[2]}.tsv')
-    command = printing(file.path, file.compressed, inside)
+    command = printing(file.path, file.compressed, inside(file))
     return f'{command} | python3 -c "{program}" > {made}', made
