@@ -238,6 +238,9 @@ def main(arguments):
 
 
 def test_how_each_command_ends_is_kept_whatever_it_is(tmp_path):
+    # Without these two, Python prefers the installed package.
+    write(tmp_path / 'code' / 'pipelines' / '__init__.py', b'')
+    write(tmp_path / 'code' / 'pipelines' / 'cli' / '__init__.py', b'')
     write(tmp_path / 'code' / 'pipelines' / 'cli' / 'main.py', FAKE.encode())
     lines = write(tmp_path / 'lines', b'\xff\r\n')
     root = tmp_path / 'root'
