@@ -16,6 +16,7 @@ import types
 import typing
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -73,6 +74,15 @@ class Matches:
 
     def allows(self, value: str) -> bool:
         return re.fullmatch(self.pattern, value, re.DOTALL) is not None
+
+
+# Names that lead to no place outside the folder.
+_PLAIN = '(?!\\.{1,2}(?:/|$))[^/\0\ud800-\udc7f\udd00-\udfff]+'
+FileName = Annotated[str, Matches(_PLAIN, 'the name of a file in the folder')]
+FilePath = Annotated[
+    str,
+    Matches(f'{_PLAIN}(?:/{_PLAIN})?', 'the name of a file in the folder, or in a folder in it'),
+]
 
 
 def checked(value: object, declared: object, where: str = '') -> typing.Any:

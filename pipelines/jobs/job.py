@@ -14,8 +14,10 @@ from typing import ClassVar
 from pipelines.artifacts.counts import CountFiles, CountsFolder, count_names
 from pipelines.artifacts.outputs import StageKey
 from pipelines.artifacts.vocabularies import (
+    folder_for_copy,
     folder_for_file,
     folder_for_side,
+    path_in_folder,
     tokenizer_paths,
 )
 from pipelines.engines.engine import Engine
@@ -54,9 +56,13 @@ class VocabularyPaths:
     inputs: str | None = None
 
     @property
-    def given(self) -> list[str]:
-        """The paths without repeats."""
-        return list(dict.fromkeys(path for path in (self.inputs, self.targets) if path))
+    def by_side(self) -> dict[str, str]:
+        """The paths by side: that of `both`, or those of `inputs` and `targets`."""
+        if not self.targets:
+            return {}
+        if self.inputs is None or self.inputs == self.targets:
+            return {'both': self.targets}
+        return {'inputs': self.inputs, 'targets': self.targets}
 
 
 @dataclass(frozen=True)
@@ -413,8 +419,12 @@ class EncodeJob:
 
     @property
     def file_names(self) -> list[str]:
-        """The files of the shards."""
-        return self.dataset.file_names(self.reading.corpus)
+        """The files of the result: the shards, and copies of the vocabularies' files."""
+        copies = [
+            path_in_folder(folder_for_copy(side), os.path.basename(path))
+            for side, path in self.vocabularies.by_side.items()
+        ]
+        return [*copies, *self.dataset.file_names(self.reading.corpus)]
 
     def key(self, records: Sequence[VocabularyRecord]) -> StageKey:
         """Returns what the shards depend on; `records` are of the vocabularies."""

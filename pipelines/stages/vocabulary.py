@@ -238,7 +238,6 @@ def pieces_stage(job: PiecesJob) -> Manifest | None:
         manifest = key.manifest(
             counted.inputs,
             counted.lines,
-            vocabularies_used=(record,),
             files=(file_entry(name, data),),
         )
         return [StageResult(manifest, counted.rejected)]

@@ -52,7 +52,7 @@ _SHARD = re.compile(rf'{SHARD_NAME}(?P<parquet>\.parquet)?')
 
 _FEATURES = ('inputs', 'targets')
 
-_READ_FIELDS = ('options', 'inputs', 'files', 'vocabularies', 'vocabularies_used')
+_READ_FIELDS = ('options', 'inputs', 'files', 'vocabularies')
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,6 @@ class DatasetManifest:
         template: what was asked to surround rows; None: the scheme's own.
         splits: the shards of each split, in order.
         vocabularies: one of both sides, or one of each; none of a scheme without vocabularies.
-        has_vocabularies: whether they are in the folder; otherwise they were given from elsewhere.
         features: those of its rows: inputs, targets, or both.
     """
 
@@ -74,7 +73,6 @@ class DatasetManifest:
     template: str | None
     splits: dict[str, tuple[ShardFile, ...]]
     vocabularies: tuple[VocabularyRecord, ...]
-    has_vocabularies: bool
     features: tuple[str, ...]
 
     @classmethod
@@ -93,15 +91,13 @@ class DatasetManifest:
             content = _Content(**fields_of(fields, Manifest, only=_READ_FIELDS))
             options = checked(content.options, _Options, 'options')
             _check_output_format(folder, options.output_format)
-            vocabularies = content.vocabularies_used or content.vocabularies
-            _check_vocabularies(vocabularies)
+            _check_vocabularies(content.vocabularies)
             manifest = cls(
                 folder,
-                recorded_scheme(path, options.scheme, vocabularies),
+                recorded_scheme(path, options.scheme, content.vocabularies),
                 None if options.template is None else template(options.template),
                 _splits(folder, content.files),
-                vocabularies,
-                not content.vocabularies_used,
+                content.vocabularies,
                 recorded_features(content.inputs, content.options),
             )
         except FileNotFoundError as error:
@@ -133,7 +129,6 @@ class _Content:
     inputs: tuple[InputText, ...]
     files: tuple[OutputFile, ...]
     vocabularies: tuple[VocabularyRecord, ...]
-    vocabularies_used: tuple[VocabularyRecord, ...]
 
 
 @dataclass(frozen=True)
@@ -308,7 +303,7 @@ class DatasetVocabularies:
 
     Attributes:
         manifest: of the folder.
-        paths: by side; sides without a path are absent.
+        paths: by side.
     """
 
     manifest: DatasetManifest
@@ -327,9 +322,7 @@ class DatasetVocabularies:
             InputError: a file is not the one that the manifest records, or it records none.
         """
         records = {record.side: record for record in manifest.vocabularies}
-        paths = {}
-        if manifest.has_vocabularies:
-            paths = {side: os.path.join(manifest.folder, records[side].name) for side in records}
+        paths = {side: os.path.join(manifest.folder, records[side].name) for side in records}
         arguments = {'vocabulary': vocabulary, 'target_vocabulary': target_vocabulary}
         for argument, path in arguments.items():
             if path is None:
@@ -394,12 +387,7 @@ class DatasetVocabularies:
         record = next(entry for entry in self.manifest.vocabularies if entry.side == side)
         is_second = side == 'targets' and len(self.manifest.vocabularies) > 1
         argument = 'target_vocabulary' if is_second else 'vocabulary'
-        path = self.paths.get(side)
-        if path is None:
-            raise InputError(
-                f'the vocabulary {record.name} is not in {self.manifest.folder}; give its path to '
-                f'open_dataset as {argument}'
-            )
+        path = self.paths[side]
         vocabulary = self.scheme.parse(_read_checked(record, path, argument), path)
         if vocabulary.vocab_size != record.size:
             raise InputError(
@@ -412,9 +400,6 @@ class DatasetVocabularies:
 def _side(records: Mapping[str, VocabularyRecord], argument: str) -> str | None:
     """Returns the side whose vocabulary an argument names."""
     sides = ('both', 'inputs') if argument == 'vocabulary' else ('targets',)
-    # A dataset without inputs may have been encoded with a vocabulary of the targets.
-    if argument == 'vocabulary' and list(records) == ['targets']:
-        return 'targets'
     return next((side for side in sides if side in records), None)
 
 
