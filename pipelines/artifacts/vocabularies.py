@@ -17,7 +17,6 @@ data/enzh/tokenizer/                      for one vocabulary
 data/enzh/tokenizer.inputs/, ….targets/   for two of them
 """
 
-import dataclasses
 import hashlib
 import logging
 import os
@@ -209,19 +208,9 @@ def folder_for_side(side: str) -> str:
     return '' if side == 'both' else f'tokenizer.{side}'
 
 
-def folder_for_copy(side: str) -> str:
-    """Returns the folder of the files of a vocabulary that a dataset has a copy of."""
-    return 'tokenizer' if side == 'both' else f'tokenizer.{side}'
-
-
-def copied(record: VocabularyRecord) -> VocabularyRecord:
-    """Returns the record of a vocabulary as the manifest of a dataset with its copy has it."""
-    folder = folder_for_copy(record.side)
-    beside = [
-        dataclasses.replace(file, name=path_in_folder(folder, file.name)) for file in record.beside
-    ]
-    name = path_in_folder(folder, record.name)
-    return dataclasses.replace(record, name=name, beside=tuple(beside))
+def name_of_copy(side: str, path: str) -> str:
+    """Returns the name in a dataset of the copy of a vocabulary's file."""
+    return f'{folder_for_side(side) or "tokenizer"}/{os.path.basename(path)}'
 
 
 def tokenizer_paths(folder: str, scheme: Scheme) -> list[str]:

@@ -6,6 +6,7 @@ again. Its `Execution` changes no byte.
 """
 
 import dataclasses
+import itertools
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +15,9 @@ from typing import ClassVar
 from pipelines.artifacts.counts import CountFiles, CountsFolder, count_names
 from pipelines.artifacts.outputs import StageKey
 from pipelines.artifacts.vocabularies import (
-    folder_for_copy,
     folder_for_file,
     folder_for_side,
-    path_in_folder,
+    name_of_copy,
     tokenizer_paths,
 )
 from pipelines.engines.engine import Engine
@@ -333,7 +333,7 @@ class PiecesJob:
             'side': self.side,
             **recorded(self.reading.scheme, self.reading),
             **_options_of_splits(self.reading.corpus.splits),
-            'codes': [record.name, record.bytes, record.crc32c],
+            'codes': [*_identity(record)],
             'special_tokens': list(self.special_tokens),
             **({'vocabulary_threshold': self.threshold} if self.threshold > 1 else {}),
         }
@@ -420,10 +420,7 @@ class EncodeJob:
     @property
     def file_names(self) -> list[str]:
         """The files of the result: the shards, and copies of the vocabularies' files."""
-        copies = [
-            path_in_folder(folder_for_copy(side), os.path.basename(path))
-            for side, path in self.vocabularies.by_side.items()
-        ]
+        copies = itertools.starmap(name_of_copy, self.vocabularies.by_side.items())
         return [*copies, *self.dataset.file_names(self.reading.corpus)]
 
     def key(self, records: Sequence[VocabularyRecord]) -> StageKey:
@@ -501,4 +498,4 @@ def _dataset_record(split: Split) -> dict[str, object]:
 
 
 def _identity(file: VocabularyRecord | OutputFile) -> tuple[str, int, str]:
-    return file.name, file.bytes, file.crc32c
+    return os.path.basename(file.name), file.bytes, file.crc32c

@@ -12,8 +12,8 @@ import google_crc32c
 
 from pipelines.artifacts.outputs import StageOutput, StageTask
 from pipelines.artifacts.vocabularies import (
-    copied,
     file_entry,
+    name_of_copy,
     read_vocabulary,
     recorded_manifest,
     stated_licence,
@@ -79,7 +79,11 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
     execution = job.execution
     encoding = job.dataset.encoding
     records = vocabulary_records(job.vocabularies, job.reading.scheme, encoding=encoding)
-    copies = _vocabulary_files(job.vocabularies, records)
+    copies = {
+        os.path.join(os.path.dirname(path), os.path.basename(file.name)): file
+        for path, record in zip(job.vocabularies.by_side.values(), records, strict=True)
+        for file in (record, *record.beside)
+    }
     key = job.key(records)
     output = StageOutput.of_dataset(job.output)
     work = WorkFolder(execution.work, job.output)
@@ -94,7 +98,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         manifest = key.manifest(
             encoded.stats.inputs,
             encoded.stats.lines,
-            vocabularies=tuple(map(copied, records)),
+            vocabularies=records,
             files=encoded.shards,
             index=encoded.index,
             datasets=encoded.stats.datasets,
@@ -123,7 +127,7 @@ def vocabulary_records(
     needs_ids: bool = True,
     encoding: EncodingOptions | None = None,
 ) -> tuple[VocabularyRecord, ...]:
-    """Reads vocabulary files of a scheme and returns their entries for a manifest, in order.
+    """Reads vocabulary files of a scheme; returns their entries for a dataset that has copies of them.
 
     Special tokens that they lack for `encoding` are warned of.
 
@@ -145,7 +149,7 @@ def vocabulary_records(
         records.append(
             VocabularyRecord(
                 side=side,
-                name=os.path.basename(path),
+                name=name_of_copy(side, path),
                 size=vocabulary.entries.vocab_size,
                 bytes=len(vocabulary.data),
                 crc32c=vocabulary.crc32c,
@@ -154,27 +158,14 @@ def vocabulary_records(
                 unicode=vocabulary.unicode,
                 rules=scheme.rules,
                 scheme_options=recorded(scheme) or None,
-                beside=tuple(beside),
+                beside=tuple(
+                    dataclasses.replace(file, name=name_of_copy(side, file.name)) for file in beside
+                ),
                 sha256=hashlib.sha256(vocabulary.data).hexdigest(),
                 licence=vocabulary.licence or stated_licence(path),
             )
         )
     return tuple(records)
-
-
-def _vocabulary_files(
-    vocabularies: VocabularyPaths, records: Sequence[VocabularyRecord]
-) -> dict[str, OutputFile | VocabularyRecord]:
-    """The entries in the dataset's manifest of vocabularies, and of what they need beside them.
-
-    Their keys are the paths of the files that these are copies of.
-    """
-    copies = {}
-    for path, record in zip(vocabularies.by_side.values(), records, strict=True):
-        for file in (copied(record), *copied(record).beside):
-            name = os.path.basename(file.name)
-            copies[os.path.join(os.path.dirname(path), name)] = file
-    return copies
 
 
 def _copy_vocabularies(copies: Mapping[str, OutputFile | VocabularyRecord], folder: str) -> None:

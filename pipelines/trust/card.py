@@ -137,13 +137,8 @@ def _licence(record: VocabularyRecord, manifest: Manifest, stated: str | None) -
     if stated is not None:
         return f'The licence of {name} is {_cell(stated)}, as the owner of this dataset states.'
     if record.licence is not None:
-        return (
-            f'The licence of {name} is {_cell(record.licence)}, as the README.md beside it stated.'
-        )
-    return (
-        f'The licence of {name} is not stated; `tokbeam card --tokenizer-licence ID` adds it, and so '
-        'does `license: ID` in the header of a README.md beside the tokenizer when the text is encoded.'
-    )
+        return f'The licence of {name} is {_cell(record.licence)}, as its README.md stated.'
+    return f'The licence of {name} is not stated; `tokbeam card --tokenizer-licence ID` adds it.'
 
 
 def _known(number: int | None) -> str:

@@ -70,7 +70,7 @@ class ReadableDataset:
     @classmethod
     def of(cls, contents: DatasetManifest) -> ReadableDataset:
         """Raises InputError if a vocabulary is not the one that the rows were made with."""
-        rows = Dataset(contents, DatasetVocabularies.of(contents, None, None))
+        rows = Dataset(contents, DatasetVocabularies(contents))
         return cls(
             rows,
             {feature: rows.vocab_size(feature) for feature in contents.features},

@@ -273,7 +273,7 @@ def shown(capsys, *command):
 
 def test_a_card_tells_the_licence_of_the_tokenizer(encoded, small_build, capsys):
     published = 'tokenizer/tokenizer.json'
-    stated = 'is apache-2.0, as the README.md beside it stated.'
+    stated = 'is apache-2.0, as its README.md stated.'
     assert f'The licence of {published} {stated}' in shown(capsys, 'card', encoded / 'published')
     assert 'small.tiktoken is not stated; `tokbeam card --tokenizer-licence ID` adds it' in shown(
         capsys, 'card', encoded / 'ranks'

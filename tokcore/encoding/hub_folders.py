@@ -1,7 +1,8 @@
 """Folders of tokenizers, as hubs have them or in a dataset: which file of one is its vocabulary.
 
-A dataset's manifest names its vocabularies. In other folders the order is that of transformers 4.57: `tokenizer.json` is taken if it is there. Otherwise transformers
-asks the class of the tokenizer for its files; here the files' names decide, and two of them are refused.
+A dataset's manifest names its vocabularies. In other folders the order is that of transformers 4.57:
+`tokenizer.json` is taken if it is there. Otherwise transformers asks the class of the tokenizer for its
+files; here the files' names decide, and two of them are refused.
 """
 
 from __future__ import annotations

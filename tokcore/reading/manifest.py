@@ -26,7 +26,6 @@ from tokcore.encoding.vocabulary import (
     SpecialIds,
     Template,
     Vocabulary,
-    read_vocabulary_file,
     template,
 )
 from tokcore.errors import InputError
@@ -299,42 +298,9 @@ def recorded_format(inputs: Sequence[InputText], options: Mapping[str, object]) 
 
 @dataclass(frozen=True, eq=False)
 class DatasetVocabularies:
-    """The vocabularies of a dataset by feature, each read when it is first needed.
-
-    Attributes:
-        manifest: of the folder.
-        paths: by side.
-    """
+    """The vocabularies of a dataset by feature, each read when it is first needed."""
 
     manifest: DatasetManifest
-    paths: dict[str, str]
-
-    @classmethod
-    def of(
-        cls,
-        manifest: DatasetManifest,
-        vocabulary: str | os.PathLike | None,
-        target_vocabulary: str | os.PathLike | None,
-    ) -> DatasetVocabularies:
-        """Returns the vocabularies in the folder, or those at the paths that are given.
-
-        Raises:
-            InputError: a file is not the one that the manifest records, or it records none.
-        """
-        records = {record.side: record for record in manifest.vocabularies}
-        paths = {side: os.path.join(manifest.folder, records[side].name) for side in records}
-        arguments = {'vocabulary': vocabulary, 'target_vocabulary': target_vocabulary}
-        for argument, path in arguments.items():
-            if path is None:
-                continue
-            side = _side(records, argument)
-            if side is None:
-                raise InputError(
-                    f'{manifest.folder} was made with {_listed(records)}; leave {argument} out'
-                )
-            paths[side] = os.fspath(path)
-            _read_checked(records[side], paths[side], argument)
-        return cls(manifest, paths)
 
     @property
     def scheme(self) -> Scheme:
@@ -385,45 +351,23 @@ class DatasetVocabularies:
     @functools.cache  # noqa: B019 - at most two sides
     def _read(self, side: str) -> Vocabulary:
         record = next(entry for entry in self.manifest.vocabularies if entry.side == side)
-        is_second = side == 'targets' and len(self.manifest.vocabularies) > 1
-        argument = 'target_vocabulary' if is_second else 'vocabulary'
-        path = self.paths[side]
-        vocabulary = self.scheme.parse(_read_checked(record, path, argument), path)
+        path = os.path.join(self.manifest.folder, record.name)
+        try:
+            data = read_regular(path, record.bytes)
+        except OSError as error:
+            raise InputError(
+                f'{path} cannot be read ({error.strerror}); make the dataset again'
+            ) from error
+        crc32c = f'{google_crc32c.value(data):08x}'
+        if (len(data), crc32c) != (record.bytes, record.crc32c):
+            raise InputError(
+                f'{path} has {len(data)} bytes with CRC-32C {crc32c}, and {MANIFEST_NAME} states '
+                f'{record.bytes} with {record.crc32c}; make the dataset again'
+            )
+        vocabulary = self.scheme.parse(data, path)
         if vocabulary.vocab_size != record.size:
             raise InputError(
                 f'{path} has {vocabulary.vocab_size} ids, and {MANIFEST_NAME} of '
                 f'{self.manifest.folder} states {record.size}; make the dataset again'
             )
         return vocabulary
-
-
-def _side(records: Mapping[str, VocabularyRecord], argument: str) -> str | None:
-    """Returns the side whose vocabulary an argument names."""
-    sides = ('both', 'inputs') if argument == 'vocabulary' else ('targets',)
-    return next((side for side in sides if side in records), None)
-
-
-def _listed(records: Mapping[str, VocabularyRecord]) -> str:
-    names = [f'{record.name} ({side})' for side, record in records.items()]
-    return 'the vocabulary ' + ' and '.join(names) if names else 'no vocabulary file'
-
-
-def _read_checked(record: VocabularyRecord, path: str, argument: str) -> bytes:
-    """Returns the bytes of a vocabulary file; raises InputError if it is not the recorded one."""
-    try:
-        size = os.path.getsize(path)
-    except (OSError, ValueError):
-        size = record.bytes  # reading it raises the error
-    if size != record.bytes:
-        raise InputError(
-            f'{path} has {size} bytes, and the rows were made with {record.name} of {record.bytes} '
-            f'bytes; give that one as {argument}'
-        )
-    data = read_vocabulary_file(path)
-    crc32c = f'{google_crc32c.value(data):08x}'
-    if crc32c != record.crc32c:
-        raise InputError(
-            f'{path} has CRC-32C {crc32c}, and the rows were made with {record.name}, which has '
-            f'{record.crc32c}; give that one as {argument}'
-        )
-    return data

@@ -335,7 +335,7 @@ def _vocabulary_record(path: str, side: str) -> VocabularyRecord:
     entries = find_scheme(scheme).parse(data, path)
     return VocabularyRecord(
         side=side,
-        name=os.path.basename(path),
+        name=os.path.abspath(path),
         size=entries.vocab_size,
         bytes=len(data),
         crc32c=f'{google_crc32c.value(data):08x}',

@@ -59,7 +59,8 @@ def test_a_dataset_names_no_file_elsewhere(name):
 
 
 @pytest.mark.parametrize(
-    'data', [b'{', b'[]', b'[' * 100_000, b'\xff', b'{"vocabularies": 5}', b'{"vocabularies": [{}]}']
+    'data',
+    [b'{', b'[]', b'[' * 100_000, b'\xff', b'{"vocabularies": 5}', b'{"vocabularies": [{}]}'],
 )
 def test_damaged_manifests(data):
     with pytest.raises(InputError, match=r'^hub/tokbeam\.json is not a manifest of tokbeam'):
