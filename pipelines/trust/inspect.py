@@ -164,7 +164,10 @@ def _rows(dataset: Dataset, split: str) -> Iterator[Entry]:
             values = ids.tolist()
             names = dataset.vocabulary(feature).pieces
             pieces = [names[id_] for id_ in values]
-            columns[feature] = Column(values, pieces, dataset.text(values, feature))
+            text = None
+            with contextlib.suppress(InputError):  # a tokenizer may have a decoder that is not read
+                text = dataset.text(values, feature)
+            columns[feature] = Column(values, pieces, text)
         yield Entry(number, split, columns)
 
 

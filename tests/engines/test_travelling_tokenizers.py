@@ -6,7 +6,8 @@ import re
 import shutil
 
 import pytest
-from dataset_files import files_of, manifest_of, read_shards
+from dataset_files import files_of, manifest_of
+from generated_text import kept_pairs
 from jobs import refuse, run, succeed
 
 from tokcore import open_dataset
@@ -18,7 +19,7 @@ DATASET = ['--name', 'x', '--shards', 2, '--workers', 1]
 LEARNED = {
     'subword': ['--vocab-size', 300],
     'wordpiece': ['--scheme', 'wordpiece', '--vocab-size', 300],
-    'word': ['--scheme', 'word', '--vocab-size', 30, '--special-token', '<unk>'],
+    'word': ['--scheme', 'word', '--vocab-size', 30],
     'codes': ['--scheme', 'bpe', '--preset', 'subword-nmt', '--merges', 30],
 }
 RANKS = [*(bytes([byte]) for byte in range(256)), b'th', b'the', b' t']
@@ -181,52 +182,43 @@ def test_another_tokenizer_takes_its_place(encoded, tmp_path):
 
 
 def test_two_sides_have_two_folders(small, printed, tmp_path):
-    learn = ['vocab', '--tsv', small.tsv, '--vocab-size', 400, '--scheme', 'wordpiece']
+    learn = ['vocab', '--tsv', small.tsv, '--vocab-size', 400, '--scheme', 'bpe']
     for side in ('source', 'target'):
         (tmp_path / side).mkdir()
-        succeed(*learn, '--side', side, '--output', tmp_path / side / 'vocab.txt')
+        succeed(*learn, '--side', side, '--output', tmp_path / side / 'tokenizer.json')
     out, again = tmp_path / 'out', tmp_path / 'again'
     encode = ['encode', '--tsv', small.tsv, *DATASET]
-    paths = [tmp_path / side / 'vocab.txt' for side in ('source', 'target')]
+    paths = [tmp_path / side / 'tokenizer.json' for side in ('source', 'target')]
     given = ['--source-vocab', paths[0], '--target-vocab', paths[1]]
     data = [path.read_bytes() for path in paths]
     succeed(*encode, *given, '--output', out)
     for path in paths:
         shutil.rmtree(path.parent)
-    copies = [out / f'tokenizer.{side}' / 'vocab.txt' for side in ('inputs', 'targets')]
+    copies = [out / f'tokenizer.{side}' / 'tokenizer.json' for side in ('inputs', 'targets')]
     assert [path.read_bytes() for path in copies] == data
     for options in (['--vocab', out], ['--source-vocab', out, '--target-vocab', out]):
         succeed(*encode, *options, '--output', again, '--overwrite')
         assert files_of(again) == files_of(out)
     assert printed('verify', out, '--rerun', 'all')[0] == 0
-    [row] = read_shards(out)[0][:1]
     dataset = open_dataset(out)
-    texts = [normal(dataset.text(row[name], name)) for name in ('inputs', 'targets')]
-    assert texts in [[*map(normal, pair)] for pair in small.pairs]
+    for row in dataset.examples('train'):
+        texts = dataset.text(row['inputs'], 'inputs'), dataset.text(row['targets'])
+        assert tuple(text.strip() for text in texts) in kept_pairs(small.pairs)
     said = refuse('encode', '--text', small.source, *DATASET, '--vocab', out, '--output', again)
     assert f'{out} has several vocabularies; give the path of one: {copies[0]} and' in said
 
 
-def test_a_label_is_beside_a_text_of_its_tokenizer(encoded, printed, tmp_path):
+def test_a_text_with_a_label_has_its_tokenizer(encoded, printed, tmp_path):
     path = tmp_path / 'labelled.tsv'
-    path.write_text('a\tthe cat\nb\tthe the\n')
-    out = tmp_path / 'out'
-    how = ['--columns', '2', '--label', '1', '--labels', 'a,b']
-    ended = run(
-        'encode', '--tsv', path, *how, '--vocab', encoded / 'ranks', *DATASET, '--output', out
-    )
-    assert ended.status == 0, ended.said
-    _, rows = printed('inspect', out)
+    path.write_text('1\tthe cat\n0\tthe the\n')
+    how = ['--tsv', path, '--columns', 1, '--label', 0, '--vocab', encoded / 'ranks']
+    succeed('encode', *how, *DATASET, '--output', tmp_path / 'out')
+    _, rows = printed('inspect', tmp_path / 'out')
     assert {row['inputs']['text'] for row in rows} == {'the cat', 'the the'}
 
 
 def test_the_bytes_of_text_are_those_that_were_encoded(small, tmp_path, printed, capsys):
-    expected = sum(
-        len(side.encode())
-        for pair in small.pairs
-        if all(each.strip() for each in pair)
-        for side in pair
-    )
+    expected = sum(len(side.encode()) for pair in kept_pairs(small.pairs) for side in pair)
     pairs = ['encode', '--tsv', small.tsv, '--scheme', 'byte', '--name', 'x', '--shards', 2]
     roots = set()
     for number, how in enumerate((
