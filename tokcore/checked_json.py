@@ -18,8 +18,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass
 from typing import Annotated
 
-import numpy as np
-
 _UNBOUNDED = (1 << 63) - 1
 """The limit of an int64: errors do not mention it, since nobody chose it."""
 
@@ -193,6 +191,8 @@ def _one_of(value: object, choices: tuple[object, ...], where: str) -> object:
 
 
 def _scalar(value: object, declared: object, where: str) -> object:
+    import numpy as np  # `--help` does not wait for it
+
     is_bool = isinstance(value, (bool, np.bool_))
     if declared is bool and is_bool:
         return bool(value)
