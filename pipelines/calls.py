@@ -69,7 +69,7 @@ class Result:
 
     @property
     def vocabularies(self) -> dict[str, str]:
-        """The paths of the vocabularies that were made, by side: `both`, or `inputs` and `targets`."""
+        """The paths of the vocabularies in the result, by side: `both`, or `inputs` and `targets`."""
         return {
             record.side: os.path.join(_folder(path, manifest), record.name)
             for path, manifest in self.manifests.items()

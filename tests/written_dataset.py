@@ -69,7 +69,6 @@ def write_files(folder, files, paired=False, options=None):
         'inputs': [input_entry('tsv' if paired else 'text')],
         'files': [file_entry(*each) for each in files],
         'vocabularies': [],
-        'vocabularies_used': [],
     }
     (folder / 'tokbeam.json').write_text(json.dumps(manifest))
     return folder

@@ -16,8 +16,7 @@ import types
 import typing
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass
-
-import numpy as np
+from typing import Annotated
 
 _UNBOUNDED = (1 << 63) - 1
 """The limit of an int64: errors do not mention it, since nobody chose it."""
@@ -73,6 +72,15 @@ class Matches:
 
     def allows(self, value: str) -> bool:
         return re.fullmatch(self.pattern, value, re.DOTALL) is not None
+
+
+# Names that lead to no place outside the folder.
+_PLAIN = '(?!\\.{1,2}(?:/|$))[^/\0\ud800-\udc7f\udd00-\udfff]+'
+FileName = Annotated[str, Matches(_PLAIN, 'the name of a file in the folder')]
+FilePath = Annotated[
+    str,
+    Matches(f'{_PLAIN}(?:/{_PLAIN})?', 'the name of a file in the folder, or in a folder in it'),
+]
 
 
 def checked(value: object, declared: object, where: str = '') -> typing.Any:
@@ -183,6 +191,8 @@ def _one_of(value: object, choices: tuple[object, ...], where: str) -> object:
 
 
 def _scalar(value: object, declared: object, where: str) -> object:
+    import numpy as np  # `--help` does not wait for it
+
     is_bool = isinstance(value, (bool, np.bool_))
     if declared is bool and is_bool:
         return bool(value)

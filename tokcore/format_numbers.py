@@ -9,16 +9,16 @@ import reprlib
 
 from tokcore.errors import InputError
 
-DATASET = 3
+DATASET = 4
 """`tokbeam.json` of `build` and `encode`."""
 
-COUNTS = 2
+COUNTS = 3
 """`tokbeam.json` of a COUNTS folder, with the Parquet files that it lists."""
 
-VOCABULARY = 2
+VOCABULARY = 3
 """`FILE.tokbeam.json` beside a vocabulary."""
 
-_PIECE_COUNTS = 2
+_PIECE_COUNTS = 3
 """`FILE.tokbeam.json` beside the counts of a vocabulary's pieces."""
 
 MANIFESTS = {

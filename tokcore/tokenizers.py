@@ -28,7 +28,7 @@ from tokcore.byte.scheme import SCHEME as BYTE_SCHEME
 from tokcore.byte.scheme import ByteVocabulary
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, Encoder, RowEncoder, SharedEncoder
-from tokcore.encoding.hub_folders import local_vocabulary_path
+from tokcore.encoding.hub_folders import DatasetVocabulary, local_vocabulary
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.tokenizer import (
     Tokenizer,
@@ -596,9 +596,9 @@ def load_tokenizer(
     """Returns the tokenizer of a vocabulary file of any scheme.
 
     Args:
-        path: of the file, or of a folder in which transformers would find it: its tokenizer.json,
-            else tekken.json, tokenizer.model, vocab.json with merges.txt, or vocab.txt. None for the
-            scheme `byte`, which has none.
+        path: of the file; of a dataset with one vocabulary; or of a folder in which transformers
+            would find it: its tokenizer.json, else tekken.json, tokenizer.model, vocab.json with
+            merges.txt, or vocab.txt. None for the scheme `byte`, which has none.
         scheme: its name, or the scheme itself; None: the one that the file's form tells.
         options: of the scheme and of its encoder, as the command has them: `lower_case`, ...
 
@@ -607,8 +607,11 @@ def load_tokenizer(
             cannot have its value; or the folder does not tell which file is its vocabulary.
         TypeError: the scheme has no such option, or it has a value of another type.
     """
+    record: DatasetVocabulary | None = None
     if path is not None:
-        path = local_vocabulary_path(os.fspath(path))
+        path, _, record = local_vocabulary(os.fspath(path))
+    if scheme is None and record is not None:
+        scheme = record.scheme
     data = b'' if path is None else read_vocabulary_file(path)
     if scheme is None:
         fitting = schemes_of_file(data) if path else []
@@ -621,7 +624,9 @@ def load_tokenizer(
     resolved = find_scheme(scheme)
     name = f'load_tokenizer with the scheme {resolved.name}'
     of_scheme, of_encoder = split_keywords([type(resolved), resolved.encoding], options, name)
-    if path is not None and isinstance(
+    if record is not None and record.scheme == resolved.name:
+        of_scheme = {**(record.scheme_options or {}), **of_scheme}
+    elif path is not None and isinstance(
         resolved, WordPieceScheme
     ):  # others' files tell it as they are
         of_scheme = {**resolved.options_from_file(data, os.fspath(path)), **of_scheme}

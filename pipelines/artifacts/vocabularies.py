@@ -10,10 +10,17 @@ data/vocab.txt, data/tokenizer.json       the folder itself, where the file is c
 data/bert.txt.tokenizer/tokenizer.json    a folder of its own for a file of another name
 data/enzh/tokenizer.json                  the folder of a dataset with one vocabulary
 data/enzh/tokenizer.inputs/, ….targets/   folders in that of a dataset with two of them
+
+`encode` learns nothing: it copies the files of its vocabulary, by their names, into
+
+data/enzh/tokenizer/                      for one vocabulary
+data/enzh/tokenizer.inputs/, ….targets/   for two of them
 """
 
+import hashlib
 import logging
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -33,8 +40,12 @@ from tokcore.text.unicode import check_unicode
 
 _LOGGER = logging.getLogger(__name__)
 
-TOKENIZER_FILE = r'(tokenizer\.(inputs|targets)/)?tokenizer(_config)?\.json'
+_TOKENIZER_FOLDER = r'tokenizer(\.(inputs|targets))?'
+
+TOKENIZER_FILE = rf'tokenizer(_config)?\.json|{_TOKENIZER_FOLDER}/[^/]+'
 """The names of files of tokenizer folders in datasets, as a regular expression."""
+
+_STATED_LICENCE = re.compile(r'^license(?:_name)?:[ \t]*["\']?([\w.+-]+)', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -45,7 +56,8 @@ class ReadVocabulary:
     data: bytes  # the file as it is stored
     crc32c: str  # of the data, as manifests have it
     unicode: str | None  # of the Python whose tables cut its tokens, None if not recorded
-    beside: tuple[OutputFile, ...] = ()  # other files that belong to it
+    beside: tuple[OutputFile, ...] = ()  # other files that it was read from, by names in its folder
+    licence: str | None = None  # as its manifest records it
 
 
 def scheme_of(
@@ -114,7 +126,8 @@ def _scheme_by_form(path: str) -> str:
 def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
     """Reads a vocabulary file of a scheme, and looks for its manifest beside it.
 
-    That is `FILE.tokbeam.json`, or else the folder's `tokbeam.json` if it lists the file.
+    That is `FILE.tokbeam.json`, or else the `tokbeam.json` of the folder, or of the dataset whose
+    tokenizer folder it is, if it lists the file.
 
     Raises:
         InputError: the file cannot be read, is not a vocabulary or not the one that its manifest
@@ -147,12 +160,26 @@ def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
     entries = scheme.parse(data, path, read)
     if record is not None:
         for file in record.beside:
-            if beside.get(file.name, file) != file:
+            above, name = os.path.split(file.name)
+            found = beside.get(name, file) if above == os.path.dirname(record.name) else file
+            if (found.bytes, found.crc32c) != (file.bytes, file.crc32c):
                 raise InputError(
                     f'{file.name} beside {path} is not the one that {manifest_path} tells of; make '
                     'both again, or give copies in another folder'
                 )
-    return ReadVocabulary(entries, data, crc32c, unicode, tuple(beside.values()))
+    licence = None if record is None else record.licence
+    return ReadVocabulary(entries, data, crc32c, unicode, tuple(beside.values()), licence)
+
+
+def stated_licence(path: str) -> str | None:
+    """Returns the licence that the README.md beside a file states in its YAML header, as hubs have it.
+
+    Where it is `other`, that is its `license_name`, if there is one.
+    """
+    data = filesystem.read_if_there(os.path.join(os.path.dirname(path), 'README.md')) or b''
+    header = re.match(r'---\s*\n(.*?)\n---', data.decode('utf-8', 'replace'), re.DOTALL)
+    stated = _STATED_LICENCE.findall(header[1]) if header else []
+    return next((name for name in stated if name != 'other'), stated[0] if stated else None)
 
 
 def warn_of_missing_tokens(
@@ -166,7 +193,9 @@ def warn_of_missing_tokens(
 
 def file_entry(name: str, data: bytes) -> OutputFile:
     """Returns the entry of a file of lines in a manifest."""
-    return OutputFile(name, len(data), f'{google_crc32c.value(data):08x}', data.count(b'\n'))
+    crc32c = f'{google_crc32c.value(data):08x}'
+    sha256 = hashlib.sha256(data).hexdigest()
+    return OutputFile(name, len(data), crc32c, data.count(b'\n'), sha256)
 
 
 def folder_for_file(name: str, scheme: Scheme) -> str:
@@ -177,6 +206,11 @@ def folder_for_file(name: str, scheme: Scheme) -> str:
 def folder_for_side(side: str) -> str:
     """Returns the tokenizer folder of a dataset's vocabulary, seen from the dataset's."""
     return '' if side == 'both' else f'tokenizer.{side}'
+
+
+def name_of_copy(side: str, path: str) -> str:
+    """Returns the name in a dataset of the copy of a vocabulary's file."""
+    return f'{folder_for_side(side) or "tokenizer"}/{os.path.basename(path)}'
 
 
 def tokenizer_paths(folder: str, scheme: Scheme) -> list[str]:
@@ -197,9 +231,13 @@ def recorded_manifest(path: str) -> Manifest | None:
 
 def _recorded(path: str) -> tuple[str, VocabularyRecord | None]:
     folder, name = os.path.split(path)
-    for manifest_path in (f'{path}.tokbeam.json', os.path.join(folder, MANIFEST_NAME)):
+    places = {f'{path}.tokbeam.json': name, os.path.join(folder, MANIFEST_NAME): name}
+    dataset, own = os.path.split(folder)
+    if re.fullmatch(_TOKENIZER_FOLDER, own):
+        places[os.path.join(dataset, MANIFEST_NAME)] = f'{own}/{name}'
+    for manifest_path, listed in places.items():
         manifest = read_manifest(manifest_path)
         for record in manifest.vocabularies if manifest else ():
-            if record.name == name:
+            if record.name == listed:
                 return manifest_path, record
     return '', None

@@ -23,7 +23,7 @@ from pipelines.engines.engine import Engine, check_engine, choose_engine
 from pipelines.engines.machine import total_bytes
 from pipelines.files import filesystem
 from pipelines.files.claims import stores_without_leases
-from pipelines.files.vocabulary_files import vocabulary_path
+from pipelines.files.vocabulary_files import find_vocabulary, vocabulary_path
 from pipelines.jobs.corpus import Corpus, SplitPaths
 from pipelines.jobs.job import (
     BuildJob,
@@ -294,7 +294,7 @@ def _encode_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Encod
     if corpus is None:
         return None
     vocabularies = _vocabulary_paths(options, corpus)
-    scheme = scheme_of(vocabularies.given, options.scheme, vars(options))
+    scheme = scheme_of(vocabularies.by_side.values(), options.scheme, vars(options))
     dataset = _dataset(options, corpus, scheme)
     refuse_long_names(output, _longest_shards(dataset, corpus), '--name')
     _refuse_long_work(options)
@@ -460,10 +460,16 @@ def _vocabulary_paths(options: argparse.Namespace, corpus: Corpus) -> Vocabulary
     if bool(files.vocab) == any(pair):
         raise InputError('give --vocab, or --source-vocab with --target-vocab')
     if files.vocab:
-        path = vocabulary_path(files.vocab)
-        return VocabularyPaths(path, path if corpus.is_paired else None)
+        found = find_vocabulary(files.vocab, 'targets' if corpus.is_paired else None)
+        inputs = found.path
+        if found.record is not None and found.record.side == 'targets':
+            inputs = vocabulary_path(files.vocab, 'inputs')
+        return VocabularyPaths(found.path, inputs if corpus.is_paired else None)
     if not corpus.is_paired:
         raise InputError(f'a {_corpus_option(corpus)} corpus has one side; give --vocab')
     if files.source_vocab is None or files.target_vocab is None:
         raise InputError('--source-vocab and --target-vocab go together')
-    return VocabularyPaths(vocabulary_path(files.target_vocab), vocabulary_path(files.source_vocab))
+    return VocabularyPaths(
+        vocabulary_path(files.target_vocab, 'targets'),
+        vocabulary_path(files.source_vocab, 'inputs'),
+    )

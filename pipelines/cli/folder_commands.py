@@ -31,6 +31,7 @@ from pipelines.files.vocabulary_files import vocabulary_path
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.options.commands import known_commands
 from pipelines.options.job import ARRAY_RECORD, SPLITS, check_pack, option_name
+from pipelines.options.vocabulary import VocabularyFiles
 from pipelines.shard_formats.array_record import array_record_library
 from pipelines.stages.convert import convert_dataset
 from pipelines.trust.card import dataset_card
@@ -46,6 +47,7 @@ from pipelines.trust.where import FoundRow, Wanted, find_rows, row_fields
 from tokcore.corpus.filters.registry import filter_names
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
+from tokcore.options import declared
 from tokcore.reading.dataset import open_dataset
 from tokcore.records.manifest import Manifest
 
@@ -195,6 +197,8 @@ def _inspect(options: argparse.Namespace) -> int:
         entries = (entry for entry in entries if entry.has(options.find))
     if options.stats:
         told = statistics(entries)
+        if options.find is None:
+            told |= {split: {'bytes of text': size} for split, size in content.text_bytes.items()}
         if options.json:
             print_lines([json.dumps({'what': content.what, **told}, ensure_ascii=False)])
         else:
@@ -227,11 +231,7 @@ def _inspect(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     if options.job is not None and options.corpus is False:
         raise InputError('--job names how the corpus is read; leave out --no-corpus')
-    vocabularies = [
-        None if path is None else vocabulary_path(path)
-        for path in (options.vocab, options.target_vocab)
-    ]
-    [figures] = _figures([options.place], options, beam_flags, options.job, *vocabularies)
+    [figures] = _figures([options.place], options, beam_flags, options.job)
     if options.json:
         return _print_json(dataclasses.asdict(figures))
     return _print_page(report_page([('', figures)]))
@@ -261,8 +261,6 @@ def _figures(
     options: argparse.Namespace,
     beam_flags: Sequence[str],
     job_file: str | None = None,
-    vocabulary: str | None = None,
-    target_vocabulary: str | None = None,
 ) -> list[Figures]:
     """Returns the figures of folders, of their corpora too if these are to be read."""
 
@@ -287,8 +285,6 @@ def _figures(
             folder,
             None if options.corpus is False else functools.partial(find_job, folder),
             needs_corpus,
-            vocabulary,
-            target_vocabulary,
             _workers(options),
             None if options.work is None else filesystem.absolute(options.work),
             (lambda: None) if options.json else import_charts_ahead,
@@ -310,7 +306,8 @@ def _print_page(page: str) -> int:
 
 
 def _card(options: argparse.Namespace) -> int:
-    card = dataset_card(filesystem.absolute(options.place), options.licence)
+    place = filesystem.absolute(options.place)
+    card = dataset_card(place, options.licence, options.tokenizer_licence)
     print_lines(card.removesuffix('\n').split('\n'))
     return 0
 
@@ -397,6 +394,9 @@ def _job_from(
     if is_record:
         _refuse_code(finished)
         finished.job_path = None
+        for option in declared(VocabularyFiles):  # the files may be gone, and copies are here
+            if getattr(finished, option.field, None) is not None:
+                setattr(finished, option.field, folder)
     job = make_job(finished, beam_flags)
     assert isinstance(job, (BuildJob, EncodeJob))
     return job

@@ -3,22 +3,31 @@
 import logging
 
 from pipelines.files import filesystem
-from tokcore.encoding.hub_folders import vocabulary_in_folder
+from tokcore.encoding.hub_folders import FolderVocabulary, vocabulary_in_folder
 
 _LOGGER = logging.getLogger(__name__)
 
 
-def vocabulary_path(path: str) -> str:
-    """Returns the absolute path of a vocabulary's file; of a folder, that of the file in it.
+def find_vocabulary(path: str, side: str | None = None) -> FolderVocabulary:
+    """Returns a vocabulary's file by its absolute path; of a folder, the file in it.
+
+    Args:
+        path: of a file or a folder.
+        side: of a dataset with two vocabularies, that of the `inputs` or of the `targets`.
 
     Raises:
         InputError: nothing here opens such a path, or the folder does not tell which file it is.
     """
     whole = filesystem.absolute(path)
     if not filesystem.is_folder(whole):
-        return whole
+        return FolderVocabulary(whole, [])
     names = filesystem.entries(whole)
-    file, others = vocabulary_in_folder(whole, names, filesystem.read_if_there)
-    besides = f'; {" and ".join(others)} there is not read' if others else ''
-    _LOGGER.info('the vocabulary is %s%s', file, besides)
-    return file
+    found = vocabulary_in_folder(whole, names, filesystem.read_if_there, side)
+    besides = f'; {" and ".join(found.unread)} there is not read' if found.unread else ''
+    _LOGGER.info('the vocabulary is %s%s', found.path, besides)
+    return found
+
+
+def vocabulary_path(path: str, side: str | None = None) -> str:
+    """Returns the absolute path of a vocabulary's file, as `find_vocabulary` finds it."""
+    return find_vocabulary(path, side).path

@@ -6,6 +6,7 @@ again. Its `Execution` changes no byte.
 """
 
 import dataclasses
+import itertools
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pipelines.artifacts.outputs import StageKey
 from pipelines.artifacts.vocabularies import (
     folder_for_file,
     folder_for_side,
+    name_of_copy,
     tokenizer_paths,
 )
 from pipelines.engines.engine import Engine
@@ -54,9 +56,13 @@ class VocabularyPaths:
     inputs: str | None = None
 
     @property
-    def given(self) -> list[str]:
-        """The paths without repeats."""
-        return list(dict.fromkeys(path for path in (self.inputs, self.targets) if path))
+    def by_side(self) -> dict[str, str]:
+        """The paths by side: that of `both`, or those of `inputs` and `targets`."""
+        if not self.targets:
+            return {}
+        if self.inputs is None or self.inputs == self.targets:
+            return {'both': self.targets}
+        return {'inputs': self.inputs, 'targets': self.targets}
 
 
 @dataclass(frozen=True)
@@ -327,7 +333,7 @@ class PiecesJob:
             'side': self.side,
             **recorded(self.reading.scheme, self.reading),
             **_options_of_splits(self.reading.corpus.splits),
-            'codes': [record.name, record.bytes, record.crc32c],
+            'codes': [*_identity(record)],
             'special_tokens': list(self.special_tokens),
             **({'vocabulary_threshold': self.threshold} if self.threshold > 1 else {}),
         }
@@ -413,8 +419,9 @@ class EncodeJob:
 
     @property
     def file_names(self) -> list[str]:
-        """The files of the shards."""
-        return self.dataset.file_names(self.reading.corpus)
+        """The files of the result: the shards, and copies of the vocabularies' files."""
+        copies = itertools.starmap(name_of_copy, self.vocabularies.by_side.items())
+        return [*copies, *self.dataset.file_names(self.reading.corpus)]
 
     def key(self, records: Sequence[VocabularyRecord]) -> StageKey:
         """Returns what the shards depend on; `records` are of the vocabularies."""
@@ -491,4 +498,4 @@ def _dataset_record(split: Split) -> dict[str, object]:
 
 
 def _identity(file: VocabularyRecord | OutputFile) -> tuple[str, int, str]:
-    return file.name, file.bytes, file.crc32c
+    return os.path.basename(file.name), file.bytes, file.crc32c

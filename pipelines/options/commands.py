@@ -276,7 +276,7 @@ def _commands_of(
                 'tokbeam report out > report.html',
                 'tokbeam report out --corpus --json > report.json',
             ),
-            ('corpus', 'vocab', 'json'),
+            ('corpus', 'json'),
             'DIR',
         ),
         'compare': Command(

@@ -234,7 +234,10 @@ class InspectOptions:
     stats: bool = option('tell numbers of all entries instead', None, default=False)
     split: str | None = option('of a dataset: this split (default: all)', SPLITS, default=None)
     vocab: str | None = option(
-        'the vocabulary of the ids, where it is not in the folder', path, 'FILE', default=None
+        'of a file of TFRecords: the vocabulary of its ids, a file or the folder of a dataset',
+        path,
+        'FILE',
+        default=None,
     )
 
 
@@ -247,15 +250,6 @@ class ReportOptions:
         'all rows (default: if the inputs that the last run recorded are still there)',
         None,
         default=None,
-    )
-    vocab: str | None = option(
-        'the vocabulary of the ids, or that of the inputs, where it is not in the folder',
-        path,
-        'FILE',
-        default=None,
-    )
-    target_vocab: str | None = option(
-        'likewise that of the targets, where they have one of their own', path, 'FILE', default=None
     )
     work: str | None = _work_option()
 
@@ -278,6 +272,13 @@ class CardOptions:
 
     licence: str | None = option(
         'the licence, as hubs name it: cc-by-4.0 (default: the card has none)',
+        text,
+        'ID',
+        default=None,
+    )
+    tokenizer_licence: str | None = option(
+        'the licence of a tokenizer that was not learned for the dataset (default: the one that README.md '
+        'beside it stated when the dataset was made)',
         text,
         'ID',
         default=None,

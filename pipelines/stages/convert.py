@@ -149,7 +149,7 @@ def _refuse_template(folder: str, manifest: Manifest) -> None:
 
 def _columns(path: str, manifest: Manifest) -> list[Column]:
     """Returns the features of the rows with what the manifest records of their vocabularies."""
-    records = manifest.vocabularies or manifest.vocabularies_used
+    records = manifest.vocabularies
     try:
         corpus_format = recorded_format(manifest.inputs, manifest.options)
         scheme_name = checked(manifest.options.get('scheme', DEFAULT_SCHEME), str, 'scheme')

@@ -8,11 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
+import google_crc32c
 
 from pipelines.artifacts.outputs import StageOutput, StageTask
 from pipelines.artifacts.vocabularies import (
+    file_entry,
+    name_of_copy,
     read_vocabulary,
     recorded_manifest,
+    stated_licence,
     warn_of_missing_tokens,
 )
 from pipelines.engines.progress import track_work
@@ -75,6 +79,11 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
     execution = job.execution
     encoding = job.dataset.encoding
     records = vocabulary_records(job.vocabularies, job.reading.scheme, encoding=encoding)
+    copies = {
+        os.path.join(os.path.dirname(path), os.path.basename(file.name)): file
+        for path, record in zip(job.vocabularies.by_side.values(), records, strict=True)
+        for file in (record, *record.beside)
+    }
     key = job.key(records)
     output = StageOutput.of_dataset(job.output)
     work = WorkFolder(execution.work, job.output)
@@ -85,23 +94,25 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
             plan, execution, job.vocabularies, records, job.dataset, attempt.path, job.output,
             lambda sample: refuse_unknown(job, sample),
         )  # fmt: skip
+        _copy_vocabularies(copies, attempt.path)
         manifest = key.manifest(
             encoded.stats.inputs,
             encoded.stats.lines,
-            vocabularies_used=records,
+            vocabularies=records,
             files=encoded.shards,
             index=encoded.index,
             datasets=encoded.stats.datasets,
         )
         return [StageResult(manifest, encoded.stats.rejected)]
 
+    names = dict.fromkeys([*(file.name for file in copies.values()), *job.file_names])
     [result] = run_stage(
-        [StageTask(key, output, job.file_names)],
+        [StageTask(key, output, [*names])],
         make,
         execution,
         kernels=['encoding'],
         kept=[work, KeptRuns(work.path, job.output)],
-        read=_vocabulary_files(job.vocabularies, records),
+        read=[*copies],
         check=lambda: refuse_too_large(job.reading, execution, len(records)),
     )
     if result is None:
@@ -116,28 +127,29 @@ def vocabulary_records(
     needs_ids: bool = True,
     encoding: EncodingOptions | None = None,
 ) -> tuple[VocabularyRecord, ...]:
-    """Reads vocabulary files of a scheme and returns their entries for a manifest.
+    """Reads vocabulary files of a scheme; returns their entries for a dataset that has copies of them.
 
     Special tokens that they lack for `encoding` are warned of.
 
     Raises:
         InputError: a file is missing or is not a vocabulary, or has no ids and these are needed.
     """
-    by_path: dict[str, list[str]] = {}
-    for side, path in (('inputs', paths.inputs), ('targets', paths.targets)):
-        if path:
-            by_path.setdefault(path, []).append(side)
     records = []
-    for path, sides in by_path.items():
+    for side, path in paths.by_side.items():
         vocabulary = read_vocabulary(path, scheme)
         if encoding is not None:
             warn_of_missing_tokens(scheme, vocabulary.entries.id_of, encoding, path)
         if needs_ids and not vocabulary.beside and scheme.entries_name(path):
             vocabulary.entries.model  # noqa: B018 - it refuses to be made
+        beside = list(vocabulary.beside)
+        for name in scheme.configs_beside:
+            config = filesystem.read_if_there(os.path.join(os.path.dirname(path), name))
+            if config is not None:
+                beside.append(file_entry(name, config))
         records.append(
             VocabularyRecord(
-                side='both' if len(sides) == 2 else sides[0],
-                name=os.path.basename(path),
+                side=side,
+                name=name_of_copy(side, path),
                 size=vocabulary.entries.vocab_size,
                 bytes=len(vocabulary.data),
                 crc32c=vocabulary.crc32c,
@@ -146,21 +158,25 @@ def vocabulary_records(
                 unicode=vocabulary.unicode,
                 rules=scheme.rules,
                 scheme_options=recorded(scheme) or None,
-                beside=vocabulary.beside,
+                beside=tuple(
+                    dataclasses.replace(file, name=name_of_copy(side, file.name)) for file in beside
+                ),
                 sha256=hashlib.sha256(vocabulary.data).hexdigest(),
+                licence=vocabulary.licence or stated_licence(path),
             )
         )
     return tuple(records)
 
 
-def _vocabulary_files(
-    vocabularies: VocabularyPaths, records: Sequence[VocabularyRecord]
-) -> list[str]:
-    """The paths of vocabularies, and of the files that they need beside their own."""
-    folders = {os.path.dirname(path) for path in vocabularies.given}
-    names = [file.name for record in records for file in record.beside]
-    beside = [os.path.join(folder, name) for folder in sorted(folders) for name in names]
-    return [*vocabularies.given, *beside]
+def _copy_vocabularies(copies: Mapping[str, OutputFile | VocabularyRecord], folder: str) -> None:
+    """Copies files into a folder; raises InputError if one has changed since its entry was made."""
+    for path, file in copies.items():
+        data = filesystem.read_bytes(path)
+        if f'{google_crc32c.value(data):08x}' != file.crc32c:
+            raise InputError(
+                f'{path} was changed while this run worked; run again when nothing writes to it'
+            )
+        filesystem.write_bytes(os.path.join(folder, file.name), data)
 
 
 @dataclass(frozen=True)
@@ -194,7 +210,7 @@ def encode_into(
     features = options.features(vocabularies, corpus.format.sides)
     names = options.shard_names(corpus)
     layout = options.layout(corpus)
-    path_to_record = dict(zip(vocabularies.given, records, strict=True))
+    path_to_record = dict(zip(vocabularies.by_side.values(), records, strict=True))
     columns = _columns(features, reading.scheme, path_to_record)
     if options.output_format == JOINED:
         ids_around(columns)
@@ -284,6 +300,8 @@ def _is_learned_from(path: str, corpus: Corpus, side: int) -> bool:
     Files are read for that only if their names, and sizes where these are known, are the same.
     """
     manifest = recorded_manifest(path)
+    if manifest is not None and manifest.stage == 'encode':  # it only has a copy
+        return False
     training = [file for file in corpus.inputs if file.split == 'train']
     files = [file for file in training if file.side == side] or training
     read = {(text.name, text.bytes, text.crc32c) for text in (manifest.inputs if manifest else ())}

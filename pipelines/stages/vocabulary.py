@@ -223,7 +223,7 @@ def pieces_stage(job: PiecesJob) -> Manifest | None:
     )
     record = dataclasses.replace(record, beside=())
     output, name = _file_output(job.output)
-    ids_name = scheme.entries_name(record.name)
+    ids_name = scheme.entries_name(os.path.basename(job.codes_path))
     assert ids_name is not None  # codes have their ids in a file of their own
     ids_path = os.path.join(os.path.dirname(job.codes_path), ids_name)
     key = job.key(record)
@@ -238,7 +238,6 @@ def pieces_stage(job: PiecesJob) -> Manifest | None:
         manifest = key.manifest(
             counted.inputs,
             counted.lines,
-            vocabularies_used=(record,),
             files=(file_entry(name, data),),
         )
         return [StageResult(manifest, counted.rejected)]

@@ -15,7 +15,7 @@ from apache_beam.utils.shared import Shared
 
 from pipelines.engines.pool import OrderedPool, in_global_window, with_output_types
 from pipelines.files import filesystem
-from pipelines.files.vocabulary_files import vocabulary_path
+from pipelines.files.vocabulary_files import find_vocabulary
 from pipelines.transforms.read import Path, splits_of
 from pipelines.transforms.stats import REJECTED, STATS, RejectionBudget, tagged_stats
 from tokcore.corpus.block_batches import Batch, BlockBatches
@@ -265,8 +265,10 @@ def _files_of(
     files: dict[str, Path] = {}
     told: dict[str, object] = {}
     for side, path in by_side.items():
-        file = vocabulary_path(os.fspath(path))
-        if file != filesystem.absolute(os.fspath(path)):
+        file, _, record = find_vocabulary(os.fspath(path), side)
+        if record is not None:
+            told |= record.scheme_options or {}
+        elif file != filesystem.absolute(os.fspath(path)):
             told |= find_scheme(scheme).options_from_file(
                 filesystem.read_bytes(file), file, filesystem.read_if_there
             )

@@ -28,19 +28,23 @@ _SPLIT_NAMES = {'dev': 'validation'}
 """Splits that hubs call otherwise."""
 
 
-def dataset_card(folder: str, licence: str | None = None) -> str:
+def dataset_card(
+    folder: str, licence: str | None = None, tokenizer_licence: str | None = None
+) -> str:
     """Returns the card of a dataset's folder.
 
     Args:
         folder: of `tokbeam build` or `tokbeam encode`.
         licence: as the hub has it, `cc-by-4.0`; None: the card has none.
+        tokenizer_licence: likewise, of a tokenizer that was copied; None: what the manifest records.
 
     Raises:
         InputError: there is no dataset in the folder.
     """
     manifest = read_dataset_manifest(folder)
     name = str(manifest.options['name'])
-    return '\n'.join([*_header(name, manifest, licence), *_body(folder, name, manifest), ''])
+    body = _body(folder, name, manifest, tokenizer_licence)
+    return '\n'.join([*_header(name, manifest, licence), *body, ''])
 
 
 def _header(name: str, manifest: Manifest, licence: str | None) -> Iterator[str]:
@@ -63,7 +67,9 @@ def _header(name: str, manifest: Manifest, licence: str | None) -> Iterator[str]
     yield '---'
 
 
-def _body(folder: str, name: str, manifest: Manifest) -> Iterator[str]:
+def _body(
+    folder: str, name: str, manifest: Manifest, tokenizer_licence: str | None
+) -> Iterator[str]:
     options = manifest.options
     yield from ('', f'# {name}', '')
     if manifest.root is not None:
@@ -71,15 +77,18 @@ def _body(folder: str, name: str, manifest: Manifest) -> Iterator[str]:
         yield from ('```bash', 'tokbeam verify .', '```', '', 'computes it again.', '')
     yield from ('## Rows', '')
     yield from _table(
-        ('split', 'lines read', 'examples', 'ids of text', 'empty', 'left out', 'shards', 'bytes'),
+        (
+            'split', 'lines read', 'examples', 'bytes of text', 'ids of text', 'empty', 'left out',
+            'shards', 'bytes',
+        ),
         [_split_row(tally, manifest) for tally in manifest.lines],
-    )
+    )  # fmt: skip
     yield from ('', '## Text', '')
     yield from _table(
-        ('split', 'role', 'file', 'bytes of text', 'CRC-32C'),
+        ('split', 'role', 'file', 'bytes', 'CRC-32C'),
         [(i.split, i.role, i.name, f'{i.bytes:,}', i.crc32c) for i in manifest.inputs],
     )
-    records = manifest.vocabularies or manifest.vocabularies_used
+    records = manifest.vocabularies
     if records:
         yield from ('', '## Vocabulary', '')
         yield from _table(
@@ -96,6 +105,8 @@ def _body(folder: str, name: str, manifest: Manifest) -> Iterator[str]:
                 for r in records
             ],
         )
+        yield ''
+        yield from (_licence(r, manifest, tokenizer_licence) for r in records)
     yield from ('', '## How it was made', '')
     yield from _table(
         ('option', 'value'),
@@ -113,11 +124,21 @@ def _body(folder: str, name: str, manifest: Manifest) -> Iterator[str]:
 
 def _tokens(folder: str, record: VocabularyRecord, manifest: Manifest) -> str:
     """The running tokens that a vocabulary was learned from, where their counts are in the folder."""
-    if not manifest.vocabularies:
-        return _known(None)
     name = f'counts.{record.side}' if len(manifest.vocabularies) > 1 else 'counts'
     counts = read_manifest(os.path.join(folder, name, MANIFEST_NAME))
     return _known(None if counts is None else counts.tokens)
+
+
+def _licence(record: VocabularyRecord, manifest: Manifest, stated: str | None) -> str:
+    """What is known of the licence of a vocabulary, and where from."""
+    name = _cell(record.name)
+    if manifest.stage == 'build':
+        return f'{name} was learned from this text, and has its licence.'
+    if stated is not None:
+        return f'The licence of {name} is {_cell(stated)}, as the owner of this dataset states.'
+    if record.licence is not None:
+        return f'The licence of {name} is {_cell(record.licence)}, as its README.md stated.'
+    return f'The licence of {name} is not stated; `tokbeam card --tokenizer-licence ID` adds it.'
 
 
 def _known(number: int | None) -> str:
@@ -136,6 +157,7 @@ def _split_row(tally: LineTally, manifest: Manifest) -> tuple[str, ...]:
         tally.split,
         f'{tally.lines:,}',
         f'{tally.examples:,}',
+        f'{tally.text_bytes:,}',
         _known(tally.ids),
         f'{tally.empty:,}',
         f'{elsewhere:,}',

@@ -10,6 +10,7 @@ from __future__ import annotations
 import bisect
 import collections
 import contextlib
+import dataclasses
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -313,7 +314,8 @@ class DatasetCorpus:
         keys = order_keys(block.file_index, rows.identities, self.seed)
         stats = block_stats(block, rows, self._splits, self._plan.reading.on_error)
         place = _BlockPlace(block.file_index, block.offset, _newlines(block), item)
-        return place, keys, stats.tally, stats.checksums, take(block, rows, keys)
+        tally = dataclasses.replace(stats.tally, text_bytes=rows.text_bytes)
+        return place, keys, tally, stats.checksums, take(block, rows, keys)
 
     def _rows(self, block: Block) -> Rows:
         return select_rows(block, self._splits, self._job.reading.scheme.normalizer)

@@ -87,8 +87,7 @@ class RowFigures:
         ratios: of pairs, (ratio, rows): the targets of so many rows are `ratio` to 2^(1/4) `ratio` times
             as long as the inputs, in ids; what is beyond 16 times is in the outermost. Rows with an empty
             side are in none.
-        text: by feature, of all rows, or of the first `TEXT_ROWS` if the corpus was not read; a feature
-            whose vocabulary is not at hand is absent.
+        text: by feature, of all rows, or of the first `TEXT_ROWS` if the corpus was not read.
     """
 
     split: str
@@ -107,8 +106,8 @@ class VocabularyUse:
         side: inputs, targets or both.
         size: its entries.
         used: those that occur.
-        single_characters: entries that are one character or one byte; None if it is not at hand.
-        single_share: of all ids, those of such entries; None likewise.
+        single_characters: entries that are one character or one byte.
+        single_share: of all ids, those of such entries.
         by_count: (least, most, entries): so many entries occur least to most times.
         by_rank: (rank from 1, count), at ranks that are evenly spaced on a logarithmic axis.
         commonest: (piece, count), of the entries that occur most.
@@ -118,8 +117,8 @@ class VocabularyUse:
     side: str
     size: int
     used: int
-    single_characters: int | None
-    single_share: float | None
+    single_characters: int
+    single_share: float
     by_count: tuple[tuple[int, int, int], ...]
     by_rank: tuple[tuple[int, int], ...]
     commonest: tuple[tuple[str, int], ...]
@@ -201,6 +200,7 @@ class LeftOut:
         examples: that were written.
         reasons: why lines are not examples, with their number.
         ids, unknown: of the text, and of these the ids of an unknown token; None if there is no such id.
+        text_bytes: of the text of all sides, without prefixes and line ends.
     """
 
     split: str
@@ -211,6 +211,7 @@ class LeftOut:
     reasons: Mapping[str, int]
     ids: int | None
     unknown: int | None
+    text_bytes: int
 
 
 @dataclass(frozen=True)
@@ -232,7 +233,7 @@ class Figures:
         root: in hexadecimal; None of earlier versions.
         options: as the manifest has them.
         unicode: the version.
-        inputs: (split, role, name, bytes of text).
+        inputs: (split, role, name, bytes of the whole file's text).
         shards: how many files.
         bytes: of the shards.
         rows: of each split, and of its datasets where `shuffles` are known.
@@ -268,8 +269,6 @@ def dataset_figures(
     folder: str,
     job_of_corpus: Callable[[], BuildJob | EncodeJob] | None = None,
     needs_corpus: bool = True,
-    vocabulary: str | None = None,
-    target_vocabulary: str | None = None,
     workers: int = 1,
     work: str | None = None,
     check: Callable[[], None] = lambda: None,
@@ -283,8 +282,6 @@ def dataset_figures(
         job_of_corpus: returns the job that made it, to read its corpus too; None: neither the order nor
             datasets are told.
         needs_corpus: whether a corpus that cannot be read is an error; else the figures tell it.
-        vocabulary, target_vocabulary: files, where the folder has none; without them neither pieces nor
-            text are told.
         workers: shards that are read at once.
         work: as `read_corpus` takes it.
         check: refuses, before rows are read, figures that cannot be shown.
@@ -295,7 +292,7 @@ def dataset_figures(
     """
     here = copied_dataset(folder, None) if is_object(folder) else folder
     contents = DatasetManifest.read(here)
-    dataset = ReadableDataset.of(contents, vocabulary, target_vocabulary)
+    dataset = ReadableDataset.of(contents)
     manifest = read_manifest(os.path.join(folder, MANIFEST_NAME))
     assert manifest is not None, 'it was read above'
     check()
@@ -616,7 +613,7 @@ def _bounds(longest: int) -> list[int]:
 
 def _sides(dataset: ReadableDataset, manifest: Manifest) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yields each vocabulary's side, and the features whose ids are of it."""
-    records = manifest.vocabularies_used or manifest.vocabularies
+    records = manifest.vocabularies
     features = tuple(dataset.sizes)
     if len(features) > 1 and (not records or 'both' in {record.side for record in records}):
         yield 'both', features
@@ -627,17 +624,17 @@ def _sides(dataset: ReadableDataset, manifest: Manifest) -> Iterator[tuple[str, 
 
 @dataclass(frozen=True)
 class _Use:
-    """A vocabulary, and the features whose ids are of it; without a vocabulary if it is not at hand."""
+    """A vocabulary, and the features whose ids are of it."""
 
     side: str
     features: tuple[str, ...]
     size: int
-    vocabulary: Vocabulary | None
+    vocabulary: Vocabulary
 
     @classmethod
     def of(cls, side: str, features: tuple[str, ...], dataset: ReadableDataset) -> _Use:
         [first, *_] = features
-        return cls(side, features, dataset.sizes[first], dataset.vocabularies.get(first))
+        return cls(side, features, dataset.sizes[first], dataset.vocabularies[first])
 
     def counts(self, tallies: Sequence[_Tally]) -> np.ndarray:
         """How often each id occurs: int64[size]."""
@@ -649,28 +646,19 @@ class _Use:
 
     def figures(self, tallies: Sequence[_Tally]) -> VocabularyUse:
         counts = self.counts(tallies)
-        pieces = None if self.vocabulary is None else self.vocabulary.pieces
-        singles = singles_share = None
-        commonest: list[tuple[str, int]] = []
-        unused: list[str] = []
-        if self.vocabulary is not None and pieces is not None:
-            decode = self.vocabulary.decode
-            is_single = np.array([len(decode([id_])) == 1 for id_ in range(self.size)], bool)
-            singles = int(is_single.sum())
-            singles_share = round(float(counts[is_single].sum() / max(1, counts.sum())), 6)
-            order = np.argsort(-counts, kind='stable')[:_EXAMPLES]
-            commonest = [(pieces[id_], int(counts[id_])) for id_ in order.tolist() if counts[id_]]
-            unused = [pieces[id_] for id_ in np.flatnonzero(counts == 0)[:_EXAMPLES].tolist()]
+        pieces, decode = self.vocabulary.pieces, self.vocabulary.decode
+        is_single = np.array([len(decode([id_])) == 1 for id_ in range(self.size)], bool)
+        order = np.argsort(-counts, kind='stable')[:_EXAMPLES]
         return VocabularyUse(
             self.side,
             self.size,
             int(np.count_nonzero(counts)),
-            singles,
-            singles_share,
+            int(is_single.sum()),
+            round(float(counts[is_single].sum() / max(1, counts.sum())), 6),
             tuple(_by_count(counts)),
             curve(counts),
-            tuple(commonest),
-            tuple(unused),
+            tuple((pieces[id_], int(counts[id_])) for id_ in order.tolist() if counts[id_]),
+            tuple(pieces[id_] for id_ in np.flatnonzero(counts == 0)[:_EXAMPLES].tolist()),
         )
 
     def sample(self, tallies: Sequence[_Tallies]) -> SampleFigures:
@@ -758,6 +746,7 @@ def _left_out(manifest: Manifest) -> Iterator[LeftOut]:
             {name: count for name, count in reasons.items() if count},
             tally.ids,
             tally.unknown,
+            tally.text_bytes,
         )
 
 

@@ -13,7 +13,7 @@ import random
 import typing
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import pyarrow.parquet as pq
@@ -104,10 +104,12 @@ class Content:
     Attributes:
         what: of what kind it is, for a reader.
         entries: all of them, read as they are taken.
+        text_bytes: of a dataset, the bytes of the text of each split.
     """
 
     what: str
     entries: Iterable[Entry]
+    text_bytes: Mapping[str, int] = field(default_factory=dict)
 
 
 def content_of(path: str, split: str | None = None, vocabulary: str | None = None) -> Content:
@@ -116,7 +118,7 @@ def content_of(path: str, split: str | None = None, vocabulary: str | None = Non
     Args:
         path: an absolute path of a folder or a file.
         split: of a dataset; None: all of them.
-        vocabulary: a file that gives ids of rows their pieces; None: that of the folder.
+        vocabulary: a file that gives ids of a file of TFRecords their pieces; a dataset has its own.
 
     Raises:
         InputError: there is nothing, or it is none of what is known; or later, for damage.
@@ -150,7 +152,8 @@ def _folder(path: str, split: str | None, vocabulary: str | None) -> Content:
         dataset = open_dataset(path, vocabulary=vocabulary)
         splits = [split] if split else [*dataset.splits]
         rows = (row for name in splits for row in _rows(dataset, name))
-        return Content(f'dataset of --scheme {dataset.scheme.name}', rows)
+        texts = {tally.split: tally.text_bytes for tally in manifest.lines if tally.split in splits}
+        return Content(f'dataset of --scheme {dataset.scheme.name}', rows, texts)
     return Content('counts', _counts(path, manifest))
 
 
@@ -159,13 +162,12 @@ def _rows(dataset: Dataset, split: str) -> Iterator[Entry]:
         columns = {}
         for feature, ids in example.items():
             values = ids.tolist()
-            columns[feature] = Column(values)
-            try:
-                vocabulary = dataset.vocabulary(feature)
-            except InputError:  # it is not in the folder, and was not given
-                continue
-            pieces = [vocabulary.pieces[id_] for id_ in values]
-            columns[feature] = Column(values, pieces, dataset.text(values, feature))
+            names = dataset.vocabulary(feature).pieces
+            pieces = [names[id_] for id_ in values]
+            text = None
+            with contextlib.suppress(InputError):  # a tokenizer may have a decoder that is not read
+                text = dataset.text(values, feature)
+            columns[feature] = Column(values, pieces, text)
         yield Entry(number, split, columns)
 
 

@@ -185,7 +185,7 @@ def _head(named: Named) -> str:
         ('bytes of shards', lambda f: f.bytes),
         (
             'bytes of text',
-            lambda f: sum({(name, role): size for _, role, name, size in f.inputs}.values()),
+            lambda f: sum(part.text_bytes for part in f.left_out if not part.dataset),
         ),
         (
             'corpus',
@@ -225,6 +225,7 @@ def _lines(named: Named) -> Iterator[str]:
             'lines',
             'added by filters',
             'examples',
+            'bytes of text',
             *reasons,
             'ids',
             'unknown',
@@ -238,6 +239,7 @@ def _lines(named: Named) -> Iterator[str]:
                     part.lines,
                     part.added,
                     part.examples,
+                    part.text_bytes,
                     *(part.reasons.get(reason, 0) for reason in reasons),
                     part.ids,
                     part.unknown,
@@ -253,7 +255,7 @@ def _lines(named: Named) -> Iterator[str]:
     )
     yield table(
         'Files',
-        _heads(named, 'split', 'role', 'file', 'bytes of text'),
+        _heads(named, 'split', 'role', 'file', 'bytes of the file'),
         _each(named, lambda f: f.inputs),
     )
 

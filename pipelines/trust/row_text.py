@@ -60,7 +60,7 @@ class ReadableDataset:
     Attributes:
         rows: of it.
         sizes: of the vocabulary of each feature.
-        vocabularies: by feature, those that are in the folder or were given.
+        vocabularies: by feature.
     """
 
     rows: Dataset
@@ -68,22 +68,13 @@ class ReadableDataset:
     vocabularies: Mapping[str, Vocabulary]
 
     @classmethod
-    def of(
-        cls, contents: DatasetManifest, vocabulary: str | None, target_vocabulary: str | None
-    ) -> ReadableDataset:
+    def of(cls, contents: DatasetManifest) -> ReadableDataset:
         """Raises InputError if a vocabulary is not the one that the rows were made with."""
-        files = DatasetVocabularies.of(contents, vocabulary, target_vocabulary)
-        rows = Dataset(contents, files)
-        has_fixed = files.scheme.fixed is not None
-        at_hand = [
-            feature
-            for feature in contents.features
-            if has_fixed or {feature, 'both'} & files.paths.keys()
-        ]
+        rows = Dataset(contents, DatasetVocabularies(contents))
         return cls(
             rows,
             {feature: rows.vocab_size(feature) for feature in contents.features},
-            {feature: rows.vocabulary(feature) for feature in at_hand},
+            {feature: rows.vocabulary(feature) for feature in contents.features},
         )
 
 

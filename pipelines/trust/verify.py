@@ -385,13 +385,9 @@ class _Contents:
         name = self._manifest.options.get('scheme', DEFAULT_SCHEME)
         path = os.path.join(self._folder, MANIFEST_NAME)
         try:
-            return recorded_scheme(path, checked(name, str, 'scheme'), self._records)
+            return recorded_scheme(path, checked(name, str, 'scheme'), self._manifest.vocabularies)
         except (ValueError, InputError):  # the shards can be checked without it
             return None
-
-    @property
-    def _records(self) -> tuple[VocabularyRecord, ...]:
-        return self._manifest.vocabularies_used or self._manifest.vocabularies
 
     @functools.cached_property
     def id_counts(self) -> dict[str, int | None]:
@@ -399,7 +395,7 @@ class _Contents:
             features = recorded_features(self._manifest.inputs, self._manifest.options)
         except (ValueError, WrongValue):
             return {}
-        sizes = {record.side: record.size for record in self._records}
+        sizes = {record.side: record.size for record in self._manifest.vocabularies}
         fixed = self._scheme.fixed.vocab_size if self._scheme and self._scheme.fixed else None
         return {name: sizes.get(name, sizes.get('both', fixed)) for name in features}
 

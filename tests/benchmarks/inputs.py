@@ -226,7 +226,7 @@ def _write_shards(folder: Path, rows: int) -> None:
         files.append({'name': name, 'rows': rows, 'bytes': len(data), 'crc32c': crc32c})
     text = {'split': 'train', 'role': 'text', 'name': 'many', 'bytes': 0, 'crc32c': '00000000'}
     manifest = {'stage': 'encode', 'options': {'scheme': 'byte'}, 'inputs': [text]}
-    manifest |= {'format': DATASET, 'files': files, 'vocabularies': [], 'vocabularies_used': []}
+    manifest |= {'format': DATASET, 'files': files, 'vocabularies': []}
     (folder / 'tokbeam.json').write_text(json.dumps(manifest))
 
 

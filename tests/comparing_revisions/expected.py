@@ -39,7 +39,7 @@ FOLLOWS = 'follows from others'
 
 _RECORD_OF_FILE = re.compile(
     r'(?:files|rejected|index)\.(?P<made>.+)'
-    r'|(?:inputs|vocabularies|vocabularies_used)\.(?:.+\.beside\.)?(?P<read>.+)'
+    r'|(?:inputs|vocabularies)\.(?:.+\.beside\.)?(?P<read>.+)'
     r'\.(?:bytes|crc32c|sha256|size)'
 )
 """A field of a manifest that follows from a file's bytes. Of what a job read, other fields do not."""

@@ -52,8 +52,13 @@ def test_each_side_has_codes_and_ids_of_its_own(small, tmp_path):
     succeed('encode', *inputs, *given, '--output', tmp_path / 'again')
     again = shards_and_vocabularies(tmp_path / 'again')
     assert again == {name: data for name, data in built.items() if name not in names}
-    [used, _] = manifest_of(tmp_path / 'again')['vocabularies_used']
-    assert [each['name'] for each in used['beside']] == [f'{stem.name}.vocab.inputs']
+    for name in names:
+        folder = tmp_path / 'again' / f'tokenizer.{name.rpartition(".")[2]}'
+        assert (folder / name).read_bytes() == built[name]
+    [used, _] = manifest_of(tmp_path / 'again')['vocabularies']
+    assert [each['name'] for each in used['beside']] == [
+        f'tokenizer.inputs/{stem.name}.vocab.inputs'
+    ]
 
 
 def test_ids_that_do_not_belong_to_the_codes_are_refused(small, tmp_path):

@@ -134,6 +134,14 @@ def test_each_step_reads_and_writes_objects(store, inputs, built):
     expected = {name: data for name, data in built('subword').items() if name != 'tokbeam.json'}
     assert expected.items() <= found.items()
     succeed('verify', f'{place}/out')
+    copies = {name: data for name, data in found.items() if name.startswith('tokenizer.')}
+    assert copies == {
+        f'tokenizer.{side}/vocab.d.400.subwords.{side}': found[f'vocab.d.400.subwords.{side}']
+        for side in ('inputs', 'targets')
+    }
+    again = ['--vocab', f'{place}/out', '--name', 'd', '--shards', 3, '--output', f'{place}/again']
+    succeed('encode', job, *again)
+    assert without_records(store.files('steps/again')) == without_records(store.files('steps/out'))
 
 
 def test_a_dataset_on_a_store_is_read_for_training(store, inputs, built, tmp_path):

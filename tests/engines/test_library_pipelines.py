@@ -177,6 +177,15 @@ def test_a_folder_encodes_as_the_command_does(corpus, tmp_path):
     assert written == (tmp_path / 'theirs' / name).read_bytes()
     rows = [parse_features(record)['targets'] for record in read_records(written, name)]
     assert sorted(rows) == [[2, 4, 6, 9, 3], [2, 5, 1, 3]]
+    # So does the dataset, whose tokenizer is in it.
+    with pipeline() as running:
+        (
+            running
+            | ReadCorpus(text)
+            | EncodeBlocks(tmp_path / 'theirs', 'wordpiece', shards=1)
+            | WriteShards('cats', tmp_path / 'again')
+        )
+    assert (tmp_path / 'again' / name).read_bytes() == written
     # What is asked for goes before it.
     assert EncodeBlocks(folder, 'wordpiece').scheme.lower_case is False
     assert EncodeBlocks(folder, 'wordpiece', lower_case=True).scheme.lower_case is True

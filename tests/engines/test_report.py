@@ -333,22 +333,18 @@ def test_a_corpus_that_is_not_there_is_told(small, report, tmp_path):
     assert found == expected
 
 
-def test_ids_of_a_vocabulary_elsewhere_are_counted_and_shown_if_it_is_given(
-    small, small_build, report, tmp_path
-):
+def test_an_encoded_dataset_has_the_figures_of_its_build(small, small_build, report, tmp_path):
     paths = [small_build / each['name'] for each in manifest_of(small_build)['vocabularies']]
     out = tmp_path / 'out'
     succeed(
-        *('encode', '--tsv', small.tsv, '--name', 'n', '--shards', 2, '--output', out),
+        *('encode', '--tsv', small.tsv, '--name', 'small', '--shards', 3, '--output', out),
         *('--source-vocab', paths[0], '--target-vocab', paths[1]),
     )
-    without = report(out)
-    given = report(out, '--vocab', paths[0], '--target-vocab', paths[1])
-    assert without['rows'][0]['text'] == {} and without['vocabularies'][0]['commonest'] == []
-    assert given['rows'][0]['text'].keys() == {'inputs', 'targets'}
-    for before, after in zip(without['vocabularies'], given['vocabularies'], strict=True):
-        assert before['by_rank'] == after['by_rank'] and before['used'] == after['used']
-        assert before['single_characters'] is None and after['single_characters'] > 0
+    encoded, built = report(out), report(small_build)
+    for part in ('rows', 'vocabularies', 'left_out'):
+        assert encoded[part] == built[part]
+    [text_bytes] = {each['text_bytes'] for each in encoded['left_out']}
+    assert text_bytes == sum(text['bytes'] for text in encoded['rows'][0]['text'].values())
 
 
 class Tags(html.parser.HTMLParser):

@@ -97,5 +97,5 @@ def test_a_vocabulary_is_read_by_its_own_file_alone(text, tmp_path):
         'encode', '--text', text, '--vocab', vocabulary, '--name', 'd', '--shards', 1,
         '--output', tmp_path / 'd',
     )  # fmt: skip
-    [record] = manifest_of(tmp_path / 'd')['vocabularies_used']
+    [record] = manifest_of(tmp_path / 'd')['vocabularies']
     assert 'beside' not in record

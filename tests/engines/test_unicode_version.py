@@ -44,7 +44,7 @@ def test_counts_vocabularies_and_datasets_record_it(text, counts, vocabulary, tm
     manifest = manifest_of(tmp_path, 'x.subwords.tokbeam.json')
     assert manifest['unicode'] == UNICODE_VERSION
     assert {each['unicode'] for each in manifest['inputs']} == {UNICODE_VERSION}
-    [used] = manifest_of(tmp_path / 'out')['vocabularies_used']
+    [used] = manifest_of(tmp_path / 'out')['vocabularies']
     assert used['unicode'] == UNICODE_VERSION
 
 
@@ -70,7 +70,7 @@ def test_a_vocabulary_of_another_version_is_refused(text, vocabulary, tmp_path):
 def test_what_records_none_is_taken_and_the_manifest_says_so(text, vocabulary, tmp_path):
     (tmp_path / 'x.subwords.tokbeam.json').unlink()
     succeed(*encode(text, vocabulary, tmp_path / 'out'))
-    assert manifest_of(tmp_path / 'out')['vocabularies_used'][0]['unicode'] is None
+    assert manifest_of(tmp_path / 'out')['vocabularies'][0]['unicode'] is None
     plain = write(tmp_path / 'counts.txt', b'the 3\ncat 1\n')
     succeed('vocab', '--counts', plain, *VOCABULARY, '--output', tmp_path / 'y.subwords')
     [taken] = manifest_of(tmp_path, 'y.subwords.tokbeam.json')['inputs']

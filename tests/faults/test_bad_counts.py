@@ -204,7 +204,7 @@ def manifest_of_counts(files: list[dict]) -> dict:
 
     return {
         'format': COUNTS, 'stage': 'count', 'unicode': UNICODE_VERSION, 'options': {'side': 'text'},
-        'inputs': [], 'lines': [], 'tokens': 1 << 62, 'vocabularies': [], 'vocabularies_used': [],
+        'inputs': [], 'lines': [], 'tokens': 1 << 62, 'vocabularies': [],
         'files': files, 'rejected': [], **dataclasses.asdict(find_scheme('subword').rules),
     }  # fmt: skip
 

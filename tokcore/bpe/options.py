@@ -11,7 +11,7 @@ import typing
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from tokcore.encoding.hub_folders import local_vocabulary_path
+from tokcore.encoding.hub_folders import local_vocabulary
 from tokcore.encoding.scheme import LearningOptions
 from tokcore.encoding.vocabulary import read_vocabulary_file
 from tokcore.errors import InputError
@@ -198,7 +198,7 @@ class BpeOptions(LearningOptions):
         from tokcore.bpe.files import files_of_vocabulary
 
         return (
-            () if self.extend is None else files_of_vocabulary(local_vocabulary_path(self.extend))
+            () if self.extend is None else files_of_vocabulary(local_vocabulary(self.extend).path)
         )
 
     def rules(self, preset: str) -> BpeRules:

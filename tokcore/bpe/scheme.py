@@ -11,7 +11,12 @@ from typing import Literal, get_args
 from tokcore.bpe.nmt_rules import NmtRules
 from tokcore.bpe.options import MOST_CELLS, BpeOptions, BpeRules
 from tokcore.encoding.scheme import EncodingOptions, Learned, PieceWriter, Scheme
-from tokcore.encoding.tokenizer_folder import CONFIG_NAME, TOKENIZER_NAME, tokenizer_config
+from tokcore.encoding.tokenizer_folder import (
+    CONFIG_NAME,
+    CONFIG_NAMES,
+    TOKENIZER_NAME,
+    tokenizer_config,
+)
 from tokcore.encoding.vocabulary import (
     ReadBeside,
     Template,
@@ -120,6 +125,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
     learns_in_rounds = True
     learner_most_characters = MOST_CELLS
     name_in_tokenizer_folder = TOKENIZER_NAME
+    configs_beside = CONFIG_NAMES
 
     preset: Preset = option(
         "whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern; "

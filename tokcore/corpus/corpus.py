@@ -481,6 +481,11 @@ class Rows:
         )
 
     @property
+    def text_bytes(self) -> int:
+        """The bytes of UTF-8 of all sides' text."""
+        return sum(int((side.ends - side.starts).sum()) for side in self.sides)
+
+    @property
     def offsets(self) -> np.ndarray:
         """Where the row's line begins in the (source) file: int64[rows], ascending in each file.
 

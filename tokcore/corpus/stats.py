@@ -42,7 +42,7 @@ _ALWAYS_RECORDED = (INVALID_UTF8, MISSING_COLUMN)
 
 _RECORDED_IF_SET = (
     'no_token', 'ids', 'unknown', 'unknown_words', 'dataset', 'beyond_max_examples', 'not_sampled',
-    'filtered', 'added', 'dropped_bytes', 'missing_side',
+    'filtered', 'added', 'dropped_bytes', 'missing_side', 'text_bytes',
 )  # fmt: skip
 """Fields that manifests record only if they are not 0, empty or None."""
 
@@ -81,6 +81,8 @@ class LineTally:
         added: rows that filters returned for one row, beside the first of each.
         dropped_bytes: of characters for which the vocabulary has no entry and no unknown token.
         missing_side: rows that have no text for a side at all, as units without a language.
+        text_bytes: of examples, the bytes of UTF-8 of all sides as they are encoded, without prefixes
+            and line ends.
 
     Raises:
         ValueError: a reason has the name of a field; manifests have both side by side.
@@ -102,6 +104,7 @@ class LineTally:
     added: int = 0
     dropped_bytes: int = 0
     missing_side: int = 0
+    text_bytes: int = 0
 
     def __post_init__(self):
         counts = {reason: count for reason, count in sorted(self.left_out.items()) if count}
@@ -269,6 +272,7 @@ def add_tallies(split: str, tallies: Iterable[LineTally]) -> LineTally:
         sum(tally.added for tally in of_split),
         sum(tally.dropped_bytes for tally in of_split),
         sum(tally.missing_side for tally in of_split),
+        sum(tally.text_bytes for tally in of_split),
     )
     if not total.is_conserved:
         raise RuntimeError(f'lines were lost: {total}')

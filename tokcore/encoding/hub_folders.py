@@ -1,7 +1,8 @@
-"""Folders of tokenizers as hubs have them: which file of one is its vocabulary.
+"""Folders of tokenizers, as hubs have them or in a dataset: which file of one is its vocabulary.
 
-The order is that of transformers 4.57: `tokenizer.json` is taken if it is there. Otherwise transformers
-asks the class of the tokenizer for its files; here the files' names decide, and two of them are refused.
+A dataset's manifest names its vocabularies. In other folders the order is that of transformers 4.57:
+`tokenizer.json` is taken if it is there. Otherwise transformers asks the class of the tokenizer for its
+files; here the files' names decide, and two of them are refused.
 """
 
 from __future__ import annotations
@@ -9,11 +10,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+from tokcore.checked_json import FilePath, checked
 from tokcore.encoding.tokenizer_folder import CONFIG_NAME, TOKENIZER_NAME
 from tokcore.encoding.vocabulary import ReadBeside, read_if_there
 from tokcore.errors import InputError
+
+DATASET_MANIFEST = 'tokbeam.json'
+"""The manifest of a dataset's folder; `records.manifest` says what it holds."""
 
 _NAMES = (TOKENIZER_NAME, 'tekken.json', 'tokenizer.model', 'vocab.json', 'vocab.txt')
 _BESIDE = {'vocab.json': 'merges.txt'}
@@ -32,10 +38,37 @@ _CLASSES = {
 Others cut text in another way: RoBERTa, Qwen, CLIP have a vocab.json, ESM and BERTweet a vocab.txt."""
 
 
+@dataclass(frozen=True)
+class DatasetVocabulary:
+    """What a dataset's manifest says of a vocabulary in its folder; see `VocabularyRecord`."""
+
+    side: str
+    name: FilePath
+    scheme: str
+    scheme_options: dict[str, object] | None = None
+
+
+class FolderVocabulary(NamedTuple):
+    """The file that the vocabulary of a folder is in.
+
+    Attributes:
+        path: of the file.
+        unread: names of other vocabularies in the folder.
+        record: what the manifest says of it, if the folder is a dataset.
+    """
+
+    path: str
+    unread: list[str]
+    record: DatasetVocabulary | None = None
+
+
 def vocabulary_in_folder(
-    folder: str, names: Collection[str], read: ReadBeside = read_if_there
-) -> tuple[str, list[str]]:
-    """Returns the path of the file that a folder's vocabulary is in, and the names of others beside it.
+    folder: str,
+    names: Collection[str],
+    read: ReadBeside = read_if_there,
+    side: str | None = None,
+) -> FolderVocabulary:
+    """Returns the file that a folder's vocabulary is in.
 
     With `tokenizer.json` and `vocab.txt` in `bert` it is `('bert/tokenizer.json', ['vocab.txt'])`.
 
@@ -43,11 +76,22 @@ def vocabulary_in_folder(
         folder: its path.
         names: of the files in it.
         read: returns the bytes of a file, None if there is none.
+        side: of a dataset with two vocabularies, that of the `inputs` or of the `targets`.
 
     Raises:
         InputError: there is none of the known names, or several and not `tokenizer.json`; or the
-            folder is of a class of tokenizers whose ids the file alone does not give.
+            folder is of a class of tokenizers whose ids the file alone does not give; or it is a
+            dataset with two vocabularies, and there is no side.
     """
+    of_sides = _vocabularies_of_dataset(folder, read) if DATASET_MANIFEST in names else {}
+    if of_sides:
+        paths = {name: f'{folder.rstrip("/")}/{each.name}' for name, each in of_sides.items()}
+        chosen = 'both' if 'both' in of_sides else side
+        if chosen not in of_sides:
+            raise InputError(
+                f'{folder} has several vocabularies; give the path of one: {" and ".join(paths.values())}'
+            )
+        return FolderVocabulary(paths[chosen], [], of_sides[chosen])
     known = [name for name in _NAMES if name in names and _BESIDE.get(name, name) in names]
     if not known:
         raise InputError(
@@ -68,24 +112,38 @@ def vocabulary_in_folder(
             'AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) of transformers, or give '
             f'{path} itself to read it as {"BERT" if name == "vocab.txt" else "GPT-2"} would'
         )
-    return path, others
+    return FolderVocabulary(path, others)
 
 
-def local_vocabulary_path(path: str) -> str:
-    """Returns the path of a vocabulary's file on this machine; of a folder, that of the file in it.
+def local_vocabulary(path: str) -> FolderVocabulary:
+    """Returns a vocabulary's file on this machine; of a folder, the file in it.
 
     Raises:
         InputError: as `vocabulary_in_folder`, or the folder cannot be looked into.
     """
     if not os.path.isdir(path):
-        return path
+        return FolderVocabulary(path, [])
     try:
         names = os.listdir(path)
     except OSError as error:
         raise InputError(
             f'{path} cannot be looked into ({error.strerror}); give the path of a vocabulary file'
         ) from error
-    return vocabulary_in_folder(path, names)[0]
+    return vocabulary_in_folder(path, names)
+
+
+def _vocabularies_of_dataset(folder: str, read: ReadBeside) -> dict[str, DatasetVocabulary]:
+    """Returns the vocabularies that a dataset's manifest lists, by their sides."""
+    place = f'{folder.rstrip("/")}/{DATASET_MANIFEST}'
+    try:
+        listed = json.loads(read(place) or b'{}').get('vocabularies', [])
+        records = checked(listed, tuple[DatasetVocabulary, ...], 'vocabularies')
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f'{place} is not a manifest of tokbeam ({error!s:.200}); give the path of the vocabulary '
+            'file itself'
+        ) from error
+    return {record.side: record for record in records}
 
 
 def config_beside(path: str, read: ReadBeside = read_if_there) -> Mapping[str, Any]:

@@ -196,6 +196,9 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
     """The name of a vocabulary's file where Hugging Face's libraries open its folder; see
     `tokenizer_files`. None: they have no such name for it."""
 
+    configs_beside: ClassVar[tuple[str, ...]] = ()
+    """The names of files that say more of a vocabulary's file beside them, and go where it goes."""
+
     @property
     def unstorable(self) -> str:
         """The ASCII characters that no token in its vocabulary's file can have."""

@@ -15,6 +15,9 @@ from tokcore.encoding.vocabulary import Template
 
 TOKENIZER_NAME, CONFIG_NAME = 'tokenizer.json', 'tokenizer_config.json'
 
+CONFIG_NAMES = (CONFIG_NAME, 'special_tokens_map.json')
+"""Files beside a vocabulary that say which of its special tokens have a role."""
+
 ROLE_TOKENS = {
     'bos_token': ('<s>', '<bos>', '<|begin_of_text|>'),
     'eos_token': ('</s>', '<eos>', '<EOS>', '<|endoftext|>', '<|end_of_text|>'),

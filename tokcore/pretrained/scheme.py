@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tokcore.bpe.scheme import AddedTokenOptions
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
+from tokcore.encoding.tokenizer_folder import CONFIG_NAMES
 from tokcore.encoding.vocabulary import ReadBeside, Template, read_if_there
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
@@ -34,6 +35,7 @@ class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedToke
     file_suffix = 'tokenizer.json'
     options = None
     encoding = AddedTokenOptions
+    configs_beside = CONFIG_NAMES
 
     pattern: str | None = option(
         "of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a regular "

@@ -73,22 +73,27 @@ def open_dataset(
 
     Args:
         folder: holds `tokbeam.json`, or TFRecords and what `tokbeam index` wrote.
-        vocabulary: the file that the rows were made with, or that of the inputs if each side has
-            one; None: the one that the manifest names, in the folder.
+        vocabulary: of TFRecords of another program, the file that the rows were made with, or that of
+            the inputs if each side has one.
         target_vocabulary: likewise for the targets.
         cache: the folder for copies; None: `tokbeam/datasets` in the user's cache folder.
 
     Raises:
-        InputError: there is no manifest, a shard is missing or cut off, or a vocabulary is not the
-            one that the rows were made with.
+        InputError: there is no manifest, a shard is missing or cut off, or a vocabulary is given for a
+            dataset, which has its own.
     """
     if is_object(os.fspath(folder)):
         folder = copied_dataset(os.fspath(folder), None if cache is None else os.fspath(cache))
     if is_of_others(os.fspath(folder)):
         manifest = other_manifest(os.fspath(folder), vocabulary, target_vocabulary)
-    else:
+    elif vocabulary is None and target_vocabulary is None:
         manifest = DatasetManifest.read(folder)
-    return Dataset(manifest, DatasetVocabularies.of(manifest, vocabulary, target_vocabulary))
+    else:
+        raise InputError(
+            f'{os.fspath(folder)} has the vocabulary that its rows were made with; leave vocabulary and '
+            'target_vocabulary out'
+        )
+    return Dataset(manifest, DatasetVocabularies(manifest))
 
 
 _Parameters = ParamSpec('_Parameters')
@@ -162,7 +167,8 @@ class Dataset:
         """Returns a feature's vocabulary.
 
         Raises:
-            InputError: it is not in the folder, and was not given to `open_dataset`.
+            InputError: it is damaged; or the rows are of another program, and it was not given to
+            `open_dataset`.
         """
         return self._vocabularies.vocabulary(feature)
 

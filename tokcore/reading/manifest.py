@@ -26,7 +26,6 @@ from tokcore.encoding.vocabulary import (
     SpecialIds,
     Template,
     Vocabulary,
-    read_vocabulary_file,
     template,
 )
 from tokcore.errors import InputError
@@ -52,7 +51,7 @@ _SHARD = re.compile(rf'{SHARD_NAME}(?P<parquet>\.parquet)?')
 
 _FEATURES = ('inputs', 'targets')
 
-_READ_FIELDS = ('options', 'inputs', 'files', 'vocabularies', 'vocabularies_used')
+_READ_FIELDS = ('options', 'inputs', 'files', 'vocabularies')
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,6 @@ class DatasetManifest:
         template: what was asked to surround rows; None: the scheme's own.
         splits: the shards of each split, in order.
         vocabularies: one of both sides, or one of each; none of a scheme without vocabularies.
-        has_vocabularies: whether they are in the folder; otherwise they were given from elsewhere.
         features: those of its rows: inputs, targets, or both.
     """
 
@@ -74,7 +72,6 @@ class DatasetManifest:
     template: str | None
     splits: dict[str, tuple[ShardFile, ...]]
     vocabularies: tuple[VocabularyRecord, ...]
-    has_vocabularies: bool
     features: tuple[str, ...]
 
     @classmethod
@@ -93,15 +90,13 @@ class DatasetManifest:
             content = _Content(**fields_of(fields, Manifest, only=_READ_FIELDS))
             options = checked(content.options, _Options, 'options')
             _check_output_format(folder, options.output_format)
-            vocabularies = content.vocabularies_used or content.vocabularies
-            _check_vocabularies(vocabularies)
+            _check_vocabularies(content.vocabularies)
             manifest = cls(
                 folder,
-                recorded_scheme(path, options.scheme, vocabularies),
+                recorded_scheme(path, options.scheme, content.vocabularies),
                 None if options.template is None else template(options.template),
                 _splits(folder, content.files),
-                vocabularies,
-                not content.vocabularies_used,
+                content.vocabularies,
                 recorded_features(content.inputs, content.options),
             )
         except FileNotFoundError as error:
@@ -133,7 +128,6 @@ class _Content:
     inputs: tuple[InputText, ...]
     files: tuple[OutputFile, ...]
     vocabularies: tuple[VocabularyRecord, ...]
-    vocabularies_used: tuple[VocabularyRecord, ...]
 
 
 @dataclass(frozen=True)
@@ -304,44 +298,9 @@ def recorded_format(inputs: Sequence[InputText], options: Mapping[str, object]) 
 
 @dataclass(frozen=True, eq=False)
 class DatasetVocabularies:
-    """The vocabularies of a dataset by feature, each read when it is first needed.
-
-    Attributes:
-        manifest: of the folder.
-        paths: by side; sides without a path are absent.
-    """
+    """The vocabularies of a dataset by feature, each read when it is first needed."""
 
     manifest: DatasetManifest
-    paths: dict[str, str]
-
-    @classmethod
-    def of(
-        cls,
-        manifest: DatasetManifest,
-        vocabulary: str | os.PathLike | None,
-        target_vocabulary: str | os.PathLike | None,
-    ) -> DatasetVocabularies:
-        """Returns the vocabularies in the folder, or those at the paths that are given.
-
-        Raises:
-            InputError: a file is not the one that the manifest records, or it records none.
-        """
-        records = {record.side: record for record in manifest.vocabularies}
-        paths = {}
-        if manifest.has_vocabularies:
-            paths = {side: os.path.join(manifest.folder, records[side].name) for side in records}
-        arguments = {'vocabulary': vocabulary, 'target_vocabulary': target_vocabulary}
-        for argument, path in arguments.items():
-            if path is None:
-                continue
-            side = _side(records, argument)
-            if side is None:
-                raise InputError(
-                    f'{manifest.folder} was made with {_listed(records)}; leave {argument} out'
-                )
-            paths[side] = os.fspath(path)
-            _read_checked(records[side], paths[side], argument)
-        return cls(manifest, paths)
 
     @property
     def scheme(self) -> Scheme:
@@ -392,53 +351,23 @@ class DatasetVocabularies:
     @functools.cache  # noqa: B019 - at most two sides
     def _read(self, side: str) -> Vocabulary:
         record = next(entry for entry in self.manifest.vocabularies if entry.side == side)
-        is_second = side == 'targets' and len(self.manifest.vocabularies) > 1
-        argument = 'target_vocabulary' if is_second else 'vocabulary'
-        path = self.paths.get(side)
-        if path is None:
+        path = os.path.join(self.manifest.folder, record.name)
+        try:
+            data = read_regular(path, record.bytes)
+        except OSError as error:
             raise InputError(
-                f'the vocabulary {record.name} is not in {self.manifest.folder}; give its path to '
-                f'open_dataset as {argument}'
+                f'{path} cannot be read ({error.strerror}); make the dataset again'
+            ) from error
+        crc32c = f'{google_crc32c.value(data):08x}'
+        if (len(data), crc32c) != (record.bytes, record.crc32c):
+            raise InputError(
+                f'{path} has {len(data)} bytes with CRC-32C {crc32c}, and {MANIFEST_NAME} states '
+                f'{record.bytes} with {record.crc32c}; make the dataset again'
             )
-        vocabulary = self.scheme.parse(_read_checked(record, path, argument), path)
+        vocabulary = self.scheme.parse(data, path)
         if vocabulary.vocab_size != record.size:
             raise InputError(
                 f'{path} has {vocabulary.vocab_size} ids, and {MANIFEST_NAME} of '
                 f'{self.manifest.folder} states {record.size}; make the dataset again'
             )
         return vocabulary
-
-
-def _side(records: Mapping[str, VocabularyRecord], argument: str) -> str | None:
-    """Returns the side whose vocabulary an argument names."""
-    sides = ('both', 'inputs') if argument == 'vocabulary' else ('targets',)
-    # A dataset without inputs may have been encoded with a vocabulary of the targets.
-    if argument == 'vocabulary' and list(records) == ['targets']:
-        return 'targets'
-    return next((side for side in sides if side in records), None)
-
-
-def _listed(records: Mapping[str, VocabularyRecord]) -> str:
-    names = [f'{record.name} ({side})' for side, record in records.items()]
-    return 'the vocabulary ' + ' and '.join(names) if names else 'no vocabulary file'
-
-
-def _read_checked(record: VocabularyRecord, path: str, argument: str) -> bytes:
-    """Returns the bytes of a vocabulary file; raises InputError if it is not the recorded one."""
-    try:
-        size = os.path.getsize(path)
-    except (OSError, ValueError):
-        size = record.bytes  # reading it raises the error
-    if size != record.bytes:
-        raise InputError(
-            f'{path} has {size} bytes, and the rows were made with {record.name} of {record.bytes} '
-            f'bytes; give that one as {argument}'
-        )
-    data = read_vocabulary_file(path)
-    crc32c = f'{google_crc32c.value(data):08x}'
-    if crc32c != record.crc32c:
-        raise InputError(
-            f'{path} has CRC-32C {crc32c}, and the rows were made with {record.name}, which has '
-            f'{record.crc32c}; give that one as {argument}'
-        )
-    return data

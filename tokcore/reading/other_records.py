@@ -23,7 +23,7 @@ from typing import Annotated, Any
 
 import google_crc32c
 
-from tokcore.checked_json import Matches, WrongValue, checked, fields_of
+from tokcore.checked_json import FileName, Matches, WrongValue, checked, fields_of
 from tokcore.encoding.vocabulary import read_vocabulary_file
 from tokcore.errors import InputError
 from tokcore.format_numbers import RECORDS, check_format
@@ -36,7 +36,6 @@ from tokcore.records.manifest import (
     MANIFEST_NAME,
     Checksum,
     Count,
-    FileName,
     VocabularyRecord,
 )
 from tokcore.records.tfrecord import masked_crc32c, stream_records
@@ -131,7 +130,6 @@ def other_manifest(
         None,
         {name: tuple(shards) for name, shards in splits.items()},
         vocabularies,
-        False,
         records.features,
     )
 
@@ -337,7 +335,7 @@ def _vocabulary_record(path: str, side: str) -> VocabularyRecord:
     entries = find_scheme(scheme).parse(data, path)
     return VocabularyRecord(
         side=side,
-        name=os.path.basename(path),
+        name=os.path.abspath(path),
         size=entries.vocab_size,
         bytes=len(data),
         crc32c=f'{google_crc32c.value(data):08x}',

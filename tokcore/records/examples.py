@@ -274,7 +274,7 @@ def _encoded_block(
     seed: int,
 ) -> EncodedBlock:
     ids = tuple(encoder.tally(rows, side) for encoder, side in zip(features, encoded, strict=True))
-    tally = stats.tally
+    tally = dataclasses.replace(stats.tally, text_bytes=rows.text_bytes)
     for of_feature in ids:
         tally = of_feature.add_to(tally)
     framed = _frame(block, rows, features, encoded, seed)

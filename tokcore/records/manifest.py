@@ -17,13 +17,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from tokcore.checked_json import Matches, Within
+from tokcore.checked_json import FilePath, Matches, Within
 from tokcore.corpus.stats import LineTally
+from tokcore.encoding.hub_folders import DATASET_MANIFEST
 from tokcore.encoding.scheme import Component, TokenRules, check_line_rule
 from tokcore.errors import InputError
 from tokcore.format_numbers import MANIFESTS, check_format
 
-MANIFEST_NAME = 'tokbeam.json'
+MANIFEST_NAME = DATASET_MANIFEST
 
 SHARD_NAME = r'[^/]+-(?P<split>train|dev|test)-(?P<number>\d{5,9})-of-(?P<count>\d{5,9})'
 """The names of shards, as a regular expression; one of `SHARD_ENDINGS` may follow."""
@@ -50,12 +51,6 @@ Count = Annotated[int, Within(0, 1 << 40)]
 _Id = Annotated[int, Within(0, (1 << 31) - 1)]
 Checksum = Annotated[str, Matches('[0-9a-f]{8}', 'a CRC-32C of eight hexadecimal digits')]
 _Sha256 = Annotated[str, Matches('[0-9a-f]{64}', 'a SHA-256 of 64 hexadecimal digits')]
-_PLAIN = '(?!\\.{1,2}(?:/|$))[^/\0\ud800-\udc7f\udd00-\udfff]+'
-FileName = Annotated[str, Matches(_PLAIN, 'the name of a file in the folder')]
-_FilePath = Annotated[
-    str,
-    Matches(f'{_PLAIN}(?:/{_PLAIN})?', 'the name of a file in the folder, or in a folder in it'),
-]
 _Side = Annotated[str, Matches('inputs|targets|both', 'inputs, targets or both')]
 
 
@@ -83,11 +78,11 @@ class InputText:
 class OutputFile:
     """A file in the folder; `rows` are the examples of a shard or the tokens of a count table."""
 
-    name: _FilePath
+    name: FilePath
     bytes: Count
     crc32c: Checksum
     rows: Count
-    sha256: _Sha256 | None = None  # of a shard
+    sha256: _Sha256 | None = None  # of a shard, or of a file beside a vocabulary
     dtype: str | None = None  # of ids that are stored one after another, as numpy names it
     dropped: tuple[
         Count, ...
@@ -110,12 +105,12 @@ class OutputFile:
 class VocabularyRecord:
     """A vocabulary, and how it was learned.
 
-    `min_count` is None if the vocabulary was given, or no search was needed; `special_ids` has an id
-    or None for each role of `SpecialIds`.
+    `min_count` is None if no search was needed, or the file is a copy of one that existed;
+    `special_ids` has an id or None for each role of `SpecialIds`.
     """
 
     side: _Side
-    name: FileName
+    name: FilePath
     size: Annotated[int, Within(1, 1 << 31)]
     bytes: Count
     crc32c: Checksum
@@ -127,7 +122,8 @@ class VocabularyRecord:
     tried: tuple[tuple[int, int], ...] = ()  # (min_count, size)
     scheme_options: dict[str, object] | None = None  # None if the scheme has none
     beside: tuple[OutputFile, ...] = ()  # of its ids, of its tokenizer folder
-    sha256: _Sha256 | None = None  # None in manifests of earlier versions
+    sha256: _Sha256 | None = None
+    licence: str | None = None  # as the README.md beside a copied file stated it
 
 
 @dataclass(frozen=True)
@@ -158,7 +154,6 @@ class Manifest:
     lines: tuple[LineTally, ...] = ()
     tokens: int | None = None  # running tokens counted
     vocabularies: tuple[VocabularyRecord, ...] = ()
-    vocabularies_used: tuple[VocabularyRecord, ...] = ()  # given, so in another folder
     files: tuple[OutputFile, ...] = ()
     index: tuple[OutputFile, ...] = ()  # of records: a file for each shard of TFRecords
     rejected: tuple[OutputFile, ...] = ()  # rows are lines
@@ -182,11 +177,11 @@ class Manifest:
         for record in fields['inputs']:
             _rules_to_json(record)
             _omit_unset(record, 'stored_bytes', 'sha256')
-        for record in (*fields['vocabularies'], *fields['vocabularies_used']):
+        for record in fields['vocabularies']:
             _rules_to_json(record)
             for file in record['beside']:
                 _omit_unset(file, *_OPTIONAL)
-            _omit_unset(record, 'scheme_options', 'beside', 'sha256')
+            _omit_unset(record, 'scheme_options', 'beside', 'sha256', 'licence')
         for record in (*fields['files'], *fields.get('index', ()), *fields['rejected']):
             _omit_unset(record, *_OPTIONAL)
         return json_bytes(fields)
@@ -224,7 +219,6 @@ _RECORDS: dict[str, tuple[type, bool]] = {
     'index': (OutputFile, True),
     'rejected': (OutputFile, False),
     'vocabularies': (VocabularyRecord, False),
-    'vocabularies_used': (VocabularyRecord, False),
     'datasets': (LineTally, True),
     'sample': (SampleRecord, True),
 }

@@ -62,7 +62,7 @@ def _leaves(manifest: Manifest) -> Iterator[bytes]:
             yield _leaf('option', name, value)
     for text in manifest.inputs:
         yield _leaf('input', text.split, text.role, text.bytes, text.crc32c)
-    for vocabulary in (*manifest.vocabularies, *manifest.vocabularies_used):
+    for vocabulary in manifest.vocabularies:
         yield _leaf('vocabulary', vocabulary.side, vocabulary.scheme, *_content(vocabulary))
         for file in vocabulary.beside:
             yield _leaf('beside', vocabulary.side, *_content(file))

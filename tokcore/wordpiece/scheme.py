@@ -10,6 +10,7 @@ from tokcore.encoding.hub_folders import config_beside
 from tokcore.encoding.scheme import EncodingOptions, Learned, Scheme
 from tokcore.encoding.tokenizer_folder import (
     CONFIG_NAME,
+    CONFIG_NAMES,
     ROLE_TOKENS,
     TOKENIZER_NAME,
     tokenizer_config,
@@ -86,6 +87,7 @@ class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEnc
     beam_learner = 'pipelines.learning.wordpiece_on_beam:search_on_beam'
     learner_bytes_per_character = 150
     name_in_tokenizer_folder = 'vocab.txt'
+    configs_beside = CONFIG_NAMES
 
     normalizer_kind: Kind = option(
         "bert: words as transformers' BertTokenizer finds them; bert-original: as the code of the "

@@ -30,7 +30,41 @@ def found(*names, **configs):
     ],
 )
 def test_the_file_that_is_taken(names, file, others):
-    assert found(*names) == (f'hub/{file}', others)
+    assert found(*names) == (f'hub/{file}', others, None)
+
+
+def in_dataset(*sides, side=None, **changes):
+    records = [{'side': each, 'name': f'{each}/v', 'scheme': 'word', **changes} for each in sides]
+    files = {'hub/tokbeam.json': json.dumps({'format': 9, 'vocabularies': records}).encode()}
+    return vocabulary_in_folder('hub/', ['tokbeam.json', 'vocab.txt'], files.get, side)
+
+
+def test_a_dataset_names_its_vocabulary():
+    for side in (None, 'inputs', 'targets'):
+        path, others, record = in_dataset('both', side=side, scheme_options={'split': 't2t'})
+        assert (path, others) == ('hub/both/v', [])
+        assert (record.scheme, record.scheme_options) == ('word', {'split': 't2t'})
+    for side in ('inputs', 'targets'):
+        assert in_dataset('inputs', 'targets', side=side).path == f'hub/{side}/v'
+    with pytest.raises(InputError, match=r'^hub/ has several .*: hub/inputs/v and hub/targets/v$'):
+        in_dataset('inputs', 'targets')
+    # One of counts, or of a scheme without vocabularies, names none.
+    assert in_dataset().path == 'hub/vocab.txt'
+
+
+@pytest.mark.parametrize('name', ['../v', '/v', 'a/../v', 'a/b/c', '', '.', 5])
+def test_a_dataset_names_no_file_elsewhere(name):
+    with pytest.raises(InputError, match=r'^hub/tokbeam\.json is not a manifest of tokbeam'):
+        in_dataset('both', name=name)
+
+
+@pytest.mark.parametrize(
+    'data',
+    [b'{', b'[]', b'[' * 100_000, b'\xff', b'{"vocabularies": 5}', b'{"vocabularies": [{}]}'],
+)
+def test_damaged_manifests(data):
+    with pytest.raises(InputError, match=r'^hub/tokbeam\.json is not a manifest of tokbeam'):
+        vocabulary_in_folder('hub', ['tokbeam.json'], {'hub/tokbeam.json': data}.get)
 
 
 def test_several_without_tokenizer_json_are_told():

@@ -224,8 +224,6 @@ def test_a_vocabulary_is_a_regular_file(tmp_path, kind):
     dataset = open_dataset(folder)
     with pytest.raises(InputError, match='words'):
         dataset.vocabulary()
-    with pytest.raises(InputError, match='words'):
-        open_dataset(folder, vocabulary=folder / 'words')
 
 
 def test_a_manifest_has_a_size_that_is_read(tmp_path):

@@ -55,7 +55,6 @@ def test_the_tree_is_that_of_rfc_6962(leaves):
 
 def root_of_json(fields):
     """The root as `docs/formats.md` defines it, from the file alone."""
-    vocabularies = fields['vocabularies'] + fields['vocabularies_used']
     leaves = [['tokbeam', 1], ['unicode', fields['unicode']]]
     leaves += [['rule', part, fields[part]] for part in ('normalizer', 'pre_tokenizer')]
     leaves += [
@@ -67,7 +66,7 @@ def root_of_json(fields):
         ['input', *(each[key] for key in ('split', 'role', 'bytes', 'crc32c'))]
         for each in fields['inputs']
     ]
-    for each in vocabularies:
+    for each in fields['vocabularies']:
         leaves.append(
             ['vocabulary', *(each.get(k) for k in ('side', 'scheme', 'bytes', 'crc32c', 'sha256'))]
         )
@@ -95,7 +94,7 @@ WITHOUT_EFFECT = {
     'name of an input': {'inputs': (dataclasses.replace(MANIFEST.inputs[0], name='b.txt.gz'),)},
     'name of a vocabulary': {'vocabularies': (dataclasses.replace(VOCABULARY, name='w'),)},
     'way to a vocabulary': {'vocabularies': (dataclasses.replace(VOCABULARY, tried=()),)},
-    'given from elsewhere': {'vocabularies': (), 'vocabularies_used': (VOCABULARY,)},
+    'licence of a vocabulary': {'vocabularies': (dataclasses.replace(VOCABULARY, licence='mit'),)},
     'names of vocabularies': {'options': {**MANIFEST.options, 'vocabularies': [['both', 'v']]}},
     'rejected lines': {'rejected': (OutputFile('rejected/train.x.jsonl', 3, '00000000', 1),)},
     'sample': {'sample': (SampleRecord.of('uniform:0.1', 'text', 10, 1),)},
@@ -111,6 +110,7 @@ WITH_EFFECT = {
     'unicode': {'unicode': '15.1.0'},
     'rules': {'rules': TokenRules(Component('lines', {}), Component('t2t', {}))},
     'lines': {'lines': (LineTally('train', 31, 27, 4),)},
+    'bytes of text': {'lines': (dataclasses.replace(MANIFEST.lines[0], text_bytes=1),)},
     'order of shards': {'files': SHARDS[::-1]},
     'one shard less': {'files': SHARDS[:2]},
 }  # fmt: skip
