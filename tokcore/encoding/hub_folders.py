@@ -14,8 +14,13 @@ from typing import Any
 from tokcore.encoding.tokenizer_folder import CONFIG_NAME, TOKENIZER_NAME
 from tokcore.encoding.vocabulary import ReadBeside, read_if_there
 from tokcore.errors import InputError
+from tokcore.text.patterns import Pattern
 
-_NAMES = (TOKENIZER_NAME, 'tekken.json', 'tokenizer.model', 'vocab.json', 'vocab.txt')
+_NAMES = (
+    TOKENIZER_NAME, 'tekken.json', 'tiktoken.model', 'tokenizer.model', 'spiece.model',
+    'sentencepiece.bpe.model', 'vocab.json', 'vocab.txt',
+)  # fmt: skip
+_SUFFIX = '.tiktoken'
 _BESIDE = {'vocab.json': 'merges.txt'}
 
 _MODEL_CONFIG = 'config.json'
@@ -27,9 +32,20 @@ _CLASSES = {
         'BertTokenizer', 'DistilBertTokenizer', 'ElectraTokenizer', 'bert', 'distilbert', 'electra',
         _OWN_CLASS,
     },
+    'spiece.model': {'T5Tokenizer', 'MT5Tokenizer', 't5', 'mt5', 'umt5', _OWN_CLASS},
+    'sentencepiece.bpe.model': {_OWN_CLASS},
 }  # fmt: skip
 """The classes of tokenizers, and types of models without one, whose files are read as they are meant.
-Others cut text in another way: RoBERTa, Qwen, CLIP have a vocab.json, ESM and BERTweet a vocab.txt."""
+Others cut text in another way: RoBERTa, Qwen, CLIP have a vocab.json, ESM and BERTweet a vocab.txt; or
+have other ids than the file: ALBERT lowers case, XLM-R and NLLB shift the ids."""
+
+_READ_AS = {'vocab.json': 'GPT-2', 'vocab.txt': 'BERT'}
+
+_PATTERNS: dict[str, Pattern] = {
+    'cl100k_base.tiktoken': 'cl100k', 'o200k_base.tiktoken': 'o200k', 'p50k_base.tiktoken': 'gpt2',
+    'r50k_base.tiktoken': 'gpt2', 'gpt2.tiktoken': 'gpt2', 'multilingual.tiktoken': 'gpt2',
+}  # fmt: skip
+"""By file of ranks the pattern that it is for: those of tiktoken and Whisper. Other names do not tell it."""
 
 
 def vocabulary_in_folder(
@@ -49,10 +65,13 @@ def vocabulary_in_folder(
             folder is of a class of tokenizers whose ids the file alone does not give.
     """
     known = [name for name in _NAMES if name in names and _BESIDE.get(name, name) in names]
+    known += sorted(name for name in names if name.endswith(_SUFFIX))
     if not known:
+        looked_for = ', '.join(
+            f'{name} with {_BESIDE[name]}' if name in _BESIDE else name for name in _NAMES
+        )
         raise InputError(
-            f'{folder} holds no tokenizer.json, tekken.json, tokenizer.model, vocab.json with '
-            'merges.txt, or vocab.txt; give the path of the vocabulary file itself'
+            f'{folder} holds no {looked_for} or *{_SUFFIX}; give the path of the vocabulary file itself'
         )
     name, *others = known
     if others and name != TOKENIZER_NAME:
@@ -66,7 +85,7 @@ def vocabulary_in_folder(
         raise InputError(
             f'{place} says {told}, whose ids {name} alone does not give; write its tokenizer.json by '
             'AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) of transformers, or give '
-            f'{path} itself to read it as {"BERT" if name == "vocab.txt" else "GPT-2"} would'
+            f'{path} itself to read it as {_READ_AS.get(name, "SentencePiece")} would'
         )
     return path, others
 
@@ -86,6 +105,11 @@ def local_vocabulary_path(path: str) -> str:
             f'{path} cannot be looked into ({error.strerror}); give the path of a vocabulary file'
         ) from error
     return vocabulary_in_folder(path, names)[0]
+
+
+def pattern_of_ranks(path: str) -> Pattern | None:
+    """Returns the pattern that a file of ranks is for by its name; None if the name does not tell it."""
+    return _PATTERNS.get(path.rpartition('/')[2])
 
 
 def config_beside(path: str, read: ReadBeside = read_if_there) -> Mapping[str, Any]:
