@@ -15,6 +15,7 @@ from tokcore.text.byte_level import BYTE_TO_CHARACTER
 from tokcore.text.rows import Side
 
 PRETRAINED = find_scheme('pretrained')
+RANKS = b''.join(base64.b64encode(bytes([byte])) + f' {byte}\n'.encode() for byte in range(256))
 TEXTS = st.lists(st.text('abé字🙂\n\t ', max_size=8), max_size=6)
 
 
@@ -78,9 +79,8 @@ def test_characters_without_an_entry_but_white_space(texts, known):
 
 @pytest.mark.parametrize('pattern', ['[a-z]+', r'\w+|\n', 'b', r'(?=a)|é'])
 def test_text_that_a_pattern_of_ranks_does_not_match(pattern):
-    lines = (f'{base64.b64encode(bytes([byte])).decode()} {byte}\n' for byte in range(256))
     scheme = find_scheme('pretrained', pattern=pattern)
-    vocabulary = scheme.parse(''.join(lines).encode(), 'x.tiktoken')
+    vocabulary = scheme.parse(RANKS, 'x.tiktoken')
 
     @given(TEXTS)
     def same(texts):
@@ -94,10 +94,9 @@ def test_text_that_a_pattern_of_ranks_does_not_match(pattern):
 
 
 def test_named_patterns_match_all_text():
-    lines = (f'{base64.b64encode(bytes([byte])).decode()} {byte}\n' for byte in range(256))
     for pattern in ('gpt2', 'cl100k', 'none'):
         scheme = find_scheme('pretrained', pattern=pattern)
-        assert scheme.dropped(scheme.parse(''.join(lines).encode(), 'x.tiktoken')) is None
+        assert scheme.dropped(scheme.parse(RANKS, 'x.tiktoken')) is None
 
 
 def test_what_is_in_the_text_may_be_longer_than_a_piece(monkeypatch):
