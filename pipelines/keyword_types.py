@@ -265,7 +265,7 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
     pattern: of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a
-        regular expression (default: the file must tell)
+        regular expression (default: that of the file's name, as cl100k_base.tiktoken)
     vocab_size: entries to aim for; or entries to end at (or give --merges); or entries at most
         (or give --min-count)
     search: t2t: Tensor2Tensor's path over min-counts; closest: the size nearest to the target
@@ -443,7 +443,7 @@ class CountKeywords(_JobKeywords, total=False):
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
     pattern: of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a
-        regular expression (default: the file must tell)
+        regular expression (default: that of the file's name, as cl100k_base.tiktoken)
     vocab_sample: count a sample for the vocabulary: t2t:100MB takes lines of each file as
         Tensor2Tensor's file_byte_budget=1e8 does, of text and bitext, and before any filter;
         uniform:0.1 a tenth of the rows of any format, by their order keys of seed 0 (default:
@@ -544,7 +544,7 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
     pattern: of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a
-        regular expression (default: the file must tell)
+        regular expression (default: that of the file's name, as cl100k_base.tiktoken)
     vocab_size: entries to aim for; or entries to end at (or give --merges); or entries at most
         (or give --min-count)
     search: t2t: Tensor2Tensor's path over min-counts; closest: the size nearest to the target
@@ -691,7 +691,7 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
     pattern: of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a
-        regular expression (default: the file must tell)
+        regular expression (default: that of the file's name, as cl100k_base.tiktoken)
     template: what surrounds each row's ids ($A), as '[CLS] $A [SEP]' (default: the scheme's; of
         lines, nothing)
     max_word_length: words of more than N characters are unknown, from 1 to 2^31 - 1 (default:

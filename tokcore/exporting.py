@@ -13,6 +13,7 @@ import typing
 from collections.abc import Callable, Mapping
 
 from tokcore.bpe.codes import NmtVocabulary
+from tokcore.bpe.files import is_tokenizer_json
 from tokcore.bpe.vocabulary import BpeVocabulary
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.tokenizer_folder import (
@@ -127,7 +128,7 @@ def _refuse(target: ExportTarget, why: str) -> typing.NoReturn:
 def _huggingface(scheme: Scheme, vocabulary: Vocabulary) -> Mapping[str, bytes]:
     if isinstance(vocabulary, PretrainedVocabulary):
         data = vocabulary.dump()
-        if data.lstrip()[:1] != b'{' or 'model' not in json.loads(data):
+        if data.lstrip()[:1] != b'{' or not is_tokenizer_json(json.loads(data)):
             _refuse(
                 'huggingface',
                 'it merges by ranks or scores of results, some of which are equal, and a '
@@ -146,6 +147,8 @@ def _open_huggingface(folder: str, name: str) -> Callable[[str], object]:
 
     tokenizer = Tokenizer.from_file(f'{folder}/{TOKENIZER_NAME}')
     tokenizer.encode_special_tokens = True
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
     return lambda line: tokenizer.encode(line).ids
 
 

@@ -28,7 +28,7 @@ class SchemeKeywords(TypedDict, total=False):
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
     pattern: of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a
-        regular expression (default: the file must tell)
+        regular expression (default: that of the file's name, as cl100k_base.tiktoken)
     """
 
     normalizer: Literal['bert', 'bert-original']

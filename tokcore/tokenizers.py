@@ -43,6 +43,7 @@ from tokcore.keywords import keyword_fields, split_keywords
 from tokcore.learn import count_tokens, learn_from_table, learning_of, vocabulary_files
 from tokcore.pretrained.encoder import PretrainedEncoder
 from tokcore.pretrained.files import parse_pretrained
+from tokcore.pretrained.scheme import PretrainedScheme
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names, schemes_of_file
 from tokcore.subword.text_encoder import SubwordTextEncoder
@@ -596,9 +597,8 @@ def load_tokenizer(
     """Returns the tokenizer of a vocabulary file of any scheme.
 
     Args:
-        path: of the file; of a dataset with one vocabulary; or of a folder in which transformers
-            would find it: its tokenizer.json, else tekken.json, tokenizer.model, vocab.json with
-            merges.txt, or vocab.txt. None for the scheme `byte`, which has none.
+        path: of the file; of a dataset with one vocabulary; or of a folder as a hub has it
+            (docs/schemes.md lists the names of its file). None for the scheme `byte`, which has none.
         scheme: its name, or the scheme itself; None: the one that the file's form tells.
         options: of the scheme and of its encoder, as the command has them: `lower_case`, ...
 
@@ -627,7 +627,7 @@ def load_tokenizer(
     if record is not None and record.scheme == resolved.name:
         of_scheme = {**(record.scheme_options or {}), **of_scheme}
     elif path is not None and isinstance(
-        resolved, WordPieceScheme
+        resolved, (WordPieceScheme, PretrainedScheme)
     ):  # others' files tell it as they are
         of_scheme = {**resolved.options_from_file(data, os.fspath(path)), **of_scheme}
     resolved = find_scheme(resolved, **typing.cast(typing.Any, of_scheme))

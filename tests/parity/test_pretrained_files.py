@@ -17,11 +17,13 @@ import unicodedata
 
 import pytest
 import tokenizer_files
+from families import FAMILIES
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizer_files import RANKS, SENTENCEPIECE, TEKKEN, TOKENIZER_JSON
+from tokenizer_files import CLIP_MERGES, RANKS, SENTENCEPIECE, TEKKEN, TOKENIZER_JSON
 
 from tokcore.pretrained.files import parse_pretrained
+from tokcore.text.byte_level import BYTE_TO_CHARACTER
 from tokcore.text.patterns import DEFINITIONS, TIKTOKEN_SPELLINGS
 from tokcore.tokenizers import PretrainedTokenizer
 
@@ -116,6 +118,8 @@ def test_tokenizer_json(tokenizers, table, monkeypatch, name):
     data = fetched(TOKENIZER_JSON[name])
     ours = PretrainedTokenizer(parse_pretrained(data, name), allow_special_tokens=True)
     theirs = tokenizers.Tokenizer.from_str(data.decode())
+    theirs.no_truncation()
+    theirs.no_padding()
 
     def encode(some):
         return [each.ids for each in theirs.encode_batch_fast(some, add_special_tokens=False)]
@@ -134,6 +138,36 @@ def test_tokenizer_json(tokenizers, table, monkeypatch, name):
     kind = json.loads(data)['model'].get('type', 'BPE')
     compare(table, name, f'tokenizer.json, {kind}', ours, encode, knows)
     assert ours.encode('a <s> b') == theirs.encode('a <s> b').ids
+
+
+def test_clip(tokenizers, table, monkeypatch):
+    monkeypatch.setenv('TOKENIZERS_PARALLELISM', 'false')
+    lines = gzip.decompress(fetched(CLIP_MERGES)).decode().split('\n')
+    merges = [line.split() for line in lines[1 : 49_152 - 256 - 2 + 1]]
+    units = list(BYTE_TO_CHARACTER.values())
+    parts = dict(FAMILIES['CLIP'])
+    model, special = parts.pop('model'), parts.pop('special')
+    words = [*units, *(f'{unit}</w>' for unit in units), *map(''.join, merges), *special]
+    entries = {word: id_ for id_, word in enumerate(words)}
+    assert len(entries) == 49_408
+    flags = {'single_word': False, 'lstrip': False, 'rstrip': False, 'normalized': False}
+    added = [{'id': entries[name], 'content': name, **flags, 'special': True} for name in special]
+    model = {'type': 'BPE', **model, 'vocab': entries, 'merges': merges}
+    names = {'truncation': None, 'padding': None, 'post_processor': None}
+    data = json.dumps({**names, **parts, **names, 'added_tokens': added, 'model': model})
+    theirs = tokenizers.Tokenizer.from_str(data)
+    ours = PretrainedTokenizer(parse_pretrained(data.encode(), 'clip'))
+
+    def encode(some):
+        return [each.ids for each in theirs.encode_batch_fast(some)]
+
+    def knows(character):
+        made = tokenizers.normalizers
+        return made.NFC().normalize_str(character) == unicodedata.normalize('NFC', character) and (
+            made.Lowercase().normalize_str(character) == character.lower()
+        )
+
+    compare(table, 'CLIP', 'tokenizer.json, BPE', ours, encode, knows)
 
 
 def encoding(tiktoken, ranks, expression):

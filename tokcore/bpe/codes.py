@@ -22,14 +22,13 @@ import numpy as np
 
 from tokcore.bpe.dropout import Draws
 from tokcore.bpe.model import LongestPieceModel, MergeModel
-from tokcore.bpe.model_kernels import NO_ENTRY, NONE, Units
+from tokcore.bpe.model_kernels import NO_ENTRY, numbered_units
 from tokcore.bpe.nmt_rules import NmtRules, split_up
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.encoder import EncodedSide, RowEncoder
 from tokcore.encoding.vocabulary import SpecialIds, special_ids_by_name
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets, with_margin
-from tokcore.kernels.jit import read_only
 from tokcore.text.listed_tokens import ListedTokens, RowTokens
 from tokcore.text.pre_tokenizer import PreTokenizer, RowPart, TextRows
 from tokcore.text.rows import Side
@@ -213,12 +212,9 @@ class NmtVocabulary(CodesVocabulary):
             (self._symbol(left), self._symbol(right), self._symbol(left + right))
             for left, right in self.merges
         ]
-        empty = read_only(np.empty(0, np.int32))
-        no_bytes = read_only(np.empty(0, np.uint32))
-        no_fallback = read_only(np.full(256, NONE, np.int32))
         return MergeModel(
             merges,
-            Units(empty, no_bytes, empty, no_fallback, NONE, 0),
+            numbered_units(),
             size=size,
             outputs=outputs,
             batched_merges=True,

@@ -33,6 +33,7 @@ from tokcore.bpe.vocabulary import (
     TokenizerParts,
     parse_parts,
     refuse,
+    report_ignored,
 )
 from tokcore.encoding.vocabulary import ReadBeside, read_if_there, without_mark
 from tokcore.errors import InputError
@@ -67,9 +68,9 @@ def parse_bpe_file(data: bytes, path: str, read: ReadBeside = read_if_there) -> 
         InputError: the file is none of these, or a part of it is not supported.
     """
     data = without_mark(data)
-    if data.lstrip()[:1] == b'{':
+    if data.lstrip()[:1] == b'{' and not path.endswith(_MERGES):
         file = read_json(data, path)
-        if 'model' in file:
+        if is_tokenizer_json(file):
             return _tokenizer(data, path)
         merges = _beside(path, _ENTRIES, _MERGES)
         pairs = read(merges)
@@ -161,13 +162,19 @@ def _is_vocab_json(file: Mapping[str, Any]) -> bool:
     return bool(file) and all(type(id_) is int for id_ in file.values())
 
 
+def is_tokenizer_json(file: Mapping[str, Any]) -> bool:
+    """Whether an object is a tokenizer.json. In a vocab.json, `model` is a token with an id."""
+    return isinstance(file.get('model'), dict)
+
+
 def is_plain_bpe(file: Mapping[str, Any]) -> bool:
     """Whether a tokenizer.json is of BPE with parts and added tokens that a `BpeVocabulary` has.
 
     Others are read by the scheme `pretrained`.
     """
-    model = file.get('model')
-    if not isinstance(model, dict) or not is_bpe_model(model):
+    if not is_tokenizer_json(file) or not is_bpe_model(file['model']):
+        return False
+    if file['model'].get('end_of_word_suffix'):
         return False
     try:
         parts = parse_parts(file, '')
@@ -195,13 +202,17 @@ def parse_tokenizer(data: bytes, path: str) -> BpeVocabulary:
         InputError: the model is not BPE, or the file is damaged or has a part that is not supported.
     """
     file = read_json(data, path)
-    model = file.get('model')
-    if not isinstance(model, dict) or not is_bpe_model(model):
-        kind = model.get('type') if isinstance(model, dict) else None
-        refuse(path, '$.model', f'the model {kind}')
+    model = file['model']
+    if not is_bpe_model(model):
+        refuse(path, '$.model', f'the model {model.get("type")}')
+    if model.get('end_of_word_suffix'):
+        raise InputError(
+            f'{path}: the scheme bpe does not read $.model.end_of_word_suffix; give --scheme pretrained'
+        )
     entries = model_entries(model, data, path)
     added = parse_added_tokens(file.get('added_tokens') or [], entries, path)
     vocabulary = model_vocabulary(model, entries, added, parse_parts(file, path), data, path)
+    report_ignored(file, path)
     keep_tokenizer(data, file, vocabulary)
     return vocabulary
 
@@ -231,7 +242,7 @@ def model_vocabulary(
     Raises:
         InputError: its merges are damaged, or one of its rules is not supported.
     """
-    for name in ('dropout', 'continuing_subword_prefix', 'end_of_word_suffix'):
+    for name in ('dropout', 'continuing_subword_prefix'):
         if model.get(name):
             refuse(path, f'$.model.{name}', f'{name} {model[name]!r}')
     rules = ModelRules(

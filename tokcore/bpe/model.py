@@ -124,6 +124,13 @@ class MergeModel:
         model.state = self.state._replace(units=units)
         return model
 
+    def with_split_characters(self) -> MergeModel:
+        """Returns the model of tokens that may begin or end within a character."""
+        model = copy.copy(self)
+        units = self.state.units._replace(premerged=read_only(np.empty(0, np.int32)))
+        model.state = self.state._replace(units=units, joins=NO_CUTS)
+        return model
+
     def workspace(self, tokens: int) -> MergeWork:
         return merge_work(SYMBOLS_PER_BYTE * SHORT, tokens, MEMORY_ROWS, PART_ROWS)
 

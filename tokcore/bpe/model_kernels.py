@@ -12,6 +12,7 @@ A character without a symbol becomes the symbols of its UTF-8 bytes if all of th
 (`byte_fallback`), else the unknown symbol, or nothing.
 """
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from tokcore.bpe.token_memory import TokenMemory, memory_row, recall_ids, rememb
 from tokcore.encoding.kernels import NO_ROOM, larger_workspace, segment_tokens
 from tokcore.kernels.bytes import grown
 from tokcore.kernels.hash_tables import NO_PAIR, PairTable, TokenLookup, find_pair, find_token
-from tokcore.kernels.jit import inlined_kernel, kernel, kernel_without_allocation
+from tokcore.kernels.jit import inlined_kernel, kernel, kernel_without_allocation, read_only
 from tokcore.kernels.simd import load_word
 from tokcore.text.unicode import CODE_POINTS, next_character
 
@@ -71,6 +72,13 @@ class Units(NamedTuple):
     fallback: np.ndarray  # int32[256]: the symbols of <0x00> to <0xFF>, or NONE
     unknown: int  # the symbol of characters without one, or NONE
     fuse_unknown: int  # whether a run of such characters is one symbol
+
+
+def numbered_units(alphabet: Collection[str] = ()) -> Units:
+    """Returns the units whose symbols are their numbers: characters, or bytes shown by an alphabet."""
+    empty = read_only(np.empty(0, np.int32))
+    characters = read_only(np.array([*map(ord, alphabet)], np.uint32))
+    return Units(empty, characters, empty, read_only(np.full(256, NONE, np.int32)), NONE, 0)
 
 
 class MergeState(NamedTuple):

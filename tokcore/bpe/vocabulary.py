@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import logging
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ if typing.TYPE_CHECKING:
     from tokcore.bpe.model_kernels import Units
     from tokcore.bpe.phrases import Joins
     from tokcore.kernels.hash_tables import TokenLookup
+
+_LOGGER = logging.getLogger(__name__)
 
 FLAGS = ('single_word', 'lstrip', 'rstrip', 'normalized', 'special')
 """The properties of an added token, by their names in files."""
@@ -343,9 +346,6 @@ def parse_parts(file: Mapping[str, Any], path: str) -> TokenizerParts:
     Raises:
         InputError: a part is not supported; the error names the first one and its JSON path.
     """
-    for name in ('truncation', 'padding'):
-        if file.get(name) is not None:
-            refuse(path, f'$.{name}', name)
     form = _form(file.get('normalizer'), path, '$.normalizer')
     pattern, byte_level, prefix = _pattern(file.get('pre_tokenizer'), path, '$.pre_tokenizer')
     _check_decoder(file.get('decoder'), byte_level, path, '$.decoder')
@@ -353,6 +353,14 @@ def parse_parts(file: Mapping[str, Any], path: str) -> TokenizerParts:
     names = ('normalizer', 'pre_tokenizer', 'post_processor', 'decoder')
     components = {name: file.get(name) for name in names}
     return TokenizerParts(pattern, byte_level, form, prefix, template, components)
+
+
+def report_ignored(file: Mapping[str, Any], path: str) -> None:
+    """Logs that a tokenizer.json has `truncation` or `padding`, which transformers does not apply either."""
+    names = [name for name in ('truncation', 'padding') if file.get(name) is not None]
+    if names:
+        said = '%s: ignored %s, as AutoTokenizer does; rows keep all of their ids'
+        _LOGGER.warning(said, path, ' and '.join(names))
 
 
 def refuse(path: str, place: str, what: str) -> typing.NoReturn:

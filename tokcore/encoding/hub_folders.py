@@ -17,11 +17,16 @@ from tokcore.checked_json import FilePath, checked
 from tokcore.encoding.tokenizer_folder import CONFIG_NAME, TOKENIZER_NAME
 from tokcore.encoding.vocabulary import ReadBeside, read_if_there
 from tokcore.errors import InputError
+from tokcore.text.patterns import Pattern
 
 DATASET_MANIFEST = 'tokbeam.json'
 """The manifest of a dataset's folder; `records.manifest` says what it holds."""
 
-_NAMES = (TOKENIZER_NAME, 'tekken.json', 'tokenizer.model', 'vocab.json', 'vocab.txt')
+_NAMES = (
+    TOKENIZER_NAME, 'tekken.json', 'tiktoken.model', 'tokenizer.model', 'spiece.model',
+    'sentencepiece.bpe.model', 'vocab.json', 'vocab.txt',
+)  # fmt: skip
+_SUFFIX = '.tiktoken'
 _BESIDE = {'vocab.json': 'merges.txt'}
 
 _MODEL_CONFIG = 'config.json'
@@ -33,9 +38,20 @@ _CLASSES = {
         'BertTokenizer', 'DistilBertTokenizer', 'ElectraTokenizer', 'bert', 'distilbert', 'electra',
         _OWN_CLASS,
     },
+    'spiece.model': {'T5Tokenizer', 'MT5Tokenizer', 't5', 'mt5', 'umt5', _OWN_CLASS},
+    'sentencepiece.bpe.model': {_OWN_CLASS},
 }  # fmt: skip
 """The classes of tokenizers, and types of models without one, whose files are read as they are meant.
-Others cut text in another way: RoBERTa, Qwen, CLIP have a vocab.json, ESM and BERTweet a vocab.txt."""
+Others cut text in another way: RoBERTa, Qwen, CLIP have a vocab.json, ESM and BERTweet a vocab.txt; or
+have other ids than the file: ALBERT lowers case, XLM-R and NLLB shift the ids."""
+
+_READ_AS = {'vocab.json': 'GPT-2', 'vocab.txt': 'BERT'}
+
+_PATTERNS: dict[str, Pattern] = {
+    'cl100k_base.tiktoken': 'cl100k', 'o200k_base.tiktoken': 'o200k', 'p50k_base.tiktoken': 'gpt2',
+    'r50k_base.tiktoken': 'gpt2', 'gpt2.tiktoken': 'gpt2', 'multilingual.tiktoken': 'gpt2',
+}  # fmt: skip
+"""By file of ranks the pattern that it is for: those of tiktoken and Whisper. Other names do not tell it."""
 
 
 @dataclass(frozen=True)
@@ -93,10 +109,13 @@ def vocabulary_in_folder(
             )
         return FolderVocabulary(paths[chosen], [], of_sides[chosen])
     known = [name for name in _NAMES if name in names and _BESIDE.get(name, name) in names]
+    known += sorted(name for name in names if name.endswith(_SUFFIX))
     if not known:
+        looked_for = ', '.join(
+            f'{name} with {_BESIDE[name]}' if name in _BESIDE else name for name in _NAMES
+        )
         raise InputError(
-            f'{folder} holds no tokenizer.json, tekken.json, tokenizer.model, vocab.json with '
-            'merges.txt, or vocab.txt; give the path of the vocabulary file itself'
+            f'{folder} holds no {looked_for} or *{_SUFFIX}; give the path of the vocabulary file itself'
         )
     name, *others = known
     if others and name != TOKENIZER_NAME:
@@ -110,7 +129,7 @@ def vocabulary_in_folder(
         raise InputError(
             f'{place} says {told}, whose ids {name} alone does not give; write its tokenizer.json by '
             'AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) of transformers, or give '
-            f'{path} itself to read it as {"BERT" if name == "vocab.txt" else "GPT-2"} would'
+            f'{path} itself to read it as {_READ_AS.get(name, "SentencePiece")} would'
         )
     return FolderVocabulary(path, others)
 
@@ -144,6 +163,11 @@ def _vocabularies_of_dataset(folder: str, read: ReadBeside) -> dict[str, Dataset
             'file itself'
         ) from error
     return {record.side: record for record in records}
+
+
+def pattern_of_ranks(path: str) -> Pattern | None:
+    """Returns the pattern that a file of ranks is for by its name; None if the name does not tell it."""
+    return _PATTERNS.get(path.rpartition('/')[2])
 
 
 def config_beside(path: str, read: ReadBeside = read_if_there) -> Mapping[str, Any]:

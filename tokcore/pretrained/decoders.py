@@ -10,6 +10,7 @@ from typing import Any
 import regex
 
 from tokcore.bpe.vocabulary import flattened, part_type, refuse
+from tokcore.errors import InputError
 from tokcore.pretrained.expressions import checked_expression
 from tokcore.pretrained.vocabulary import JoinTokens
 from tokcore.text.byte_level import CHARACTER_TO_BYTE
@@ -26,12 +27,15 @@ _WITHOUT_SPACE = (
 def decoder_steps(part: Any, byte_level: bool, path: str, place: str) -> tuple[JoinTokens, ...]:
     """Returns the steps of a decoder, in their order; without one, tokens are joined by spaces.
 
-    Raises:
-        InputError: one of them is not supported.
+    A decoder changes no ids, so a step that is not supported refuses to decode, and not the file.
     """
-    steps = [
-        _step(member, path, where) for member, where in flattened(part, 'decoders', path, place)
-    ]
+    steps: list[JoinTokens] = []
+    for member, where in flattened(part, 'decoders', path, place):
+        try:
+            steps.append(_step(member, path, where))
+        except InputError:
+            what = f'{path}: the decoder {member!r:.120} at {where}'
+            steps.append(functools.partial(_refuse_to_decode, what=what))
     return tuple(steps) if part is not None else (_spaced,)
 
 
@@ -42,6 +46,8 @@ def _step(part: Mapping[str, Any], path: str, where: str) -> JoinTokens:
             return _byte_level
         case 'ByteFallback':
             return _byte_fallback
+        case 'BPEDecoder':
+            return functools.partial(_suffixes, suffix=str(part.get('suffix', '</w>')))
         case 'Fuse':
             return lambda tokens: [''.join(tokens)]
         case 'Replace':
@@ -69,6 +75,13 @@ def _step(part: Mapping[str, Any], path: str, where: str) -> JoinTokens:
                 _wordpiece, prefix=prefix, cleans=bool(part.get('cleanup', True))
             )
     refuse(path, where, f'the decoder {kind}')
+
+
+def _refuse_to_decode(tokens: list[str], what: str) -> list[str]:
+    raise InputError(
+        f'{what} is not supported, so its ids cannot be made text; decode with the tokenizers that the '
+        'file was made for'
+    )
 
 
 def _spaced(tokens: list[str]) -> list[str]:
@@ -122,8 +135,8 @@ def _stripped(tokens: list[str], values: tuple[str, int, int]) -> list[str]:
 
 def _marks(tokens: list[str], mark: str, drops_first: bool) -> list[str]:
     spaced = [token.replace(mark, ' ') for token in tokens]
-    if spaced and drops_first and tokens[0].startswith(mark):
-        spaced[0] = spaced[0][1:]
+    if spaced and drops_first:
+        spaced[0] = tokens[0].replace(mark, '')
     return spaced
 
 
@@ -137,3 +150,8 @@ def _wordpiece(tokens: list[str], prefix: str, cleans: bool) -> list[str]:
                 token = token.replace(spaced, without)
         joined.append(token)
     return joined
+
+
+def _suffixes(tokens: list[str], suffix: str) -> list[str]:
+    spaced = [token.replace(suffix, ' ') for token in tokens[:-1]]
+    return spaced + [token.replace(suffix, '') for token in tokens[-1:]]

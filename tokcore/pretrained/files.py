@@ -6,7 +6,7 @@ import base64
 import dataclasses
 import functools
 
-from tokcore.bpe.files import is_plain_bpe
+from tokcore.bpe.files import is_plain_bpe, is_tokenizer_json
 from tokcore.bpe.json_files import forget_json, json_object, read_json
 from tokcore.encoding.vocabulary import without_mark
 from tokcore.errors import InputError
@@ -52,7 +52,7 @@ def _parse_file(data: bytes, path: str, pattern: str | None) -> PretrainedVocabu
         file = read_json(data, path)
         if is_tekken(file):
             return parse_tekken(file, data, path)
-        if 'model' in file:
+        if is_tokenizer_json(file):
             return parse_tokenizer_json(file, data, path)
     raise InputError(
         f"{path} is not a tokenizer's file that is known; give a tokenizer.json, a tekken.json, a "
@@ -68,7 +68,7 @@ def is_pretrained_file(data: bytes) -> bool:
     file = json_object(data)
     if file is None:
         return False
-    return is_tekken(file) or (isinstance(file.get('model'), dict) and not is_plain_bpe(file))
+    return is_tekken(file) or (is_tokenizer_json(file) and not is_plain_bpe(file))
 
 
 def small_vocabulary() -> PretrainedVocabulary:

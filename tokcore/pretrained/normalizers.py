@@ -20,6 +20,7 @@ from tokcore.kernels.jit import read_only
 from tokcore.pretrained.charsmap import parse_charsmap
 from tokcore.pretrained.cluster_replacements import ClusterReplacements
 from tokcore.pretrained.expressions import checked_expression
+from tokcore.text.byte_level import spelled
 from tokcore.text.patterns import WHITE_SPACE
 from tokcore.text.rewriting import replace_rows, rewrite_rows
 from tokcore.text.rows import Side
@@ -35,6 +36,13 @@ _IDEOGRAPHS = (
     (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
 )  # fmt: skip
 """Those that `tokenizers` puts spaces around; it leaves out U+2B820 to U+2B91F, which BERT has."""
+
+_NMT: dict[int, str | None] = {
+    **dict.fromkeys([*range(1, 9), 0x0B, *range(0x0E, 0x20), 0x7F, 0x8F, 0x9F]),
+    **dict.fromkeys([0x09, 0x0A, 0x0C, 0x0D, 0x1680, *range(0x200B, 0x2010)], ' '),
+    **dict.fromkeys([0x2028, 0x2029, 0x2581, 0xFEFF, 0xFFFD], ' '),
+}
+"""The table for `str.translate` of the normalizer Nmt."""
 
 
 def text_steps(part: Any, path: str, place: str) -> list[TextStep]:
@@ -55,6 +63,10 @@ def _step(part: Mapping[str, Any], path: str, where: str) -> TextStep:
             return functools.partial(normalize_rows, form=_FORMS[kind])
         case 'Lowercase':
             return functools.partial(rewritten, change=_lowercase)
+        case 'Nmt':
+            return functools.partial(rewritten, change=lambda text: text.translate(_NMT))
+        case 'ByteLevel':
+            return functools.partial(rewritten, change=_byte_level)
         case 'StripAccents':
             return functools.partial(rewritten, change=_without_marks)
         case 'Strip':
@@ -186,6 +198,10 @@ def _without_marks(text: str) -> str:
     return ''.join(
         character for character in text if not unicodedata.category(character).startswith('M')
     )
+
+
+def _byte_level(text: str) -> str:
+    return spelled(text.encode('utf-8', 'surrogatepass'))
 
 
 def _stripped(text: str, sides: tuple[bool, bool]) -> str:

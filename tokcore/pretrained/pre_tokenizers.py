@@ -18,6 +18,7 @@ from tokcore.kernels.simd import byte_range_mask, popcount, put_places
 from tokcore.pretrained.expressions import checked_expression
 from tokcore.pretrained.marked_words import marked_words
 from tokcore.pretrained.normalizers import TextStep, prepended, starting_with
+from tokcore.text.byte_splits import ByteSplitPreTokenizer
 from tokcore.text.listed_tokens import RowTokens
 from tokcore.text.patterns import DEFINITIONS, PUNCTUATION, named_pattern
 from tokcore.text.pre_tokenizer import (
@@ -97,13 +98,14 @@ def parse_cutting(part: Any, path: str, place: str) -> Cutting:
     """
     splits: list[Split] = []
     expressions: list[str] = []
+    byte_splits: list[Split] = []
     prefix, spaces, byte_level, words = '', ' ', False, False
     prefixed: Prefixed = 'never'
     for number, (member, where) in enumerate(flattened(part, 'pretokenizers', path, place)):
         kind = part_type(member, path, where)
-        if byte_level:
-            refuse(path, where, f'the pre-tokenizer {kind} after ByteLevel')
         if kind == 'ByteLevel':
+            if byte_level:
+                refuse(path, where, 'ByteLevel after ByteLevel')
             byte_level = True
             if member.get('add_prefix_space', True):
                 if number:
@@ -129,6 +131,9 @@ def parse_cutting(part: Any, path: str, place: str) -> Cutting:
                 splits.append(Split(regex.escape(prefix), 'MergedWithNext'))
         else:
             split, expression = _split(member, kind, path, where)
+            if byte_level:
+                byte_splits += split
+                continue
             splits += split
             expressions.append(expression)
     kernel = pre_tokenizer_of(expressions)
@@ -140,6 +145,8 @@ def parse_cutting(part: Any, path: str, place: str) -> Cutting:
         cutter = MarkPreTokenizer()
     else:
         cutter = SplitPreTokenizer(tuple(splits))
+    if byte_splits:
+        cutter = ByteSplitPreTokenizer(cutter, tuple(byte_splits))
     return Cutting(prefix, prefixed, spaces, cutter, byte_level, words)
 
 
@@ -190,6 +197,8 @@ def _split(part: Mapping[str, Any], kind: str, path: str, where: str) -> tuple[l
             return [_WHITESPACE_SPLIT], ''
         case 'BertPreTokenizer':
             return [Split(_SPACE, 'Removed'), Split(PUNCTUATION)], ''
+        case 'FixedLength' if type(length := part.get('length', 5)) is int and 0 < length < 1 << 16:
+            return [Split(f'(?s:.){{1,{length}}}')], ''
         case 'CharDelimiterSplit' if isinstance(part.get('delimiter'), str):
             return [Split(regex.escape(part['delimiter']), 'Removed')], ''
     refuse(path, where, f'the pre-tokenizer {kind}')

@@ -49,7 +49,7 @@ def parse_tiktoken(data: bytes, path: str, pattern: str | None) -> PretrainedVoc
     Raises:
         InputError: the file is damaged, or there is no pattern.
     """
-    if pattern is None:
+    if not pattern:
         raise InputError(
             f'{path} has ranks of tokens, and does not tell the pattern that cuts text into them; '
             f'give --pattern, one of {", ".join(DEFINITIONS)}, or a regular expression'
@@ -69,10 +69,12 @@ def _ranks(data: bytes, path: str) -> dict[bytes, int]:
         if not fields:
             continue
         try:
-            token, rank = base64.b64decode(fields[0], validate=True), int(fields[1])
+            # Whisper's files have an empty token, which is written so.
+            token = b'' if fields[0] == b'=' else base64.b64decode(fields[0], validate=True)
+            rank = int(fields[1])
         except (IndexError, ValueError):
             token, rank = b'', -1
-        if len(fields) != 2 or not 0 <= rank <= _LARGEST_ID or not token:
+        if len(fields) != 2 or not 0 <= rank <= _LARGEST_ID:
             raise InputError(
                 f'{path}, line {number}: {line[:80]!r} is not a token in base64 and its rank; give '
                 'a file of tiktoken'
@@ -102,7 +104,7 @@ def parse_tekken(file: Mapping[str, Any], data: bytes, path: str) -> PretrainedV
             'pattern': str(pattern),
             'default_vocab_size': int(size),
             'default_num_special_tokens': int(special_size),
-        } if 0 <= special_size <= size <= _LARGEST_ID:
+        } if pattern and 0 <= special_size <= size <= _LARGEST_ID:
             pass
         case _:
             raise InputError(f'{path}: $.config has no pattern or sizes; {_REMEDY}')

@@ -16,7 +16,7 @@ from tokcore.options import option
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
-    from tokcore.encoding.dropped import DroppedCharacters
+    from tokcore.encoding.dropped import DroppedCharacters, UnmatchedText
     from tokcore.pretrained.encoder import PretrainedEncoder
     from tokcore.pretrained.vocabulary import PretrainedVocabulary
     from tokcore.text.pre_tokenizer import PreTokenizer
@@ -39,7 +39,7 @@ class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedToke
 
     pattern: str | None = option(
         "of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a regular "
-        'expression (default: the file must tell)',
+        "expression (default: that of the file's name, as cl100k_base.tiktoken)",
         _pattern,
         'P',
         default=None,
@@ -78,7 +78,13 @@ class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedToke
     def options_from_file(
         self, data: bytes, path: str, read: ReadBeside = read_if_there
     ) -> Mapping[str, object]:
-        return {}
+        from tokcore.encoding.hub_folders import pattern_of_ranks
+        from tokcore.encoding.vocabulary import without_mark
+        from tokcore.pretrained.ranks import is_tiktoken_file
+
+        is_by_name = self.pattern is None and is_tiktoken_file(without_mark(data))
+        pattern = pattern_of_ranks(path) if is_by_name else None
+        return {} if pattern is None else {'pattern': pattern}
 
     def encoder(
         self, vocabulary: PretrainedVocabulary, options: AddedTokenOptions | None = None
@@ -88,9 +94,15 @@ class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedToke
         options = options or AddedTokenOptions()
         return PretrainedEncoder(vocabulary, options.allow_special_tokens)
 
-    def dropped(self, vocabulary: PretrainedVocabulary) -> DroppedCharacters | None:
+    def dropped(self, vocabulary: PretrainedVocabulary) -> DroppedCharacters | UnmatchedText | None:
         from tokcore.bpe.model import MergeModel
+        from tokcore.encoding.dropped import UnmatchedText
+        from tokcore.text.regex_splits import SplitPreTokenizer
 
+        cutter = vocabulary.cutting.pre_tokenizer
+        if vocabulary.pattern is not None and isinstance(cutter, SplitPreTokenizer):
+            # Patterns with a name match all text; what another one does not match is lost, as in tiktoken.
+            return UnmatchedText(cutter) if cutter.label is None else None
         # The other models have an unknown token, or refuse such characters.
         model = vocabulary.model
         return model.dropped(vocabulary.normalized) if isinstance(model, MergeModel) else None

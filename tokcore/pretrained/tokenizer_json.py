@@ -22,6 +22,7 @@ from tokcore.bpe.vocabulary import (
     TokenizerParts,
     parse_template,
     refuse,
+    report_ignored,
 )
 from tokcore.errors import InputError
 from tokcore.pretrained.borders import NO_BORDERS, BorderPreTokenizer, borders_of_merges
@@ -29,6 +30,8 @@ from tokcore.pretrained.decoders import decoder_steps
 from tokcore.pretrained.normalizers import text_steps
 from tokcore.pretrained.pre_tokenizers import MARK, Cutting, parse_cutting
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
+from tokcore.pretrained.word_suffixes import checked_suffix, suffix_model
+from tokcore.text.byte_splits import ByteSplitPreTokenizer
 from tokcore.text.listed_tokens import RowTokens
 from tokcore.text.pre_tokenizer import PreTokenizer
 from tokcore.text.regex_splits import BEHAVIORS, Split, SplitPreTokenizer
@@ -43,12 +46,7 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
     Raises:
         InputError: the file is damaged, or has a part that is not supported.
     """
-    for name in ('truncation', 'padding'):
-        if file.get(name) is not None:
-            refuse(path, f'$.{name}', name)
-    model = file.get('model')
-    if not isinstance(model, dict):
-        raise InputError(f'{path}: $.model is not an object; give a whole tokenizer.json')
+    model = file['model']
     cutting = parse_cutting(file.get('pre_tokenizer'), path, '$.pre_tokenizer')
     steps = text_steps(file.get('normalizer'), path, '$.normalizer')
     is_unigram = model.get('type') == 'Unigram'
@@ -72,11 +70,13 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
         parts = TokenizerParts(byte_level=cutting.byte_level)
         merged = model_vocabulary(model, entries, (), parts, data, path)
         is_plain = '▁' in entries and not any(token.normalized for token in added)
-        cutting, is_last_left_out = _faster_cutting(
-            merged, cutting, file.get('normalizer'), is_plain
-        )
-        steps = steps[: len(steps) - is_last_left_out]
-        make_model: Any = functools.partial(_merge_model, merged, cutting.keeps_spaces)
+        suffix = checked_suffix(model, merged, path)
+        if not suffix:  # a row that is cut would have several ends
+            cutting, is_last_left_out = _faster_cutting(
+                merged, cutting, file.get('normalizer'), is_plain
+            )
+            steps = steps[: len(steps) - is_last_left_out]
+        make_model: Any = functools.partial(_merge_model, merged, cutting, suffix)
     elif is_unigram:
         make_model = functools.partial(_unigram_model, model, entries, scores, unk_token)
     elif kind == 'WordPiece':
@@ -100,6 +100,7 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
         template,
         unk_token if isinstance(unk_token, str) else None,
     )
+    report_ignored(file, path)
     for id_ in (*template.before, *template.after):
         if not 0 <= id_ < vocabulary.vocab_size:
             refuse(path, '$.post_processor', f'the id {id_}, which no token has,')
@@ -108,8 +109,12 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
     return vocabulary
 
 
-def _merge_model(vocabulary: BpeVocabulary, keeps_spaces: bool) -> Model:
-    return vocabulary.model.with_spaces() if keeps_spaces else vocabulary.model
+def _merge_model(vocabulary: BpeVocabulary, cutting: Cutting, suffix: str) -> Model:
+    if suffix:
+        return suffix_model(vocabulary, suffix)
+    if isinstance(cutting.pre_tokenizer, ByteSplitPreTokenizer):
+        return vocabulary.model.with_split_characters()
+    return vocabulary.model.with_spaces() if cutting.keeps_spaces else vocabulary.model
 
 
 def _faster_cutting(

@@ -54,7 +54,8 @@ def _file(model: object, **parts: object) -> dict[str, Any]:
 _JSON_FILES = [
     _file(
         {'type': 'BPE', 'vocab': _ENTRIES, 'merges': _MERGES, 'ignore_merges': True},
-        pre_tokenizer={'type': 'Sequence', 'pretokenizers': [_SPLIT, {'type': 'Digits'}, _BYTE_LEVEL]},
+        pre_tokenizer={'type': 'Sequence', 'pretokenizers': [_SPLIT, {'type': 'Digits'}, _BYTE_LEVEL,
+                                                                 {'type': 'Punctuation'}]},
         normalizer={'type': 'Sequence', 'normalizers': [{'type': 'NFC'}, {'type': 'Lowercase'}]},
         decoder=_BYTE_LEVEL, post_processor=_TEMPLATE,
     ),
@@ -68,6 +69,11 @@ _JSON_FILES = [
         decoder={'type': 'Sequence', 'decoders': [
             {'type': 'Replace', 'pattern': {'String': '▁'}, 'content': ' '}, {'type': 'ByteFallback'},
             {'type': 'Fuse'}, {'type': 'Strip', 'content': ' ', 'start': 1, 'stop': 0}]},
+    ),
+    _file(
+        {'type': 'BPE', 'vocab': {'<unk>': 0, 'l': 1, 'i': 2, 'e</w>': 3, 'li': 4, 'lie</w>': 5},
+         'merges': ['l i', 'li e</w>'], 'unk_token': '<unk>', 'end_of_word_suffix': '</w>'},
+        pre_tokenizer={'type': 'WhitespaceSplit'}, decoder={'type': 'BPEDecoder', 'suffix': '</w>'},
     ),
     _file(
         {'type': 'WordPiece', 'vocab': {entry: id_ for id_, entry in enumerate(
@@ -152,7 +158,8 @@ _ODD_VALUES: list[Callable[[], object]] = [
     lambda: {'Regex': '['}, lambda: 'ByteLevel',
 ]  # fmt: skip
 _TYPES = ['BPE', 'Unigram', 'WordPiece', 'WordLevel', 'ByteLevel', 'Metaspace', 'Replace', 'Prepend',
-          'Strip', 'Digits', 'Punctuation', 'Split', 'Precompiled', 'Fuse', 'BPEDecoder']  # fmt: skip
+          'Strip', 'Digits', 'Punctuation', 'Split', 'Precompiled', 'Fuse', 'BPEDecoder', 'CTC', 'Nmt',
+          'FixedLength']  # fmt: skip
 
 
 def attack_tokenizer_files(room: Room, dice: random.Random) -> None:
@@ -174,8 +181,17 @@ def attack_tokenizer_files(room: Room, dice: random.Random) -> None:
             continue
         if not all(0 <= id_ < vocabulary.vocab_size for id_ in ids):
             raise Violation(f'the ids {ids} of {text!r}, of {vocabulary.vocab_size}')
+        _decode(tokenizer, ids)
+    some = range(0, vocabulary.vocab_size, 1 + vocabulary.vocab_size // 300)
+    _decode(tokenizer, [*some, 1 << 30])
+
+
+def _decode(tokenizer: PretrainedTokenizer, ids: list[int]) -> None:
+    try:
         tokenizer.decode(ids)
-    tokenizer.decode([*range(0, vocabulary.vocab_size, 1 + vocabulary.vocab_size // 300), 1 << 30])
+    except InputError as error:
+        if 'a/file' not in str(error):
+            raise Violation(f'the sentence does not name the file: {error}') from None
 
 
 def _draw_file(dice: random.Random) -> tuple[bytes, str | None]:

@@ -80,8 +80,6 @@ def test_special_tokens_are_text_unless_they_are_allowed():
 @pytest.mark.parametrize(
     ('place', 'value', 'said'),
     [
-        ('truncation', {'max_length': 9}, r'truncation at \$\.truncation'),
-        ('padding', {}, r'padding at \$\.padding'),
         ('normalizer', {'type': 'Lowercase'}, r'the normalizer Lowercase at \$\.normalizer'),
         (
             'normalizer',

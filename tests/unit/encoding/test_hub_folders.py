@@ -27,6 +27,15 @@ def found(*names, **configs):
         (['tokenizer.model', 'merges.txt'], 'tokenizer.model', []),
         (['merges.txt', 'vocab.json'], 'vocab.json', []),
         (['vocab.txt', 'README.md'], 'vocab.txt', []),
+        (['tiktoken.model', 'tokenization_kimi.py'], 'tiktoken.model', []),
+        (['qwen.tiktoken', 'README.md'], 'qwen.tiktoken', []),
+        (['spiece.model'], 'spiece.model', []),
+        (['sentencepiece.bpe.model'], 'sentencepiece.bpe.model', []),
+        (
+            ['sentencepiece.bpe.model', 'tokenizer.json', 'b.tiktoken', 'a.tiktoken'],
+            'tokenizer.json',
+            ['sentencepiece.bpe.model', 'a.tiktoken', 'b.tiktoken'],
+        ),
     ],
 )
 def test_the_file_that_is_taken(names, file, others):
@@ -70,6 +79,8 @@ def test_damaged_manifests(data):
 def test_several_without_tokenizer_json_are_told():
     with pytest.raises(InputError, match=r'^hub/ holds tekken\.json and tokenizer\.model, and no '):
         found('tokenizer.model', 'tekken.json')
+    with pytest.raises(InputError, match=r'holds gpt2\.tiktoken and multilingual\.tiktoken, and'):
+        found('multilingual.tiktoken', 'gpt2.tiktoken')
 
 
 def test_none_is_told():
@@ -78,7 +89,9 @@ def test_none_is_told():
             found(*names)
 
 
-@pytest.mark.parametrize('name', ['vocab.json', 'vocab.txt'])
+@pytest.mark.parametrize(
+    'name', ['vocab.json', 'vocab.txt', 'spiece.model', 'sentencepiece.bpe.model']
+)
 def test_classes_that_cut_text_otherwise_are_refused_by_name(name):
     names = [name, 'merges.txt']
     for config in (
@@ -90,7 +103,9 @@ def test_classes_that_cut_text_otherwise_are_refused_by_name(name):
         with pytest.raises(InputError, match=f'^{re.escape(place)} says OddTokenizer, whose ids'):
             found(*names, **config)
         assert found('tokenizer.json', *names, **config)[0] == 'hub/tokenizer.json'
-    own = {'vocab.json': 'GPT2TokenizerFast', 'vocab.txt': 'BertTokenizer'}[name]
+    own = {
+        'vocab.json': 'GPT2TokenizerFast', 'vocab.txt': 'BertTokenizer', 'spiece.model': 'T5Tokenizer',
+    }.get(name, 'PreTrainedTokenizerFast')  # fmt: skip
     assert found(*names, tokenizer_config={'tokenizer_class': own})[0] == f'hub/{name}'
     # The tokenizer's class goes before the model's type.
     config = {'tokenizer_config': {'tokenizer_class': own}, 'config': {'model_type': 'odd'}}

@@ -70,8 +70,13 @@ def test_every_file_is_of_one_scheme():
         ('pre_tokenizer', {'type': 'UnicodeScripts'}, r'UnicodeScripts at \$\.pre_tokenizer'),
         (
             'pre_tokenizer',
-            {'type': 'Sequence', 'pretokenizers': [BYTE_LEVEL, {'type': 'Digits'}]},
-            r'Digits after ByteLevel at \$\.pre_tokenizer\.pretokenizers\[1\]',
+            {'type': 'Sequence', 'pretokenizers': [BYTE_LEVEL, BYTE_LEVEL]},
+            r'ByteLevel after ByteLevel at \$\.pre_tokenizer\.pretokenizers\[1\]',
+        ),
+        (
+            'pre_tokenizer',
+            {'type': 'FixedLength', 'length': 0},
+            r'FixedLength at \$\.pre_tokenizer',
         ),
         (
             'pre_tokenizer',
@@ -103,17 +108,6 @@ def test_every_file_is_of_one_scheme():
             {'type': 'Punctuation', 'behavior': []},
             r'the pre-tokenizer Punctuation at \$\.pre_tokenizer',
         ),
-        (
-            'decoder',
-            {'type': 'Strip', 'content': ' ', 'start': None, 'stop': 0},
-            r'None for a number at \$\.decoder\.start',
-        ),
-        (
-            'decoder',
-            {'type': 'Strip', 'content': ' ', 'start': 0, 'stop': -1},
-            r'-1 for a number at \$\.decoder\.stop',
-        ),
-        ('decoder', {'type': 'CTC'}, r'the decoder CTC at \$\.decoder'),
         ('post_processor', {'type': 'Odd'}, r'the post-processor Odd'),
         ('model.type', 'Unigram', r'\$\.model\.vocab is not a list'),
         ('model.type', 'Odd', r'the model Odd at '),
@@ -124,7 +118,6 @@ def test_every_file_is_of_one_scheme():
         ),
         ('model.dropout', 0.1, r'dropout 0\.1 at \$\.model\.dropout'),
         ('model.vocab', {'a': 0, 'b': 0}, 'the same id twice'),
-        ('truncation', {}, r'truncation at \$\.truncation'),
         ('model.merges', None, r'\$\.model\.merges is not a list'),
         ('model.unk_token', ['a'], r"\['a'\] for an entry at \$\.model\.unk_token"),
         (
@@ -168,8 +161,11 @@ def test_values_of_wordpiece(name, value, said):
     ('data', 'pattern', 'said'),
     [
         (RANKS, None, 'give --pattern, one of gpt2, cl100k'),
+        (RANKS, '', 'give --pattern, one of gpt2, cl100k'),
         (RANKS, '(', 'neither a pattern, one of gpt2'),
         (RANKS + b'?? 300\n', 'gpt2', 'line 259: .* is not a token in base64'),
+        (RANKS + b' 300\n', 'gpt2', 'line 259: .* is not a token in base64'),
+        (RANKS + b'= 300\n= 301\n', 'gpt2', 'line 260: the token has a rank already'),
         (RANKS + b'YWI= 3\n', 'gpt2', 'gives the same rank twice'),
         (RANKS + b'YWI= 2000000000\n', 'gpt2', 'a file has the id 2000000000 among 259 entries'),
         (RANKS + b'YQ== 300\n', 'gpt2', 'line 259: the token has a rank already'),
@@ -177,6 +173,11 @@ def test_values_of_wordpiece(name, value, said):
         (dumped(FILE), 'gpt2', '--pattern is for files of tiktoken'),
         (b'th e\n', None, "is not a tokenizer's file"),
         (dumped({**TEKKEN, 'config': {}}), None, r'\$\.config has no pattern'),
+        (
+            dumped({**TEKKEN, 'config': {**TEKKEN['config'], 'pattern': ''}}),
+            None,
+            r'\$\.config has no pattern',
+        ),
         (
             dumped({**TEKKEN, 'config': {**TEKKEN['config'], 'default_vocab_size': 1 << 30}}),
             None,
@@ -198,6 +199,58 @@ def test_ids_of_ranks_and_of_tekken():
     assert of_tekken.encode('the th') == [259, 34, 258]
     assert of_tekken.special_ids.begin == 1 and of_tekken.pieces[0] == '<unk>'
     assert of_tekken.decode([259, 34, 258]) == 'the th'
+
+
+def test_the_empty_token_of_whispers_ranks():
+    tokenizer = PretrainedTokenizer(parse_pretrained(RANKS + b'= 258\n', 'x', 'gpt2'))
+    assert tokenizer.vocab_size == 259 and tokenizer.id_of('') == 258
+    assert tokenizer.encode('the th') == [257, 32, 256] and tokenizer.encode('') == []
+    assert tokenizer.decode([257, 258, 32, 256]) == 'the th'
+
+
+@pytest.mark.parametrize(
+    ('decoder', 'said'),
+    [
+        ({'type': 'Odd'}, r"the decoder {'type': 'Odd'} at \$\.decoder"),
+        ({'type': 'CTC'}, r"the decoder {'type': 'CTC'} at \$\.decoder"),
+        ({'type': 'Strip', 'start': None}, r"the decoder {'type': 'Strip', .*} at \$\.decoder"),
+        ({'type': 'Strip', 'stop': -1}, r"the decoder {'type': 'Strip', .*} at \$\.decoder"),
+        (
+            {'type': 'Sequence', 'decoders': [{'type': 'Fuse'}, {'type': 'Odd'}]},
+            r"the decoder {'type': 'Odd'} at \$\.decoder\.decoders\[1\]",
+        ),
+        (
+            {'type': 'Replace', 'pattern': {'Regex': '(a'}, 'content': ''},
+            r"the decoder {'type': 'Replace', .*} at \$\.decoder",
+        ),
+    ],
+)
+def test_an_unknown_decoder_disables_decoding_alone(decoder, said):
+    tokenizer = PretrainedTokenizer(parse_pretrained(dumped(changed('decoder', decoder)), 'x.json'))
+    ids = tokenizer.encode('the th')
+    assert ids == [257, 32, 256] and tokenizer.tokenize('the') == ['the']
+    for decode in (tokenizer.decode, tokenizer.decode_bytes):
+        with pytest.raises(
+            InputError, match=f'^x.json: {said} is not supported, so its ids cannot'
+        ):
+            decode(ids)
+
+
+@pytest.mark.parametrize(
+    ('name', 'pattern'),
+    [('cl100k_base.tiktoken', 'cl100k'), ('multilingual.tiktoken', 'gpt2'), ('x.tiktoken', None)],
+)
+def test_names_of_files_of_ranks_tell_their_pattern(tmp_path, name, pattern):
+    (tmp_path / name).write_bytes(RANKS)
+    for place in (tmp_path, tmp_path / name):
+        if pattern is None:
+            with pytest.raises(InputError, match='give --pattern, one of'):
+                load_tokenizer(place)
+        else:
+            assert load_tokenizer(place).vocabulary.pattern == pattern
+        assert load_tokenizer(place, pattern='o200k').vocabulary.pattern == 'o200k'
+        scheme = find_scheme('pretrained', pattern='qwen2')
+        assert load_tokenizer(place, scheme=scheme).vocabulary.pattern == 'qwen2'
 
 
 def test_a_tokenizer_from_its_file(tmp_path):
