@@ -7,13 +7,14 @@ a kernel are a hundred times as fast (`byte_level_scan`).
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 import regex
 
+from tokcore.text.expression_trees import Tree, compiled
 from tokcore.text.listed_tokens import ListedTokens
 from tokcore.text.pre_tokenizer import RowPart, TextRows
 
@@ -33,7 +34,7 @@ class Split:
     """Cuts a text at the matches of a regular expression, as `Split` of `tokenizers` does.
 
     Attributes:
-        expression: as `regex` takes it.
+        expression: as `regex` takes it in its mode VERSION1.
         behavior: what becomes of matches: tokens (`Isolated`), nothing (`Removed`), the end of the
             token before, the beginning of the next one; or neighbours that both match, or both do
             not, are one token (`Contiguous`).
@@ -82,15 +83,14 @@ def cut(text: str, splits: Sequence[Split]) -> list[_Span]:
 
 @functools.lru_cache(64)
 def _compiled(expression: str) -> regex.Pattern[str]:
-    return regex.compile(expression)
+    return regex.compile(expression, regex.VERSION1)
 
 
 def _parts(pattern: regex.Pattern[str], text: str) -> list[tuple[_Span, bool]]:
     """Returns the matches of a text and what lies between them, in order."""
     parts = []
     end = 0
-    for match in pattern.finditer(text):
-        start, stop = match.span()
+    for start, stop in _matches(pattern, text):
         if end < start:
             parts.append(((end, start), False))
         parts.append(((start, stop), True))
@@ -98,6 +98,38 @@ def _parts(pattern: regex.Pattern[str], text: str) -> list[tuple[_Span, bool]]:
     if end < len(text):
         parts.append(((end, len(text)), False))
     return parts
+
+
+def _matches(pattern: regex.Pattern[str], text: str) -> Iterator[_Span]:
+    """Yields matches as the engines of tokenizers go on after empty ones, and `regex` does not.
+
+    An empty match where the last match ended is none, and the search begins anew one character later.
+    """
+    place, last = 0, -1
+    while place <= len(text):
+        for match in pattern.finditer(text, place):
+            start, end = match.span()
+            if start == end:
+                break
+            yield start, end
+            place = last = end
+        else:
+            return
+        if start == last:
+            place += 1
+        else:
+            yield start, start
+            place = last = start
+
+
+def replacing(tree: Tree, content: str) -> Callable[[str], str]:
+    """Returns a function that replaces the matches of an expression."""
+
+    def replaced(text: str) -> str:
+        parts = _parts(compiled(tree), text)
+        return ''.join(content if is_match else text[a:b] for (a, b), is_match in parts)
+
+    return replaced
 
 
 def _joined(parts: list[tuple[_Span, bool]], joins) -> list[_Span]:
