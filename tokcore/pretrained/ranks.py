@@ -21,7 +21,7 @@ from tokcore.errors import InputError
 from tokcore.pretrained.pre_tokenizers import Cutting
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
 from tokcore.text.byte_level import spelled
-from tokcore.text.expression_trees import may_be_empty
+from tokcore.text.expression_trees import leaves_text, may_be_empty
 from tokcore.text.expression_trees import spelled as spelled_tree
 from tokcore.text.expressions import ExpressionError, fancy_regex
 from tokcore.text.patterns import DEFINITIONS, named_pattern
@@ -212,4 +212,5 @@ def _pre_tokenizer(pattern: str, path: str) -> PreTokenizer:
     if name := named_pattern([tree]):
         return pattern_pre_tokenizer(name)
     # tiktoken takes the matches, and text between them is lost.
-    return SplitPreTokenizer((Split(spelled_tree(tree), 'Removed', True),))
+    split = Split(spelled_tree(tree), 'Removed', True)
+    return SplitPreTokenizer((split,), loses_text=leaves_text(tree))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import and_, invert, or_
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -35,10 +36,14 @@ class Class:
         pairs = [pair for each in flat if each.kind == 'ranges' for pair in each.of]
         members = {each for each in flat if each.kind != 'ranges'}
         members |= {ranges(*pairs)} if pairs else set()
+        # Of the complement of such a union, `regex` would take all characters.
+        if ANY in members or any(~each in members for each in members):
+            return ANY
         return members.pop() if len(members) == 1 else Class('union', frozenset(members))
 
     def __and__(self, other: Class) -> Class:
-        return Class('intersection', frozenset([self, other]))
+        both = frozenset([self, other])
+        return Class('intersection', both) if len(both) == 2 else self
 
     def __invert__(self) -> Class:
         return self.of if self.kind == 'complement' else Class('complement', self)
@@ -164,6 +169,41 @@ def without_last_atoms(tree: Tree) -> Tree:
         case Atomic(of):
             return without_last_atoms(of)
     return tree
+
+
+def leaves_text(tree: Tree) -> bool:
+    """Whether there may be characters that a tree does not match, wherever they are."""
+    alone = _alone(tree)
+    everything = ''.join(map(chr, range(0x110000)))
+    return not alone or compiled(~functools.reduce(or_, alone)).search(everything) is not None
+
+
+def _alone(tree: Tree) -> list[Class]:
+    """Returns classes of which a tree matches each character by itself, whatever is around it."""
+    match tree:
+        case Class():
+            return [tree]
+        case Choice(parts):
+            return [each for part in parts for each in _alone(part)]
+        case Repeat(of, 0 | 1) | Atomic(of) | Group(of):
+            return _alone(of)
+        case Sequence(parts):
+            needed = [part for part in parts if not _is_optional(part)]
+            if len(needed) == 1:
+                # What an atomic part takes, it does not give back.
+                before = [
+                    part for part in parts[: parts.index(needed[0])] if isinstance(part, Atomic)
+                ]
+                taken = [each for part in before for each in _alone(part)]
+                return [
+                    functools.reduce(and_, map(invert, taken), each) for each in _alone(needed[0])
+                ]
+    return []
+
+
+def _is_optional(part: Tree) -> bool:
+    of = part.of if isinstance(part, Atomic) else part
+    return isinstance(of, Repeat) and not of.least
 
 
 @functools.lru_cache(256)

@@ -118,16 +118,16 @@ _RUST_BRACKETS = {
 }  # fmt: skip
 
 _CONTROLS = {'n': 0x0A, 'r': 0x0D, 't': 0x09, 'v': 0x0B, 'f': 0x0C, 'a': 0x07, 'e': 0x1B}
-_TIMES = re.compile(r'[*+?]|\{(?:(\d+)(,?)(\d*)|,(\d+))\}')
+_TIMES = re.compile(r'[*+?]|\{(?:([0-9]+)(,?)([0-9]*)|,([0-9]+))\}')
 _COMMENT = re.compile(r'\(\?#(?:[^\\)]|\\.)*\)', re.DOTALL)
 _RUBY_BLANKS = re.compile(rf'{_COMMENT.pattern}|[ \t\n\r\f]|#[^\n]*', re.DOTALL)
 _RUST_BLANKS = re.compile(rf'{_COMMENT.pattern}|[ \t\n\r]|#[^\n]*', re.DOTALL)
 _FLAGS = re.compile(r'\?([a-z]*)(?:-([a-z]+))?([:)])')
-_OPENING = re.compile(r"\?(?:[:>=!]|<[=!]|(?:P?<|')([A-Za-z_]\w*)[>'])")
+_OPENING = re.compile(r"\?(?:[:>=!]|<[=!]|(?:P?<|')([A-Za-z_]\w*)[>'])", re.ASCII)
 _CODE = re.compile(r'x\{([0-9A-Fa-f]+)\}|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})')
-_PROPERTY = re.compile(r'[pP]\{(\^?)([\w ]+)\}|[pP]([LMNPSZ])')
+_PROPERTY = re.compile(r'[pP]\{(\^?)([\w ]+)\}|[pP]([LMNPSZ])', re.ASCII)
 _BRACKET = re.compile(r'\[:(\^?)([a-z]+):\]')
-_REFERENCE = re.compile(r"k<(\w+)>|k'(\w+)'|([1-9][0-9]*)")
+_REFERENCE = re.compile(r"k<(\w+)>|k'(\w+)'|([1-9][0-9]*)", re.ASCII)
 _MOST_TIMES = 1000
 """Both engines have limits of their own for repeats, which are higher."""
 
@@ -137,11 +137,9 @@ class _Reader:
 
     def __init__(self, text: str, is_ruby: bool):
         self._text, self._is_ruby = text, is_ruby
-        self._at = 0
-        self._flags: frozenset[str] = (
-            frozenset()
-        )  # of i, m (lines have ends), s (dots are any) and x
-        self._depth = self._behind = 0
+        self._at = self._depth = self._behind = 0
+        # Of i, m (lines have ends), s (a dot is a line break too) and x.
+        self._flags: frozenset[str] = frozenset()
         # Without references it does not matter what a group is.
         self._has_references = re.search(r'\\[k1-9]', text) is not None
         self._groups: list[str] = []  # their names
@@ -443,12 +441,12 @@ class _Reader:
         if not isinstance(one, int):
             return one
         following = self._text[self._at : self._at + 2]
-        if is_dash and not is_first and following[:1] != ']':
+        if is_dash and following[:1] != ']' and (not is_first or following[:1] == '-'):
             self._refuse('a - that is no range; write \\-', at)
         if following[:1] != '-' or following == '-]' or (following == '--' and not self._is_ruby):
             return characters([one])
         self._at += 1
-        last = None if self._next() == '[' else self._single()
+        last = None if self._text.startswith(('[', '&&'), self._at) else self._single()
         if not isinstance(last, int) or last < one:
             self._refuse('a range without its end', at)
         return ranges((one, last))
