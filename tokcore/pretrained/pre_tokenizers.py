@@ -18,7 +18,7 @@ from tokcore.kernels.simd import byte_range_mask, popcount, put_places
 from tokcore.pretrained.marked_words import marked_words
 from tokcore.pretrained.normalizers import TextStep, prepended, starting_with
 from tokcore.text.expression_trees import Tree, spelled
-from tokcore.text.expressions import oniguruma
+from tokcore.text.expressions import fancy_regex, oniguruma
 from tokcore.text.listed_tokens import RowTokens
 from tokcore.text.patterns import PUNCTUATION, named_pattern, pattern_trees
 from tokcore.text.pre_tokenizer import (
@@ -39,7 +39,6 @@ MARK = '▁'
 Prefixed = Literal['always', 'first', 'never']
 
 _NUMERIC, _SPACE = r'\p{N}', r'\s'
-_WORDS = r'[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]+'
 _BEHAVIORS: dict[str, Behavior] = {behavior: behavior for behavior in BEHAVIORS}
 _WHITESPACE_SPLIT = Split(_SPACE, 'Removed')
 _0, _1 = np.uint64(0), np.uint64(1)
@@ -170,8 +169,8 @@ def _split(
                 case {'Regex': str(expression)}:
                     is_isolated = (behavior, inverts) == ('Isolated', False)
                     is_removed = (behavior, inverts) == ('Removed', True)
-                    # Patterns of one expression match every character, so both mean the same.
                     tree = expression_tree(expression, path, f'{where}.pattern')
+                    # Patterns of one expression match every character, so both mean the same.
                     if named_pattern([tree]) is not None and (is_isolated or is_removed):
                         return [Split(spelled(tree))], tree
                     splits = [Split(spelled(tree), behavior, inverts)]
@@ -189,7 +188,8 @@ def _split(
                 case str(behavior):
                     return [Split(PUNCTUATION, behavior)], None
         case 'Whitespace':
-            return [Split(rf'{_WORDS}|[^\s{_WORDS[1:-2]}]+', 'Removed', True)], None
+            words = fancy_regex(r'\w+|[^\w\s]+')  # which Rust's `regex` matches there
+            return [Split(spelled(words), 'Removed', True)], None
         case 'WhitespaceSplit':
             return [_WHITESPACE_SPLIT], None
         case 'BertPreTokenizer':

@@ -511,30 +511,23 @@ def _spelled_out(fold: str) -> Tree:
 
 
 def _sequence(parts: _Parts) -> Tree:
-    """Returns parts one after the other; of letters, the first ones that are one in another case, too."""
+    """Returns parts one after the other."""
     done: list[Tree] = []
-    at = 0
-    while at < len(parts):
-        part = parts[at]
-        if not isinstance(part, _Letter):
-            done.append(part)
-            at += 1
-            continue
-        size = next(
-            (n for n in (3, 2) if len(fold := _fold(parts[at : at + n])) == n and fold in _cased()),
-            1,
-        )
-        fold = _fold(parts[at : at + size]) if size > 1 else chr(part.code).casefold()
-        if len(fold) > 1:
-            done.append(Choice((characters(_cased()[fold]), _spelled_out(fold))))
-        else:
-            done.append(characters(_cases(part.code)))
-        at += size
+    while parts:
+        size, tree = _first(parts)
+        done.append(tree)
+        parts = parts[size:]
     return joined(Sequence, done)
 
 
-def _fold(parts: _Parts) -> str:
-    """Returns letters in the case in which they are compared, '' if there are other parts."""
-    letters = [chr(part.code) for part in parts if isinstance(part, _Letter)]
-    folds = [fold if len(fold := each.casefold()) == 1 else each for each in letters]
-    return ''.join(folds) if len(letters) == len(parts) else ''
+def _first(parts: _Parts) -> tuple[int, Tree]:
+    """Returns the first part; of letters, as many of the first as are one in another case."""
+    first = parts[0]
+    if not isinstance(first, _Letter):
+        return 1, first
+    folds = [chr(part.code).casefold() if isinstance(part, _Letter) else '' for part in parts[:3]]
+    for size in (3, 2, 1):
+        fold = ''.join(folds[:size])
+        if len(fold) > 1 and fold in _cased() and size in (1, len(fold)) and all(folds[:size]):
+            return size, Choice((characters(_cased()[fold]), _spelled_out(fold)))
+    return 1, characters(_cases(first.code))
