@@ -7,7 +7,7 @@ import unicodedata
 
 from hypothesis import strategies as st
 
-from tokcore.text.expression_trees import Class, Repeat, compiled
+from tokcore.text.expression_trees import Class, Node, compiled
 
 _LITERALS = "abkKsSßſtTiIıİfézZ19²½٣_ .,'\n\r\tσΣﬆﬁΐ字か\u0301\u0345\u200dǅʕⅣⓐ€"
 _SPECIAL = frozenset('.^$|()[]{}*+?\\-&~#/')
@@ -75,7 +75,7 @@ def expressions(is_ruby):
         classes,
         st.sampled_from(anchors),
     )
-    flags = 'i m x -i im i-m'.split() if is_ruby else 'i m s x is -i im i-s'.split()
+    flags = 'i m -i im i-m'.split() if is_ruby else 'i m s is -i im i-s'.split()
     opened = [
         '(?:',
         '(?:',
@@ -155,5 +155,5 @@ def _borders(of):
         codes = [code for first, last in of.of for code in (first - 1, first, last, last + 1)]
         return [chr(code) for code in codes if 0 <= code < 0x110000 and not 0xD800 <= code < 0xE000]
     text = ''.join(known_characters())
-    runs = [match.span() for match in compiled(Repeat(of, 1, None)).finditer(text)]
+    runs = [match.span() for match in compiled(Node('repeat', (of, 1, None, False))).finditer(text)]
     return sorted({text[at] for a, b in runs for at in (a - 1, a, b - 1, b) if 0 <= at < len(text)})

@@ -49,6 +49,39 @@ class Class:
         return self.of if self.kind == 'complement' else Class('complement', self)
 
 
+@dataclass(frozen=True)
+class Node:
+    """What is not a class.
+
+    | kind | of |
+    | --- | --- |
+    | sequence | trees, one after the other |
+    | choice | trees, of which the first one is taken with which all matches |
+    | repeat | a tree, how many times it is there at least and at most (None: any number), whether as seldom as it goes |
+    | atomic | a tree of which only the first match is taken |
+    | look | a tree, whether it has to be behind and not to follow, whether it must not be there |
+    | group | a tree whose text may be referred to |
+    | reference | the number of a group, the first of which is 1 |
+    | place | `A`, the start of the text, `Z`, its end, or `G`, where the search began |
+    """
+
+    kind: str
+    of: tuple[Any, ...]
+
+
+Tree: TypeAlias = Class | Node
+
+ANY = Class('ranges', ((0, 0x10FFFF),))
+
+_SPELLED = {
+    'White_Space': r'\s',
+    # Unicode 17 made U+0295 a letter without case. Both engines have Unicode 16.
+    'Ll': r'\p{Ll}ʕ',
+    'Lo': r'[\p{Lo}--ʕ]',
+    'Lowercase': r'\p{Lowercase}ʕ',
+}
+
+
 def ranges(*pairs: tuple[int, int]) -> Class:
     """Returns the class of the characters from the first to the last of each pair."""
     apart: list[tuple[int, int]] = []
@@ -65,110 +98,36 @@ def characters(codes: Iterable[int]) -> Class:
     return ranges(*((code, code) for code in codes))
 
 
-@dataclass(frozen=True)
-class Sequence:
-    """One part after the other."""
-
-    parts: tuple[Tree, ...]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The first part with which all matches."""
-
-    parts: tuple[Tree, ...]
-
-
-@dataclass(frozen=True)
-class Repeat:
-    """A tree several times, as often as it goes, or as seldom; `most` is None for any number."""
-
-    of: Tree
-    least: int
-    most: int | None
-    is_lazy: bool = False
-
-
-@dataclass(frozen=True)
-class Atomic:
-    """The first match of a tree, and no other one."""
-
-    of: Tree
-
-
-@dataclass(frozen=True)
-class Look:
-    """What has to follow, or to be behind."""
-
-    of: Tree
-    is_behind: bool = False
-    is_negated: bool = False
-
-
-@dataclass(frozen=True)
-class Group:
-    """A tree to whose text a `Reference` may refer, by how many groups begin before it."""
-
-    of: Tree
-
-
-@dataclass(frozen=True)
-class Reference:
-    """The text of a group, the first of which is 1."""
-
-    number: int
-
-
-@dataclass(frozen=True)
-class Place:
-    """The start of the text (`A`), its end (`Z`), or where the search began (`G`)."""
-
-    name: str
-
-
-Tree: TypeAlias = Class | Sequence | Choice | Repeat | Atomic | Look | Group | Reference | Place
-
-ANY = Class('ranges', ((0, 0x10FFFF),))
-
-_SPELLED = {
-    'White_Space': r'\s',
-    # Unicode 17 made U+0295 a letter without case. Both engines have Unicode 16.
-    'Ll': r'\p{Ll}ʕ',
-    'Lo': r'[\p{Lo}--ʕ]',
-    'Lowercase': r'\p{Lowercase}ʕ',
-}
-
-
-def joined(kind: type[Sequence] | type[Choice], parts: Iterable[Tree]) -> Tree:
-    """Returns a sequence or a choice; of one part, that part."""
-    flat = [one for part in parts for one in (part.parts if isinstance(part, kind) else (part,))]
-    return flat[0] if len(flat) == 1 else kind(tuple(flat))
-
-
-def may_be_empty(tree: Tree) -> bool:
-    """Whether a tree may match without taking a character."""
-    match tree:
-        case Sequence(parts):
-            return all(map(may_be_empty, parts))
-        case Choice(parts):
-            return any(map(may_be_empty, parts))
-        case Repeat(of, least):
-            return not least or may_be_empty(of)
-        case Atomic(of) | Group(of):
-            return may_be_empty(of)
-    return not isinstance(tree, Class)
+def joined(kind: Literal['sequence', 'choice'], trees: Iterable[Tree]) -> Tree:
+    """Returns a sequence or a choice; of one tree, that tree."""
+    flat = [one for tree in trees for one in (tree.of if tree.kind == kind else (tree,))]
+    return flat[0] if len(flat) == 1 else Node(kind, tuple(flat))
 
 
 def without_last_atoms(tree: Tree) -> Tree:
     """Returns a whole expression without the atomic parts after which nothing could ask for another match."""
     match tree:
-        case Sequence((*parts, last)):
-            return joined(Sequence, [*parts, without_last_atoms(last)])
-        case Choice(parts):
-            return joined(Choice, map(without_last_atoms, parts))
-        case Atomic(of):
+        case Node('sequence', (*parts, last)):
+            return joined('sequence', [*parts, without_last_atoms(last)])
+        case Node('choice', options):
+            return joined('choice', map(without_last_atoms, options))
+        case Node('atomic', (of,)):
             return without_last_atoms(of)
     return tree
+
+
+def may_be_empty(tree: Tree) -> bool:
+    """Whether a tree may match without taking a character."""
+    match tree:
+        case Node('sequence', parts):
+            return all(map(may_be_empty, parts))
+        case Node('choice', options):
+            return any(map(may_be_empty, options))
+        case Node('repeat', (of, least, *_)):
+            return not least or may_be_empty(of)
+        case Node('atomic' | 'group', (of,)):
+            return may_be_empty(of)
+    return isinstance(tree, Node)
 
 
 def leaves_text(tree: Tree) -> bool:
@@ -183,27 +142,26 @@ def _alone(tree: Tree) -> list[Class]:
     match tree:
         case Class():
             return [tree]
-        case Choice(parts):
-            return [each for part in parts for each in _alone(part)]
-        case Repeat(of, 0 | 1) | Atomic(of) | Group(of):
+        case Node('choice', options):
+            return [each for option in options for each in _alone(option)]
+        case Node('repeat', (of, 0 | 1, *_)) | Node('atomic' | 'group', (of,)):
             return _alone(of)
-        case Sequence(parts):
-            needed = [part for part in parts if not _is_optional(part)]
+        case Node('sequence', parts):
+            needed = [n for n, part in enumerate(parts) if not _is_optional(part)]
             if len(needed) == 1:
                 # What an atomic part takes, it does not give back.
-                before = [
-                    part for part in parts[: parts.index(needed[0])] if isinstance(part, Atomic)
-                ]
-                taken = [each for part in before for each in _alone(part)]
+                atoms = [part for part in parts[: needed[0]] if part.kind == 'atomic']
+                taken = [each for atom in atoms for each in _alone(atom)]
                 return [
-                    functools.reduce(and_, map(invert, taken), each) for each in _alone(needed[0])
+                    functools.reduce(and_, map(invert, taken), each)
+                    for each in _alone(parts[needed[0]])
                 ]
     return []
 
 
 def _is_optional(part: Tree) -> bool:
-    of = part.of if isinstance(part, Atomic) else part
-    return isinstance(of, Repeat) and not of.least
+    of = part.of[0] if part.kind == 'atomic' else part
+    return of.kind == 'repeat' and not of.of[1]
 
 
 @functools.lru_cache(256)
@@ -217,8 +175,8 @@ def compiled(tree: Tree) -> regex.Pattern[str]:
 def spelled(tree: Tree) -> str:
     r"""Returns a tree as an expression that `regex` takes for it in its mode VERSION1.
 
-    >>> spelled(Choice((Repeat(Class('property', 'L'), 1, None), characters([0x2B]))))
-    '\\p{L}+|\\+'
+    >>> spelled(joined('choice', [Class('property', 'L'), Node('place', ('Z',)), characters([0x2B])]))
+    '\\p{L}|\\Z|\\+'
     """
     match tree:
         case Class('ranges', ((first, last),)) if first == last:
@@ -229,31 +187,35 @@ def spelled(tree: Tree) -> str:
             return f'[^{_between_brackets(of)}]'
         case Class():
             return f'[{_between_brackets(tree)}]'
-        case Sequence(parts):
-            return ''.join(map(_enclosed, parts, [Choice] * len(parts)))
-        case Choice(parts):
-            return '|'.join(map(spelled, parts))
-        case Repeat(of, least, most, is_lazy):
+        case Node('sequence', parts):
+            return ''.join(
+                _enclosed(part) if part.kind == 'choice' else spelled(part) for part in parts
+            )
+        case Node('choice', options):
+            return '|'.join(map(spelled, options))
+        case Node('repeat', (of, least, most, is_lazy)):
             times = {(0, 1): '?', (0, None): '*', (1, None): '+', (least, least): f'{{{least}}}'}
-            any_other = f'{{{least},{"" if most is None else most}}}'
-            repeated = _enclosed(of, (Sequence, Choice, Repeat, Atomic, Look, Place))
-            return repeated + times.get((least, most), any_other) + '?' * is_lazy
-        case Atomic(Repeat(is_lazy=False) as repeat):
+            other = f'{{{least},{"" if most is None else most}}}'
+            is_one = isinstance(of, Class) or of.kind in ('group', 'reference')
+            repeated = spelled(of) if is_one else _enclosed(of)
+            return repeated + times.get((least, most), other) + '?' * is_lazy
+        case Node('atomic', (Node('repeat', (*_, False)) as repeat,)):
             return f'{spelled(repeat)}+'
-        case Atomic(of):
-            return f'(?>{spelled(of)})'
-        case Look(of, is_behind, is_negated):
+        case Node('look', (of, is_behind, is_negated)):
             return f'(?{"<" * is_behind}{"!" if is_negated else "="}{spelled(of)})'
-        case Group(of):
+    [of] = tree.of
+    match tree.kind:
+        case 'atomic':
+            return f'(?>{spelled(of)})'
+        case 'group':
             return f'({spelled(of)})'
-        case Reference(number):
-            return rf'(?:\{number})'
-        case Place(name):
-            return f'\\{name}'
+        case 'reference':
+            return rf'(?:\{of})'
+    return f'\\{of}'
 
 
-def _enclosed(tree: Tree, kinds: Any) -> str:
-    return f'(?:{spelled(tree)})' if isinstance(tree, kinds) else spelled(tree)
+def _enclosed(tree: Tree) -> str:
+    return f'(?:{spelled(tree)})'
 
 
 def _between_brackets(tree: Class) -> str:
@@ -274,6 +236,4 @@ def _escaped(code: int) -> str:
     character = chr(code)
     if character.isalnum() or character == ' ':
         return character
-    if 0x20 < code < 0x7F:
-        return f'\\{character}'
-    return character.encode('unicode_escape').decode()
+    return f'\\{character}' if 0x20 < code < 0x7F else character.encode('unicode_escape').decode()

@@ -15,15 +15,8 @@ from typing import NoReturn, TypeAlias
 
 from tokcore.text.expression_trees import (
     ANY,
-    Atomic,
-    Choice,
     Class,
-    Group,
-    Look,
-    Place,
-    Reference,
-    Repeat,
-    Sequence,
+    Node,
     Tree,
     characters,
     compiled,
@@ -119,15 +112,12 @@ _RUST_BRACKETS = {
 
 _CONTROLS = {'n': 0x0A, 'r': 0x0D, 't': 0x09, 'v': 0x0B, 'f': 0x0C, 'a': 0x07, 'e': 0x1B}
 _TIMES = re.compile(r'[*+?]|\{(?:([0-9]+)(,?)([0-9]*)|,([0-9]+))\}')
-_COMMENT = re.compile(r'\(\?#(?:[^\\)]|\\.)*\)', re.DOTALL)
-_RUBY_BLANKS = re.compile(rf'{_COMMENT.pattern}|[ \t\n\r\f]|#[^\n]*', re.DOTALL)
-_RUST_BLANKS = re.compile(rf'{_COMMENT.pattern}|[ \t\n\r]|#[^\n]*', re.DOTALL)
 _FLAGS = re.compile(r'\?([a-z]*)(?:-([a-z]+))?([:)])')
-_OPENING = re.compile(r"\?(?:[:>=!]|<[=!]|(?:P?<|')([A-Za-z_]\w*)[>'])", re.ASCII)
+_OPENING = re.compile(r'\?(?:[:>=!]|<[=!])')
 _CODE = re.compile(r'x\{([0-9A-Fa-f]+)\}|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})')
 _PROPERTY = re.compile(r'[pP]\{(\^?)([\w ]+)\}|[pP]([LMNPSZ])', re.ASCII)
 _BRACKET = re.compile(r'\[:(\^?)([a-z]+):\]')
-_REFERENCE = re.compile(r"k<(\w+)>|k'(\w+)'|([1-9][0-9]*)", re.ASCII)
+_REFERENCE = re.compile('[1-9][0-9]*')
 _MOST_TIMES = 1000
 """Both engines have limits of their own for repeats, which are higher."""
 
@@ -137,14 +127,12 @@ class _Reader:
 
     def __init__(self, text: str, is_ruby: bool):
         self._text, self._is_ruby = text, is_ruby
-        self._at = self._depth = self._behind = 0
-        # Of i, m (lines have ends), s (a dot is a line break too) and x.
+        self._at = self._depth = self._behind = self._groups = 0
+        # Of i, m (lines have ends) and s (a dot is a line break too).
         self._flags: frozenset[str] = frozenset()
         # Without references it does not matter what a group is.
-        self._has_references = re.search(r'\\[k1-9]', text) is not None
-        self._groups: list[str] = []  # their names
+        self._has_references = re.search(r'\\[1-9]', text) is not None
         self._ended: set[int] = set()
-        self._has_numbers = False
 
     def read(self) -> Tree:
         if not self._text:
@@ -152,8 +140,6 @@ class _Reader:
         tree = _sequence(self._choice())
         if self._at < len(self._text):
             self._refuse('a ) without its (')
-        if self._is_ruby and self._has_numbers and any(self._groups):
-            self._refuse('the number of a group where groups have names', 0)
         return without_last_atoms(tree)
 
     def _refuse(self, what: str, at: int | None = None) -> NoReturn:
@@ -176,25 +162,16 @@ class _Reader:
         self._at = found.end() if found else self._at
         return found
 
-    def _skip(self) -> None:
-        """Passes comments, and white space that has no meaning."""
-        blanks = _COMMENT
-        if 'x' in self._flags:
-            blanks = _RUBY_BLANKS if self._is_ruby else _RUST_BLANKS
-        while self._found(blanks):
-            pass
-
     def _choice(self) -> _Parts:
         """Returns the parts up to the end of a group, or a choice as the only part."""
         options = [self._parts()]
         while self._takes('|'):
             options.append(self._parts())
-        return options[0] if len(options) == 1 else [joined(Choice, map(_sequence, options))]
+        return options[0] if len(options) == 1 else [joined('choice', map(_sequence, options))]
 
     def _parts(self) -> _Parts:
         parts: _Parts = []
         while True:
-            self._skip()
             if self._next() in ('', '|', ')'):
                 return parts
             parts += self._repeated(self._atom())
@@ -202,13 +179,12 @@ class _Reader:
     def _repeated(self, atom: _Parts) -> _Parts:
         is_repeated = False
         while True:
-            self._skip()
             at = self._at
             times = self._found(_TIMES)
             if times is None:
                 return atom
             body = _sequence(atom)
-            if isinstance(body, Look | Place) or not atom or (is_repeated and not self._is_ruby):
+            if body.kind in ('look', 'place') or not atom or (is_repeated and not self._is_ruby):
                 self._refuse(f'{times[0]} with nothing to repeat', at)
             is_interval = times[0][0] == '{'
             least, most = _bounds(times)
@@ -217,18 +193,16 @@ class _Reader:
             if most != 1 and may_be_empty(body):
                 self._refuse(f'{times[0]} after what may match nothing', at)
             is_repeated = True
-            if not self._is_ruby:
-                self._skip()
             # Oniguruma takes {n}? for (?:{n})?, and {n,m}+ for (?:{n,m})+.
             is_lazy = not (self._is_ruby and is_interval and least == most) and self._takes('?')
-            tree = body if least == most == 1 else Repeat(body, least, most, is_lazy)
+            tree = body if least == most == 1 else Node('repeat', (body, least, most, is_lazy))
             is_atomic = not (self._is_ruby and (is_interval or is_lazy)) and self._takes('+')
             atom = [self._atomic(tree, at) if is_atomic else tree]
 
     def _atomic(self, of: Tree, at: int) -> Tree:
         if self._behind:
             self._refuse('an atomic part of a look-behind', at)
-        return of if isinstance(of, Class) else Atomic(of)
+        return of if isinstance(of, Class) else Node('atomic', (of,))
 
     def _atom(self) -> _Parts:
         """Returns what a repeat would repeat; several parts are those of a group that is nothing more."""
@@ -239,21 +213,20 @@ class _Reader:
             case '.':
                 return [ANY if 's' in self._flags else _IN_LINE]
             case '^' if self._is_ruby:  # at the end of a text no line begins
-                after = Sequence((Look(_LINE_FEED, is_behind=True), Look(ANY)))
-                return [Choice((Place('A'), after))]
+                after = Node('sequence', (_look(_LINE_FEED, is_behind=True), _look(ANY)))
+                return [Node('choice', (Node('place', ('A',)), after))]
             case '^':
-                return [Look(_IN_LINE, True, True) if 'm' in self._flags else Place('A')]
+                start_of_line = _look(_IN_LINE, is_behind=True, is_negated=True)
+                return [start_of_line if 'm' in self._flags else Node('place', ('A',))]
             case '$':
                 is_of_lines = self._is_ruby or 'm' in self._flags
-                return [Look(_IN_LINE, is_negated=True) if is_of_lines else Place('Z')]
+                return [_look(_IN_LINE, is_negated=True) if is_of_lines else Node('place', ('Z',))]
             case '(':
                 return self._group(start)
             case '[':
                 return [self._class(start)]
             case '\\':
                 return self._escape(start)
-            case '{' if 'x' in self._flags and not self._is_ruby:
-                self._refuse('a { that begins no repeat', start)
             case character:
                 return self._literal(ord(character))
 
@@ -269,28 +242,24 @@ class _Reader:
         flags = None if opening else self._found(_FLAGS)
         if flags:
             return self._with_flags(flags, start)
-        kind, name = (opening[0], opening[1]) if opening else ('', None)
-        if self._next() in ('?', '*') and not opening or (kind[:3] == '?P<' and self._is_ruby):
+        kind = opening[0] if opening else ''
+        if not opening and self._next() in ('?', '*'):
             self._refuse(f'a group with {self._text[start : start + 4]!r}', start)
-        is_look, is_behind = kind[-1:] in ('=', '!'), kind in ('?<=', '?<!')
-        number = len(self._groups) + 1
-        if not kind or name:
-            if name in self._groups:
-                self._refuse(f'the name {name} again', start)
-            self._groups.append(name or '')
-        self._behind += is_behind
+        self._groups += not opening
+        number = self._groups
+        self._behind += '<' in kind
         parts = self._inside(start)
-        tree = _sequence(parts)
-        self._behind -= is_behind
-        if is_look:
-            return [Look(tree, is_behind, kind[-1] == '!')]
-        if kind == '?>':
-            return [self._atomic(tree, start)]
         if kind == '?:':
             return parts
+        tree = _sequence(parts)
+        self._behind -= '<' in kind
+        if kind == '?>':
+            return [self._atomic(tree, start)]
+        if kind:
+            return [_look(tree, '<' in kind, '!' in kind)]
         if not self._behind:
             self._ended.add(number)
-        return [Group(tree) if self._has_references else tree]
+        return [Node('group', (tree,)) if self._has_references else tree]
 
     def _inside(self, start: int) -> _Parts:
         self._depth += 1
@@ -302,7 +271,7 @@ class _Reader:
 
     def _with_flags(self, found: re.Match[str], start: int) -> _Parts:
         before = self._flags
-        known, dot = ('imx', 'm') if self._is_ruby else ('imsx', 's')
+        known, dot = ('im', 'm') if self._is_ruby else ('ims', 's')
         on, off = found[1], found[2] or ''
         if not {*on, *off} <= {*known} or not on + off:
             self._refuse(f'the flags ({found[0]}', start)
@@ -322,24 +291,21 @@ class _Reader:
         letter = self._next()
         if letter in ('A', 'z', 'G'):
             self._at += 1
-            return [Place(letter.upper())]
+            return [Node('place', (letter.upper(),))]
         if letter == 'Z':
             self._at += 1
-            feeds = Repeat(_LINE_FEED, 0, 1 if self._is_ruby else None)
-            return [Look(Sequence((feeds, Place('Z'))))]
+            feeds = Node('repeat', (_LINE_FEED, 0, 1 if self._is_ruby else None, False))
+            return [_look(Node('sequence', (feeds, Node('place', ('Z',)))))]
         if letter in ('b', 'B') and (
             self._is_ruby or self._text[self._at + 1 : self._at + 2] != '{'
         ):
             self._at += 1
             return [_border(_RUBY_WORD if self._is_ruby else _RUST_WORD, letter == 'b')]
         if found := self._found(_REFERENCE):
-            name = found[1] or found[2] or found[3]
-            named = self._groups.index(name) + 1 if name in self._groups else 0
-            number = int(name) if name.isdecimal() else named
+            number = int(found[0])
             if number not in self._ended or self._behind or 'i' in self._flags:
-                self._refuse(f'a reference to {name}, which may be none or in any case', start)
-            self._has_numbers |= name.isdecimal()
-            return [Reference(number)]
+                self._refuse(f'a reference to {number}, which may be none or in any case', start)
+            return [Node('reference', (number,))]
         escaped = self._escaped(start, in_class=False)
         return self._literal(escaped) if isinstance(escaped, int) else [escaped]
 
@@ -397,7 +363,7 @@ class _Reader:
         if several and self._behind:
             self._refuse('a character that is several in another case, in a look-behind', start)
         several.sort(key=lambda fold: (len(fold), fold))
-        return joined(Choice, [of, *map(_spelled_out, several)])
+        return joined('choice', [of, *map(_spelled_out, several)])
 
     def _members(self, start: int) -> tuple[Class, bool]:
         """Returns what is between brackets, and whether it is what a class does not have."""
@@ -466,14 +432,17 @@ def _bounds(times: re.Match[str]) -> tuple[int, int | None]:
     return int(times[1]), most
 
 
+def _look(of: Tree, is_behind: bool = False, is_negated: bool = False) -> Tree:
+    return Node('look', (of, is_behind, is_negated))
+
+
 def _border(word: Class, is_border: bool) -> Tree:
     """Returns where only one side has a word, or else both or none have."""
-    return Choice(
-        tuple(
-            Sequence((Look(word, True, is_negated), Look(word, False, is_negated != is_border)))
-            for is_negated in (False, True)
-        )
-    )
+    sides = [
+        (_look(word, True, is_negated), _look(word, False, is_negated != is_border))
+        for is_negated in (False, True)
+    ]
+    return Node('choice', tuple(Node('sequence', side) for side in sides))
 
 
 _OPERATIONS: dict[str, Callable[[Class, Class], Class]] = {
@@ -507,7 +476,7 @@ def _in_any_case(of: Class) -> Class:
 
 
 def _spelled_out(fold: str) -> Tree:
-    return Sequence(tuple(characters(_cases(ord(one))) for one in fold))
+    return Node('sequence', tuple(characters(_cases(ord(one))) for one in fold))
 
 
 def _sequence(parts: _Parts) -> Tree:
@@ -517,7 +486,7 @@ def _sequence(parts: _Parts) -> Tree:
         size, tree = _first(parts)
         done.append(tree)
         parts = parts[size:]
-    return joined(Sequence, done)
+    return joined('sequence', done)
 
 
 def _first(parts: _Parts) -> tuple[int, Tree]:
@@ -529,5 +498,5 @@ def _first(parts: _Parts) -> tuple[int, Tree]:
     for size in (3, 2, 1):
         fold = ''.join(folds[:size])
         if len(fold) > 1 and fold in _cased() and size in (1, len(fold)) and all(folds[:size]):
-            return size, Choice((characters(_cased()[fold]), _spelled_out(fold)))
+            return size, Node('choice', (characters(_cased()[fold]), _spelled_out(fold)))
     return 1, characters(_cases(first.code))
