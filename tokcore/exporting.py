@@ -28,7 +28,7 @@ from tokcore.pretrained.ranks import is_tiktoken_file
 from tokcore.pretrained.sentencepiece import is_sentencepiece_file
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
 from tokcore.text.byte_level import ALPHABET, token_bytes
-from tokcore.text.patterns import DEFINITIONS, PATTERNS, TIKTOKEN_SPELLINGS
+from tokcore.text.patterns import DEFINITIONS, PATTERNS
 from tokcore.tokenizers import BpeTokenizer, tokenizer_of
 from tokcore.wordpiece.scheme import WordPieceScheme
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary
@@ -165,11 +165,8 @@ def _tiktoken(vocabulary: Vocabulary, name: str) -> Mapping[str, bytes]:
         special = {token.content: token.id for token in vocabulary.added}
     else:
         _refuse('tiktoken', 'it is not byte-level BPE of the scheme bpe, nor a file of ranks')
-    spellings = {pattern: expression for expression, pattern in TIKTOKEN_SPELLINGS.items()}
     expressions: tuple[str, ...] = (pattern,)
-    if pattern in spellings:
-        expressions = (spellings[pattern],)
-    elif pattern in PATTERNS:
+    if pattern in PATTERNS:
         expressions = DEFINITIONS[pattern].expressions or (_ANYTHING,)
     if len(expressions) > 1:
         _refuse('tiktoken', f'the pattern {pattern} is several expressions, and tiktoken has one')

@@ -280,7 +280,7 @@ def refuse_unknown(job: EncodeJob, sample: EncodedSample) -> None:
             path, job.reading.corpus, side
         ):
             continue
-        kinds = {'unknown tokens': tally.unknown, 'bytes in no token': tally.dropped_bytes}
+        kinds = {'unknown tokens': tally.unknown, 'bytes that become no id': tally.dropped_bytes}
         what = ' or '.join(kind for kind, count in kinds.items() if count)
         words = [repr(word[:_SHOWN_CHARACTERS]) for word in tally.words][:_SHOWN_WORDS]
         such_as = (
@@ -328,7 +328,7 @@ def _warn_of_losses(lines: LineTally, words: Mapping[str, int]) -> None:
         )
     if lines.dropped_bytes:
         _LOGGER.warning(
-            'encode: %s: %d bytes of characters in no token became no id; the commonest are %s',
+            'encode: %s: %d bytes without an entry or a match became no id; the commonest are %s',
             lines.split,
             lines.dropped_bytes,
             counts,

@@ -24,7 +24,7 @@ from tokenizer_files import CLIP_MERGES, RANKS, SENTENCEPIECE, TEKKEN, TOKENIZER
 
 from tokcore.pretrained.files import parse_pretrained
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
-from tokcore.text.patterns import DEFINITIONS, TIKTOKEN_SPELLINGS
+from tokcore.text.patterns import DEFINITIONS
 from tokcore.tokenizers import PretrainedTokenizer
 
 pytestmark = pytest.mark.files
@@ -181,10 +181,9 @@ def test_ranks(tiktoken, table, name):
     data = fetched(place)
     lines = (line.split() for line in data.splitlines() if line)
     ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
-    spelled = {own: expression for expression, own in TIKTOKEN_SPELLINGS.items()}
-    expression = spelled.get(pattern) or DEFINITIONS[pattern].expressions[0]
     ours = PretrainedTokenizer(parse_pretrained(data, name, pattern))
-    compare(table, name, f'ranks, {pattern}', ours, encoding(tiktoken, ranks, expression))
+    theirs = encoding(tiktoken, ranks, DEFINITIONS[pattern].expressions[0])
+    compare(table, name, f'ranks, {pattern}', ours, theirs)
 
 
 @pytest.mark.parametrize('name', TEKKEN)

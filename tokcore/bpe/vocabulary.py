@@ -19,6 +19,8 @@ import numpy as np
 from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template, special_ids_by_name
 from tokcore.errors import InputError
 from tokcore.text.byte_level import BYTE_TO_CHARACTER, CHARACTER_TO_BYTE, spelled_tokens
+from tokcore.text.expression_trees import Tree
+from tokcore.text.expressions import ExpressionError, oniguruma
 from tokcore.text.patterns import DEFINITIONS, Pattern, named_pattern
 
 if typing.TYPE_CHECKING:
@@ -371,6 +373,18 @@ def refuse(path: str, place: str, what: str) -> typing.NoReturn:
     )
 
 
+def expression_tree(expression: str, path: str, place: str) -> Tree:
+    """Returns the tree of a regular expression of a tokenizer.json.
+
+    Raises:
+        InputError: it has something that is not known; the error says at which character.
+    """
+    try:
+        return oniguruma(expression)
+    except ExpressionError as error:
+        refuse(path, place, f'the regular expression {expression!r:.200}, with {error},')
+
+
 def _components(pattern: Pattern, form: Form | None) -> dict[str, Any]:
     """Returns the JSON of a learned vocabulary's parts."""
     pre_tokenizer: Any = dict(_BYTE_LEVEL)
@@ -454,7 +468,7 @@ def _pattern(part: Any, path: str, place: str) -> tuple[Pattern, bool, bool]:
             refuse(path, where, f'the pre-tokenizer {kind}')
     if not expressions and not byte_level:
         refuse(path, place, 'a model whose pre-tokenizer does not split text')
-    name = named_pattern(expressions)
+    name = named_pattern([expression_tree(each, path, of_pattern) for each in expressions])
     if name is None:
         refuse(path, of_pattern, f'the pattern {" then ".join(expressions)!r:.200}')
     return name, byte_level, prefix
@@ -467,7 +481,9 @@ def _expression(part: Mapping[str, Any], path: str, place: str) -> str:
         refuse(path, f'{place}.pattern', f'the pattern {pattern!r:.200}')
     behavior = part.get('behavior'), part.get('invert', False)
     # Patterns of one expression match every character, so both keep the matches and nothing else.
-    is_removed = behavior == ('Removed', True) and named_pattern([text]) is not None
+    is_removed = behavior == ('Removed', True) and named_pattern(
+        [expression_tree(text, path, f'{place}.pattern')]
+    )
     if behavior != ('Isolated', False) and not is_removed:
         refuse(path, f'{place}.behavior', f'the pre-tokenizer Split with {part.get("behavior")}')
     return text

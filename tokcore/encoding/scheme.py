@@ -337,7 +337,7 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
         return {}
 
     def dropped(self, vocabulary: VocabularyT) -> DroppedCharacters | UnmatchedText | None:
-        """Returns which characters the encoder leaves out of all ids; None: it never does."""
+        """Returns what counts the text that becomes no id by mistake; None: all does."""
         return None
 
     def piece_writer(

@@ -99,10 +99,9 @@ class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedToke
         from tokcore.encoding.dropped import UnmatchedText
         from tokcore.text.regex_splits import SplitPreTokenizer
 
-        cutter = vocabulary.cutting.pre_tokenizer
-        if vocabulary.pattern is not None and isinstance(cutter, SplitPreTokenizer):
-            # Patterns with a name match all text; what another one does not match is lost, as in tiktoken.
-            return UnmatchedText(cutter) if cutter.label is None else None
+        pre_tokenizer = vocabulary.cutting.pre_tokenizer
+        if isinstance(pre_tokenizer, SplitPreTokenizer) and pre_tokenizer.loses_text:
+            return UnmatchedText(pre_tokenizer)
         # The other models have an unknown token, or refuse such characters.
         model = vocabulary.model
         return model.dropped(vocabulary.normalized) if isinstance(model, MergeModel) else None

@@ -159,7 +159,7 @@ class FeatureEncoder:
         encoder: encodes its text.
         template: the ids around each row.
         unknown: the id of unknown tokens, if there is one.
-        dropped: the characters that become no id, if there are such.
+        dropped: counts the text that becomes no id, if there may be such.
         listed_rows: of a block, so many rows have their unknown tokens listed; None: all.
     """
 

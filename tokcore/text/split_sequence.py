@@ -27,11 +27,13 @@ from tokcore.text.byte_level_scan import (
     scan_text,
     stored_classes,
 )
+from tokcore.text.expression_trees import Tree, spelled
 from tokcore.text.patterns import (
     DEFINITIONS,
     Pattern,
     RunRules,
     named_pattern,
+    pattern_trees,
     sequence_rules,
     split_by,
 )
@@ -51,17 +53,20 @@ _0, _1 = np.uint64(0), np.uint64(1)
 
 def pattern_pre_tokenizer(pattern: Pattern) -> PreTokenizer:
     """Returns the pre-tokenizer of a pattern: its kernel, or regular expressions."""
-    expressions, rules = DEFINITIONS[pattern]
-    if rules is None:
-        return SplitPreTokenizer(tuple(map(Split, expressions)), pattern)
-    return pre_tokenizer_of(expressions) or PatternPreTokenizer(pattern)
+    trees = pattern_trees(pattern)
+    if DEFINITIONS[pattern].rules is None:
+        return SplitPreTokenizer(tuple(Split(spelled(tree)) for tree in trees), pattern)
+    return pre_tokenizer_of(trees) or PatternPreTokenizer(pattern)
 
 
-def pre_tokenizer_of(expressions: Sequence[str]) -> PreTokenizer | None:
-    """Returns the kernel for expressions of which each cuts the tokens of the one before, or None."""
-    name = named_pattern(expressions)
-    if sequence_rules(expressions) is not None:
-        return SequencePreTokenizer(tuple(expressions))
+def pre_tokenizer_of(trees: Sequence[Tree | None]) -> PreTokenizer | None:
+    """Returns the kernel for expressions of which each cuts the tokens of the one before, or None.
+
+    An expression that does something else is None.
+    """
+    name = named_pattern(trees)
+    if sequence_rules(trees) is not None:
+        return SequencePreTokenizer(tuple(tree for tree in trees if tree is not None))
     if name is not None and DEFINITIONS[name].rules is not None:
         return PatternPreTokenizer(name)
     return None
@@ -88,14 +93,17 @@ class SequencePreTokenizer:
     """A `PreTokenizer` whose tokens are those of `patterns.split_by`, where `sequence_rules` has rules.
 
     Attributes:
-        expressions: each cuts the tokens of the one before.
+        trees: of expressions, each of which cuts the tokens of the one before.
     """
 
-    expressions: tuple[str, ...]
+    trees: tuple[Tree, ...]
 
     def __post_init__(self):
-        if sequence_rules(self.expressions) is None:
-            raise ValueError(f'{self.expressions} have no kernel; use SplitPreTokenizer')
+        if sequence_rules(self.trees) is None:
+            raise ValueError(f'{self._spelled()} have no kernel; use SplitPreTokenizer')
+
+    def _spelled(self) -> list[str]:
+        return [spelled(tree) for tree in self.trees]
 
     @property
     def name(self) -> str:
@@ -103,14 +111,14 @@ class SequencePreTokenizer:
 
     @property
     def options(self) -> Mapping[str, object]:
-        return {'pattern': named_pattern(self.expressions) or [*self.expressions]}
+        return {'pattern': named_pattern(self.trees) or self._spelled()}
 
     def tokens(self, text: str) -> list[str]:
         """Returns the tokens of a text, in plain Python."""
-        return split_by(text, self.expressions)
+        return split_by(text, self.trees)
 
     def prepare(self, rows: TextRows) -> tuple[PieceText, np.ndarray]:
-        rules = sequence_rules(self.expressions)
+        rules = sequence_rules(self.trees)
         assert rules is not None  # __post_init__ saw to it
         runs, pattern = rules.runs, rules.pattern
         if pattern is not None and pattern.words == 'punctuated':
