@@ -13,6 +13,7 @@ come from a list of the pieces of a text, which is counted with the codes.
 from __future__ import annotations
 
 import abc
+import dataclasses
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ from tokcore.encoding.vocabulary import SpecialIds, special_ids_by_name
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets, with_margin
 from tokcore.kernels.jit import read_only
-from tokcore.text.listed_tokens import ListedTokens, RowTokens
+from tokcore.text.listed_tokens import ListedTokens, RowTokens, list_tokens
 from tokcore.text.pre_tokenizer import PreTokenizer, RowPart, TextRows
 from tokcore.text.rows import Side
 from tokcore.text.unicode import CODE_POINTS
@@ -199,14 +200,28 @@ class NmtVocabulary(CodesVocabulary):
             NO_ENTRY if unknown is None else unknown,
             np.int32,
         )
-        for piece, id_ in self._text_ids().items():
-            # `a@@` is a piece within a word, but also the last piece of a word that ends with @@.
-            inner = piece.removesuffix(SEPARATOR)
-            texts = [piece + _END_OF_WORD] if inner == piece else [piece + _END_OF_WORD, inner]
-            for text in texts:
-                if _character_symbol(text) is not None or text in self._symbols:
-                    outputs[self._symbol(text)] = id_
+        for text, id_ in self.ids_of_symbols().items():
+            outputs[self._symbol(text)] = id_
         return self._model(self.vocab_size, outputs)
+
+    def ids_of_symbols(self) -> dict[str, int]:
+        """Returns the ids of symbols, spelled as in merges; special tokens are none."""
+        # `a@@` is a piece within a word, but also the last piece of a word that ends with @@.
+        return {
+            text: id_
+            for piece, id_ in self._text_ids().items()
+            for text in {piece + _END_OF_WORD, piece.removesuffix(SEPARATOR)} - {piece}
+            if _character_symbol(text) is not None or text in self._symbols
+        }
+
+    def with_all_symbols(self) -> NmtVocabulary:
+        """Returns these codes with ids for all symbols of merges: those without one get the next."""
+        pieces = {
+            text.removesuffix(_END_OF_WORD) if text.endswith(_END_OF_WORD) else text + SEPARATOR
+            for left, right in self.merges
+            for text in (left, right, left + right)
+        }
+        return dataclasses.replace(self, entries=(*self.pieces, *sorted(pieces - self.ids.keys())))
 
     def _model(self, size: int, outputs: np.ndarray | None) -> MergeModel:
         merges = [
@@ -570,10 +585,7 @@ def entries_file(
 
 @dataclass(frozen=True)
 class EndOfWordSuffix:
-    """A `PreTokenizer` that appends a suffix to each token of another.
-
-    It calls `row_parts` of the other, which takes some microseconds a token: it is for small texts.
-    """
+    """A `PreTokenizer` that appends a suffix to each token of another."""
 
     words: PreTokenizer
     suffix: str = '_'
@@ -588,16 +600,12 @@ class EndOfWordSuffix:
         return {**self.words.options, 'mark': self.suffix}
 
     def prepare(self, rows: TextRows) -> tuple[ListedTokens, np.ndarray]:
-        suffix = self.suffix.encode()
-        text, starts, ends, counts = bytearray(), [], [], [0]
-        for row in range(len(rows.starts)):
-            for part in self.words.row_parts(rows, row, 0):
-                starts.append(len(text))
-                text += part.text[part.start : part.end].tobytes() + suffix
-                ends.append(len(text))
-            counts.append(len(starts))
-        state = ListedTokens.of(starts, ends, counts)
-        return state, with_margin(np.frombuffer(bytes(text), np.uint8))
+        tokens, text = list_tokens(self.words, rows)
+        # The prefix of a token is the suffix of the one before it; the last one is of no token.
+        bounds = [np.append(bound, 0).astype(np.int64) for bound in tokens[:2]]
+        marked, size = Side(text, *bounds).with_prefix(self.suffix), len(self.suffix.encode())
+        state = ListedTokens.of(marked.starts[:-1] + size, marked.ends[:-1] + size, tokens[2])
+        return state, with_margin(marked.text)
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
         for part in self.words.row_parts(rows, row, 0):

@@ -163,6 +163,9 @@ DEFINITIONS: dict[Pattern, PatternDefinition] = {
     'none': PatternDefinition(()),
 }  # fmt: skip
 
+DIGITS = {r'\p{N}+': False, r'\p{N}': True}
+"""The expressions of the pre-tokenizer `Digits` of tokenizers, and its `individual_digits`."""
+
 _OTHER_SPELLINGS: dict[tuple[str, ...], Pattern] = {
     (r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",): 'gpt2',
 }
@@ -204,6 +207,22 @@ _REPRESENTATIVES = {
 def named_pattern(expressions: Sequence[str]) -> Pattern | None:
     """Returns the name of the pattern that a tokenizer.json spells so, or None."""
     return NAMES.get(tuple(map(_with_escapes, expressions)))
+
+
+def expressions_of(patterns: Sequence[str]) -> tuple[str, ...]:
+    """Returns the expressions of patterns, named or written out; each cuts the tokens of the one before."""
+    named: dict[str, PatternDefinition] = {**DEFINITIONS}
+    return tuple(
+        text
+        for pattern in patterns
+        for text in (named[pattern].expressions if pattern in named else (pattern,))
+    )
+
+
+def patterns_of(expressions: Sequence[str]) -> tuple[str, ...]:
+    """Returns the patterns of expressions, by name where they have one."""
+    whole = named_pattern(expressions)
+    return (whole,) if whole else tuple(named_pattern([text]) or text for text in expressions)
 
 
 def sequence_rules(expressions: Sequence[str]) -> SequenceRules | None:

@@ -9,6 +9,7 @@ they end the text before them as a piece does.
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -29,8 +30,8 @@ from tokcore.text.byte_level_scan import (
 )
 from tokcore.text.patterns import (
     DEFINITIONS,
-    Pattern,
     RunRules,
+    expressions_of,
     named_pattern,
     sequence_rules,
     split_by,
@@ -49,12 +50,18 @@ from tokcore.text.unicode import CODE_POINTS, category_table
 _0, _1 = np.uint64(0), np.uint64(1)
 
 
-def pattern_pre_tokenizer(pattern: Pattern) -> PreTokenizer:
-    """Returns the pre-tokenizer of a pattern: its kernel, or regular expressions."""
-    expressions, rules = DEFINITIONS[pattern]
-    if rules is None:
-        return SplitPreTokenizer(tuple(map(Split, expressions)), pattern)
-    return pre_tokenizer_of(expressions) or PatternPreTokenizer(pattern)
+def pattern_pre_tokenizer(*patterns: str) -> PreTokenizer:
+    """Returns the pre-tokenizer of patterns (`expressions_of`): a kernel, or regular expressions.
+
+    Raises:
+        InputError: an expression is not one of Oniguruma, or not supported.
+    """
+    expressions = expressions_of(patterns)
+    kernel = pre_tokenizer_of(expressions)
+    if kernel is not None:
+        return kernel
+    splits = tuple(Split(as_regex(text)) for text in expressions)
+    return SplitPreTokenizer(splits, named_pattern(expressions) or expressions)
 
 
 def pre_tokenizer_of(expressions: Sequence[str]) -> PreTokenizer | None:
@@ -65,6 +72,13 @@ def pre_tokenizer_of(expressions: Sequence[str]) -> PreTokenizer | None:
     if name is not None and DEFINITIONS[name].rules is not None:
         return PatternPreTokenizer(name)
     return None
+
+
+def as_regex(expression: str) -> str:
+    """Returns an expression of Oniguruma for the package `regex`; raises InputError for others."""
+    # Expressions are read above this floor, until they are read in `tokcore.text`.
+    module = importlib.import_module('tokcore.pretrained.expressions')
+    return module.checked_expression(expression, '--pattern', 'its beginning')
 
 
 class RunClasses(NamedTuple):
