@@ -9,6 +9,7 @@ import base64
 import functools
 import json
 import logging
+import operator
 import re
 import typing
 from collections.abc import Callable, Mapping
@@ -193,11 +194,11 @@ def _last_merge(token: bytes, ids: Mapping[bytes, int]) -> tuple[bytes, bytes] |
     """Returns the two tokens that are merged into one; None if merges in its bytes end before."""
     parts = [token[place : place + 1] for place in range(len(token))]
     while len(parts) > 2:
-        joined = [ids.get(left + right, _NEVER) for left, right in zip(parts, parts[1:])]
-        first = joined.index(min(joined))
-        if joined[first] == _NEVER:
+        pairs = enumerate(map(operator.add, parts, parts[1:]))
+        rank, place = min((ids.get(joined, _NEVER), place) for place, joined in pairs)
+        if rank == _NEVER:
             return None
-        parts[first : first + 2] = [parts[first] + parts[first + 1]]
+        parts[place : place + 2] = [parts[place] + parts[place + 1]]
     return (parts[0], parts[1]) if len(parts) == 2 else None
 
 

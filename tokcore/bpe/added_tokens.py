@@ -21,10 +21,18 @@ from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, EncodedSide, RowEncode
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import with_margin
 from tokcore.kernels.jit import kernel_without_allocation, read_only
-from tokcore.text.listed_tokens import ListedTokens, list_tokens
-from tokcore.text.pre_tokenizer import PreTokenizer, RowPart, TextRows
+from tokcore.text.listed_tokens import ListedTokens
+from tokcore.text.pre_tokenizer import (
+    CHUNK_TOKENS,
+    PreTokenizer,
+    RowPart,
+    ScannedTokens,
+    TextRows,
+    scan_tokens,
+)
 from tokcore.text.rows import Side
 
+_TOKENS_AT_ONCE = 1 << 14
 _SPACE = 0x20
 _0, _1 = np.uint64(0), np.uint64(1)
 _FLAGS = ('single_word', 'lstrip', 'rstrip')
@@ -161,7 +169,7 @@ def with_space_before(side: Side) -> Side:
 
 @dataclass(frozen=True)
 class PrefixedRows:
-    """A `PreTokenizer` of rows `with_space_before`, to count their tokens."""
+    """A `PreTokenizer` of rows `with_space_before`, to count their tokens; the words are slices of rows."""
 
     words: PreTokenizer
 
@@ -177,7 +185,18 @@ class PrefixedRows:
     def prepare(self, rows: TextRows) -> tuple[ListedTokens, np.ndarray]:
         side = with_space_before(Side(*rows))
         prefixed = TextRows(with_margin(side.text), read_only(side.starts), read_only(side.ends))
-        return list_tokens(self.words, prefixed)
+        state, text = self.words.prepare(prefixed)
+        places = np.empty((2, _TOKENS_AT_ONCE + CHUNK_TOKENS), np.uint64)
+        scanned = ScannedTokens(text, *places, np.zeros(len(side) + 1, np.int64))
+        found, counts = [places[:, :0]], np.zeros(len(side) + 1, np.int64)
+        row, position, total = 0, -1, 0
+        while row < len(side):
+            ended = slice(row + 1, None)
+            row, position, count = scan_tokens(prefixed, row, position, state, scanned)
+            counts[ended] = total + scanned.row_tokens[ended]
+            found.append(places[:, :count].copy())
+            total += count
+        return ListedTokens.of(*np.concatenate(found, axis=1), counts), text
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
         listed, text = self.prepare(rows.part(row, row + 1))

@@ -314,15 +314,17 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         if options.extend is None:
             return self
         path, old = self._extensible(options)
-        told, whole_texts = self.configured_for(old), BpeScheme(pre_tokenizer_kind='none')
+        told = self.configured_for(old)
         if self.patterns == ('none',):
             told = dataclasses.replace(told, pattern=(), pre_tokenizer_kind='none')
-        if self not in (SCHEME, whole_texts, told):
-            raise InputError(
-                f'{path} is for {told.rules}, and the options give {self.rules}; leave them out, or '
-                'give --pre-tokenizer none alone, for merges across tokens'
-            )
-        return told
+        if self.rules == told.rules and self.preset not in CODES:
+            return self
+        if self in (SCHEME, BpeScheme(pre_tokenizer_kind='none')):
+            return told
+        raise InputError(
+            f'{path} is for {told.rules}, and the options give {self.rules}; leave them out, or give '
+            '--pre-tokenizer none alone, for merges across tokens'
+        )
 
     def learn(
         self, table: TokenTable, options: BpeOptions, report: Progress

@@ -10,15 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.kernels.jit import kernel_without_allocation, read_only
-from tokcore.text.pre_tokenizer import (
-    CHUNK_TOKENS,
-    TOKENS_AT_ONCE,
-    PreTokenizer,
-    RowPart,
-    ScannedTokens,
-    TextRows,
-    scan_tokens,
-)
+from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, TextRows, scan_tokens
 
 
 class ListedTokens(NamedTuple):
@@ -36,22 +28,6 @@ class ListedTokens(NamedTuple):
             read_only(np.array(ends, np.uint64)),
             read_only(np.array(row_tokens, np.int64)),
         )
-
-
-def list_tokens(pre_tokenizer: PreTokenizer, rows: TextRows) -> tuple[ListedTokens, np.ndarray]:
-    """Returns the tokens of all rows, and their text, as `prepare` does."""
-    state, text = pre_tokenizer.prepare(rows)
-    places = np.empty((2, TOKENS_AT_ONCE + CHUNK_TOKENS), np.uint64)
-    scanned = ScannedTokens(text, places[0], places[1], np.zeros(len(rows.starts) + 1, np.int64))
-    found, row_tokens = [places[:, :0]], np.zeros(len(rows.starts) + 1, np.int64)
-    row, position, total = 0, -1, 0
-    while row < len(rows.starts):
-        first = row + 1
-        row, position, count = scan_tokens(rows, row, position, state, scanned)
-        row_tokens[first : row + 1] = total + scanned.row_tokens[first : row + 1]
-        found.append(places[:, :count].copy())
-        total += count
-    return ListedTokens.of(*np.concatenate(found, axis=1), row_tokens), text
 
 
 @scan_tokens.register(ListedTokens)

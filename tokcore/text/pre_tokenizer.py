@@ -19,8 +19,7 @@ CHUNK_TOKENS = 64 + 16
 """Room for the tokens that a body of `scan_tokens` may find between two checks of the room left,
 and for places that it writes in advance."""
 
-TOKENS_AT_ONCE = 1 << 14
-"""Room for the tokens that are found in a call from Python."""
+_TOKENS_AT_ONCE = 1 << 14
 
 
 class ScannedTokens(NamedTuple):
@@ -128,7 +127,7 @@ def scan_row(
         state: of `PreTokenizer.prepare`.
         text: likewise. The next step overwrites it if it is a buffer, and the arrays always.
     """
-    starts = np.empty(TOKENS_AT_ONCE + CHUNK_TOKENS, np.uint64)
+    starts = np.empty(_TOKENS_AT_ONCE + CHUNK_TOKENS, np.uint64)
     tokens = ScannedTokens(text, starts, np.empty_like(starts), np.zeros(2, np.int64))
     rows_done, position = 0, -1
     while not rows_done:

@@ -33,7 +33,7 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(encoding_encoder, 'LONG_ROW_BYTES', 30)
     monkeypatch.setattr(encoding_encoder, 'LONG_TOKEN_BYTES', 10)
     monkeypatch.setattr(text_encoder, 'WINDOW_BYTES', 4)
-    monkeypatch.setattr(pre_tokenizer, 'TOKENS_AT_ONCE', 80)
+    monkeypatch.setattr(pre_tokenizer, '_TOKENS_AT_ONCE', 80)
 
 
 def side_of(texts):
