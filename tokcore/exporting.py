@@ -15,7 +15,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tokcore.bpe.codes import SPECIAL_TOKENS, NmtVocabulary
+from tokcore.bpe.codes import NmtVocabulary
 from tokcore.bpe.extension import reason_against_rounds
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, ModelRules, TokenizerParts
 from tokcore.encoding.scheme import Scheme
@@ -157,10 +157,7 @@ def _huggingface(scheme: Scheme, vocabulary: Vocabulary) -> Mapping[str, bytes]:
         special = [token.content for token in vocabulary.added if token.special]
         return {TOKENIZER_NAME: data, CONFIG_NAME: tokenizer_config(special)}
     if isinstance(vocabulary, NmtVocabulary):
-        return {
-            TOKENIZER_NAME: _of_codes(vocabulary),
-            CONFIG_NAME: tokenizer_config(SPECIAL_TOKENS),
-        }
+        return _of_codes(vocabulary)
     files = scheme.tokenizer_files(vocabulary)
     if not files:
         _refuse('huggingface', f'the scheme {scheme.name} has no tokenizer.json for it')
@@ -210,11 +207,11 @@ _WORDS: Mapping[str, Any] = {
     'post_processor': None,
     'decoder': {'type': 'BPEDecoder', 'suffix': '</w>'},
 }  # fmt: skip
-"""The parts of a tokenizer.json that do what codes do: words between U+0020 that end in `</w>`."""
+"""The parts of a tokenizer.json that do what codes do."""
 
 
-def _of_codes(codes: NmtVocabulary) -> bytes:
-    """Returns codes of subword-nmt as a tokenizer.json."""
+def _of_codes(codes: NmtVocabulary) -> Mapping[str, bytes]:
+    """Returns the files of codes of subword-nmt, in a tokenizer.json as words that end in `</w>`."""
     whole = codes.with_all_symbols()
     ids, unknown = whole.ids_of_symbols(), whole.special_ids.unknown
     added = tuple(
@@ -238,7 +235,10 @@ def _of_codes(codes: NmtVocabulary) -> bytes:
     parts, rules = TokenizerParts((), False, components=_WORDS), ModelRules(whole.pieces[unknown])
     file = json.loads(BpeVocabulary(entries, whole.merges, added, parts, rules).dump())
     file['model']['end_of_word_suffix'] = '</w>'
-    return json.dumps(file, indent=2, ensure_ascii=False).encode()
+    return {
+        TOKENIZER_NAME: json.dumps(file, indent=2, ensure_ascii=False).encode(),
+        CONFIG_NAME: tokenizer_config(token.content for token in added),
+    }
 
 
 def _open_huggingface(folder: str, name: str) -> Callable[[str], object]:

@@ -34,7 +34,7 @@ from tokcore.options import (
 )
 from tokcore.text.bert_plain import bert_tokens
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
-from tokcore.text.patterns import PATTERNS, Pattern, expressions_of, patterns_of
+from tokcore.text.patterns import DIGITS, PATTERNS, Pattern, expressions_of, patterns_of
 
 if typing.TYPE_CHECKING:
     from tokcore.bpe.files import AnyVocabulary
@@ -119,7 +119,7 @@ class BpeEncodingOptions(AddedTokenOptions):
 
 def pattern(value: str) -> str:
     """A pattern's name, or a regular expression of Oniguruma, as tokenizers has it."""
-    digits = {'digits': r'\p{N}+', 'individual-digits': r'\p{N}'}
+    digits = {'digits': DIGITS[False], 'individual-digits': DIGITS[True]}
     names = (*PATTERNS, *digits)
     if value not in names and re.fullmatch(r'[\w.-]*', value):  # a wrong name, as a rule
         raise argparse.ArgumentTypeError(
@@ -301,7 +301,9 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             raise InputError(
                 f'--vocab-size {size} is below the {old.vocab_size} entries of {path}; give a larger one'
             )
-        return old if self.patterns == old.parts.patterns else old.with_whole_texts()
+        if self.patterns == old.parts.patterns:
+            return old
+        return dataclasses.replace(old, parts=old.parts.with_whole_texts())
 
     def _extensible(self, options: BpeOptions) -> tuple[str, BpeVocabulary]:
         """Returns the file and the vocabulary that `--extend` names; raises InputError for others."""

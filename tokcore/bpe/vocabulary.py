@@ -116,6 +116,12 @@ class TokenizerParts:
         """Whether one pattern cuts texts, and has a name."""
         return len(self.patterns) == 1 and self.patterns[0] in PATTERNS
 
+    def with_whole_texts(self) -> TokenizerParts:
+        """Returns these parts with a pre-tokenizer that does not cut texts."""
+        whole = self.of(('none',), self.form, self.add_prefix_space)
+        components = {**self.components, 'pre_tokenizer': whole.components['pre_tokenizer']}
+        return dataclasses.replace(self, patterns=whole.patterns, components=components)
+
 
 class EntriesWithAddedTokens:
     """What vocabularies with entries and added tokens of Hugging Face's kind have in common."""
@@ -174,15 +180,6 @@ class BpeVocabulary(EntriesWithAddedTokens):
         ids = {entry: id_ for id_, entry in enumerate(entries)}
         added = tuple(AddedToken(ids[token], token) for token in special_tokens)
         return cls(ids, tuple(merges), added, parts or TokenizerParts.of())
-
-    def with_whole_texts(self) -> BpeVocabulary:
-        """Returns this vocabulary with a pre-tokenizer that does not cut texts."""
-        whole = TokenizerParts.of(('none',), self.parts.form, self.parts.add_prefix_space)
-        cutting = {'pre_tokenizer': whole.components['pre_tokenizer']}
-        parts = dataclasses.replace(
-            self.parts, patterns=('none',), components={**self.parts.components, **cutting}
-        )
-        return dataclasses.replace(self, parts=parts)
 
     @functools.cached_property
     def special_ids(self) -> SpecialIds:
@@ -404,8 +401,8 @@ def _components(
 
 def _cutting(pattern: str) -> Iterator[dict[str, Any]]:
     """Yields the JSON of the pre-tokenizers that cut texts by a pattern."""
-    if pattern in DIGITS:
-        yield {'type': 'Digits', 'individual_digits': DIGITS[pattern]}
+    if pattern in DIGITS.values():
+        yield {'type': 'Digits', 'individual_digits': pattern == DIGITS[True]}
         return
     isolated = {'behavior': 'Isolated', 'invert': False}
     for expression in expressions_of([pattern]):
@@ -456,8 +453,7 @@ def _patterns(part: Any, path: str, place: str) -> tuple[tuple[str, ...], bool, 
         if kind == 'Split' and not byte_level:
             expressions.append(_expression(pre_tokenizer, path, where))
         elif kind == 'Digits' and not byte_level:
-            is_single = bool(pre_tokenizer.get('individual_digits', False))
-            expressions += [text for text, individual in DIGITS.items() if individual == is_single]
+            expressions.append(DIGITS[bool(pre_tokenizer.get('individual_digits'))])
         elif kind == 'ByteLevel' and not byte_level:
             byte_level = True
             prefix = pre_tokenizer.get('add_prefix_space', True)

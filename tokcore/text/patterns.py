@@ -163,8 +163,8 @@ DEFINITIONS: dict[Pattern, PatternDefinition] = {
     'none': PatternDefinition(()),
 }  # fmt: skip
 
-DIGITS = {r'\p{N}+': False, r'\p{N}': True}
-"""The expressions of the pre-tokenizer `Digits` of tokenizers, and its `individual_digits`."""
+DIGITS = {False: r'\p{N}+', True: r'\p{N}'}
+"""The expressions of the pre-tokenizer `Digits` of tokenizers, by its `individual_digits`."""
 
 _OTHER_SPELLINGS: dict[tuple[str, ...], Pattern] = {
     (r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",): 'gpt2',
