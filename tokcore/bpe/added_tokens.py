@@ -187,7 +187,7 @@ class PrefixedRows:
         prefixed = TextRows(with_margin(side.text), read_only(side.starts), read_only(side.ends))
         state, text = self.words.prepare(prefixed)
         places = np.empty((2, _TOKENS_AT_ONCE + CHUNK_TOKENS), np.uint64)
-        scanned = ScannedTokens(text, *places, np.zeros(len(side) + 1, np.int64))
+        scanned = ScannedTokens(text, places[0], places[1], np.zeros(len(side) + 1, np.int64))
         found, counts = [places[:, :0]], np.zeros(len(side) + 1, np.int64)
         row, position, total = 0, -1, 0
         while row < len(side):
@@ -196,7 +196,8 @@ class PrefixedRows:
             counts[ended] = total + scanned.row_tokens[ended]
             found.append(places[:, :count].copy())
             total += count
-        return ListedTokens.of(*np.concatenate(found, axis=1), counts), text
+        starts, ends = np.concatenate(found, axis=1)
+        return ListedTokens.of(starts, ends, counts), text
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
         listed, text = self.prepare(rows.part(row, row + 1))

@@ -211,7 +211,7 @@ def named_pattern(expressions: Sequence[str]) -> Pattern | None:
 
 def expressions_of(patterns: Sequence[str]) -> tuple[str, ...]:
     """Returns the expressions of patterns, named or written out; each cuts the tokens of the one before."""
-    named: dict[str, PatternDefinition] = {**DEFINITIONS}
+    named = typing.cast(dict[str, PatternDefinition], DEFINITIONS)
     return tuple(
         text
         for pattern in patterns

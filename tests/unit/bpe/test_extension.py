@@ -181,17 +181,17 @@ def test_a_file_with_digits_tells_how_text_is_cut(
         theirs.normalizer = tokenizers.normalizers.NFC()
     path = tmp_path / 'tokenizer.json'
     path.write_text(theirs.to_str())
-    ours = learn_vocabulary(texts, 'bpe', extend=path, vocab_size=290)
-    assert ours.vocabulary.pieces[:257] == old.pieces and ours.vocabulary.vocab_size == 290
+    ours = learn_vocabulary(texts, 'bpe', extend=path, vocab_size=270)
+    assert ours.vocabulary.pieces[:257] == old.pieces and ours.vocabulary.vocab_size == 270
     parts = ours.vocabulary.parts
     assert parts.components['pre_tokenizer'] == json.loads(theirs.to_str())['pre_tokenizer']
     reopened = tokenizers.Tokenizer.from_str(ours.vocabulary.dump().decode())
     for text in texts:
         assert ours.encode(text) == reopened.encode(text).ids
-    whole = learn_vocabulary(texts, 'bpe', extend=path, pre_tokenizer='none', vocab_size=290)
+    whole = learn_vocabulary(texts, 'bpe', extend=path, pre_tokenizer='none', vocab_size=270)
     assert whole.vocabulary.parts.patterns == ('none',) and whole.vocabulary.parts.form == form
     with pytest.raises(InputError, match='give --pre-tokenizer none alone'):
-        learn_vocabulary(texts, 'bpe', extend=path, pre_tokenizer='o200k', vocab_size=290)
+        learn_vocabulary(texts, 'bpe', extend=path, pre_tokenizer='o200k', vocab_size=270)
 
 
 def test_what_cannot_be_extended(tmp_path):
