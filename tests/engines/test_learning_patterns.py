@@ -57,7 +57,7 @@ def test_a_dataset_is_encoded_converted_and_made_again(small, dataset, tmp_path)
     built = shards_and_vocabularies(dataset)
     again = shards_and_vocabularies(tmp_path / 'again')
     assert again == {file: data for file, data in built.items() if file in again} and again
-    assert 'is up to date' in succeed('build', *text, *OPTIONS, *SIZE, '--output', dataset)
+    assert 'already done' in succeed('build', *text, *OPTIONS, *SIZE, '--output', dataset)
     succeed('convert', dataset, '--to', 'parquet', '--output', tmp_path / 'parquet')
     for folder in (dataset, tmp_path / 'again', tmp_path / 'parquet'):
         assert run('verify', folder, '--rerun', 'all').status == 0
