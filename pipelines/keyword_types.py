@@ -64,8 +64,9 @@ class _JobKeywords(TypedDict, total=False):
         | None
     )
     unicode_form: Literal['NFC', 'NFKC'] | None
+    pattern: str | Sequence[str] | None
+    add_prefix_space: bool
     split: Literal['space', 'unicode']
-    pattern: str | None
     workers: int | None
     deadline: str | None
     max_line_size: int | str
@@ -262,10 +263,15 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space,
         another scheme's rule, or none, so that lines are tokens (default: the preset's)
     unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
+    pattern: cuts text into tokens in place of --pre-tokenizer: a regular expression as in a
+        tokenizer.json (Oniguruma's), a pattern of --pre-tokenizer, digits or individual-digits;
+        where it is repeated, each cuts the tokens of the one before; or of a file of tiktoken's
+        ranks: the name of a pattern of --pre-tokenizer, or a regular expression (default: that
+        of the file's name, as cl100k_base.tiktoken)
+    add_prefix_space: put a space before each text that does not begin with one; with the
+        pattern gpt2 or none
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
-    pattern: of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a
-        regular expression (default: that of the file's name, as cl100k_base.tiktoken)
     vocab_size: entries to aim for; or entries to end at (or give --merges); or entries at most
         (or give --min-count)
     search: t2t: Tensor2Tensor's path over min-counts; closest: the size nearest to the target
@@ -440,10 +446,15 @@ class CountKeywords(_JobKeywords, total=False):
     pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space,
         another scheme's rule, or none, so that lines are tokens (default: the preset's)
     unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
+    pattern: cuts text into tokens in place of --pre-tokenizer: a regular expression as in a
+        tokenizer.json (Oniguruma's), a pattern of --pre-tokenizer, digits or individual-digits;
+        where it is repeated, each cuts the tokens of the one before; or of a file of tiktoken's
+        ranks: the name of a pattern of --pre-tokenizer, or a regular expression (default: that
+        of the file's name, as cl100k_base.tiktoken)
+    add_prefix_space: put a space before each text that does not begin with one; with the
+        pattern gpt2 or none
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
-    pattern: of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a
-        regular expression (default: that of the file's name, as cl100k_base.tiktoken)
     vocab_sample: count a sample for the vocabulary: t2t:100MB takes lines of each file as
         Tensor2Tensor's file_byte_budget=1e8 does, of text and bitext, and before any filter;
         uniform:0.1 a tenth of the rows of any format, by their order keys of seed 0 (default:
@@ -541,10 +552,15 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
     pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space,
         another scheme's rule, or none, so that lines are tokens (default: the preset's)
     unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
+    pattern: cuts text into tokens in place of --pre-tokenizer: a regular expression as in a
+        tokenizer.json (Oniguruma's), a pattern of --pre-tokenizer, digits or individual-digits;
+        where it is repeated, each cuts the tokens of the one before; or of a file of tiktoken's
+        ranks: the name of a pattern of --pre-tokenizer, or a regular expression (default: that
+        of the file's name, as cl100k_base.tiktoken)
+    add_prefix_space: put a space before each text that does not begin with one; with the
+        pattern gpt2 or none
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
-    pattern: of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a
-        regular expression (default: that of the file's name, as cl100k_base.tiktoken)
     vocab_size: entries to aim for; or entries to end at (or give --merges); or entries at most
         (or give --min-count)
     search: t2t: Tensor2Tensor's path over min-counts; closest: the size nearest to the target
@@ -688,10 +704,15 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space,
         another scheme's rule, or none, so that lines are tokens (default: the preset's)
     unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
+    pattern: cuts text into tokens in place of --pre-tokenizer: a regular expression as in a
+        tokenizer.json (Oniguruma's), a pattern of --pre-tokenizer, digits or individual-digits;
+        where it is repeated, each cuts the tokens of the one before; or of a file of tiktoken's
+        ranks: the name of a pattern of --pre-tokenizer, or a regular expression (default: that
+        of the file's name, as cl100k_base.tiktoken)
+    add_prefix_space: put a space before each text that does not begin with one; with the
+        pattern gpt2 or none
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
-    pattern: of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a
-        regular expression (default: that of the file's name, as cl100k_base.tiktoken)
     template: what surrounds each row's ids ($A), as '[CLS] $A [SEP]' (default: the scheme's; of
         lines, nothing)
     max_word_length: words of more than N characters are unknown, from 1 to 2^31 - 1 (default:
@@ -751,7 +772,7 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
         address may end in #sha256=HEX, which its content must have
     max_unknown: stop before any work if more of the ids in a sample of the text are unknown
-        tokens, or bytes without an entry; a vocabulary learned from the same text is only
+        tokens, or bytes that become no id; a vocabulary learned from the same text is only
         warned of (default: 20%)
     memory: memory of the whole job, locally no more than there is; buffers and threads are cut
         down to it, and a learner that needs more goes in rounds or on Beam (default: what is

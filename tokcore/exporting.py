@@ -8,13 +8,17 @@ from __future__ import annotations
 import base64
 import functools
 import json
+import logging
+import operator
 import re
 import typing
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from tokcore.bpe.codes import NmtVocabulary
+from tokcore.bpe.extension import reason_against_rounds
 from tokcore.bpe.files import is_tokenizer_json
-from tokcore.bpe.vocabulary import BpeVocabulary
+from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, ModelRules, TokenizerParts
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.tokenizer_folder import (
     CONFIG_NAME,
@@ -27,11 +31,17 @@ from tokcore.errors import InputError
 from tokcore.pretrained.ranks import is_tiktoken_file
 from tokcore.pretrained.sentencepiece import is_sentencepiece_file
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
-from tokcore.text.byte_level import ALPHABET, token_bytes
-from tokcore.text.patterns import DEFINITIONS, PATTERNS
+from tokcore.text.byte_level import ALPHABET, spelled, token_bytes
+from tokcore.text.expressions import fancy_regex
+from tokcore.text.patterns import DEFINITIONS, PATTERNS, named_pattern
 from tokcore.tokenizers import BpeTokenizer, tokenizer_of
 from tokcore.wordpiece.scheme import WordPieceScheme
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary
+
+_LOGGER = logging.getLogger(__name__)
+
+_NEVER = 1 << 31
+"""Above all ids."""
 
 _PIECES_OF_SAMPLE = 4_000
 _PIECES_OF_LINE = 8
@@ -87,7 +97,16 @@ def prove(
         'vocab.txt': _open_vocab_txt,
         'subword-nmt': _open_subword_nmt,
     }
-    theirs = openers[target](folder, name)
+    if target == 'huggingface' and isinstance(vocabulary, NmtVocabulary):
+        vocabulary = vocabulary.with_all_symbols()
+    try:
+        theirs = openers[target](folder, name)
+    except ImportError:
+        raise
+    except Exception as error:  # each library has errors of its own
+        raise InputError(
+            f'{target} cannot open the folder ({error!s:.300}); give a vocabulary that it can open'
+        ) from error
     # BertTokenizer finds special tokens in text, whatever it is told.
     allowed = {'allow_special_tokens': True} if target == 'vocab.txt' else {}
     # What is a BpeTokenizer's alone is asked of one below: these tools hold nothing else.
@@ -128,18 +147,94 @@ def _refuse(target: ExportTarget, why: str) -> typing.NoReturn:
 def _huggingface(scheme: Scheme, vocabulary: Vocabulary) -> Mapping[str, bytes]:
     if isinstance(vocabulary, PretrainedVocabulary):
         data = vocabulary.dump()
-        if data.lstrip()[:1] != b'{' or not is_tokenizer_json(json.loads(data)):
-            _refuse(
-                'huggingface',
-                'it merges by ranks or scores of results, some of which are equal, and a '
-                'tokenizer.json has an order of merges',
-            )
+        file = json.loads(data) if data.lstrip()[:1] == b'{' else {}
+        if not is_tokenizer_json(file):
+            data = _of_ranks(vocabulary, file).dump()
         special = [token.content for token in vocabulary.added if token.special]
         return {TOKENIZER_NAME: data, CONFIG_NAME: tokenizer_config(special)}
+    if isinstance(vocabulary, NmtVocabulary):
+        return _of_codes(vocabulary)
     files = scheme.tokenizer_files(vocabulary)
     if not files:
         _refuse('huggingface', f'the scheme {scheme.name} has no tokenizer.json for it')
     return files
+
+
+def _of_ranks(vocabulary: PretrainedVocabulary, tekken: Mapping[str, Any]) -> BpeVocabulary:
+    """Returns ranks as a tokenizer.json has them: a merge for each token, in the order of ranks.
+
+    A token is always the result of the same merge, the last one in its own bytes: where no merge has
+    crossed the ends of these bytes in a text, the merges within them are those made in them alone. So
+    no two merges of equal result compete.
+    """
+    if is_sentencepiece_file(vocabulary.data):
+        _refuse('huggingface', "a SentencePiece model's normalizer and scores are not converted")
+    pattern = vocabulary.pattern or tekken['config']['pattern']
+    name = pattern if pattern in PATTERNS else named_pattern([fancy_regex(pattern)])
+    if name is None:
+        _refuse('huggingface', f'{pattern!r:.80} is written for another engine of expressions')
+    if {token.content for token in vocabulary.added} & vocabulary.entries.keys():
+        _refuse('huggingface', 'a special token is spelled as the bytes of another token')
+    ids = {token_bytes(entry): id_ for entry, id_ in vocabulary.entries.items()}
+    pairs = (_last_merge(token, ids) for token in sorted(ids, key=ids.__getitem__))
+    merges = tuple((spelled(pair[0]), spelled(pair[1])) for pair in pairs if pair)
+    entries = {**{token.content: token.id for token in vocabulary.added}, **vocabulary.entries}
+    rules = ModelRules(ignore_merges=True)
+    return BpeVocabulary(entries, merges, vocabulary.added, TokenizerParts.of((name,)), rules)
+
+
+def _last_merge(token: bytes, ids: Mapping[bytes, int]) -> tuple[bytes, bytes] | None:
+    """Returns the two tokens that are merged into one; None if merges in its bytes end before."""
+    parts = [token[place : place + 1] for place in range(len(token))]
+    while len(parts) > 2:
+        pairs = enumerate(map(operator.add, parts, parts[1:]))
+        rank, place = min((ids.get(joined, _NEVER), place) for place, joined in pairs)
+        if rank == _NEVER:
+            return None
+        parts[place : place + 2] = [parts[place] + parts[place + 1]]
+    return (parts[0], parts[1]) if len(parts) == 2 else None
+
+
+_WORDS: Mapping[str, Any] = {
+    'normalizer': None,
+    'pre_tokenizer': {
+        'type': 'Split', 'pattern': {'String': ' '}, 'behavior': 'Removed', 'invert': False,
+    },
+    'post_processor': None,
+    'decoder': {'type': 'BPEDecoder', 'suffix': '</w>'},
+}  # fmt: skip
+"""The parts of a tokenizer.json that do what codes do."""
+
+
+def _of_codes(codes: NmtVocabulary) -> Mapping[str, bytes]:
+    """Returns the files of codes of subword-nmt, in a tokenizer.json as words that end in `</w>`."""
+    whole = codes.with_all_symbols()
+    ids, unknown = whole.ids_of_symbols(), whole.special_ids.unknown
+    added = tuple(
+        AddedToken(id_, whole.pieces[id_]) for id_ in whole.special_ids if id_ is not None
+    )
+    entries = {**{token.content: token.id for token in added}, **ids}
+    symbols = {text for pair in whole.merges for text in (*pair, ''.join(pair))}
+    is_one_to_one = len({*entries.values()}) == len(added) + len(ids) and symbols <= ids.keys()
+    if unknown is None or not is_one_to_one:
+        _refuse(
+            'huggingface', 'it has no <unk>, or a piece is spelled as another or a special token'
+        )
+    if reason := reason_against_rounds(BpeVocabulary(entries, whole.merges)):
+        _refuse('huggingface', reason)
+    if whole != codes:
+        _LOGGER.warning(
+            'pieces that the .vocab file lacks are <unk> here, and have ids from %d on in the '
+            'tokenizer.json',
+            codes.vocab_size,
+        )
+    parts, rules = TokenizerParts((), False, components=_WORDS), ModelRules(whole.pieces[unknown])
+    file = json.loads(BpeVocabulary(entries, whole.merges, added, parts, rules).dump())
+    file['model']['end_of_word_suffix'] = '</w>'
+    return {
+        TOKENIZER_NAME: json.dumps(file, indent=2, ensure_ascii=False).encode(),
+        CONFIG_NAME: tokenizer_config(token.content for token in added),
+    }
 
 
 def _open_huggingface(folder: str, name: str) -> Callable[[str], object]:
@@ -161,7 +256,9 @@ def _tiktoken(vocabulary: Vocabulary, name: str) -> Mapping[str, bytes]:
     if isinstance(vocabulary, PretrainedVocabulary) and is_tiktoken_file(vocabulary.data):
         ranks, pattern = vocabulary.data, str(vocabulary.pattern)
     elif isinstance(vocabulary, BpeVocabulary) and vocabulary.parts.byte_level:
-        ranks, pattern = _ranks(vocabulary), vocabulary.parts.pattern
+        if not vocabulary.parts.is_named:
+            _refuse('tiktoken', 'its patterns are several, or an expression for another engine')
+        ranks, pattern = _ranks(vocabulary), vocabulary.parts.patterns[0]
         special = {token.content: token.id for token in vocabulary.added}
     else:
         _refuse('tiktoken', 'it is not byte-level BPE of the scheme bpe, nor a file of ranks')

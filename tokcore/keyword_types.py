@@ -25,10 +25,15 @@ class SchemeKeywords(TypedDict, total=False):
     pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space,
         another scheme's rule, or none, so that lines are tokens (default: the preset's)
     unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
+    pattern: cuts text into tokens in place of --pre-tokenizer: a regular expression as in a
+        tokenizer.json (Oniguruma's), a pattern of --pre-tokenizer, digits or individual-digits;
+        where it is repeated, each cuts the tokens of the one before; or of a file of tiktoken's
+        ranks: the name of a pattern of --pre-tokenizer, or a regular expression (default: that
+        of the file's name, as cl100k_base.tiktoken)
+    add_prefix_space: put a space before each text that does not begin with one; with the
+        pattern gpt2 or none
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
-    pattern: of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a
-        regular expression (default: that of the file's name, as cl100k_base.tiktoken)
     """
 
     normalizer: Literal['bert', 'bert-original']
@@ -55,8 +60,9 @@ class SchemeKeywords(TypedDict, total=False):
         | None
     )
     unicode_form: Literal['NFC', 'NFKC'] | None
+    pattern: str | Sequence[str] | None
+    add_prefix_space: bool
     split: Literal['space', 'unicode']
-    pattern: str | None
 
 
 class LearningKeywords(TypedDict, total=False):

@@ -61,6 +61,7 @@ def learning_of(
         learning = kind(**fields)
     except TypeError:
         raise TypeError(f'{name} has no vocab_size; give it') from None
+    resolved = resolved.for_learning(learning)
     resolved.check(learning)
     return resolved, learning
 

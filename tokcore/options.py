@@ -151,10 +151,11 @@ Kind = type | Choice
 def declared(kind: Kind) -> list[Declared]:
     """Returns the options of a dataclass, or of all dataclasses of a choice, in the order of fields.
 
-    An option that several of them declare in different ways comes once, with the kind `as_typed`.
+    An option that several of them declare in different ways comes once, with the kind `as_typed`, and
+    may be repeated if it may in one of them.
 
     Raises:
-        ValueError: it is a flag in one of them and takes a value in another, or one or several.
+        ValueError: it is a flag in one of them and takes a value in another, or several at once.
     """
     if isinstance(kind, Choice):
         variants: dict[str, dict[str, Declared]] = {}
@@ -197,7 +198,7 @@ def _merged(variants: Mapping[str, Declared]) -> Declared:
     if all(other == first for other in others):
         return first
     syntaxes = {
-        (variant.option.kind is None, variant.option.many, variant.field)
+        (variant.option.kind is None, variant.option.many == 'words', variant.field)
         for variant in variants.values()
     }
     if len(syntaxes) > 1:
@@ -212,7 +213,8 @@ def _merged(variants: Mapping[str, Declared]) -> Declared:
     metavar = next((name for name in metavars if name), None)
     # A flag has no value that could stay as it is typed.
     kind = None if first.option.kind is None else as_typed
-    option = dataclasses.replace(first.option, help=help, kind=kind, metavar=metavar)
+    many = next((variant.option.many for variant in variants.values() if variant.option.many), None)
+    option = dataclasses.replace(first.option, help=help, kind=kind, metavar=metavar, many=many)
     defaults = {variant.default for variant in variants.values()} if kind is None else set()
     default = defaults.pop() if len(defaults) == 1 else MISSING
     return dataclasses.replace(first, default=default, option=option)

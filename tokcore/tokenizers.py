@@ -145,7 +145,7 @@ class BpeTokenizer(Tokenizer):
         """Returns an encoder of blocks of normalized rows, for one thread; see `RowEncoder`."""
         if isinstance(self.vocabulary, BpeVocabulary):
             return row_encoder(
-                self._scheme.pre_tokenizer, self.vocabulary, self._allow, cache_bytes,
+                self._scheme.words_pre_tokenizer, self.vocabulary, self._allow, cache_bytes,
                 is_original_text=self._form is None,
             )  # fmt: skip
         if not self._options.nmt_rules.is_plain:

@@ -170,7 +170,9 @@ def _build_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> BuildJ
     if corpus is None:
         return None
     scheme = scheme_from_options(options.scheme, vars(options))
-    learning = learning_from_options(scheme, vars(options)) if scheme.options else None
+    learning = None
+    if scheme.options:
+        scheme, learning = learning_from_options(scheme, vars(options))
     sample = _sample(options, corpus)
     if learning is None:
         _refuse_sample(options, f'--scheme {scheme.name} learns none')
@@ -262,13 +264,14 @@ def _pieces_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Piece
 
 
 def _vocab_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> VocabJob | None:
-    scheme = _learning_scheme(options, options.scheme)
+    scheme, learning = learning_from_options(
+        _learning_scheme(options, options.scheme), vars(options)
+    )
     engine = _engine(options, beam_flags)
     memory = options_from(MemoryOptions, vars(options))
     _refuse_more_than_there_is(memory, engine)
     execution = _execution(options, engine, scheme, ShuffleOptions(**vars(memory)))
     output = filesystem.absolute(options.output)
-    learning = learning_from_options(scheme, vars(options))
     _refuse_long_names_beside(output, _BESIDE_VOCABULARY)
     _refuse_long_work(options)
     if options.counts:

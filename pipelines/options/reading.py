@@ -93,10 +93,14 @@ def settle_choice(
     _refuse_unchosen(choice, _nonempty(given), '', value)
     values = dict(given)
     typed = {
-        declaration.name for declaration in declared(choice) if declaration.option.kind is as_typed
+        declaration.name: declaration.option.many
+        for declaration in declared(choice)
+        if declaration.option.kind is as_typed
     }
     for declaration in declared(choice.chosen(value)):
         words = given.get(declaration.key)
+        if typed.get(declaration.name) and isinstance(words, (list, tuple)):
+            words = list(words) if declaration.option.many or len(words) != 1 else words[0]
         # A value that is not a word or a list has been settled before.
         if declaration.name in typed and isinstance(words, (str, list)):
             try:

@@ -94,14 +94,17 @@ def scheme_from_options(
     return options_from(choice.chosen(name), settle_choice(choice, known, name))
 
 
-def learning_from_options(scheme: Scheme, values: Mapping[str, object]) -> LearningOptions:
-    """Returns the options of a scheme's learner; raises InputError as `scheme_from_options`."""
+def learning_from_options(
+    scheme: Scheme, values: Mapping[str, object]
+) -> tuple[Scheme, LearningOptions]:
+    """Returns a scheme as it learns, and its options; raises InputError as `scheme_from_options`."""
     choice = learning_options()
     options: LearningOptions = options_from(
         choice.chosen(scheme.name), settle_choice(choice, values, scheme.name)
     )
+    scheme = scheme.for_learning(options)
     scheme.check(options)
-    return options
+    return scheme, options
 
 
 def encoding_from_options(scheme: Scheme, values: Mapping[str, object]) -> EncodingOptions:

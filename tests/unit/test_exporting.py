@@ -5,6 +5,8 @@ import io
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipelines.cli.main import main
 from tokcore import exporting
@@ -12,13 +14,14 @@ from tokcore.bpe.codes import NmtVocabulary
 from tokcore.bpe.options import BpeRules
 from tokcore.bpe.scheme import BpeScheme
 from tokcore.bpe.trainer import learn_merges
-from tokcore.bpe.vocabulary import BpeVocabulary
+from tokcore.bpe.vocabulary import BpeVocabulary, TokenizerParts
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.exporting import exported_files, sample_lines
 from tokcore.pretrained.scheme import PretrainedScheme
 from tokcore.schemes import find_scheme
-from tokcore.tokenizers import tokenizer_of
+from tokcore.text.patterns import DEFINITIONS
+from tokcore.tokenizers import BpeTokenizer, tokenizer_of
 from tokcore.wordpiece.scheme import WordPieceScheme
 
 WORDS = {'the': 9, ' the': 12, ' other': 5, ' then': 4, ' café': 3, '字': 2, ' low': 5, ' lower': 4}
@@ -35,10 +38,10 @@ def vocabularies(tmp_path):
     found = learned(BpeRules(vocab_size=270, special_tokens=('<|end|>',)))
     files = {
         'tokenizer.json': BpeVocabulary.learned(
-            found.entries, found.merges, found.special_tokens, 'llama3'
+            found.entries, found.merges, found.special_tokens, TokenizerParts.of(('llama3',))
         ).dump(),
         'lines.json': BpeVocabulary.learned(
-            found.entries, found.merges, found.special_tokens, 'none'
+            found.entries, found.merges, found.special_tokens, TokenizerParts.of(('none',))
         ).dump(),
         'vocab.txt': ''.join(f'{piece}\n' for piece in PIECES).encode(),
         'bpe.codes': NmtVocabulary(
@@ -71,6 +74,106 @@ def test_hugging_face(capsys, vocabularies, transformers):
     opened = transformers.AutoTokenizer.from_pretrained(vocabularies / 'out')
     assert opened.decode(opened.encode(' the lower café')) == ' the lower café'
     assert 'is there already' in export(capsys, vocabularies, 'tokenizer.json', 'huggingface')[1]
+
+
+def test_codes_as_a_tokenizer_json(capsys, vocabularies, tokenizers):
+    status, said = export(capsys, vocabularies, 'bpe.codes', 'huggingface')
+    assert status == 2 and 'has no ids' in said
+    pieces = '<pad>\n</s>\n<unk>\nthe\nlow@@\no@@\n字\n'
+    (vocabularies / 'bpe.vocab').write_text(pieces)
+    status, said = export(capsys, vocabularies, 'bpe.codes', 'huggingface')
+    assert status == 0 and 'proved: tokenizers encodes' in said
+    assert 'have ids from 7 on' in said
+    theirs = tokenizers.Tokenizer.from_file(str(vocabularies / 'out' / 'tokenizer.json'))
+    ours = BpeTokenizer.load(vocabularies / 'bpe.codes')
+    for text in ('the 字', 'lowo', 'q  the '):
+        assert [id_ if id_ < 7 else 2 for id_ in theirs.encode(text).ids] == ours.encode(text)
+    assert theirs.decode(theirs.encode('the 字').ids) == 'the 字'
+    (vocabularies / 'bpe.vocab').write_text(pieces.replace('<unk>', '<unknown>'))
+    status, said = export(capsys, vocabularies, 'bpe.codes', 'huggingface', '--output', str(vocabularies / 'o'))  # fmt: skip
+    assert status == 2 and 'it has no <unk>' in said
+
+
+def test_codes_whose_merges_tokenizers_makes_in_another_order(vocabularies):
+    turned = NmtVocabulary((('ab', 'c</w>'), ('a', 'b')), ('<unk>', 'abc', 'ab@@'))
+    with pytest.raises(InputError, match="the merge of 'ab' and 'c</w>' comes before"):
+        exported_files(BpeScheme('subword-nmt'), turned, 'huggingface', 'x')
+    special = NmtVocabulary((('</s', '></w>'),), ('<unk>', '</s>'))
+    with pytest.raises(InputError, match='a piece is spelled as another or a special token'):
+        exported_files(BpeScheme('subword-nmt'), special, 'huggingface', 'x')
+
+
+@given(st.randoms(use_true_random=False), st.lists(st.text('ab ', min_size=1, max_size=24)))
+def test_ranks_as_a_tokenizer_json(tokenizers, tiktoken, dice, texts):
+    """Also where several merges have equal results, and where tokens have none."""
+    parts, tokens = [b'a', b'b', b' '], {bytes([byte]): byte for byte in range(256)}
+    for _ in range(dice.randint(0, 20)):
+        joined = dice.choice(parts) + dice.choice(parts)
+        parts += [joined] if len(joined) < 9 else []
+    longer = sorted({*parts} - tokens.keys())
+    dice.shuffle(longer)
+    tokens |= {token: 256 + rank for rank, token in enumerate(longer)}
+    scheme = PretrainedScheme(pattern=dice.choice(['none', 'gpt2']))
+    data = b''.join(base64.b64encode(token) + b' %d\n' % rank for token, rank in tokens.items())
+    files = exported_files(scheme, scheme.parse(data, 'x'), 'huggingface', 'x')
+    theirs = tokenizers.Tokenizer.from_str(files['tokenizer.json'].decode())
+    expression = {'none': r'[\s\S]+', 'gpt2': DEFINITIONS['gpt2'].expressions[0]}[scheme.pattern]
+    original = tiktoken.Encoding('x', pat_str=expression, mergeable_ranks=tokens, special_tokens={})
+    for text in texts:
+        assert theirs.encode(text).ids == original.encode_ordinary(text)
+
+
+def test_a_tekken_file_as_a_tokenizer_json(tmp_path, capsys, tokenizers):
+    tokens = [bytes([byte]) for byte in range(256)] + [b'th', b'the']
+    file = {
+        'config': {
+            'pattern': DEFINITIONS['tekken'].expressions[0],
+            'default_vocab_size': 260,
+            'default_num_special_tokens': 2,
+        },
+        'vocab': [
+            {'rank': rank, 'token_bytes': base64.b64encode(token).decode()}
+            for rank, token in enumerate(tokens)
+        ],
+        'special_tokens': [{'rank': 0, 'token_str': '<unk>'}, {'rank': 1, 'token_str': '<s>'}],
+    }
+    (tmp_path / 'tekken.json').write_text(json.dumps(file))
+    status, said = export(capsys, tmp_path, 'tekken.json', 'huggingface')
+    assert status == 0 and 'proved: tokenizers encodes' in said
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / 'out' / 'tokenizer.json'))
+    assert theirs.encode('<s>the').ids == [1, 259]
+    vocabulary = PretrainedScheme().parse(json.dumps(file).encode(), 'tekken.json')
+    file['vocab'][257]['token_bytes'] = base64.b64encode(b'<s>').decode()
+    vocabulary = PretrainedScheme().parse(json.dumps(file).encode(), 'tekken.json')
+    with pytest.raises(InputError, match='special token is spelled as the bytes of another'):
+        exported_files(PretrainedScheme(), vocabulary, 'huggingface', 'x')
+
+
+def test_ranks_with_another_engines_expression_are_not_for_tokenizers(vocabularies):
+    scheme = PretrainedScheme(pattern=r'\w+|\W')
+    vocabulary = scheme.parse((vocabularies / 'ranks.tiktoken').read_bytes(), 'x')
+    with pytest.raises(InputError, match='is written for another engine of expressions'):
+        exported_files(scheme, vocabulary, 'huggingface', 'x')
+
+
+def test_a_folder_that_the_library_cannot_open(capsys, vocabularies, tokenizers):
+    file = json.loads((vocabularies / 'tokenizer.json').read_bytes())
+    del file['decoder']['trim_offsets']
+    (vocabularies / 'short.json').write_text(json.dumps(file))
+    status, said = export(capsys, vocabularies, 'short.json', 'huggingface')
+    assert status == 2 and 'huggingface cannot open the folder' in said
+    assert not (vocabularies / 'out').exists()
+
+
+@pytest.mark.parametrize('patterns', [(r'\w+',), (r'\p{N}', 'gpt2')])
+def test_vocabularies_of_other_patterns(capsys, vocabularies, tokenizers, patterns):
+    found = learned(BpeRules(vocab_size=270))
+    vocabulary = BpeVocabulary.learned(found.entries, found.merges, (), TokenizerParts.of(patterns))
+    (vocabularies / 'own.json').write_bytes(vocabulary.dump())
+    status, said = export(capsys, vocabularies, 'own.json', 'huggingface', '--scheme', 'bpe')
+    assert status == 0 and 'proved: tokenizers encodes' in said
+    status, said = export(capsys, vocabularies, 'own.json', 'tiktoken', '--scheme', 'bpe', '--output', str(vocabularies / 'o'))  # fmt: skip
+    assert status == 2 and 'its patterns are several, or an expression for another engine' in said
 
 
 @pytest.mark.parametrize(
@@ -161,7 +264,6 @@ def test_a_difference_leaves_no_folder(capsys, monkeypatch, vocabularies, tokeni
 @pytest.mark.parametrize(
     ('name', 'scheme', 'target', 'said'),
     [
-        ('bpe.codes', 'bpe', 'huggingface', 'no tokenizer.json'),
         ('bpe.codes', 'bpe', 'tiktoken', 'not byte-level BPE'),
         ('vocab.txt', 'wordpiece', 'sentencepiece', 'no scores'),
         ('tokenizer.json', 'bpe', 'vocab.txt', 'not of WordPiece'),

@@ -11,6 +11,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -18,10 +19,20 @@ import numpy as np
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary
 from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, EncodedSide, RowEncoder
 from tokcore.errors import InputError
+from tokcore.kernels.bytes import with_margin
 from tokcore.kernels.jit import kernel_without_allocation, read_only
-from tokcore.text.pre_tokenizer import PreTokenizer
+from tokcore.text.listed_tokens import ListedTokens
+from tokcore.text.pre_tokenizer import (
+    CHUNK_TOKENS,
+    PreTokenizer,
+    RowPart,
+    ScannedTokens,
+    TextRows,
+    scan_tokens,
+)
 from tokcore.text.rows import Side
 
+_TOKENS_AT_ONCE = 1 << 14
 _SPACE = 0x20
 _0, _1 = np.uint64(0), np.uint64(1)
 _FLAGS = ('single_word', 'lstrip', 'rstrip')
@@ -145,13 +156,53 @@ class _AddedTokenEncoder:
         return rows if has_added else []
 
     def _prefixed(self, side: Side) -> Side:
-        if not self._add_prefix_space:
-            return side
-        lengths = side.ends - side.starts
-        has_one = lengths == 0
-        has_one[~has_one] = side.text[side.starts[~has_one]] == _SPACE
-        spaced = side.with_prefix(' ')
-        return Side(spaced.text, spaced.starts + has_one, spaced.ends)
+        return with_space_before(side) if self._add_prefix_space else side
+
+
+def with_space_before(side: Side) -> Side:
+    """Returns rows with a space before each that has characters and does not begin with one."""
+    has_one = side.ends == side.starts
+    has_one[~has_one] = side.text[side.starts[~has_one]] == _SPACE
+    spaced = side.with_prefix(' ')
+    return Side(spaced.text, spaced.starts + has_one, spaced.ends)
+
+
+@dataclass(frozen=True)
+class PrefixedRows:
+    """A `PreTokenizer` of rows `with_space_before`, to count their tokens; the words are slices of rows."""
+
+    words: PreTokenizer
+
+    # Count files record the name and the options.
+    @property
+    def name(self) -> str:
+        return f'prefixed-{self.words.name}'
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        return {**self.words.options, 'prefix': ' '}
+
+    def prepare(self, rows: TextRows) -> tuple[ListedTokens, np.ndarray]:
+        side = with_space_before(Side(*rows))
+        prefixed = TextRows(with_margin(side.text), read_only(side.starts), read_only(side.ends))
+        state, text = self.words.prepare(prefixed)
+        places = np.empty((2, _TOKENS_AT_ONCE + CHUNK_TOKENS), np.uint64)
+        scanned = ScannedTokens(text, places[0], places[1], np.zeros(len(side) + 1, np.int64))
+        found, counts = [places[:, :0]], np.zeros(len(side) + 1, np.int64)
+        row, position, total = 0, -1, 0
+        while row < len(side):
+            ended = slice(row + 1, None)
+            row, position, count = scan_tokens(prefixed, row, position, state, scanned)
+            counts[ended] = total + scanned.row_tokens[ended]
+            found.append(places[:, :count].copy())
+            total += count
+        starts, ends = np.concatenate(found, axis=1)
+        return ListedTokens.of(starts, ends, counts), text
+
+    def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
+        listed, text = self.prepare(rows.part(row, row + 1))
+        for start, end in zip(listed.starts.tolist(), listed.ends.tolist(), strict=True):
+            yield RowPart(text, start, end, True)
 
 
 def _with_texts(added: list[Part], start: int, end: int) -> list[Part]:

@@ -13,6 +13,7 @@ come from a list of the pieces of a text, which is counted with the codes.
 from __future__ import annotations
 
 import abc
+import dataclasses
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -198,14 +199,28 @@ class NmtVocabulary(CodesVocabulary):
             NO_ENTRY if unknown is None else unknown,
             np.int32,
         )
-        for piece, id_ in self._text_ids().items():
-            # `a@@` is a piece within a word, but also the last piece of a word that ends with @@.
-            inner = piece.removesuffix(SEPARATOR)
-            texts = [piece + _END_OF_WORD] if inner == piece else [piece + _END_OF_WORD, inner]
-            for text in texts:
-                if _character_symbol(text) is not None or text in self._symbols:
-                    outputs[self._symbol(text)] = id_
+        for text, id_ in self.ids_of_symbols().items():
+            outputs[self._symbol(text)] = id_
         return self._model(self.vocab_size, outputs)
+
+    def ids_of_symbols(self) -> dict[str, int]:
+        """Returns the ids of symbols, spelled as in merges; special tokens are none."""
+        # `a@@` is a piece within a word, but also the last piece of a word that ends with @@.
+        return {
+            text: id_
+            for piece, id_ in self._text_ids().items()
+            for text in {piece + _END_OF_WORD, piece.removesuffix(SEPARATOR)} - {piece}
+            if _character_symbol(text) is not None or text in self._symbols
+        }
+
+    def with_all_symbols(self) -> NmtVocabulary:
+        """Returns these codes with ids for all symbols of merges: those without one get the next."""
+        pieces = {
+            text.removesuffix(_END_OF_WORD) if text.endswith(_END_OF_WORD) else text + SEPARATOR
+            for left, right in self.merges
+            for text in (left, right, left + right)
+        }
+        return dataclasses.replace(self, entries=(*self.pieces, *sorted(pieces - self.ids.keys())))
 
     def _model(self, size: int, outputs: np.ndarray | None) -> MergeModel:
         merges = [

@@ -30,6 +30,9 @@ from tokcore.text.rows import Side
 
 _SEVEN_BITS = 7
 
+_BYTES_OF_UTF8 = (*range(0xC0), *range(0xC2, 0xF5))
+"""The bytes that text can have: Pythia, MPT and ModernBERT have no entries for others."""
+
 
 def extend_merges(
     table: TokenTable,
@@ -113,30 +116,29 @@ def check_extensible(old: object, path: str) -> BpeVocabulary:
     """Returns a vocabulary if further merges can be learned on top of it.
 
     Raises:
-        InputError: it is not of byte-level BPE, or has no entries for some bytes.
+        InputError: it is not of byte-level BPE, or has no entries for some bytes of UTF-8.
     """
     if not isinstance(old, BpeVocabulary) or not old.parts.byte_level:
         raise InputError(
             f'{path} is not a vocabulary of byte-level BPE, which --extend needs; give '
             'a tokenizer.json of that kind'
         )
-    missing = [character for character in ALPHABET if character not in old.entries]
+    missing = [byte for byte in _BYTES_OF_UTF8 if BYTE_TO_CHARACTER[byte] not in old.entries]
     if missing:
         raise InputError(
-            f'{path} has no entry for the byte {CHARACTER_TO_BYTE[missing[0]]:#x}; give a vocabulary '
-            'with all 256 bytes'
+            f'{path} has no entry for the byte {missing[0]:#x}; give a vocabulary with all bytes of UTF-8'
         )
     return old
 
 
 def symbols_of_pieces(pieces: Sequence[str]) -> FirstSymbols:
-    """Returns the pieces of a vocabulary, all bytes among them, as the symbols to begin with."""
+    """Returns the pieces of a vocabulary, all bytes of UTF-8 among them, as the symbols to begin with."""
     strings = tuple(
         token_bytes(piece) if CHARACTER_TO_BYTE.keys() >= {*piece} else b'' for piece in pieces
     )
     lengths = np.array([len(string) for string in strings], np.int32)
     numbers = {piece: id_ for id_, piece in enumerate(pieces)}
-    ids = np.array([numbers[BYTE_TO_CHARACTER[byte]] for byte in range(256)], np.int32)
+    ids = np.array([numbers.get(BYTE_TO_CHARACTER[byte], -1) for byte in range(256)], np.int32)
     return FirstSymbols(tuple(pieces), strings, lengths, ids, '', len(ALPHABET))
 
 

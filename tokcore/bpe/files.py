@@ -180,6 +180,8 @@ def is_plain_bpe(file: Mapping[str, Any]) -> bool:
         parts = parse_parts(file, '')
     except InputError:
         return False
+    if not parts.is_named:
+        return False
     added = [token for token in file.get('added_tokens') or [] if isinstance(token, dict)]
     if any(token.get(flag) for token in added for flag in ('single_word', 'lstrip', 'rstrip')):
         return False

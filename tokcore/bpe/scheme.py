@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
+import re
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from tokcore.bpe.nmt_rules import NmtRules
 from tokcore.bpe.options import MOST_CELLS, BpeOptions, BpeRules
@@ -26,15 +28,24 @@ from tokcore.encoding.vocabulary import (
 )
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
-from tokcore.options import LARGEST_UINT64, WholeNumber, chance, declared, expression, option
+from tokcore.options import (
+    LARGEST_UINT64,
+    WholeNumber,
+    chance,
+    declared,
+    expression,
+    option,
+    shown,
+)
 from tokcore.text.bert_plain import bert_tokens
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
-from tokcore.text.patterns import PATTERNS, Pattern, split
+from tokcore.text.expressions import ExpressionError, oniguruma
+from tokcore.text.patterns import DIGITS, PATTERNS, Pattern, expressions_of, patterns_of
 
 if typing.TYPE_CHECKING:
     from tokcore.bpe.files import AnyVocabulary
     from tokcore.bpe.trainer import LearnedMerges
-    from tokcore.bpe.vocabulary import BpeVocabulary
+    from tokcore.bpe.vocabulary import BpeVocabulary, TokenizerParts
     from tokcore.counts.token_table import TokenTable
     from tokcore.encoding.dropped import DroppedCharacters
     from tokcore.encoding.encoder import Encoder
@@ -112,6 +123,25 @@ class BpeEncodingOptions(AddedTokenOptions):
         return NmtRules(self.glossary, self.split_unknown, self.dropout, self.dropout_seed)
 
 
+def pattern(value: str) -> str:
+    """A pattern's name, or a regular expression of Oniguruma, as tokenizers has it."""
+    digits = {'digits': DIGITS[False], 'individual-digits': DIGITS[True]}
+    names = (*PATTERNS, *digits)
+    if value not in names and re.fullmatch(r'[\w.-]*', value):  # a wrong name, as a rule
+        raise argparse.ArgumentTypeError(
+            f'{shown(value)} is neither a regular expression nor one of {", ".join(names)}'
+        )
+    expression = digits.get(value, value)
+    if expression not in PATTERNS:
+        try:
+            oniguruma(expression)
+        except ExpressionError as error:
+            raise argparse.ArgumentTypeError(
+                f'{shown(value)} is not a regular expression that is known: {error}'
+            ) from error
+    return expression
+
+
 @dataclass(frozen=True)
 class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
     """Bytes or characters, then the results of merges."""
@@ -149,6 +179,33 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         name='unicode-form',
         changes_bytes=True,
     )
+    pattern: tuple[str, ...] = option(
+        'cuts text into tokens in place of --pre-tokenizer: a regular expression as in a tokenizer.json '
+        "(Oniguruma's), a pattern of --pre-tokenizer, digits or individual-digits; where it is repeated, "
+        'each cuts the tokens of the one before',
+        pattern,
+        'P',
+        default=(),
+        many='repeated',
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+    add_prefix_space: bool = option(
+        'put a space before each text that does not begin with one; with the pattern gpt2 or none',
+        None,
+        default=False,
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+
+    def __post_init__(self):
+        if self.pattern and self.pre_tokenizer_kind:
+            raise InputError('--pattern takes the place of --pre-tokenizer; give one of the two')
+        if self.add_prefix_space and self.patterns not in (('gpt2',), ('none',)):
+            raise InputError(
+                '--add-prefix-space goes with the pattern gpt2 or none: with others a tokenizer.json '
+                'puts a space before each of their tokens; leave it out'
+            )
 
     @property
     def unstorable(self) -> str:
@@ -164,9 +221,11 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         return self.pre_tokenizer_kind or _PRE_TOKENIZERS[self.preset]
 
     @property
-    def _pattern(self) -> Pattern:
-        """The pre-tokenizer's name, where it is a pattern's."""
-        return typing.cast(Pattern, self.kind)
+    def patterns(self) -> tuple[str, ...]:
+        """The patterns that cut text, each the tokens of the one before; () if others do."""
+        if self.pattern:
+            return patterns_of(expressions_of(self.pattern))
+        return (self.kind,) if self.kind in PATTERNS else ()
 
     @property
     def normalizer(self) -> Normalizer:
@@ -178,7 +237,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             UnstrippedLines,
         )
 
-        if self.kind in PATTERNS:
+        if self.patterns:
             return UnstrippedLines(self.form)
         if self.form is not None:
             raise InputError(
@@ -191,19 +250,27 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
 
     @property
     def pre_tokenizer(self) -> PreTokenizer:
-        from tokcore.bpe.codes import EndOfWordSuffix
+        words = self.words_pre_tokenizer
+        if self.preset == 'textbook':
+            from tokcore.bpe.codes import EndOfWordSuffix
 
-        words = self._words_pre_tokenizer()
-        return EndOfWordSuffix(words) if self.preset == 'textbook' else words
+            return EndOfWordSuffix(words)
+        if self.add_prefix_space:
+            from tokcore.bpe.added_tokens import PrefixedRows
 
-    def _words_pre_tokenizer(self) -> PreTokenizer:
+            return PrefixedRows(words)
+        return words
+
+    @property
+    def words_pre_tokenizer(self) -> PreTokenizer:
+        """Cuts rows into words, to which `pre_tokenizer` adds an end or a prefix."""
         from tokcore.text.bert import BertPreTokenizer
         from tokcore.text.split_sequence import pattern_pre_tokenizer
         from tokcore.text.t2t import T2TPreTokenizer
         from tokcore.text.whitespace import SpacePreTokenizer
 
-        if self.kind in PATTERNS:
-            return pattern_pre_tokenizer(self._pattern)
+        if self.patterns:
+            return pattern_pre_tokenizer(*self.patterns)
         match self.kind:
             case 'space':
                 return SpacePreTokenizer('space')
@@ -221,45 +288,60 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
                 raise InputError(
                     f'merges cannot be learned on Beam: {reason}; or leave out --learner'
                 )
-        if self.preset not in CODES and self.kind not in PATTERNS:
+        if self.preset in CODES and (self.patterns or self.kind == 't2t'):
+            raise InputError(
+                f'tokens of {" and ".join(self.patterns) or self.kind} have spaces in them, and codes of '
+                f'--preset {self.preset} separate symbols by spaces; give --pre-tokenizer space, '
+                'whitespace or bert, or another preset'
+            )
+        if self.preset not in CODES and not self.patterns:
             raise InputError(
                 f'--pre-tokenizer {self.kind} does not go with --preset {self.preset}, whose '
                 f'tokenizer.json has none such; give {", ".join(PATTERNS)}, or another preset'
             )
-        if self.form is not None and self.kind not in PATTERNS:
+        if self.form is not None and not self.patterns:
             self.normalizer  # noqa: B018 - it raises the error
         if options.extend is not None:
             self.old_vocabulary(options)
 
     def old_vocabulary(self, options: BpeOptions) -> BpeVocabulary:
-        """Returns the vocabulary that `--extend` names, with the pattern that the result has.
+        """Returns the vocabulary that `--extend` names, with the patterns that the result has.
 
         Raises:
             InputError: it cannot be extended by tokens of this scheme, or is as large as wanted.
         """
-        from tokcore.bpe.extension import check_extensible
-
-        path = options.extended_files[0]
-        old = check_extensible(self.parse(read_vocabulary_file(path), path), path)
-        parts = old.parts
-        pattern, form = parts.pattern, parts.form
-        possible = {pattern} if parts.add_prefix_space else {pattern, 'none'}
-        if self.kind not in possible or self.form != form or self.preset in CODES:
-            in_form = f' --unicode-form {form}' if form else ''
-            raise InputError(
-                f'{path} cuts text by {pattern}{f" after {form}" if form else ""}, and so must the text '
-                f'that it is extended by; give --pre-tokenizer {pattern}{in_form} with --preset gpt2 or '
-                'cl100k'
-                + ('' if parts.add_prefix_space else ', or none for merges across its tokens')
-            )
+        path, old = self._extensible(options)
         size = options.vocab_size
         if size is not None and size < old.vocab_size:
             raise InputError(
                 f'--vocab-size {size} is below the {old.vocab_size} entries of {path}; give a larger one'
             )
-        if self.kind == pattern:
+        if self.patterns == old.parts.patterns:
             return old
-        return dataclasses.replace(old, parts=parts.with_pattern(self._pattern))
+        return dataclasses.replace(old, parts=old.parts.with_whole_texts())
+
+    def _extensible(self, options: BpeOptions) -> tuple[str, BpeVocabulary]:
+        """Returns the file and the vocabulary that `--extend` names; raises InputError for others."""
+        from tokcore.bpe.extension import check_extensible
+
+        path = options.extended_files[0]
+        return path, check_extensible(self.parse(read_vocabulary_file(path), path), path)
+
+    def for_learning(self, options: BpeOptions) -> BpeScheme:
+        if options.extend is None:
+            return self
+        path, old = self._extensible(options)
+        told = self.configured_for(old)
+        if self.patterns == ('none',):
+            told = dataclasses.replace(told, pattern=(), pre_tokenizer_kind='none')
+        if self.rules == told.rules and self.preset not in CODES:
+            return self
+        if self in (SCHEME, BpeScheme(pre_tokenizer_kind='none')):
+            return told
+        raise InputError(
+            f'{path} is for {told.rules}, and the options give {self.rules}; leave them out, or give '
+            '--pre-tokenizer none alone, for merges across tokens'
+        )
 
     def learn(
         self, table: TokenTable, options: BpeOptions, report: Progress
@@ -351,7 +433,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         if self.preset == 'subword-nmt':
             return Learned(NmtVocabulary(learned.merges))
         vocabulary = BpeVocabulary.learned(
-            learned.entries, learned.merges, learned.special_tokens, self._pattern, self.form
+            learned.entries, learned.merges, learned.special_tokens, self._parts
         )
         return Learned(vocabulary, smallest_size=learned.smallest_size)
 
@@ -403,19 +485,29 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         special_tokens = [token.content for token in vocabulary.added if token.special]
         return {TOKENIZER_NAME: vocabulary.dump(), CONFIG_NAME: tokenizer_config(special_tokens)}
 
+    @property
+    def _parts(self) -> TokenizerParts:
+        """The parts of a learned vocabulary."""
+        from tokcore.bpe.vocabulary import TokenizerParts
+
+        return TokenizerParts.of(self.patterns, self.form, self.add_prefix_space)
+
     def configured_for(self, vocabulary: AnyVocabulary) -> BpeScheme:
         """Returns this scheme with the normalizer and the pre-tokenizer of a vocabulary's file."""
         from tokcore.bpe.codes import TextbookVocabulary
         from tokcore.bpe.vocabulary import BpeVocabulary
 
         if isinstance(vocabulary, BpeVocabulary):
-            pattern = vocabulary.parts.pattern
-            model: Preset = 'gpt2' if pattern == 'gpt2' else 'cl100k'
+            parts = vocabulary.parts
+            name = typing.cast(Pattern, parts.patterns[0]) if parts.is_named else None
+            model: Preset = 'gpt2' if name in (None, 'gpt2') else 'cl100k'
             return dataclasses.replace(
                 self,
                 preset=model,
-                pre_tokenizer_kind=None if pattern == _PRE_TOKENIZERS[model] else pattern,
-                form=vocabulary.parts.form,
+                pre_tokenizer_kind=None if name == _PRE_TOKENIZERS[model] else name,
+                form=parts.form,
+                pattern=() if parts.is_named else parts.patterns,
+                add_prefix_space=parts.add_prefix_space,
             )
         # Codes do not name their pre-tokenizer.
         textbook = isinstance(vocabulary, TextbookVocabulary)
@@ -439,7 +531,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         if (expected.preset in CODES) != (self.preset in CODES) or expected.rules != self.rules:
             raise InputError(
                 f'the vocabulary is for {expected.rules}, but the options give {self.rules}; leave '
-                'out --preset, --pre-tokenizer and --unicode-form'
+                'out --preset, --pre-tokenizer, --pattern, --unicode-form and --add-prefix-space'
             )
         rules = options.nmt_rules
         if not isinstance(vocabulary, BpeVocabulary):
@@ -462,7 +554,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
                     else 'encode with tokcore.BpeTokenizer'
                 )
             )
-        return row_encoder(self.pre_tokenizer, vocabulary, options.allow_special_tokens)
+        return row_encoder(self.words_pre_tokenizer, vocabulary, options.allow_special_tokens)
 
     def unknown_token(self, options: BpeEncodingOptions) -> str | None:
         return '<unk>' if self.preset in CODES else None
@@ -492,8 +584,10 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
     def _word_tokens(self, text: str) -> list[str]:
         from tokcore.text.t2t import tokenize
 
-        if self.kind in PATTERNS:
-            return split(text, self._pattern)
+        if self.patterns:
+            prefix = ' ' if self.add_prefix_space and text[:1] not in ('', ' ') else ''
+            cutter: Any = self.words_pre_tokenizer
+            return cutter.tokens(prefix + text)
         match self.kind:
             case 'space':
                 return [word for word in text.split(' ') if word]
@@ -519,9 +613,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             return NmtVocabulary((('a', 'b'),), ('<unk>',))
         alphabet = sorted(BYTE_TO_CHARACTER[byte] for byte in range(256))
         merges = ((alphabet[0], alphabet[1]),)
-        return BpeVocabulary.learned(
-            [*alphabet, ''.join(merges[0])], merges, pattern=self._pattern, form=self.form
-        )
+        return BpeVocabulary.learned([*alphabet, ''.join(merges[0])], merges, parts=self._parts)
 
     def vocabulary_name(self, dataset: str, size: str, side: str | None = None) -> str:
         suffix = 'codes' if self.preset in CODES else self.file_suffix

@@ -10,7 +10,7 @@ import functools
 import json
 import logging
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -21,7 +21,14 @@ from tokcore.errors import InputError
 from tokcore.text.byte_level import BYTE_TO_CHARACTER, CHARACTER_TO_BYTE, spelled_tokens
 from tokcore.text.expression_trees import Tree
 from tokcore.text.expressions import ExpressionError, oniguruma
-from tokcore.text.patterns import DEFINITIONS, Pattern, named_pattern
+from tokcore.text.patterns import (
+    DEFINITIONS,
+    DIGITS,
+    PATTERNS,
+    expressions_of,
+    named_pattern,
+    patterns_of,
+)
 
 if typing.TYPE_CHECKING:
     from tokcore.bpe.model import MergeModel
@@ -83,7 +90,7 @@ class TokenizerParts:
     """All parts of a tokenizer.json but the model.
 
     Attributes:
-        pattern: the name of the one that splits text into tokens.
+        patterns: each cuts the tokens of the one before; see `expressions_of`.
         byte_level: whether symbols are bytes; otherwise they are characters.
         form: the Unicode normalization of text, 'NFC' or 'NFKC', or None.
         add_prefix_space: whether a space is added to a text that does not start with one.
@@ -91,7 +98,7 @@ class TokenizerParts:
         components: normalizer, pre_tokenizer, post_processor and decoder, as in the file.
     """
 
-    pattern: Pattern = 'gpt2'
+    patterns: tuple[str, ...] = ('gpt2',)
     byte_level: bool = True
     form: Form | None = None
     add_prefix_space: bool = False
@@ -99,15 +106,26 @@ class TokenizerParts:
     components: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of(cls, pattern: Pattern = 'gpt2', form: Form | None = None) -> TokenizerParts:
-        """Returns the parts of byte-level BPE with this pattern."""
-        return cls(pattern, form=form, components=_components(pattern, form))
+    def of(
+        cls,
+        patterns: tuple[str, ...] = ('gpt2',),
+        form: Form | None = None,
+        add_prefix_space: bool = False,
+    ) -> TokenizerParts:
+        """Returns the parts of byte-level BPE with these patterns."""
+        components = _components(patterns, form, add_prefix_space)
+        return cls(patterns, True, form, add_prefix_space, components=components)
 
-    def with_pattern(self, pattern: Pattern) -> TokenizerParts:
-        """Returns these parts with another pattern."""
-        pre_tokenizer = _components(pattern, self.form)['pre_tokenizer']
-        components = {**self.components, 'pre_tokenizer': pre_tokenizer}
-        return dataclasses.replace(self, pattern=pattern, components=components)
+    @property
+    def is_named(self) -> bool:
+        """Whether one pattern cuts texts, and has a name."""
+        return len(self.patterns) == 1 and self.patterns[0] in PATTERNS
+
+    def with_whole_texts(self) -> TokenizerParts:
+        """Returns these parts with a pre-tokenizer that does not cut texts."""
+        whole = self.of(('none',), self.form, self.add_prefix_space)
+        components = {**self.components, 'pre_tokenizer': whole.components['pre_tokenizer']}
+        return dataclasses.replace(self, patterns=whole.patterns, components=components)
 
 
 class EntriesWithAddedTokens:
@@ -161,13 +179,12 @@ class BpeVocabulary(EntriesWithAddedTokens):
         entries: Iterable[str],
         merges: Iterable[tuple[str, str]],
         special_tokens: Iterable[str] = (),
-        pattern: Pattern = 'gpt2',
-        form: Form | None = None,
+        parts: TokenizerParts | None = None,
     ) -> BpeVocabulary:
         """Returns a learned vocabulary; entries are by id, the special tokens among them."""
         ids = {entry: id_ for id_, entry in enumerate(entries)}
         added = tuple(AddedToken(ids[token], token) for token in special_tokens)
-        return cls(ids, tuple(merges), added, TokenizerParts.of(pattern, form))
+        return cls(ids, tuple(merges), added, parts or TokenizerParts.of())
 
     @functools.cached_property
     def special_ids(self) -> SpecialIds:
@@ -349,12 +366,12 @@ def parse_parts(file: Mapping[str, Any], path: str) -> TokenizerParts:
         InputError: a part is not supported; the error names the first one and its JSON path.
     """
     form = _form(file.get('normalizer'), path, '$.normalizer')
-    pattern, byte_level, prefix = _pattern(file.get('pre_tokenizer'), path, '$.pre_tokenizer')
+    patterns, byte_level, prefix = _patterns(file.get('pre_tokenizer'), path, '$.pre_tokenizer')
     _check_decoder(file.get('decoder'), byte_level, path, '$.decoder')
     template = parse_template(file.get('post_processor'), path, '$.post_processor')
     names = ('normalizer', 'pre_tokenizer', 'post_processor', 'decoder')
     components = {name: file.get(name) for name in names}
-    return TokenizerParts(pattern, byte_level, form, prefix, template, components)
+    return TokenizerParts(patterns, byte_level, form, prefix, template, components)
 
 
 def report_ignored(file: Mapping[str, Any], path: str) -> None:
@@ -385,29 +402,33 @@ def expression_tree(expression: str, path: str, place: str) -> Tree:
         refuse(path, place, f'the regular expression {expression!r:.200}, with {error},')
 
 
-def _components(pattern: Pattern, form: Form | None) -> dict[str, Any]:
+def _components(
+    patterns: Sequence[str], form: Form | None, add_prefix_space: bool
+) -> dict[str, Any]:
     """Returns the JSON of a learned vocabulary's parts."""
-    pre_tokenizer: Any = dict(_BYTE_LEVEL)
-    if pattern != 'gpt2':  # that one is ByteLevel's own
-        splits = [
-            {
-                'type': 'Split',
-                'pattern': {'Regex': expression},
-                'behavior': 'Isolated',
-                'invert': False,
-            }
-            for expression in DEFINITIONS[pattern].expressions
-        ]
-        pre_tokenizer = {
-            'type': 'Sequence',
-            'pretokenizers': [*splits, {**_BYTE_LEVEL, 'use_regex': False}],
-        }
+    has_own = patterns[-1] == 'gpt2'  # ByteLevel's own
+    byte_level = {**_BYTE_LEVEL, 'add_prefix_space': add_prefix_space, 'use_regex': has_own}
+    pre_tokenizer: Any = byte_level
+    if len(patterns) > 1 or not has_own:
+        others = patterns[: len(patterns) - has_own]
+        cutting = [part for pattern in others for part in _cutting(pattern)]
+        pre_tokenizer = {'type': 'Sequence', 'pretokenizers': [*cutting, byte_level]}
     return {
         'normalizer': None if form is None else {'type': form},
         'pre_tokenizer': pre_tokenizer,
         'post_processor': None,
         'decoder': dict(_BYTE_LEVEL),
     }
+
+
+def _cutting(pattern: str) -> Iterator[dict[str, Any]]:
+    """Yields the JSON of the pre-tokenizers that cut texts by a pattern."""
+    if pattern in DIGITS.values():
+        yield {'type': 'Digits', 'individual_digits': pattern == DIGITS[True]}
+        return
+    isolated = {'behavior': 'Isolated', 'invert': False}
+    for expression in expressions_of([pattern]):
+        yield {'type': 'Split', 'pattern': {'Regex': expression}, **isolated}
 
 
 def part_type(part: Any, path: str, place: str) -> str:
@@ -443,35 +464,30 @@ def _form(part: Any, path: str, place: str) -> Form | None:
     return form
 
 
-def _pattern(part: Any, path: str, place: str) -> tuple[Pattern, bool, bool]:
-    """Returns the pattern's name, whether symbols are bytes, and whether a space is prepended."""
+def _patterns(part: Any, path: str, place: str) -> tuple[tuple[str, ...], bool, bool]:
+    """Returns the patterns, whether symbols are bytes, and whether a space is prepended."""
     if part is None:
         refuse(path, place, 'a model without a pre-tokenizer')
     expressions: list[str] = []
-    of_pattern = place
     byte_level = prefix = False
     for pre_tokenizer, where in flattened(part, 'pretokenizers', path, place):
         kind = part_type(pre_tokenizer, path, where)
         if kind == 'Split' and not byte_level:
             expressions.append(_expression(pre_tokenizer, path, where))
-            of_pattern = f'{where}.pattern'
+        elif kind == 'Digits' and not byte_level:
+            expressions.append(DIGITS[bool(pre_tokenizer.get('individual_digits'))])
         elif kind == 'ByteLevel' and not byte_level:
             byte_level = True
             prefix = pre_tokenizer.get('add_prefix_space', True)
+            if prefix and expressions:
+                refuse(path, where, 'ByteLevel with a prefix after another pre-tokenizer')
             if pre_tokenizer.get('use_regex', True):
-                if expressions:
-                    refuse(path, where, 'the pre-tokenizer ByteLevel with use_regex after a Split')
                 expressions += DEFINITIONS['gpt2'].expressions
-            elif prefix:
-                refuse(path, where, 'the pre-tokenizer ByteLevel with a prefix after a Split')
         else:
             refuse(path, where, f'the pre-tokenizer {kind}')
     if not expressions and not byte_level:
         refuse(path, place, 'a model whose pre-tokenizer does not split text')
-    name = named_pattern([expression_tree(each, path, of_pattern) for each in expressions])
-    if name is None:
-        refuse(path, of_pattern, f'the pattern {" then ".join(expressions)!r:.200}')
-    return name, byte_level, prefix
+    return patterns_of(expressions), byte_level, prefix
 
 
 def _expression(part: Mapping[str, Any], path: str, place: str) -> str:
@@ -479,11 +495,10 @@ def _expression(part: Mapping[str, Any], path: str, place: str) -> str:
     text = pattern.get('Regex') if isinstance(pattern, dict) else None
     if not isinstance(text, str):
         refuse(path, f'{place}.pattern', f'the pattern {pattern!r:.200}')
+    tree = expression_tree(text, path, f'{place}.pattern')
     behavior = part.get('behavior'), part.get('invert', False)
     # Patterns of one expression match every character, so both keep the matches and nothing else.
-    is_removed = behavior == ('Removed', True) and named_pattern(
-        [expression_tree(text, path, f'{place}.pattern')]
-    )
+    is_removed = behavior == ('Removed', True) and named_pattern([tree])
     if behavior != ('Isolated', False) and not is_removed:
         refuse(path, f'{place}.behavior', f'the pre-tokenizer Split with {part.get("behavior")}')
     return text

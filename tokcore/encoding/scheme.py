@@ -244,6 +244,10 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
         parts = (self.normalizer, self.pre_tokenizer)
         return TokenRules(*(Component(part.name, dict(part.options)) for part in parts))
 
+    def for_learning(self, options: LearningT) -> Scheme[VocabularyT, LearningT, EncodingT]:
+        """Returns this scheme with what options of learning tell of it."""
+        return self
+
     def check(self, options: LearningT) -> None:  # noqa: B027 - most schemes learn anything
         """Raises InputError, before anything is counted, if options contradict each other."""
 

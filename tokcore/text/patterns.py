@@ -166,6 +166,9 @@ DEFINITIONS: dict[Pattern, PatternDefinition] = {
     'none': PatternDefinition(()),
 }  # fmt: skip
 
+DIGITS = {False: r'\p{N}+', True: r'\p{N}'}
+"""The expressions of the pre-tokenizer `Digits` of tokenizers, by its `individual_digits`."""
+
 _OTHER_SPELLINGS: dict[Pattern, str] = {
     'gpt2': r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",
 }
@@ -207,6 +210,29 @@ _REPRESENTATIVES = {
 def named_pattern(trees: Sequence[Tree | None]) -> Pattern | None:
     """Returns the name of the pattern that has these expressions, or None."""
     return _names().get(tuple(trees))
+
+
+def expressions_of(patterns: Sequence[str]) -> tuple[str, ...]:
+    """Returns the expressions of patterns, named or written out; each cuts the tokens of the one before."""
+    named = typing.cast(dict[str, PatternDefinition], DEFINITIONS)
+    return tuple(
+        text
+        for pattern in patterns
+        for text in (named[pattern].expressions if pattern in named else (pattern,))
+    )
+
+
+def patterns_of(expressions: Sequence[str]) -> tuple[str, ...]:
+    """Returns the patterns of expressions for Oniguruma, by name where they have one.
+
+    Raises:
+        ExpressionError: one of them has something that its grammar lacks.
+    """
+    trees = [*map(oniguruma, expressions)]
+    if whole := named_pattern(trees):
+        return (whole,)
+    named = zip(map(named_pattern, zip(trees)), expressions, strict=True)
+    return tuple(name or expression for name, expression in named)
 
 
 def sequence_rules(trees: Sequence[Tree | None]) -> SequenceRules | None:

@@ -152,12 +152,13 @@ class SplitPreTokenizer:
 
     Attributes:
         splits: each cuts the tokens of the one before; without any, a row is a token.
-        label: the name that manifests have for them; None: manifests have the expressions.
+        label: the name that manifests have for them, or the expressions as files spell them; None:
+            manifests have the splits.
         loses_text: whether there may be text that is in no token because no expression matches it.
     """
 
     splits: tuple[Split, ...]
-    label: str | None = None
+    label: str | tuple[str, ...] | None = None
     loses_text: bool = False
 
     @property
@@ -167,7 +168,7 @@ class SplitPreTokenizer:
     @property
     def options(self) -> Mapping[str, object]:
         if self.label is not None:
-            return {'pattern': self.label}
+            return {'pattern': [*self.label] if isinstance(self.label, tuple) else self.label}
         return {
             'splits': [[split.expression, split.behavior, split.invert] for split in self.splits]
         }

@@ -28,12 +28,12 @@ from tokcore.text.byte_level_scan import (
     stored_classes,
 )
 from tokcore.text.expression_trees import Tree, spelled
+from tokcore.text.expressions import oniguruma
 from tokcore.text.patterns import (
     DEFINITIONS,
-    Pattern,
     RunRules,
+    expressions_of,
     named_pattern,
-    pattern_trees,
     sequence_rules,
     split_by,
 )
@@ -51,12 +51,18 @@ from tokcore.text.unicode import CODE_POINTS, category_table
 _0, _1 = np.uint64(0), np.uint64(1)
 
 
-def pattern_pre_tokenizer(pattern: Pattern) -> PreTokenizer:
-    """Returns the pre-tokenizer of a pattern: its kernel, or regular expressions."""
-    trees = pattern_trees(pattern)
-    if DEFINITIONS[pattern].rules is None:
-        return SplitPreTokenizer(tuple(Split(spelled(tree)) for tree in trees), pattern)
-    return pre_tokenizer_of(trees) or PatternPreTokenizer(pattern)
+def pattern_pre_tokenizer(*patterns: str) -> PreTokenizer:
+    """Returns the pre-tokenizer of patterns (`expressions_of`): a kernel, or regular expressions.
+
+    Raises:
+        ExpressionError: an expression has something that Oniguruma's grammar lacks.
+    """
+    expressions = expressions_of(patterns)
+    trees = [*map(oniguruma, expressions)]
+    if kernel := pre_tokenizer_of(trees):
+        return kernel
+    splits = tuple(Split(spelled(tree)) for tree in trees)
+    return SplitPreTokenizer(splits, named_pattern(trees) or expressions)
 
 
 def pre_tokenizer_of(trees: Sequence[Tree | None]) -> PreTokenizer | None:

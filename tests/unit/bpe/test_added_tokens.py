@@ -64,7 +64,8 @@ def test_rows_of_a_block_are_encoded_each_by_itself(rows, allowed, prefix):
     parts = dataclasses.replace(VOCABULARY.parts, add_prefix_space=prefix)
     vocabulary = dataclasses.replace(VOCABULARY, parts=parts)
     texts = [''.join(row) for row in rows]
-    encoder = SCHEME.encoder(vocabulary, ALLOWED if allowed else None)
+    scheme = SCHEME.configured_for(vocabulary)
+    encoder = scheme.encoder(vocabulary, ALLOWED if allowed else None)
     together = rows_of(encoder.encode_side(side_of(texts), '', (7,), (8, 9)))
     tokenizer = BpeTokenizer(vocabulary, allow_special_tokens=allowed)
     assert together == [[7, *tokenizer.encode(text), 8, 9] for text in texts]

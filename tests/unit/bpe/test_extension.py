@@ -1,6 +1,7 @@
 """Further merges on top of a vocabulary: the plain rule, and what stays."""
 
 import collections
+import dataclasses
 import json
 
 import pytest
@@ -19,6 +20,7 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.text.byte_level import spelled
 from tokcore.text.patterns import split
+from tokcore.tokenizers import learn_vocabulary
 
 words = st.text('ab', max_size=20) | st.text('abcdé中', max_size=8) | st.text('a<s>', max_size=9)
 tables = st.dictionaries(words, st.integers(0, 12), max_size=20)
@@ -136,25 +138,81 @@ def test_added_tokens_behind_the_entries_keep_their_ids(tokenizers):
     assert theirs.encode('<|end|>cdcdab').ids == [257, 259, 256]
 
 
+def without_bytes_that_text_never_has(old):
+    ids = {}
+    for entry in old.pieces:
+        if entry not in [spelled(bytes([byte])) for byte in (0xC0, 0xC1, *range(0xF5, 0x100))]:
+            ids[entry] = len(ids)
+    return dataclasses.replace(old, entries=ids)
+
+
+@given(tables, tables, st.integers(0, 9), st.integers(0, 20), st.randoms(use_true_random=False))
+def test_bytes_that_text_never_has_need_no_entries(first, second, size, more, dice):
+    whole = vocabulary(first, 256 + size)
+    old = without_bytes_that_text_never_has(whole)
+    assert old.vocab_size == whole.vocab_size - 13
+    found = extended(second, old, merges=max(more, 1))
+    assert found.merges == extended(second, whole, merges=max(more, 1)).merges
+    assert found.pieces[: old.vocab_size] == old.pieces
+    assert extended_in_rounds(second, old, dice, merges=len(old.merges) + max(more, 1)) == found
+
+
+DEEPSEEK_CODER = [r'[\r\n]', r'\s?\p{L}+', r'\s?\p{P}+', '[一-龥ࠀ-一가-퟿]+']
+
+
+@pytest.mark.parametrize(
+    ('expressions', 'use_regex', 'form'),
+    [([], True, None), ([], True, 'NFC'), (DEEPSEEK_CODER, False, None)],
+    ids=['StarCoder', 'Command-R', 'DeepSeek-Coder'],
+)
+def test_a_file_with_digits_tells_how_text_is_cut(
+    tmp_path, tokenizers, expressions, use_regex, form
+):
+    made, texts = (
+        tokenizers.pre_tokenizers,
+        ['x = 1234 + y12', '漢字 12, def f(x):\n\treturn 7', 'été'],
+    )
+    splits = [made.Split(tokenizers.Regex(text), 'isolated') for text in expressions]
+    last = made.ByteLevel(add_prefix_space=False, use_regex=use_regex)
+    old = vocabulary({'abab': 3}, 257)
+    theirs = tokenizers.Tokenizer.from_str(old.dump().decode())
+    theirs.pre_tokenizer = made.Sequence([made.Digits(True), *splits, last])
+    if form:
+        theirs.normalizer = tokenizers.normalizers.NFC()
+    path = tmp_path / 'tokenizer.json'
+    path.write_text(theirs.to_str())
+    ours = learn_vocabulary(texts, 'bpe', extend=path, vocab_size=270)
+    assert ours.vocabulary.pieces[:257] == old.pieces and ours.vocabulary.vocab_size == 270
+    parts = ours.vocabulary.parts
+    assert parts.components['pre_tokenizer'] == json.loads(theirs.to_str())['pre_tokenizer']
+    reopened = tokenizers.Tokenizer.from_str(ours.vocabulary.dump().decode())
+    for text in texts:
+        assert ours.encode(text) == reopened.encode(text).ids
+    whole = learn_vocabulary(texts, 'bpe', extend=path, pre_tokenizer='none', vocab_size=270)
+    assert whole.vocabulary.parts.patterns == ('none',) and whole.vocabulary.parts.form == form
+    with pytest.raises(InputError, match='give --pre-tokenizer none alone'):
+        learn_vocabulary(texts, 'bpe', extend=path, pre_tokenizer='o200k', vocab_size=270)
+
+
 def test_what_cannot_be_extended(tmp_path):
     path = tmp_path / 'tokenizer.json'
     path.write_bytes(vocabulary({'abab': 3}, 258).dump())
 
     def check(size=300, scheme=BpeScheme(), **options):
         options = BpeOptions(vocab_size=size, extend=str(path), **options)
-        scheme.check(options)
+        scheme.for_learning(options).check(options)
         return options
 
     assert check().for_manifest()['extend'] != str(path)
     assert 'extend' not in BpeOptions(vocab_size=300).for_manifest()
-    with pytest.raises(InputError, match='--pre-tokenizer gpt2'):
+    with pytest.raises(InputError, match='"gpt2".*, and the options give .*"llama3"'):
         check(scheme=BpeScheme('cl100k'))
     with pytest.raises(InputError, match='below the 258 entries'):
         check(257)
     with pytest.raises(InputError, match='--special-token cannot go with --extend'):
         check(special_token=('<s>',))
-    with pytest.raises(InputError, match='or none for merges across its tokens'):
-        check(scheme=BpeScheme('cl100k'))
+    with pytest.raises(InputError, match='give --pre-tokenizer none alone'):
+        check(scheme=BpeScheme(form='NFC'))
     check(learner='beam')
     check(scheme=BpeScheme(pre_tokenizer_kind='none'), learner='beam')
     file = json.loads(path.read_bytes())
@@ -165,8 +223,8 @@ def test_what_cannot_be_extended(tmp_path):
     prefixed = {**file['pre_tokenizer'], 'add_prefix_space': True}
     path.write_text(json.dumps({**file, 'pre_tokenizer': prefixed}))
     check()
-    with pytest.raises(InputError, match='give --pre-tokenizer gpt2 with --preset gpt2 or cl100k$'):
-        check(scheme=BpeScheme(pre_tokenizer_kind='none'))
+    check(scheme=BpeScheme(pre_tokenizer_kind='none'))
+    check(scheme=BpeScheme(add_prefix_space=True))
     path.write_text('#version: 0.2\na b\n')
     with pytest.raises(InputError, match='not a vocabulary of byte-level BPE'):
         check()

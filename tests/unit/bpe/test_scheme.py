@@ -1,11 +1,18 @@
 """What is learned from a table by each preset, as its vocabulary."""
 
+import collections
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tokcore.bpe.options import BpeOptions
 from tokcore.bpe.scheme import SCHEME, BpeScheme
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
+from tokcore.learn import count_tokens
+from tokcore.schemes import find_scheme
+from tokcore.text.patterns import DEFINITIONS
 from tokcore.tokenizers import BpeTokenizer
 
 
@@ -44,6 +51,57 @@ def test_what_a_presets_file_cannot_hold_is_refused():
 def test_a_file_of_bytes_names_its_pattern():
     with pytest.raises(InputError, match='--pre-tokenizer bert does not go with --preset gpt2'):
         learned(BpeScheme(pre_tokenizer_kind='bert'), {'a': 1}, merges=1)
+
+
+@pytest.mark.parametrize('options', [{'pre_tokenizer_kind': 't2t'}, {'pattern': ('gpt2',)}])
+@pytest.mark.parametrize('preset', ['subword-nmt', 'textbook'])
+def test_codes_have_no_tokens_with_spaces(preset, options):
+    with pytest.raises(InputError, match='codes of --preset .* separate symbols by spaces'):
+        learned(BpeScheme(preset, **options), {'a ,': 1}, merges=1)
+
+
+def test_patterns_are_named_or_expressions():
+    scheme = find_scheme('bpe', pattern=['individual-digits', 'digits', 'gpt2', r'\w+'])
+    assert scheme.patterns == (r'\p{N}', r'\p{N}+', 'gpt2', r'\w+')
+    assert find_scheme(scheme, pattern=scheme.pattern) == scheme
+    assert (
+        find_scheme('bpe', pattern='o200k').rules == find_scheme('bpe', pre_tokenizer='o200k').rules
+    )
+    assert scheme.rules.pre_tokenizer.options == {
+        'pattern': [r'\p{N}', r'\p{N}+', *DEFINITIONS['gpt2'].expressions, r'\w+']
+    }
+    for name in ('gtp2', ''):
+        with pytest.raises(InputError, match='is neither a regular expression nor one of gpt2, '):
+            find_scheme('bpe', pattern=name)
+    with pytest.raises(InputError, match=r'--pattern.*\(\['):
+        find_scheme('bpe', pattern='([').pre_tokenizer  # noqa: B018
+    with pytest.raises(InputError, match='--pattern takes the place of --pre-tokenizer'):
+        find_scheme('bpe', pattern='gpt2', pre_tokenizer='gpt2')
+
+
+def test_a_space_before_texts_is_of_patterns_that_see_whole_texts():
+    assert [*find_scheme('bpe', add_prefix_space=True).tokens('a  b')] == [' a', ' ', ' b']
+    assert [*find_scheme('bpe', add_prefix_space=True).tokens(' a')] == [' a']
+    with pytest.raises(InputError, match='--add-prefix-space goes with the pattern gpt2 or none'):
+        find_scheme('bpe', add_prefix_space=True, pattern=['digits', 'gpt2'])
+
+
+@given(st.lists(st.text('ab 1\t é', max_size=12), max_size=5), st.sampled_from(['gpt2', 'none']))
+def test_tokens_with_a_space_before_texts_are_counted(texts, pattern):
+    scheme = find_scheme('bpe', add_prefix_space=True, pattern=pattern)
+    expected = collections.Counter(
+        token for text in texts if text.strip() for token in scheme.tokens(text)
+    )
+    assert dict(count_tokens(scheme, texts).items()) == expected
+
+
+@given(st.lists(st.text('ab é,', max_size=12), max_size=5))
+def test_tokens_with_an_end_are_counted(texts):
+    scheme = BpeScheme('textbook')
+    expected = collections.Counter(
+        token for text in texts for token in scheme.tokens(text.strip(' '))
+    )
+    assert dict(count_tokens(scheme, texts).items()) == expected
 
 
 @pytest.mark.parametrize('preset', ['gpt2', 'cl100k', 'subword-nmt', 'textbook'])

@@ -91,22 +91,16 @@ def test_special_tokens_are_text_unless_they_are_allowed():
         ('pre_tokenizer', {'type': 'Sequence', 'pretokenizers': []}, 'does not split text'),
         (
             'pre_tokenizer',
-            {'type': 'Sequence', 'pretokenizers': [CL100K, BYTE_LEVEL]},
-            r'use_regex after a Split at \$\.pre_tokenizer\.pretokenizers\[1\]',
-        ),
-        (
-            'pre_tokenizer',
-            {**CL100K, 'pattern': {'Regex': r'\d'}},
-            r'the pattern .* at \$\.pre_tokenizer\.pattern',
-        ),
-        (
-            'pre_tokenizer',
-            # As tiktoken writes it; to Oniguruma this is a run of any number of digits.
             {
-                **CL100K,
-                'pattern': {'Regex': DEFINITIONS['cl100k'].expressions[0].replace('3}', '3}+')},
+                'type': 'Sequence',
+                'pretokenizers': [CL100K, {**BYTE_LEVEL, 'add_prefix_space': True}],
             },
-            r'the pattern .* at \$\.pre_tokenizer\.pattern',
+            r'ByteLevel with a prefix after .* at \$\.pre_tokenizer\.pretokenizers\[1\]',
+        ),
+        (
+            'pre_tokenizer',
+            {'type': 'Sequence', 'pretokenizers': [BYTE_LEVEL, {'type': 'Digits'}]},
+            r'the pre-tokenizer Digits at \$\.pre_tokenizer\.pretokenizers\[1\]',
         ),
         ('pre_tokenizer', {**CL100K, 'behavior': 'MergedWithNext'}, r'\.behavior'),
         ('post_processor', {'type': 'Unheard'}, r'the post-processor Unheard at \$\.post_proc'),
@@ -139,12 +133,12 @@ def test_a_model_of_another_kind_is_refused():
 
 def test_parts_that_are_understood():
     whole = {**BYTE_LEVEL, 'use_regex': False}
-    assert parsed('pre_tokenizer', whole).parts.pattern == 'none'
+    assert parsed('pre_tokenizer', whole).parts.patterns == ('none',)
     sequence = {'type': 'Sequence', 'pretokenizers': [CL100K, whole]}
-    assert parsed('pre_tokenizer', sequence).parts.pattern == 'cl100k'
+    assert parsed('pre_tokenizer', sequence).parts.patterns == ('cl100k',)
     llama3 = {**CL100K, 'pattern': {'Regex': DEFINITIONS['llama3'].expressions[0]}}
     sequence['pretokenizers'][0] = llama3
-    assert parsed('pre_tokenizer', sequence).parts.pattern == 'llama3'
+    assert parsed('pre_tokenizer', sequence).parts.patterns == ('llama3',)
     assert parsed('normalizer', {'type': 'NFKC'}).parts.form == 'NFKC'
     assert SCHEME.configured_for(parsed('normalizer', {'type': 'NFC'})).form == 'NFC'
     template = {
@@ -167,6 +161,18 @@ def test_parts_that_are_understood():
     assert BpeTokenizer(found).encode('', add_special_tokens=False) == []
     roberta = {'type': 'RobertaProcessing', 'sep': ['</s>', 1], 'cls': ['<s>', 0]}
     assert SCHEME.template(parsed('post_processor', roberta)) == Template((0,), (1,))
+
+
+def test_patterns_without_a_name_are_read_and_not_recognized():
+    number = {**CL100K, 'pattern': {'Regex': r'\d'}}
+    digits = {'type': 'Digits', 'individual_digits': False}
+    sequence = {'type': 'Sequence', 'pretokenizers': [number, digits, BYTE_LEVEL]}
+    found = parsed('pre_tokenizer', sequence)
+    assert found.parts.patterns == (r'\d', r'\p{N}+', 'gpt2') and not found.parts.is_named
+    assert SCHEME.configured_for(found).pattern == found.parts.patterns
+    assert BpeTokenizer(found).tokenize('the 12½') == ['the', 'Ġ', '1', '2', 'Â', '½']
+    # The scheme `pretrained` has more of such files.
+    assert not SCHEME.recognizes(found.dump())
 
 
 def test_two_files_are_read_together(tmp_path):

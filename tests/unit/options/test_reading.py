@@ -86,6 +86,24 @@ def test_an_option_of_one_name_may_mean_something_else_in_another_kind():
     assert settle_choice(choice, {'vocab_size': '10'}, 'subword') == {'vocab_size': 10}
 
 
+def test_an_option_may_be_repeated_in_one_kind_alone():
+    @dataclass(frozen=True, kw_only=True)
+    class Other:
+        given_ids: int | None = option(
+            'just one', WholeNumber(1, 9), default=None, name='reserved-token'
+        )
+
+    choice = Choice('scheme', {'subword': Searching, 'other': Other})
+    given = parsed(['--reserved-token', '7'], choice)
+    for values in (given, {'reserved_token': ('7',)}):  # of a command line, of a job file
+        assert settle_choice(choice, values, 'other') == {'reserved_token': 7}
+        assert settle_choice(choice, values, 'subword') == {'reserved_token': ('7',)}
+    twice = parsed(['--reserved-token', '7', '--reserved-token', '8'], choice)
+    assert settle_choice(choice, twice, 'subword') == {'reserved_token': ('7', '8')}
+    with pytest.raises(InputError, match='--reserved-token is a word or a number, not'):
+        settle_choice(choice, twice, 'other')
+
+
 def test_an_option_of_one_name_is_typed_alike():
     @dataclass(frozen=True, kw_only=True)
     class Other:
