@@ -154,14 +154,13 @@ _ANYTHING = r'[\s\S]+'
 
 
 def _tiktoken(vocabulary: Vocabulary, name: str) -> Mapping[str, bytes]:
-    special: dict[str, int] = {}
     if isinstance(vocabulary, PretrainedVocabulary) and is_tiktoken_file(vocabulary.data):
         ranks, pattern = vocabulary.data, str(vocabulary.pattern)
     elif isinstance(vocabulary, BpeVocabulary) and vocabulary.parts.byte_level:
         ranks, pattern = _ranks(vocabulary), vocabulary.parts.pattern
-        special = {token.content: token.id for token in vocabulary.added}
     else:
         _refuse('tiktoken', 'it is not byte-level BPE of the scheme bpe, nor a file of ranks')
+    special = {token.content: token.id for token in vocabulary.added}
     spellings = {pattern: expression for expression, pattern in TIKTOKEN_SPELLINGS.items()}
     expressions: tuple[str, ...] = (pattern,)
     if pattern in spellings:

@@ -12,9 +12,10 @@ data/enzh/tokenizer.json                  the folder of a dataset with one vocab
 data/enzh/tokenizer.inputs/, ….targets/   folders in that of a dataset with two of them
 """
 
+import dataclasses
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import google_crc32c
@@ -24,6 +25,12 @@ from pipelines.engines.progress import AT_ONCE
 from pipelines.files import filesystem
 from pipelines.options.vocabulary import scheme_from_options
 from tokcore.corpus.contents import refuse_but
+from tokcore.encoding.document_ends import (
+    EndOfDocument,
+    end_candidates,
+    end_of_document,
+    unknown_end,
+)
 from tokcore.encoding.scheme import EncodingOptions, Scheme, check_rules
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
@@ -111,10 +118,18 @@ def _scheme_by_form(path: str) -> str:
     return fitting[0]
 
 
-def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
+def read_vocabulary(
+    path: str, scheme: Scheme, encoding: EncodingOptions | None = None
+) -> ReadVocabulary:
     """Reads a vocabulary file of a scheme, and looks for its manifest beside it.
 
     That is `FILE.tokbeam.json`, or else the folder's `tokbeam.json` if it lists the file.
+
+    Args:
+        path: of the file.
+        scheme: of the vocabulary.
+        encoding: of rows whose documents have an end, so that files which configure it are `beside`;
+            None: no end is needed.
 
     Raises:
         InputError: the file cannot be read, is not a vocabulary or not the one that its manifest
@@ -145,6 +160,9 @@ def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
         return content
 
     entries = scheme.parse(data, path, read)
+    if encoding is not None:
+        template = scheme.template(entries, encoding.template)
+        end_candidates(scheme, entries, template, None, path, read)
     if record is not None:
         for file in record.beside:
             if beside.get(file.name, file) != file:
@@ -153,6 +171,57 @@ def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
                     'both again, or give copies in another folder'
                 )
     return ReadVocabulary(entries, data, crc32c, unicode, tuple(beside.values()))
+
+
+def ends_of_documents(
+    vocabularies: Mapping[str, str],
+    scheme: Scheme,
+    template: str | None,
+    end: str | None,
+    is_joined: bool,
+) -> tuple[EndOfDocument, ...]:
+    """Returns the token that ends the documents of each feature, as far as it is known.
+
+    Args:
+        vocabularies: by feature the path of its vocabulary.
+        scheme: of the vocabularies.
+        template: the value of `--template`.
+        end: the value of `--end`; None: the vocabularies decide.
+        is_joined: whether rows are joined, so that the end must be known.
+
+    Raises:
+        InputError: a vocabulary does not have the token that is asked for, or which one ends documents is
+            not known and must be.
+    """
+    ends = []
+    for feature, path in vocabularies.items():
+        vocabulary = scheme.fixed or read_vocabulary(path, scheme).entries
+        around = scheme.template(vocabulary, template)
+        read = filesystem.read_if_there
+        candidates = end_candidates(scheme, vocabulary, around, end, path, read)
+        known = end_of_document(feature, candidates, around)
+        if known is not None:
+            ends.append(known)
+        elif is_joined:
+            raise unknown_end(path, candidates)
+    return tuple(ends)
+
+
+def with_ends(
+    records: Iterable[VocabularyRecord], ends: Sequence[EndOfDocument]
+) -> tuple[VocabularyRecord, ...]:
+    """Returns the records of vocabularies with sizes above the ids that end documents."""
+    return tuple(
+        dataclasses.replace(
+            record,
+            size=max(
+                record.size,
+                *(end.id + 1 for end in ends if record.side in (end.feature, 'both')),
+                0,
+            ),
+        )
+        for record in records
+    )
 
 
 def warn_of_missing_tokens(

@@ -54,6 +54,7 @@ from pipelines.options.job import (
     RunningOptions,
     ShuffleOptions,
     UnknownOptions,
+    check_end,
     check_pack,
     split_flag,
 )
@@ -441,6 +442,7 @@ def _dataset(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> Enc
             '--label need TFRecords'
         )
     check_pack(options.output_format, options.pack, '--output-format')
+    check_end(options.output_format, options.end, options.no_end)
     if options.output_format == ARRAY_RECORD:
         array_record_library()
     encoding = encoding_from_options(scheme, vars(options))

@@ -30,8 +30,9 @@ from pipelines.files import filesystem
 from pipelines.files.vocabulary_files import vocabulary_path
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.options.commands import known_commands
-from pipelines.options.job import ARRAY_RECORD, SPLITS, check_pack, option_name
+from pipelines.options.job import ARRAY_RECORD, SPLITS, check_end, check_pack, option_name
 from pipelines.shard_formats.array_record import array_record_library
+from pipelines.shard_formats.id_streams import documents_joined
 from pipelines.stages.convert import convert_dataset
 from pipelines.trust.card import dataset_card
 from pipelines.trust.charts import import_charts_ahead
@@ -318,6 +319,7 @@ def _card(options: argparse.Namespace) -> int:
 def _convert(options: argparse.Namespace) -> int:
     started = time.monotonic()
     check_pack(options.to, options.pack, '--to')
+    check_end(options.to, options.end, options.no_end)
     if options.to == ARRAY_RECORD:
         array_record_library()
     output = filesystem.absolute(options.output)
@@ -328,11 +330,13 @@ def _convert(options: argparse.Namespace) -> int:
         _workers(options),
         options.overwrite,
         options.pack,
+        options.end,
+        options.no_end,
     )
     if made is None:
         _LOGGER.info('convert: already done in %s', output)
         return 0
-    for line in rows_lost(made):
+    for line in (*rows_lost(made), *documents_joined(made)):
         _LOGGER.info('%s', line)
     size = sum(file.bytes for file in made.outputs)
     seconds = format_time(time.monotonic() - started)

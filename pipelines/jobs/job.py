@@ -14,6 +14,7 @@ from typing import ClassVar
 from pipelines.artifacts.counts import CountFiles, CountsFolder, count_names
 from pipelines.artifacts.outputs import StageKey
 from pipelines.artifacts.vocabularies import (
+    ends_of_documents,
     folder_for_file,
     folder_for_side,
     tokenizer_paths,
@@ -22,6 +23,7 @@ from pipelines.engines.engine import Engine
 from pipelines.jobs.corpus import Corpus
 from pipelines.options.job import (
     SPLITS,
+    STREAM_FORMATS,
     TFRECORD,
     DatasetOptions,
     LineOptions,
@@ -35,6 +37,7 @@ from pipelines.options.vocabulary import SampleOptions, VocabularyLayout
 from pipelines.shard_formats.formats import shard_format
 from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
 from tokcore.corpus.corpus import Split
+from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, Scheme, TokenRules
 from tokcore.options import recorded
 from tokcore.reading.record_index import index_name
@@ -90,6 +93,14 @@ class EncodeOptions(DatasetOptions):
     """
 
     encoding: EncodingOptions = EncodingOptions()
+
+    def ends(self, features: Sequence[EncodedFeature], scheme: Scheme) -> tuple[EndOfDocument, ...]:
+        """Returns the ends of documents; raises InputError as `ends_of_documents`."""
+        if self.no_end:
+            return ()
+        paths = {encoded.feature.name: encoded.vocabulary for encoded in features}
+        is_joined = self.output_format in STREAM_FORMATS
+        return ends_of_documents(paths, scheme, self.encoding.template, self.end, is_joined)
 
     @property
     def has_index(self) -> bool:

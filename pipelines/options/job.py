@@ -35,6 +35,7 @@ from tokcore.options import (
     positive,
     shown,
     special_tokens,
+    token_or_id,
     vocabulary_path,
     work_path,
 )
@@ -62,6 +63,9 @@ OutputFormat = Literal[
 """What the shards of a dataset are."""
 
 TFRECORD, TEXT, PARQUET, MEGATRON, FLAT, PACKED, JOINED, ARRAY_RECORD = get_args(OutputFormat)
+
+STREAM_FORMATS = (MEGATRON, FLAT)
+"""What joins rows, one after another."""
 
 CONVERTED_FORMATS = (PARQUET, MEGATRON, FLAT, PACKED, JOINED, ARRAY_RECORD)
 """What `convert` makes of TFRecords; pieces, which text consists of, take the vocabulary."""
@@ -168,6 +172,41 @@ def pack_option(where: str) -> Any:
     )
 
 
+def end_option() -> Any:
+    """Returns the option of the token that ends documents."""
+    return option(
+        'the token, or its id, that follows each document where rows are joined: in megatron and flat, and '
+        "where they are packed as they are read (default: the vocabulary's)",
+        token_or_id,
+        'TOKEN|ID',
+        default=None,
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+
+
+def no_end_option() -> Any:
+    """Returns the option by which documents have no end."""
+    return option(
+        'join documents without an end',
+        None,
+        default=False,
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+
+
+def check_end(output_format: str, end: str | None, no_end: bool) -> None:
+    """Raises InputError if both options of the end are given, or one for a format without them."""
+    if end is not None and no_end:
+        raise InputError('--end and --no-end cannot go together; leave one of them out')
+    if (end is not None or no_end) and output_format in (TEXT, PACKED, JOINED):
+        raise InputError(
+            f'{output_format} has rows as the template makes them, so it has no use for --end and --no-end; '
+            'leave them out'
+        )
+
+
 def check_pack(output_format: str, pack: int | None, flag: str) -> None:
     """Raises InputError if a length of rows is missing or too small, or is given for another format."""
     if (output_format in (PACKED, JOINED)) != (pack is not None):
@@ -215,6 +254,8 @@ class DatasetOptions:
         unrecorded_default=True,
     )
     pack: int | None = pack_option('--output-format')
+    end: str | None = end_option()
+    no_end: bool = no_end_option()
 
     @property
     def shares(self) -> dict[str, Fraction]:

@@ -16,12 +16,13 @@ from pipelines.jobs.read_plan import ReadPlan, plan_reading
 from pipelines.jobs.shuffle_memory import refuse_too_large
 from pipelines.learning.rounds import OutputRounds
 from pipelines.learning.search import VocabularySearch
-from pipelines.options.job import PairSide
+from pipelines.options.job import STREAM_FORMATS, PairSide
 from pipelines.shuffle.merge_runs import KeptRuns
 from pipelines.stages.count import count_folders
 from pipelines.stages.encode import encode_into
 from pipelines.stages.run_stage import StageResult, run_stage
 from pipelines.stages.vocabulary import learn
+from tokcore.encoding.document_ends import listed_ends, unknown_end
 from tokcore.errors import InputError
 from tokcore.records.manifest import InputText, Manifest, VocabularyRecord
 
@@ -41,6 +42,7 @@ def build_stage(job: BuildJob) -> Manifest | None:
         warn_of_missing_tokens(
             job.reading.scheme, ids.get, job.dataset.encoding, 'the vocabulary to be learned'
         )
+    _refuse_missing_end(job)
     execution, names, folders = job.execution, job.vocabulary_names, job.counts_folders
     output = StageOutput.of_dataset(job.output)
     key = job.key()
@@ -66,6 +68,7 @@ def build_stage(job: BuildJob) -> Manifest | None:
             vocabularies=vocabularies,
             files=encoded.shards,
             index=encoded.index,
+            end_of_document=encoded.ends,
             datasets=encoded.stats.datasets,
             sample=tuple(sample for manifest in counts for sample in manifest.sample),
         )
@@ -91,6 +94,17 @@ def build_stage(job: BuildJob) -> Manifest | None:
     output.warn_rejected(result.rejected)
     log_sample(result.manifest)
     return result.manifest
+
+
+def _refuse_missing_end(job: BuildJob) -> None:
+    """Raises InputError, before any work, if rows are joined and no token can end documents."""
+    dataset = job.dataset
+    if job.learning is None or dataset.output_format not in STREAM_FORMATS:
+        return
+    tokens = job.reading.scheme.special_entries(job.learning)
+    if tokens is not None and dataset.end is None and not dataset.no_end:
+        if not listed_ends(dict.fromkeys(tokens, 0)):
+            raise unknown_end('the vocabulary to be learned', {})
 
 
 def _count(job: BuildJob, plan: ReadPlan) -> list[Manifest | None]:

@@ -25,14 +25,17 @@ from pipelines.artifacts.outputs import (
     publish,
     up_to_date,
 )
+from pipelines.artifacts.vocabularies import ends_of_documents, with_ends
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
-from pipelines.options.job import JOINED, TFRECORD, OutputFormat
+from pipelines.options.job import JOINED, STREAM_FORMATS, TFRECORD, OutputFormat
 from pipelines.shard_formats.formats import converted_format
 from pipelines.shard_formats.joined import ids_around
 from pipelines.shard_formats.shard_format import Column, ConvertedFormat, Shard, shards_in_order
 from tokcore.checked_json import WrongValue, checked
+from tokcore.encoding.document_ends import EndOfDocument
+from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
 from tokcore.reading.manifest import recorded_format, recorded_scheme
@@ -48,6 +51,9 @@ else:
 
 _STAGE, _CONVERTING = 'convert', 'converting'
 
+_ENDS = ('end', 'no_end')
+"""The options of the end of documents."""
+
 
 def convert_dataset(
     source: str,
@@ -56,6 +62,8 @@ def convert_dataset(
     workers: int,
     overwrite: bool = False,
     pack: int | None = None,
+    end: str | None = None,
+    no_end: bool = False,
 ) -> Manifest | None:
     """Converts a dataset of TFRecords; returns the new manifest, None if the result was there.
 
@@ -66,16 +74,18 @@ def convert_dataset(
         workers: shards that are converted at once.
         overwrite: whether another result may be replaced.
         pack: ids of a packed row at most, where rows are packed.
+        end: the token or the id that ends documents; None: that of the dataset.
+        no_end: whether documents are joined without an end.
 
     Raises:
         InputError: the folder is not a dataset of TFRecords whose features are text, or a file of it is
-            damaged; or the output holds another result.
+            damaged; or the output holds another result, or which token ends documents is not known.
     """
     started = time.monotonic()
     from_, to = StageOutput.of_dataset(source), StageOutput.of_dataset(output)
     before = _convertible(source)
     run = read_run(from_.run_path) or RunRecord(())
-    columns = _columns(from_.manifest_path, before)
+    scheme, columns = _columns(from_.manifest_path, before)
     if output_format == JOINED:
         ids_around(columns)
         _refuse_template(source, before)
@@ -86,7 +96,11 @@ def convert_dataset(
     beside += [file for record in before.vocabularies for file in record.beside]
     changed: dict[str, object] = {'output_format': output_format}
     changed |= {} if pack is None else {'pack': pack}
-    options = {**before.options, **changed}
+    changed |= {} if end is None else {'end': end}
+    changed |= {'no_end': True} if no_end else {}
+    options = _changed(before.options, changed)
+    ends = _ends(source, before, scheme, columns, options)
+    columns = [column.with_end(ends) for column in columns]
     key = StageKey(before.stage, options, _inputs(before, run), before.rules, before.unicode)
     task = StageTask(key, to, [*(file.name for file in beside), *files])
     read = [from_.manifest_path, from_.run_path]
@@ -107,6 +121,9 @@ def convert_dataset(
             manifest = dataclasses.replace(
                 before,
                 options=options,
+                vocabularies=with_ends(before.vocabularies, ends),
+                vocabularies_used=with_ends(before.vocabularies_used, ends),
+                end_of_document=ends,
                 files=tuple(file for part in made for file in part),
                 index=(),
             )
@@ -147,8 +164,39 @@ def _refuse_template(folder: str, manifest: Manifest) -> None:
         )
 
 
-def _columns(path: str, manifest: Manifest) -> list[Column]:
-    """Returns the features of the rows with what the manifest records of their vocabularies."""
+def _changed(options: Mapping[str, object], changed: Mapping[str, object]) -> dict[str, object]:
+    """Returns options with others in place of some; one of the end takes the place of the other."""
+    replaced = {*changed, *(_ENDS if {*_ENDS} & changed.keys() else ())}
+    kept = {name: value for name, value in options.items() if name not in replaced}
+    return {**kept, **changed}
+
+
+def _ends(
+    source: str,
+    before: Manifest,
+    scheme: Scheme,
+    columns: Sequence[Column],
+    options: Mapping[str, object],
+) -> tuple[EndOfDocument, ...]:
+    """Returns the ends of documents by the options of a result.
+
+    Raises:
+        InputError: as `ends_of_documents`.
+    """
+    if options.get('no_end'):
+        return ()
+    is_joined = options['output_format'] in STREAM_FORMATS
+    known = {end.feature for end in before.end_of_document}
+    is_known = not is_joined or known.issuperset(column.name for column in columns)
+    if is_known and all(options.get(name) == before.options.get(name) for name in _ENDS):
+        return before.end_of_document
+    paths = {column.name: os.path.join(source, column.vocabulary) for column in columns}
+    template, end = (checked(options.get(name), str | None, name) for name in ('template', 'end'))
+    return ends_of_documents(paths, scheme, template, end, is_joined)
+
+
+def _columns(path: str, manifest: Manifest) -> tuple[Scheme, list[Column]]:
+    """Returns the scheme, and the features with what the manifest records of their vocabularies."""
     records = manifest.vocabularies or manifest.vocabularies_used
     try:
         corpus_format = recorded_format(manifest.inputs, manifest.options)
@@ -174,7 +222,7 @@ def _columns(path: str, manifest: Manifest) -> list[Column]:
             columns.append(Column.of(feature, scheme.fixed.vocab_size, scheme.fixed.special_ids))
         else:
             raise InputError(f'{path} records no vocabulary of {feature}; make the dataset again')
-    return columns
+    return scheme, columns
 
 
 def _inputs(manifest: Manifest, run: RunRecord) -> tuple[InputState, ...]:
@@ -261,5 +309,5 @@ def _job_of(job: str, changed: Mapping[str, object]) -> str:
     if not job:
         return ''
     tables = tomllib.loads(job)
-    tables.setdefault('output', {}).update(changed)
+    tables['output'] = _changed(tables.get('output', {}), changed)
     return tomli_w.dumps(tables)

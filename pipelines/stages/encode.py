@@ -14,6 +14,7 @@ from pipelines.artifacts.vocabularies import (
     read_vocabulary,
     recorded_manifest,
     warn_of_missing_tokens,
+    with_ends,
 )
 from pipelines.engines.progress import track_work
 from pipelines.files import filesystem
@@ -51,7 +52,9 @@ from pipelines.transforms.stats import RejectionBudget, WriteStats, WrittenFile,
 from pipelines.transforms.write_shards import write_shard_index, write_shards
 from tokcore.corpus.corpus import ITEM_BYTES
 from tokcore.corpus.stats import LineTally
-from tokcore.encoding.scheme import EncodingOptions, Scheme
+from tokcore.encoding.document_ends import EndOfDocument
+from tokcore.encoding.scheme import Scheme
+from tokcore.encoding.vocabulary import NO_TEMPLATE
 from tokcore.errors import InputError
 from tokcore.options import recorded
 from tokcore.reading.record_index import index_name
@@ -73,8 +76,10 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         InputError: a line that cannot be used, an empty split, or a folder with another result.
     """
     execution = job.execution
-    encoding = job.dataset.encoding
-    records = vocabulary_records(job.vocabularies, job.reading.scheme, encoding=encoding)
+    dataset, scheme = job.dataset, job.reading.scheme
+    features = dataset.features(job.vocabularies, job.reading.corpus.format.sides)
+    records = vocabulary_records(job.vocabularies, scheme, dataset=dataset)
+    records = with_ends(records, dataset.ends(features, scheme))
     key = job.key(records)
     output = StageOutput.of_dataset(job.output)
     work = WorkFolder(execution.work, job.output)
@@ -91,6 +96,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
             vocabularies_used=records,
             files=encoded.shards,
             index=encoded.index,
+            end_of_document=encoded.ends,
             datasets=encoded.stats.datasets,
         )
         return [StageResult(manifest, encoded.stats.rejected)]
@@ -114,35 +120,45 @@ def vocabulary_records(
     paths: VocabularyPaths,
     scheme: Scheme,
     needs_ids: bool = True,
-    encoding: EncodingOptions | None = None,
+    dataset: EncodeOptions | None = None,
+    warns: bool = True,
 ) -> tuple[VocabularyRecord, ...]:
     """Reads vocabulary files of a scheme and returns their entries for a manifest.
 
-    Special tokens that they lack for `encoding` are warned of.
+    Args:
+        paths: of the files.
+        scheme: of the vocabularies.
+        needs_ids: whether their entries must have ids.
+        dataset: that is encoded with them; None: there is none.
+        warns: whether special tokens that they lack for it are warned of.
 
     Raises:
         InputError: a file is missing or is not a vocabulary, or has no ids and these are needed.
     """
+    encoding = None if dataset is None else dataset.encoding
     by_path: dict[str, list[str]] = {}
     for side, path in (('inputs', paths.inputs), ('targets', paths.targets)):
         if path:
             by_path.setdefault(path, []).append(side)
     records = []
     for path, sides in by_path.items():
-        vocabulary = read_vocabulary(path, scheme)
+        vocabulary = read_vocabulary(path, scheme, encoding)
+        entries, around = vocabulary.entries, NO_TEMPLATE
         if encoding is not None:
-            warn_of_missing_tokens(scheme, vocabulary.entries.id_of, encoding, path)
+            around = scheme.template(entries, encoding.template)
+        if encoding is not None and warns:
+            warn_of_missing_tokens(scheme, entries.id_of, encoding, path)
         if needs_ids and not vocabulary.beside and scheme.entries_name(path):
-            vocabulary.entries.model  # noqa: B018 - it refuses to be made
+            entries.model  # noqa: B018 - it refuses to be made
         records.append(
             VocabularyRecord(
                 side='both' if len(sides) == 2 else sides[0],
                 name=os.path.basename(path),
-                size=vocabulary.entries.vocab_size,
+                size=1 + max(entries.vocab_size - 1, *around.before, *around.after, 0),
                 bytes=len(vocabulary.data),
                 crc32c=vocabulary.crc32c,
                 scheme=scheme.name,
-                special_ids=vocabulary.entries.special_ids._asdict(),
+                special_ids=entries.special_ids._asdict(),
                 unicode=vocabulary.unicode,
                 rules=scheme.rules,
                 scheme_options=recorded(scheme) or None,
@@ -170,6 +186,7 @@ class Encoded:
     stats: ReadStats
     shards: tuple[OutputFile, ...]
     index: tuple[OutputFile, ...]
+    ends: tuple[EndOfDocument, ...]
 
 
 def encode_into(
@@ -195,7 +212,10 @@ def encode_into(
     names = options.shard_names(corpus)
     layout = options.layout(corpus)
     path_to_record = dict(zip(vocabularies.given, records, strict=True))
-    columns = _columns(features, reading.scheme, path_to_record)
+    ends = options.ends(features, reading.scheme)
+    columns = [
+        column.with_end(ends) for column in _columns(features, reading.scheme, path_to_record)
+    ]
     if options.output_format == JOINED:
         ids_around(columns)
     encoder = BlockEncoder(
@@ -242,7 +262,7 @@ def encode_into(
         shards = _converted(shards, columns, reading.scheme, options, execution, path)
     for lines, words in zip(stats.lines, stats.unknown_words, strict=True):
         _warn_of_losses(lines, words)
-    return Encoded(stats, tuple(shards), tuple(index))
+    return Encoded(stats, tuple(shards), tuple(index), ends)
 
 
 def refuse_unknown(job: EncodeJob, sample: EncodedSample) -> None:

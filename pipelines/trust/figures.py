@@ -27,7 +27,7 @@ from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.trust.corpus_figures import CorpusFigures, CorpusOrder, read_corpus
 from pipelines.trust.inspect import lower_median
 from pipelines.trust.row_text import ReadableDataset, TextFigures, TextTally, word_sums
-from tokcore.encoding.vocabulary import Vocabulary, without_special_ids
+from tokcore.encoding.vocabulary import Vocabulary, spelled_ids, without_special_ids
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
 from tokcore.reading.manifest import DatasetManifest
@@ -649,11 +649,11 @@ class _Use:
 
     def figures(self, tallies: Sequence[_Tally]) -> VocabularyUse:
         counts = self.counts(tallies)
-        pieces = None if self.vocabulary is None else self.vocabulary.pieces
         singles = singles_share = None
         commonest: list[tuple[str, int]] = []
         unused: list[str] = []
-        if self.vocabulary is not None and pieces is not None:
+        if self.vocabulary is not None:
+            pieces = spelled_ids(range(self.size), self.vocabulary)
             decode = self.vocabulary.decode
             is_single = np.array([len(decode([id_])) == 1 for id_ in range(self.size)], bool)
             singles = int(is_single.sum())

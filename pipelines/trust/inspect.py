@@ -22,7 +22,7 @@ from pipelines.artifacts.counts import counts_name
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of
 from pipelines.files import filesystem
-from tokcore.encoding.vocabulary import Vocabulary, without_special_ids
+from tokcore.encoding.vocabulary import Vocabulary, spelled_ids, without_special_ids
 from tokcore.errors import InputError
 from tokcore.reading.dataset import Dataset, open_dataset
 from tokcore.records.features import parse_features
@@ -164,7 +164,7 @@ def _rows(dataset: Dataset, split: str) -> Iterator[Entry]:
                 vocabulary = dataset.vocabulary(feature)
             except InputError:  # it is not in the folder, and was not given
                 continue
-            pieces = [vocabulary.pieces[id_] for id_ in values]
+            pieces = spelled_ids(values, vocabulary)
             columns[feature] = Column(values, pieces, dataset.text(values, feature))
         yield Entry(number, split, columns)
 

@@ -51,7 +51,8 @@ class StoredRows:
             vocabulary = corpus.vocabulary(encoded.vocabulary)
             lines = line_writer(scheme, vocabulary) if own.needs_pieces else None
             sizes = vocabulary.vocab_size, vocabulary.special_ids
-            columns.append(Column.of(encoded.feature.name, *sizes, encoded.vocabulary, lines))
+            column = Column.of(encoded.feature.name, *sizes, encoded.vocabulary, lines)
+            columns.append(column.with_end(manifest.end_of_document))
             vocabularies.append(vocabulary)
         files = {file.name: file for file in manifest.files}
         return cls(job.output, own, columns, vocabularies, files)

@@ -19,11 +19,13 @@ import regex
 from tokcore.bpe.files import check_largest_id
 from tokcore.bpe.parsed_files import ParsedFile, keep_parsed, parsed_file
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, ModelRules, TokenizerParts
+from tokcore.encoding.document_ends import end_of_ranks
+from tokcore.encoding.tokenizer_folder import GPT_END
 from tokcore.errors import InputError
 from tokcore.pretrained.pre_tokenizers import Cutting
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
 from tokcore.text.byte_level import spelled
-from tokcore.text.patterns import DEFINITIONS, TIKTOKEN_SPELLINGS, named_pattern
+from tokcore.text.patterns import DEFINITIONS, TIKTOKEN_SPELLINGS, Pattern, named_pattern
 from tokcore.text.pre_tokenizer import PreTokenizer
 from tokcore.text.regex_splits import Split, SplitPreTokenizer
 from tokcore.text.split_sequence import pattern_pre_tokenizer
@@ -39,7 +41,7 @@ def is_tiktoken_file(data: bytes) -> bool:
 
 
 def parse_tiktoken(data: bytes, path: str, pattern: str | None) -> PretrainedVocabulary:
-    """Returns the vocabulary of a file of tiktoken; it has no special tokens.
+    """Returns the vocabulary of a file of tiktoken; of special tokens it has at most `<|endoftext|>`.
 
     Args:
         data: the file.
@@ -58,7 +60,9 @@ def parse_tiktoken(data: bytes, path: str, pattern: str | None) -> PretrainedVoc
     if parsed is None:
         parsed = _merged(_ranks(data, path), 0, b'', path)
         keep_parsed(data, lambda: parsed)
-    return _vocabulary(parsed, (), pattern, data, path)
+    end = end_of_ranks(_pattern_name(pattern) or '', len(parsed.entries))
+    special = () if end is None else (AddedToken(end, GPT_END),)
+    return _vocabulary(parsed, special, pattern, data, path)
 
 
 def _ranks(data: bytes, path: str) -> dict[bytes, int]:
@@ -196,9 +200,13 @@ def _vocabulary(
     )
 
 
-def _pre_tokenizer(pattern: str, path: str) -> PreTokenizer:
+def _pattern_name(pattern: str) -> Pattern | None:
     name = next((name for name in DEFINITIONS if name == pattern), None)
-    name = name or TIKTOKEN_SPELLINGS.get(pattern) or named_pattern([pattern])
+    return name or TIKTOKEN_SPELLINGS.get(pattern) or named_pattern([pattern])
+
+
+def _pre_tokenizer(pattern: str, path: str) -> PreTokenizer:
+    name = _pattern_name(pattern)
     if name is not None:
         return pattern_pre_tokenizer(name)
     try:

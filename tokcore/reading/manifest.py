@@ -20,6 +20,7 @@ import google_crc32c
 
 from tokcore.checked_json import WrongValue, checked, fields_of, shown
 from tokcore.corpus.formats import CorpusFormat, all_formats, corpus_format
+from tokcore.encoding.document_ends import EndOfDocument, end_candidates, end_of_document
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import (
     NO_TEMPLATE,
@@ -52,8 +53,6 @@ _SHARD = re.compile(rf'{SHARD_NAME}(?P<parquet>\.parquet)?')
 
 _FEATURES = ('inputs', 'targets')
 
-_READ_FIELDS = ('options', 'inputs', 'files', 'vocabularies', 'vocabularies_used')
-
 
 @dataclass(frozen=True)
 class DatasetManifest:
@@ -67,6 +66,8 @@ class DatasetManifest:
         vocabularies: one of both sides, or one of each; none of a scheme without vocabularies.
         has_vocabularies: whether they are in the folder; otherwise they were given from elsewhere.
         features: those of its rows: inputs, targets, or both.
+        ends: by feature the token that ends documents, as far as it is known; None: nothing is recorded.
+        has_no_ends: whether documents are to be joined without an end.
     """
 
     folder: str
@@ -76,6 +77,8 @@ class DatasetManifest:
     vocabularies: tuple[VocabularyRecord, ...]
     has_vocabularies: bool
     features: tuple[str, ...]
+    ends: Mapping[str, EndOfDocument] | None = None
+    has_no_ends: bool = False
 
     @classmethod
     def read(cls, folder: str | os.PathLike) -> DatasetManifest:
@@ -90,11 +93,12 @@ class DatasetManifest:
         try:
             fields = json.loads(read_regular(path, _MOST_BYTES))
             _check_stage(path, fields)
-            content = _Content(**fields_of(fields, Manifest, only=_READ_FIELDS))
+            content = checked(fields, _Content)
             options = checked(content.options, _Options, 'options')
             _check_output_format(folder, options.output_format)
             vocabularies = content.vocabularies_used or content.vocabularies
-            _check_vocabularies(vocabularies)
+            _check_vocabularies(vocabularies, content.end_of_document)
+            ends = {end.feature: end for end in content.end_of_document}
             manifest = cls(
                 folder,
                 recorded_scheme(path, options.scheme, vocabularies),
@@ -103,6 +107,8 @@ class DatasetManifest:
                 vocabularies,
                 not content.vocabularies_used,
                 recorded_features(content.inputs, content.options),
+                ends,
+                options.no_end,
             )
         except FileNotFoundError as error:
             raise InputError(
@@ -134,6 +140,7 @@ class _Content:
     files: tuple[OutputFile, ...]
     vocabularies: tuple[VocabularyRecord, ...]
     vocabularies_used: tuple[VocabularyRecord, ...]
+    end_of_document: tuple[EndOfDocument, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -143,6 +150,7 @@ class _Options:
     scheme: str = DEFAULT_SCHEME
     template: str | None = None
     output_format: str = 'tfrecord'
+    no_end: bool = False
     datasets: tuple[dict[str, object], ...] = ()
 
 
@@ -176,10 +184,15 @@ def _check_output_format(folder: str, output_format: str) -> None:
         )
 
 
-def _check_vocabularies(vocabularies: Sequence[VocabularyRecord]) -> None:
+def _check_vocabularies(
+    vocabularies: Sequence[VocabularyRecord], ends: Sequence[EndOfDocument]
+) -> None:
     for record in vocabularies:
         if max((id_ for id_ in _special_ids(record) if id_ is not None), default=0) >= record.size:
             raise ValueError(f'{shown(record.name)} has {record.size} ids, and a special id above')
+        for end in ends:
+            if record.side in (end.feature, 'both') and end.id >= record.size:
+                raise ValueError(f'{shown(record.name)} has {record.size} ids, and an end above')
     sides = [record.side for record in vocabularies]
     if len(set(sides)) < len(sides) or ('both' in sides and len(sides) > 1):
         raise ValueError(f'there are vocabularies of {" and ".join(sides)[:100]}')
@@ -385,6 +398,17 @@ class DatasetVocabularies:
             return NO_TEMPLATE
         return self.scheme.template(self.vocabulary(feature), self.manifest.template)
 
+    def end_of_document(self, feature: str) -> EndOfDocument | None:
+        if self.manifest.ends is not None:
+            return self.manifest.ends.get(feature)
+        if self.manifest.scheme is None:
+            return None
+        record = self._record(feature)
+        path = '' if record is None else self.paths[record.side]
+        template = self.template(feature)
+        candidates = end_candidates(self.scheme, self.vocabulary(feature), template, None, path)
+        return end_of_document(feature, candidates, template)
+
     def _record(self, feature: str) -> VocabularyRecord | None:
         records = {record.side: record for record in self.manifest.vocabularies}
         return records.get(feature, records.get('both'))
@@ -401,7 +425,10 @@ class DatasetVocabularies:
                 f'open_dataset as {argument}'
             )
         vocabulary = self.scheme.parse(_read_checked(record, path, argument), path)
-        if vocabulary.vocab_size != record.size:
+        has_others = getattr(vocabulary, 'has_unlisted_ids', False)
+        if vocabulary.vocab_size != record.size and not (
+            has_others and vocabulary.vocab_size < record.size
+        ):
             raise InputError(
                 f'{path} has {vocabulary.vocab_size} ids, and {MANIFEST_NAME} of '
                 f'{self.manifest.folder} states {record.size}; make the dataset again'
