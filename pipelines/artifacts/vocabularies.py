@@ -15,7 +15,7 @@ data/enzh/tokenizer.inputs/, ….targets/   folders in that of a dataset with tw
 import dataclasses
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import google_crc32c
@@ -23,6 +23,7 @@ import google_crc32c
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.engines.progress import AT_ONCE
 from pipelines.files import filesystem
+from pipelines.options.job import STREAM_FORMATS, EndOptions
 from pipelines.options.vocabulary import scheme_from_options
 from tokcore.corpus.contents import refuse_but
 from tokcore.encoding.document_ends import (
@@ -53,6 +54,7 @@ class ReadVocabulary:
     crc32c: str  # of the data, as manifests have it
     unicode: str | None  # of the Python whose tables cut its tokens, None if not recorded
     beside: tuple[OutputFile, ...] = ()  # other files that belong to it
+    ends: Mapping[str, int] = dataclasses.field(default_factory=dict)  # what may end its documents
 
 
 def scheme_of(
@@ -118,18 +120,10 @@ def _scheme_by_form(path: str) -> str:
     return fitting[0]
 
 
-def read_vocabulary(
-    path: str, scheme: Scheme, encoding: EncodingOptions | None = None
-) -> ReadVocabulary:
+def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
     """Reads a vocabulary file of a scheme, and looks for its manifest beside it.
 
     That is `FILE.tokbeam.json`, or else the folder's `tokbeam.json` if it lists the file.
-
-    Args:
-        path: of the file.
-        scheme: of the vocabulary.
-        encoding: of rows whose documents have an end, so that files which configure it are `beside`;
-            None: no end is needed.
 
     Raises:
         InputError: the file cannot be read, is not a vocabulary or not the one that its manifest
@@ -160,9 +154,7 @@ def read_vocabulary(
         return content
 
     entries = scheme.parse(data, path, read)
-    if encoding is not None:
-        template = scheme.template(entries, encoding.template)
-        end_candidates(scheme, entries, template, None, path, read)
+    ends = end_candidates(entries, path, read)
     if record is not None:
         for file in record.beside:
             if beside.get(file.name, file) != file:
@@ -170,58 +162,55 @@ def read_vocabulary(
                     f'{file.name} beside {path} is not the one that {manifest_path} tells of; make '
                     'both again, or give copies in another folder'
                 )
-    return ReadVocabulary(entries, data, crc32c, unicode, tuple(beside.values()))
+    return ReadVocabulary(entries, data, crc32c, unicode, tuple(beside.values()), ends)
 
 
 def ends_of_documents(
-    vocabularies: Mapping[str, str],
+    paths: Mapping[str, str],
     scheme: Scheme,
     template: str | None,
-    end: str | None,
-    is_joined: bool,
+    options: EndOptions,
+    output_format: str,
 ) -> tuple[EndOfDocument, ...]:
     """Returns the token that ends the documents of each feature, as far as it is known.
 
     Args:
-        vocabularies: by feature the path of its vocabulary.
+        paths: of the vocabularies, by feature.
         scheme: of the vocabularies.
         template: the value of `--template`.
-        end: the value of `--end`; None: the vocabularies decide.
-        is_joined: whether rows are joined, so that the end must be known.
+        options: of the end.
+        output_format: of the rows; where it joins them, the end must be known.
 
     Raises:
-        InputError: a vocabulary does not have the token that is asked for, or which one ends documents is
-            not known and must be.
+        InputError: a vocabulary does not have the end that is asked for, or it must be known and is not.
     """
     ends = []
-    for feature, path in vocabularies.items():
-        vocabulary = scheme.fixed or read_vocabulary(path, scheme).entries
-        around = scheme.template(vocabulary, template)
-        read = filesystem.read_if_there
-        candidates = end_candidates(scheme, vocabulary, around, end, path, read)
-        known = end_of_document(feature, candidates, around)
-        if known is not None:
-            ends.append(known)
-        elif is_joined:
+    for feature, path in {} if options.no_end else paths.items():
+        if scheme.fixed is not None:
+            entries, candidates = scheme.fixed, end_candidates(scheme.fixed)
+        else:
+            vocabulary = read_vocabulary(path, scheme)
+            entries, candidates = vocabulary.entries, vocabulary.ends
+        around = scheme.template(entries, template)
+        end = end_of_document(feature, entries, candidates, around, options.end)
+        if end is not None:
+            ends.append(end)
+        elif output_format in STREAM_FORMATS:
             raise unknown_end(path, candidates)
     return tuple(ends)
 
 
-def with_ends(
-    records: Iterable[VocabularyRecord], ends: Sequence[EndOfDocument]
+def with_room(
+    records: Iterable[VocabularyRecord], ends: Iterable[EndOfDocument]
 ) -> tuple[VocabularyRecord, ...]:
-    """Returns the records of vocabularies with sizes above the ids that end documents."""
-    return tuple(
-        dataclasses.replace(
-            record,
-            size=max(
-                record.size,
-                *(end.id + 1 for end in ends if record.side in (end.feature, 'both')),
-                0,
-            ),
+    """Returns records whose sizes are above the ends of documents, which a file of ranks may not list."""
+    roomy = []
+    for record in records:
+        ids = [end.id for end in ends if record.side in (end.feature, 'both')]
+        roomy.append(
+            dataclasses.replace(record, size=max([record.size, *(id_ + 1 for id_ in ids)]))
         )
-        for record in records
-    )
+    return tuple(roomy)
 
 
 def warn_of_missing_tokens(

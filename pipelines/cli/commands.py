@@ -49,12 +49,12 @@ from pipelines.options.job import (
     TEXT,
     TFRECORD,
     DatasetOptions,
+    EndOptions,
     LineOptions,
     MemoryOptions,
     RunningOptions,
     ShuffleOptions,
     UnknownOptions,
-    check_end,
     check_pack,
     split_flag,
 )
@@ -442,7 +442,6 @@ def _dataset(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> Enc
             '--label need TFRecords'
         )
     check_pack(options.output_format, options.pack, '--output-format')
-    check_end(options.output_format, options.end, options.no_end)
     if options.output_format == ARRAY_RECORD:
         array_record_library()
     encoding = encoding_from_options(scheme, vars(options))
@@ -451,7 +450,10 @@ def _dataset(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> Enc
     if options.output_format in (TEXT, JOINED) and encoding.template is None:
         # Readers of text put marks of their own around lines.
         encoding = dataclasses.replace(encoding, template=ROW)
-    return EncodeOptions(**field_values(DatasetOptions, vars(options)), encoding=encoding)
+    ending = options_from(EndOptions, vars(options))
+    ending.check(options.output_format)
+    fields = field_values(DatasetOptions, vars(options))
+    return EncodeOptions(**fields, **vars(ending), encoding=encoding)
 
 
 def _vocabulary_paths(options: argparse.Namespace, corpus: Corpus) -> VocabularyPaths:

@@ -30,7 +30,8 @@ from pipelines.files import filesystem
 from pipelines.files.vocabulary_files import vocabulary_path
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.options.commands import known_commands
-from pipelines.options.job import ARRAY_RECORD, SPLITS, check_end, check_pack, option_name
+from pipelines.options.job import ARRAY_RECORD, SPLITS, EndOptions, check_pack, option_name
+from pipelines.options.reading import options_from
 from pipelines.shard_formats.array_record import array_record_library
 from pipelines.shard_formats.id_streams import documents_joined
 from pipelines.stages.convert import convert_dataset
@@ -319,7 +320,8 @@ def _card(options: argparse.Namespace) -> int:
 def _convert(options: argparse.Namespace) -> int:
     started = time.monotonic()
     check_pack(options.to, options.pack, '--to')
-    check_end(options.to, options.end, options.no_end)
+    ending = options_from(EndOptions, vars(options))
+    ending.check(options.to)
     if options.to == ARRAY_RECORD:
         array_record_library()
     output = filesystem.absolute(options.output)
@@ -330,8 +332,7 @@ def _convert(options: argparse.Namespace) -> int:
         _workers(options),
         options.overwrite,
         options.pack,
-        options.end,
-        options.no_end,
+        ending,
     )
     if made is None:
         _LOGGER.info('convert: already done in %s', output)

@@ -23,9 +23,9 @@ from pipelines.engines.engine import Engine
 from pipelines.jobs.corpus import Corpus
 from pipelines.options.job import (
     SPLITS,
-    STREAM_FORMATS,
     TFRECORD,
     DatasetOptions,
+    EndOptions,
     LineOptions,
     PairSide,
     RunningOptions,
@@ -85,7 +85,7 @@ class CorpusReading(LineOptions):
 
 
 @dataclass(frozen=True)
-class EncodeOptions(DatasetOptions):
+class EncodeOptions(DatasetOptions, EndOptions):
     """What the shards depend on, as files and examples.
 
     Attributes:
@@ -96,11 +96,8 @@ class EncodeOptions(DatasetOptions):
 
     def ends(self, features: Sequence[EncodedFeature], scheme: Scheme) -> tuple[EndOfDocument, ...]:
         """Returns the ends of documents; raises InputError as `ends_of_documents`."""
-        if self.no_end:
-            return ()
         paths = {encoded.feature.name: encoded.vocabulary for encoded in features}
-        is_joined = self.output_format in STREAM_FORMATS
-        return ends_of_documents(paths, scheme, self.encoding.template, self.end, is_joined)
+        return ends_of_documents(paths, scheme, self.encoding.template, self, self.output_format)
 
     @property
     def has_index(self) -> bool:

@@ -7,8 +7,6 @@ from typing import Any
 from pipelines.options.job import (
     CONVERTED_FORMATS,
     SPLITS,
-    end_option,
-    no_end_option,
     overwrite_option,
     pack_option,
     progress_option,
@@ -108,8 +106,6 @@ class ConvertOptions:
 
     to: str = option('the format, as --output-format of build has it', CONVERTED_FORMATS)
     pack: int | None = pack_option('--to')
-    end: str | None = end_option()
-    no_end: bool = no_end_option()
     output: str = option('folder for the result', output_path, 'DIR')
     workers: int | None = _workers_option()
     overwrite: bool = overwrite_option()

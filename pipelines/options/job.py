@@ -172,41 +172,6 @@ def pack_option(where: str) -> Any:
     )
 
 
-def end_option() -> Any:
-    """Returns the option of the token that ends documents."""
-    return option(
-        'the token, or its id, that follows each document where rows are joined: in megatron and flat, and '
-        "where they are packed as they are read (default: the vocabulary's)",
-        token_or_id,
-        'TOKEN|ID',
-        default=None,
-        changes_bytes=True,
-        unrecorded_default=True,
-    )
-
-
-def no_end_option() -> Any:
-    """Returns the option by which documents have no end."""
-    return option(
-        'join documents without an end',
-        None,
-        default=False,
-        changes_bytes=True,
-        unrecorded_default=True,
-    )
-
-
-def check_end(output_format: str, end: str | None, no_end: bool) -> None:
-    """Raises InputError if both options of the end are given, or one for a format without them."""
-    if end is not None and no_end:
-        raise InputError('--end and --no-end cannot go together; leave one of them out')
-    if (end is not None or no_end) and output_format in (TEXT, PACKED, JOINED):
-        raise InputError(
-            f'{output_format} has rows as the template makes them, so it has no use for --end and --no-end; '
-            'leave them out'
-        )
-
-
 def check_pack(output_format: str, pack: int | None, flag: str) -> None:
     """Raises InputError if a length of rows is missing or too small, or is given for another format."""
     if (output_format in (PACKED, JOINED)) != (pack is not None):
@@ -254,8 +219,6 @@ class DatasetOptions:
         unrecorded_default=True,
     )
     pack: int | None = pack_option('--output-format')
-    end: str | None = end_option()
-    no_end: bool = no_end_option()
 
     @property
     def shares(self) -> dict[str, Fraction]:
@@ -270,6 +233,37 @@ class DatasetOptions:
     def shards_of(self, split: str) -> int:
         """Returns how many shards a split has."""
         return getattr(self, option_name(split, 'shards'))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndOptions:
+    """What ends documents where rows are joined."""
+
+    end: str | None = option(
+        'the token, or its id, that follows each document in megatron and flat, and where rows are packed '
+        "as they are read (default: the vocabulary's)",
+        token_or_id,
+        'TOKEN|ID',
+        default=None,
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+    no_end: bool = option(
+        'join documents without an end',
+        None,
+        default=False,
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+
+    def check(self, output_format: str) -> None:
+        """Raises InputError if the options contradict each other, or do not go with a format."""
+        if self.end is not None and self.no_end:
+            raise InputError('--end and --no-end contradict each other; give one of them')
+        if (self.end is not None or self.no_end) and output_format in (TEXT, PACKED, JOINED):
+            raise InputError(
+                f'{output_format} has rows as the template makes them; leave out --end and --no-end'
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -179,11 +179,9 @@ class Column:
         end = next((end for end in ends if end.feature == self.name), None)
         if end is None:
             return self
+        special_ids = tuple({*self.special_ids, end.id})
         return dataclasses.replace(
-            self,
-            vocab_size=max(self.vocab_size, end.id + 1),
-            special_ids=tuple(sorted({*self.special_ids, end.id})),
-            end=None if end.in_template else end.id,
+            self, special_ids=special_ids, end=None if end.in_template else end.id
         )
 
 

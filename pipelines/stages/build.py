@@ -26,6 +26,8 @@ from tokcore.encoding.document_ends import listed_ends, unknown_end
 from tokcore.errors import InputError
 from tokcore.records.manifest import InputText, Manifest, VocabularyRecord
 
+_LEARNED = 'the vocabulary to be learned'
+
 
 def build_stage(job: BuildJob) -> Manifest | None:
     """Counts the training lines, learns the vocabularies and encodes all splits.
@@ -39,10 +41,10 @@ def build_stage(job: BuildJob) -> Manifest | None:
     started = time.monotonic()
     if job.learning is not None and (tokens := job.learning.first_entries) is not None:
         ids = {token: id_ for id_, token in enumerate(tokens)}
-        warn_of_missing_tokens(
-            job.reading.scheme, ids.get, job.dataset.encoding, 'the vocabulary to be learned'
-        )
-    _refuse_missing_end(job)
+        warn_of_missing_tokens(job.reading.scheme, ids.get, job.dataset.encoding, _LEARNED)
+        is_needed = job.dataset.output_format in STREAM_FORMATS and not job.dataset.no_end
+        if is_needed and job.dataset.end is None and not listed_ends(ids):
+            raise unknown_end(_LEARNED, {})
     execution, names, folders = job.execution, job.vocabulary_names, job.counts_folders
     output = StageOutput.of_dataset(job.output)
     key = job.key()
@@ -94,17 +96,6 @@ def build_stage(job: BuildJob) -> Manifest | None:
     output.warn_rejected(result.rejected)
     log_sample(result.manifest)
     return result.manifest
-
-
-def _refuse_missing_end(job: BuildJob) -> None:
-    """Raises InputError, before any work, if rows are joined and no token can end documents."""
-    dataset = job.dataset
-    if job.learning is None or dataset.output_format not in STREAM_FORMATS:
-        return
-    tokens = job.reading.scheme.special_entries(job.learning)
-    if tokens is not None and dataset.end is None and not dataset.no_end:
-        if not listed_ends(dict.fromkeys(tokens, 0)):
-            raise unknown_end('the vocabulary to be learned', {})
 
 
 def _count(job: BuildJob, plan: ReadPlan) -> list[Manifest | None]:

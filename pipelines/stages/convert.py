@@ -25,19 +25,19 @@ from pipelines.artifacts.outputs import (
     publish,
     up_to_date,
 )
-from pipelines.artifacts.vocabularies import ends_of_documents, with_ends
+from pipelines.artifacts.vocabularies import ends_of_documents, with_room
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
-from pipelines.options.job import JOINED, STREAM_FORMATS, TFRECORD, OutputFormat
+from pipelines.options.job import JOINED, STREAM_FORMATS, TFRECORD, EndOptions, OutputFormat
 from pipelines.shard_formats.formats import converted_format
 from pipelines.shard_formats.joined import ids_around
 from pipelines.shard_formats.shard_format import Column, ConvertedFormat, Shard, shards_in_order
 from tokcore.checked_json import WrongValue, checked
-from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
+from tokcore.options import recorded
 from tokcore.reading.manifest import recorded_format, recorded_scheme
 from tokcore.reading.shards import stream_rows
 from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord
@@ -51,9 +51,6 @@ else:
 
 _STAGE, _CONVERTING = 'convert', 'converting'
 
-_ENDS = ('end', 'no_end')
-"""The options of the end of documents."""
-
 
 def convert_dataset(
     source: str,
@@ -62,8 +59,7 @@ def convert_dataset(
     workers: int,
     overwrite: bool = False,
     pack: int | None = None,
-    end: str | None = None,
-    no_end: bool = False,
+    ending: EndOptions = EndOptions(),
 ) -> Manifest | None:
     """Converts a dataset of TFRecords; returns the new manifest, None if the result was there.
 
@@ -74,8 +70,7 @@ def convert_dataset(
         workers: shards that are converted at once.
         overwrite: whether another result may be replaced.
         pack: ids of a packed row at most, where rows are packed.
-        end: the token or the id that ends documents; None: that of the dataset.
-        no_end: whether documents are joined without an end.
+        ending: what ends documents, in place of what the dataset says.
 
     Raises:
         InputError: the folder is not a dataset of TFRecords whose features are text, or a file of it is
@@ -94,12 +89,15 @@ def convert_dataset(
     files = [name for file in before.files for name in to_format.file_names(file.name, names)]
     beside: list[OutputFile | VocabularyRecord] = [*before.vocabularies]
     beside += [file for record in before.vocabularies for file in record.beside]
-    changed: dict[str, object] = {'output_format': output_format}
+    changed: dict[str, object] = {'output_format': output_format, **recorded(ending)}
     changed |= {} if pack is None else {'pack': pack}
-    changed |= {} if end is None else {'end': end}
-    changed |= {'no_end': True} if no_end else {}
     options = _changed(before.options, changed)
-    ends = _ends(source, before, scheme, columns, options)
+    ends = before.end_of_document
+    is_recorded = ends or options.get('no_end') or output_format not in STREAM_FORMATS
+    if recorded(ending) or not is_recorded:
+        paths = {column.name: os.path.join(source, column.vocabulary) for column in columns}
+        template = checked(options.get('template'), str | None, 'template')
+        ends = ends_of_documents(paths, scheme, template, ending, output_format)
     columns = [column.with_end(ends) for column in columns]
     key = StageKey(before.stage, options, _inputs(before, run), before.rules, before.unicode)
     task = StageTask(key, to, [*(file.name for file in beside), *files])
@@ -121,8 +119,8 @@ def convert_dataset(
             manifest = dataclasses.replace(
                 before,
                 options=options,
-                vocabularies=with_ends(before.vocabularies, ends),
-                vocabularies_used=with_ends(before.vocabularies_used, ends),
+                vocabularies=with_room(before.vocabularies, ends),
+                vocabularies_used=with_room(before.vocabularies_used, ends),
                 end_of_document=ends,
                 files=tuple(file for part in made for file in part),
                 index=(),
@@ -166,33 +164,9 @@ def _refuse_template(folder: str, manifest: Manifest) -> None:
 
 def _changed(options: Mapping[str, object], changed: Mapping[str, object]) -> dict[str, object]:
     """Returns options with others in place of some; one of the end takes the place of the other."""
-    replaced = {*changed, *(_ENDS if {*_ENDS} & changed.keys() else ())}
-    kept = {name: value for name, value in options.items() if name not in replaced}
-    return {**kept, **changed}
-
-
-def _ends(
-    source: str,
-    before: Manifest,
-    scheme: Scheme,
-    columns: Sequence[Column],
-    options: Mapping[str, object],
-) -> tuple[EndOfDocument, ...]:
-    """Returns the ends of documents by the options of a result.
-
-    Raises:
-        InputError: as `ends_of_documents`.
-    """
-    if options.get('no_end'):
-        return ()
-    is_joined = options['output_format'] in STREAM_FORMATS
-    known = {end.feature for end in before.end_of_document}
-    is_known = not is_joined or known.issuperset(column.name for column in columns)
-    if is_known and all(options.get(name) == before.options.get(name) for name in _ENDS):
-        return before.end_of_document
-    paths = {column.name: os.path.join(source, column.vocabulary) for column in columns}
-    template, end = (checked(options.get(name), str | None, name) for name in ('template', 'end'))
-    return ends_of_documents(paths, scheme, template, end, is_joined)
+    ends = {'end', 'no_end'}
+    replaced = changed.keys() | (ends if ends & changed.keys() else set())
+    return {**{name: options[name] for name in options if name not in replaced}, **changed}
 
 
 def _columns(path: str, manifest: Manifest) -> tuple[Scheme, list[Column]]:

@@ -14,7 +14,7 @@ from pipelines.artifacts.vocabularies import (
     read_vocabulary,
     recorded_manifest,
     warn_of_missing_tokens,
-    with_ends,
+    with_room,
 )
 from pipelines.engines.progress import track_work
 from pipelines.files import filesystem
@@ -53,7 +53,7 @@ from pipelines.transforms.write_shards import write_shard_index, write_shards
 from tokcore.corpus.corpus import ITEM_BYTES
 from tokcore.corpus.stats import LineTally
 from tokcore.encoding.document_ends import EndOfDocument
-from tokcore.encoding.scheme import Scheme
+from tokcore.encoding.scheme import EncodingOptions, Scheme
 from tokcore.encoding.vocabulary import NO_TEMPLATE
 from tokcore.errors import InputError
 from tokcore.options import recorded
@@ -75,11 +75,10 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
     Raises:
         InputError: a line that cannot be used, an empty split, or a folder with another result.
     """
-    execution = job.execution
-    dataset, scheme = job.dataset, job.reading.scheme
+    execution, dataset, scheme = job.execution, job.dataset, job.reading.scheme
+    records = vocabulary_records(job.vocabularies, scheme, encoding=dataset.encoding)
     features = dataset.features(job.vocabularies, job.reading.corpus.format.sides)
-    records = vocabulary_records(job.vocabularies, scheme, dataset=dataset)
-    records = with_ends(records, dataset.ends(features, scheme))
+    records = with_room(records, dataset.ends(features, scheme))
     key = job.key(records)
     output = StageOutput.of_dataset(job.output)
     work = WorkFolder(execution.work, job.output)
@@ -120,45 +119,37 @@ def vocabulary_records(
     paths: VocabularyPaths,
     scheme: Scheme,
     needs_ids: bool = True,
-    dataset: EncodeOptions | None = None,
-    warns: bool = True,
+    encoding: EncodingOptions | None = None,
 ) -> tuple[VocabularyRecord, ...]:
     """Reads vocabulary files of a scheme and returns their entries for a manifest.
 
-    Args:
-        paths: of the files.
-        scheme: of the vocabularies.
-        needs_ids: whether their entries must have ids.
-        dataset: that is encoded with them; None: there is none.
-        warns: whether special tokens that they lack for it are warned of.
+    Special tokens that they lack for `encoding` are warned of.
 
     Raises:
         InputError: a file is missing or is not a vocabulary, or has no ids and these are needed.
     """
-    encoding = None if dataset is None else dataset.encoding
     by_path: dict[str, list[str]] = {}
     for side, path in (('inputs', paths.inputs), ('targets', paths.targets)):
         if path:
             by_path.setdefault(path, []).append(side)
     records = []
     for path, sides in by_path.items():
-        vocabulary = read_vocabulary(path, scheme, encoding)
-        entries, around = vocabulary.entries, NO_TEMPLATE
+        vocabulary = read_vocabulary(path, scheme)
+        around = NO_TEMPLATE
         if encoding is not None:
-            around = scheme.template(entries, encoding.template)
-        if encoding is not None and warns:
-            warn_of_missing_tokens(scheme, entries.id_of, encoding, path)
+            warn_of_missing_tokens(scheme, vocabulary.entries.id_of, encoding, path)
+            around = scheme.template(vocabulary.entries, encoding.template)
         if needs_ids and not vocabulary.beside and scheme.entries_name(path):
-            entries.model  # noqa: B018 - it refuses to be made
+            vocabulary.entries.model  # noqa: B018 - it refuses to be made
         records.append(
             VocabularyRecord(
                 side='both' if len(sides) == 2 else sides[0],
                 name=os.path.basename(path),
-                size=1 + max(entries.vocab_size - 1, *around.before, *around.after, 0),
+                size=1 + max(vocabulary.entries.vocab_size - 1, *around.before, *around.after, 0),
                 bytes=len(vocabulary.data),
                 crc32c=vocabulary.crc32c,
                 scheme=scheme.name,
-                special_ids=entries.special_ids._asdict(),
+                special_ids=vocabulary.entries.special_ids._asdict(),
                 unicode=vocabulary.unicode,
                 rules=scheme.rules,
                 scheme_options=recorded(scheme) or None,

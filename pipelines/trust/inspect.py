@@ -22,6 +22,7 @@ from pipelines.artifacts.counts import counts_name
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of
 from pipelines.files import filesystem
+from pipelines.shard_formats.id_streams import what_ends
 from tokcore.encoding.vocabulary import Vocabulary, spelled_ids, without_special_ids
 from tokcore.errors import InputError
 from tokcore.reading.dataset import Dataset, open_dataset
@@ -150,7 +151,10 @@ def _folder(path: str, split: str | None, vocabulary: str | None) -> Content:
         dataset = open_dataset(path, vocabulary=vocabulary)
         splits = [split] if split else [*dataset.splits]
         rows = (row for name in splits for row in _rows(dataset, name))
-        return Content(f'dataset of --scheme {dataset.scheme.name}', rows)
+        what = f'dataset of --scheme {dataset.scheme.name}'
+        if manifest.end_of_document:
+            what += f', documents {what_ends(manifest)} where rows are joined'
+        return Content(what, rows)
     return Content('counts', _counts(path, manifest))
 
 

@@ -116,8 +116,7 @@ def refuse_other_job(job: BuildJob | EncodeJob, manifest: Manifest) -> None:
     if isinstance(job, BuildJob):
         key = job.key()
     else:
-        scheme = job.reading.scheme
-        key = job.key(vocabulary_records(job.vocabularies, scheme, True, job.dataset, warns=False))
+        key = job.key(vocabulary_records(job.vocabularies, job.reading.scheme))
     for what, before, now in differing(manifest, key):
         raise InputError(
             f'the job is not the one that made {job.output}: another {what}, {before} there and {now} '

@@ -164,6 +164,10 @@ class BpeOptions(LearningOptions):
                     'leave it out'
                 )
 
+    @property
+    def first_entries(self) -> tuple[str, ...] | None:
+        return self.special_token or None
+
     rarest_option = 'min-token-count'
 
     @property

@@ -472,20 +472,6 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             check_flags(token, 'leave it out of the prefix')
         return {token.content: token.id for token in tokens}
 
-    def special_tokens_among(
-        self, vocabulary: AnyVocabulary, tokens: Iterable[str]
-    ) -> dict[str, int]:
-        from tokcore.bpe.vocabulary import BpeVocabulary
-
-        if isinstance(vocabulary, BpeVocabulary):
-            return vocabulary.special_tokens_among(tokens)
-        return super().special_tokens_among(vocabulary, tokens)
-
-    def special_entries(self, options: BpeOptions) -> tuple[str, ...] | None:
-        if self.preset in CODES or options.extend is not None:
-            return None
-        return options.rules(self.preset).special_tokens
-
     def template(self, vocabulary: AnyVocabulary, text: str | None = None) -> Template:
         from tokcore.bpe.vocabulary import BpeVocabulary
 

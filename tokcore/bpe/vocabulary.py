@@ -121,11 +121,6 @@ class EntriesWithAddedTokens:
                 return added.id
         return self.entries.get(token)
 
-    def special_tokens_among(self, tokens: Iterable[str]) -> dict[str, int]:
-        """Returns the ids of those tokens that the file has as special tokens."""
-        special = {token.content: token.id for token in self.added if token.special}
-        return {token: special[token] for token in tokens if token in special}
-
     @functools.cached_property
     def pieces(self) -> tuple[str, ...]:
         """The entries by id, as the file spells them; '' for ids without one."""
@@ -176,17 +171,6 @@ class BpeVocabulary(EntriesWithAddedTokens):
         if self.rules.unk_token is not None and self.rules.unk_token in self.entries:
             named.setdefault('[UNK]', self.entries[self.rules.unk_token])
         return special_ids_by_name(named.get)
-
-    def special_tokens_among(self, tokens: Iterable[str]) -> dict[str, int]:
-        if self.added:
-            return super().special_tokens_among(tokens)
-        # A vocab.json cannot say which entries are special; text never becomes those that no merge makes.
-        made = {left + right for left, right in self.merges}
-        return {
-            token: self.entries[token]
-            for token in tokens
-            if token in self.entries and token not in made
-        }
 
     @property
     def template(self) -> Template:

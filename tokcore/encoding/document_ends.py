@@ -7,37 +7,24 @@ files of chat models configure the end of a turn.
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
 from tokcore.checked_json import Within
 from tokcore.encoding.hub_folders import eos_tokens
-from tokcore.encoding.tokenizer_folder import END_TOKENS, GPT_END
-from tokcore.encoding.vocabulary import (
-    ReadBeside,
-    Template,
-    Vocabulary,
-    named_id,
-    read_if_there,
-)
+from tokcore.encoding.tokenizer_folder import END_TOKENS
+from tokcore.encoding.vocabulary import ReadBeside, Template, Vocabulary, named_id, read_if_there
 from tokcore.errors import InputError
 
-if typing.TYPE_CHECKING:
-    from tokcore.encoding.scheme import Scheme
-
-_SEPARATOR = '[SEP]'
-"""Ends documents of vocabularies that have none of `END_TOKENS`: BERT's."""
-
-_ENDS_OF_RANKS: Mapping[tuple[str, int], int] = {
+ENDS_OF_RANKS: Mapping[tuple[str, int], int] = {
     ('gpt2', 50_256): 50_256,
     ('gpt2', 50_280): 50_256,
     ('cl100k', 100_256): 100_257,
     ('o200k', 199_998): 199_999,
 }
-"""By pattern and number of ranks the id of `GPT_END`, for files of ranks, which list no special token:
-r50k and GPT-2, p50k, cl100k, o200k. Other models have other ranks with the same patterns."""
+"""By pattern and number of ranks the id of `<|endoftext|>`, which files of ranks do not list: of GPT-2 and
+r50k, p50k, cl100k, o200k. Other models have other numbers of ranks with the same patterns."""
 
 
 @dataclass(frozen=True)
@@ -60,78 +47,73 @@ class EndOfDocument:
         return f'{self.token} ({self.id})' if self.token else f'the id {self.id}'
 
 
-def end_of_ranks(pattern: str, count: int) -> int | None:
-    """Returns the id of `<|endoftext|>` of a file of tiktoken's ranks; None if it is not known.
-
-    Args:
-        pattern: the name of the pattern.
-        count: how many ranks there are.
-    """
-    return _ENDS_OF_RANKS.get((pattern, count))
+def listed_ends(special_tokens: Mapping[str, int]) -> dict[str, int]:
+    """Returns those special tokens, with their ids, that end documents by the closed table."""
+    listed = {token: special_tokens[token] for token in END_TOKENS if token in special_tokens}
+    separator = special_tokens.get('[SEP]')  # BERT has no other end
+    return listed or ({} if separator is None else {'[SEP]': separator})
 
 
 def end_candidates(
-    scheme: Scheme,
-    vocabulary: Vocabulary,
-    template: Template,
-    asked: str | None = None,
-    path: str = '',
-    read: ReadBeside = read_if_there,
+    vocabulary: Vocabulary, path: str = '', read: ReadBeside = read_if_there
 ) -> dict[str, int]:
-    """Returns the ids of the tokens that may end documents, by token; one if it is known.
+    """Returns the ids of the tokens that may end documents, by token; a single one does.
 
     Args:
-        scheme: of the vocabulary.
         vocabulary: the entries.
-        template: the ids around rows; its last one decides between several candidates.
-        asked: a token, or digits, which are an id; None: the vocabulary decides.
-        path: of the vocabulary's file.
+        path: of its file.
         read: reads files next to it.
 
     Raises:
-        InputError: there is no token or id as asked, or a file next to the vocabulary is not JSON.
+        InputError: a file that configures the end is not a JSON object.
     """
-    if asked is not None:
-        id_ = named_id(asked, vocabulary, '--end', 'give a token that it has, or its id')
-        return {vocabulary.pieces[id_] if id_ < vocabulary.vocab_size else '': id_}
-    listed = listed_ends(scheme.special_tokens_among(vocabulary, (*END_TOKENS, _SEPARATOR)))
+    added = getattr(vocabulary, 'added', None)
+    if added is None:
+        ids = {token: vocabulary.id_of(token) for token in (*END_TOKENS, '[SEP]')}
+        return listed_ends({token: id_ for token, id_ in ids.items() if id_ is not None})
+    listed = listed_ends({token.content: token.id for token in added if token.special})
     if len(listed) == 1:
         return listed
-    in_template = {token: id_ for token, id_ in listed.items() if (id_,) == template.after[-1:]}
-    if in_template:
-        return in_template
-    ids = {token: vocabulary.id_of(token) for token in eos_tokens(path, read)}
-    configured = {token: id_ for token, id_ in ids.items() if id_ is not None}
-    chosen = {token: id_ for token, id_ in configured.items() if token in listed}
-    return chosen if len(chosen) == 1 else listed | configured
-
-
-def listed_ends(special_tokens: Mapping[str, int]) -> dict[str, int]:
-    """Returns those special tokens, with their ids, that end documents by the closed table."""
-    for names in (END_TOKENS, (_SEPARATOR,)):
-        listed = {token: special_tokens[token] for token in names if token in special_tokens}
-        if listed:
-            break
-    return listed
+    configured = {token: vocabulary.id_of(token) for token in eos_tokens(path, read)}
+    known = {token: id_ for token, id_ in configured.items() if id_ is not None}
+    both = {token: id_ for token, id_ in known.items() if token in listed}
+    return both if len(both) == 1 else listed | known
 
 
 def end_of_document(
-    feature: str, candidates: Mapping[str, int], template: Template
+    feature: str,
+    vocabulary: Vocabulary,
+    candidates: Mapping[str, int],
+    template: Template,
+    asked: str | None = None,
 ) -> EndOfDocument | None:
-    """Returns the end of the documents of a feature; None if there is not one candidate."""
-    if len(candidates) != 1:
+    """Returns the end of the documents of a feature; None if it is not known.
+
+    Args:
+        feature: of the rows.
+        vocabulary: the entries.
+        candidates: as `end_candidates` returns them.
+        template: the ids around rows; its last one decides between several candidates.
+        asked: a token, or digits, which are an id; None: the candidates decide.
+
+    Raises:
+        InputError: the vocabulary does not have what is asked for.
+    """
+    last = template.after[-1:]
+    if asked is not None:
+        id_ = named_id(asked, vocabulary, '--end', 'give a token that it has, or its id')
+        token = vocabulary.pieces[id_] if id_ < vocabulary.vocab_size else ''
+        return EndOfDocument(feature, id_, token, last == (id_,))
+    in_template = [(token, id_) for token, id_ in candidates.items() if last == (id_,)]
+    chosen = in_template or list(candidates.items())
+    if len(chosen) != 1:
         return None
-    [(token, id_)] = candidates.items()
-    return EndOfDocument(feature, id_, token, template.after[-1:] == (id_,))
+    [(token, id_)] = chosen
+    return EndOfDocument(feature, id_, token, bool(in_template))
 
 
 def unknown_end(vocabulary: str, candidates: Mapping[str, int]) -> InputError:
-    """Returns the error that documents cannot be joined, since their end is not known.
-
-    Args:
-        vocabulary: how the sentence calls it.
-        candidates: for the end.
-    """
+    """Returns the error that the end of documents is not known; `vocabulary` is its name in the sentence."""
     found = ' and '.join(f'{token} ({id_})' for token, id_ in candidates.items())
     what = f'{found}, any of which may end' if found else 'no special token that is known to end'
     return InputError(

@@ -333,17 +333,6 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
         """
         return {}
 
-    def special_tokens_among(
-        self, vocabulary: VocabularyT, tokens: Iterable[str]
-    ) -> dict[str, int]:
-        """Returns the ids of those tokens that are special in a vocabulary."""
-        ids = {token: vocabulary.id_of(token) for token in tokens}
-        return {token: id_ for token, id_ in ids.items() if id_ is not None}
-
-    def special_entries(self, options: LearningT) -> tuple[str, ...] | None:
-        """Returns the special tokens of a vocabulary that these options learn; None: not known."""
-        return options.first_entries
-
     def dropped(self, vocabulary: VocabularyT) -> DroppedCharacters | None:
         """Returns which characters the encoder leaves out for want of an entry; None: it never does."""
         return None

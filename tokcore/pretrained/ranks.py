@@ -19,7 +19,7 @@ import regex
 from tokcore.bpe.files import check_largest_id
 from tokcore.bpe.parsed_files import ParsedFile, keep_parsed, parsed_file
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, ModelRules, TokenizerParts
-from tokcore.encoding.document_ends import end_of_ranks
+from tokcore.encoding.document_ends import ENDS_OF_RANKS
 from tokcore.encoding.tokenizer_folder import GPT_END
 from tokcore.errors import InputError
 from tokcore.pretrained.pre_tokenizers import Cutting
@@ -60,7 +60,7 @@ def parse_tiktoken(data: bytes, path: str, pattern: str | None) -> PretrainedVoc
     if parsed is None:
         parsed = _merged(_ranks(data, path), 0, b'', path)
         keep_parsed(data, lambda: parsed)
-    end = end_of_ranks(_pattern_name(pattern) or '', len(parsed.entries))
+    end = ENDS_OF_RANKS.get((_pattern_name(pattern) or '', len(parsed.entries)))
     special = () if end is None else (AddedToken(end, GPT_END),)
     return _vocabulary(parsed, special, pattern, data, path)
 

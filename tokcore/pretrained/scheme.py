@@ -96,11 +96,6 @@ class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedToke
     def template(self, vocabulary: PretrainedVocabulary, text: str | None = None) -> Template:
         return vocabulary.template if text is None else super().template(vocabulary, text)
 
-    def special_tokens_among(
-        self, vocabulary: PretrainedVocabulary, tokens: Iterable[str]
-    ) -> dict[str, int]:
-        return vocabulary.special_tokens_among(tokens)
-
     def tokens(self, text: str) -> Iterable[str]:
         return [text] if text else []
 

@@ -405,9 +405,8 @@ class DatasetVocabularies:
             return None
         record = self._record(feature)
         path = '' if record is None else self.paths[record.side]
-        template = self.template(feature)
-        candidates = end_candidates(self.scheme, self.vocabulary(feature), template, None, path)
-        return end_of_document(feature, candidates, template)
+        vocabulary, template = self.vocabulary(feature), self.template(feature)
+        return end_of_document(feature, vocabulary, end_candidates(vocabulary, path), template)
 
     def _record(self, feature: str) -> VocabularyRecord | None:
         records = {record.side: record for record in self.manifest.vocabularies}
