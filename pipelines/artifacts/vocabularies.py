@@ -15,7 +15,7 @@ data/enzh/tokenizer.inputs/, ….targets/   folders in that of a dataset with tw
 import dataclasses
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import google_crc32c
@@ -201,16 +201,16 @@ def ends_of_documents(
 
 
 def with_room(
-    records: Iterable[VocabularyRecord], ends: Iterable[EndOfDocument]
+    records: Iterable[VocabularyRecord], ends: Sequence[EndOfDocument]
 ) -> tuple[VocabularyRecord, ...]:
     """Returns records whose sizes are above the ends of documents, which a file of ranks may not list."""
-    roomy = []
-    for record in records:
-        ids = [end.id for end in ends if record.side in (end.feature, 'both')]
-        roomy.append(
-            dataclasses.replace(record, size=max([record.size, *(id_ + 1 for id_ in ids)]))
-        )
-    return tuple(roomy)
+    sizes = {
+        side: 1 + max([-1, *(end.id for end in ends if side in (end.feature, 'both'))])
+        for side in ('inputs', 'targets', 'both')
+    }
+    return tuple(
+        dataclasses.replace(record, size=max(record.size, sizes[record.side])) for record in records
+    )
 
 
 def warn_of_missing_tokens(

@@ -255,16 +255,12 @@ def documents_joined(made: Manifest) -> Iterator[str]:
 
 def what_ends(made: Manifest) -> str:
     """Returns what follows each document where the rows of a dataset are joined, as a clause."""
-    features: dict[str, list[str]] = {}
-    for end in made.end_of_document:
-        features.setdefault(str(end), []).append(end.feature)
-    if not features:
+    ends = {end.feature: str(end) for end in made.end_of_document}
+    if not ends:
         return 'joined without an end'
-    ends = [
-        f'{end} in {" and ".join(names)}' if len(features) > 1 else end
-        for end, names in features.items()
-    ]
-    return f'each followed by {" and ".join(ends)}'
+    if len({*ends.values()}) > 1:
+        return f'each followed by {" and ".join(f"{end} in {name}" for name, end in ends.items())}'
+    return f'each followed by {ends.popitem()[1]}'
 
 
 def _recorded(path: str, files: Mapping[str, OutputFile]) -> OutputFile:

@@ -93,8 +93,8 @@ def convert_dataset(
     changed |= {} if pack is None else {'pack': pack}
     options = _changed(before.options, changed)
     ends = before.end_of_document
-    is_recorded = ends or options.get('no_end') or output_format not in STREAM_FORMATS
-    if recorded(ending) or not is_recorded:
+    is_joined = output_format in STREAM_FORMATS and not options.get('no_end')
+    if recorded(ending) or (is_joined and len(ends) < len(columns)):
         paths = {column.name: os.path.join(source, column.vocabulary) for column in columns}
         template = checked(options.get('template'), str | None, 'template')
         ends = ends_of_documents(paths, scheme, template, ending, output_format)
