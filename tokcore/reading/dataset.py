@@ -32,7 +32,7 @@ from tokcore.reading.extra_packages import extra_package
 from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
 from tokcore.reading.ordered_rows import OrderedRows, SplitInOrder
 from tokcore.reading.other_records import is_of_others, other_manifest
-from tokcore.reading.packing import Strategy
+from tokcore.reading.packing import PackedBatches, Strategy
 from tokcore.reading.record_index import index_path, write_index
 from tokcore.reading.shards import ShardFile, open_shard, record_starts
 from tokcore.reading.split_rows import SplitRows
@@ -430,7 +430,7 @@ class Dataset:
         # Before the rule, which may need an id that another dataset has not.
         checked_state.check_dataset(self.in_order(split, self.features, options))
         iterator = self._batches(split, options)
-        iterator.go_to(checked_state)
+        iterator.resume(state)
         return iterator
 
     @_with_parameters_of(batches)
@@ -533,6 +533,8 @@ def batch_iterator(
         most_ids=most_ids,
     )
     arguments = {'split': split, **options.of_all_readers()}
+    if isinstance(rule, PackedBatches) and rule.ends:
+        arguments['ends'] = dict(rule.ends)  # a dataset made again may have others
     return BatchIterator(rows, rule, reader_options, arguments)
 
 
@@ -543,7 +545,7 @@ def asked_of(state: IteratorState, num_readers: int, reader_index: int) -> tuple
         InputError: it is not a state of batches.
     """
     arguments = dict(state.arguments)
-    split = arguments.pop('split', None)
+    split, _ = arguments.pop('split', None), arguments.pop('ends', None)
     if not isinstance(split, str) or {'self', *READER_OPTIONS} & arguments.keys():
         raise InputError(
             'this is not a state of batches (it names no split, or a reader); give what state() '

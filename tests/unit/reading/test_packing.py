@@ -324,6 +324,18 @@ def test_the_end_can_be_given_or_left_out(tmp_path, strategy):
         assert [first, *map(listed, again)] == whole
 
 
+def test_a_state_is_of_rows_with_the_same_end(tmp_path):
+    rows = [{'targets': [n + 2] * 5} for n in range(9)]
+    folder = write_dataset(tmp_path / 'd', [rows], template='$A')
+    packed = open_dataset(folder).packed('train', 7, batch_size=1)
+    next(packed)
+    manifest = json.loads((folder / 'tokbeam.json').read_text())
+    manifest['end_of_document'][0]['id'] = 2
+    (folder / 'tokbeam.json').write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match='the state is of batches with ends='):
+        open_dataset(folder).from_state(packed.state())
+
+
 def test_rows_are_not_joined_where_no_end_is_known(tmp_path):
     folder = write_dataset(tmp_path / 'd', [[{'targets': [5, 6]}]], template='$A')
     manifest = json.loads((folder / 'tokbeam.json').read_text())
