@@ -70,7 +70,9 @@ def end_candidates(
     added = getattr(vocabulary, 'added', None)
     if added is None:
         ids = {token: vocabulary.id_of(token) for token in (*END_TOKENS, '[SEP]')}
-        return listed_ends({token: id_ for token, id_ in ids.items() if id_ is not None})
+        entries = {token: id_ for token, id_ in ids.items() if id_ is not None}
+        # Special tokens come first in these files; others of the table were words of the text.
+        return dict(sorted(entries.items(), key=lambda entry: entry[1])[:1])
     listed = listed_ends({token.content: token.id for token in added if token.special})
     if len(listed) == 1:
         return listed

@@ -210,13 +210,14 @@ class PackOptions(OrderOptions):
         ends = {name: self._end(name, dataset) for name in dataset.features}
         last = dataset.features[-1]
         special_ids = dataset.special_ids(last)
-        pad = special_ids.pad if self.pad is None else self.pad
-        end = ends[last] if special_ids.end is None else special_ids.end
+        known = dataset.end_of_document(last)
+        pads = [self.pad, special_ids.pad, special_ids.end, known and known.id, ends[last]]
+        pad = next((id_ for id_ in pads if id_ is not None), None)
         return PackedBatches(
             length=self.length,
             batch_size=self.batch_size,
             strategy=self.strategy,
-            pad=_id(end, 'pad', 'pad', dataset) if pad is None else pad,
+            pad=_id(pad, 'pad', 'pad', dataset),
             features=dataset.features,
             ends={name: id_ for name, id_ in ends.items() if id_ is not None},
         )

@@ -15,8 +15,9 @@ from tokcore.encoding.document_ends import (
 )
 from tokcore.encoding.vocabulary import NO_TEMPLATE, Template
 from tokcore.errors import InputError
-from tokcore.pretrained.ranks import parse_tiktoken
+from tokcore.pretrained.files import parse_pretrained
 from tokcore.schemes import find_scheme
+from tokcore.word.scheme import WordVocabulary
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary
 
 
@@ -110,6 +111,7 @@ def test_schemes_of_other_systems_have_the_end_of_their_template():
         ('byte', find_scheme('byte').fixed, '<EOS>'),
         ('subword', find_scheme('subword').vocabulary_of('ab'), '<EOS>'),
         ('word', find_scheme('word').vocabulary_of('ab'), '</s>'),
+        ('word', WordVocabulary(['<unk>', '<s>', '</s>', '<EOS>', '[SEP]']), '</s>'),
         ('wordpiece', WordPieceVocabulary(pieces), '[SEP]'),
     ]:
         template = find_scheme(name).template(own)
@@ -136,7 +138,7 @@ def ranks(count, hole=None):
     ],
 )
 def test_ranks_are_known_by_their_pattern_and_their_number(count, hole, pattern, end):
-    own = parse_tiktoken(ranks(count, hole), 'x.tiktoken', pattern)
+    own = parse_pretrained(ranks(count, hole), 'x.tiktoken', pattern)
     found = end_of_document('targets', own, end_candidates(own), NO_TEMPLATE)
     if end is None:
         assert found is None and own.vocab_size == count
