@@ -11,7 +11,6 @@ from typing import Literal, TypedDict
 
 Path = str | os.PathLike
 
-
 class SchemeKeywords(TypedDict, total=False):
     """The options of schemes that change the tokens of text.
 
@@ -36,24 +35,7 @@ class SchemeKeywords(TypedDict, total=False):
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: (
-        Literal[
-            'gpt2',
-            'cl100k',
-            'llama3',
-            'qwen2',
-            'qwen3.5',
-            'o200k',
-            'tekken',
-            'deepseek',
-            'none',
-            'space',
-            'whitespace',
-            'bert',
-            't2t',
-        ]
-        | None
-    )
+    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'qwen2', 'qwen3.5', 'o200k', 'tekken', 'deepseek', 'none', 'space', 'whitespace', 'bert', 't2t'] | None
     unicode_form: Literal['NFC', 'NFKC'] | None
     split: Literal['space', 'unicode']
     pattern: str | None
@@ -94,7 +76,8 @@ class LearningKeywords(TypedDict, total=False):
     selection: endings: what TensorFlow Text's code does, words and endings of words become
         pieces; kept: what its documentation describes, stems too (default: endings)
     special_token: an entry after the special tokens of the scheme; may be repeated; or an entry
-        before all others, as <pad>; may be repeated
+        before all others, as <pad>; may be repeated (default: <|endoftext|> of bytes, unless
+        --extend is given; else none)
     special_tokens: special tokens in place of those of the scheme, as <pad>,<EOS>; words:
         <unk>,<s>,</s>, wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]
     merges: merges to learn, from 1 to 2^31 - 1; or --vocab-size
@@ -215,5 +198,7 @@ class LearnKeywords(SchemeKeywords, LearningKeywords, total=False):
     """Both: the options of a scheme and of its learner."""
 
 
+
 class EncodeKeywords(SchemeKeywords, EncodingKeywords, total=False):
     """Both: the options of a scheme and of its encoder."""
+
