@@ -144,6 +144,8 @@ class _DatasetKeywords(TypedDict, total=False):
         'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record'
     ]
     pack: int | None
+    end: int | str | None
+    no_end: bool
     template: str | None
     max_word_length: int | None
     allow_special_tokens: bool
@@ -251,6 +253,9 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
         texts are cut, longer pairs left out; with --output-format joined: ids of a row, at
         least 3; longer pairs are cut
+    end: the token, or its id, that follows each document in megatron and flat, and where rows
+        are packed as they are read (default: the vocabulary's)
+    no_end: join documents without an end
     output: folder for the result
     scheme: how text becomes ids (default: subword)
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
@@ -304,7 +309,8 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     selection: endings: what TensorFlow Text's code does, words and endings of words become
         pieces; kept: what its documentation describes, stems too (default: endings)
     special_token: an entry after the special tokens of the scheme; may be repeated; or an entry
-        before all others, as <pad>; may be repeated
+        before all others, as <pad>; may be repeated (default: <|endoftext|> of bytes, unless
+        --extend is given; else none)
     special_tokens: special tokens in place of those of the scheme, as <pad>,<EOS>; words:
         <unk>,<s>,</s>, wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]
     merges: merges to learn, from 1 to 2^31 - 1; or --vocab-size
@@ -593,7 +599,8 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
     selection: endings: what TensorFlow Text's code does, words and endings of words become
         pieces; kept: what its documentation describes, stems too (default: endings)
     special_token: an entry after the special tokens of the scheme; may be repeated; or an entry
-        before all others, as <pad>; may be repeated
+        before all others, as <pad>; may be repeated (default: <|endoftext|> of bytes, unless
+        --extend is given; else none)
     special_tokens: special tokens in place of those of the scheme, as <pad>,<EOS>; words:
         <unk>,<s>,</s>, wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]
     merges: merges to learn, from 1 to 2^31 - 1; or --vocab-size
@@ -749,6 +756,9 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
         texts are cut, longer pairs left out; with --output-format joined: ids of a row, at
         least 3; longer pairs are cut
+    end: the token, or its id, that follows each document in megatron and flat, and where rows
+        are packed as they are read (default: the vocabulary's)
+    no_end: join documents without an end
     output: folder for the result
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
         process may use, 1 on a cluster)

@@ -22,6 +22,7 @@ from tokcore.options import (
     WholeNumber,
     declared,
     duration,
+    token_or_id,
 )
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -167,7 +168,7 @@ def _types(declaration: Declared, hint: str) -> list[str]:
         return [f'Literal[{", ".join(map(repr, kind))}]', *optional]
     if isinstance(kind, WholeNumber):
         return ['int', *optional]
-    if isinstance(kind, ByteSize):
+    if isinstance(kind, ByteSize) or kind is token_or_id:
         return ['int', 'str', *optional]
     if kind in PATH_KINDS:
         return ['Path', *optional]

@@ -69,7 +69,12 @@ def write_files(folder, files, paired=False, options=None):
         'inputs': [input_entry('tsv' if paired else 'text')],
         'files': [file_entry(*each) for each in files],
         'vocabularies': [],
+        'end_of_document': [],
     }
+    if manifest['options']['scheme'] == 'byte':
+        end = {'id': 1, 'token': '<EOS>', 'in_template': 'template' not in manifest['options']}
+        features = ['inputs', 'targets'] if paired else ['targets']
+        manifest['end_of_document'] = [{'feature': name} | end for name in features]
     (folder / 'tokbeam.json').write_text(json.dumps(manifest))
     return folder
 

@@ -252,16 +252,15 @@ _ANYTHING = r'[\s\S]+'
 
 
 def _tiktoken(vocabulary: Vocabulary, name: str) -> Mapping[str, bytes]:
-    special: dict[str, int] = {}
     if isinstance(vocabulary, PretrainedVocabulary) and is_tiktoken_file(vocabulary.data):
         ranks, pattern = vocabulary.data, str(vocabulary.pattern)
     elif isinstance(vocabulary, BpeVocabulary) and vocabulary.parts.byte_level:
         if not vocabulary.parts.is_named:
             _refuse('tiktoken', 'its patterns are several, or an expression for another engine')
         ranks, pattern = _ranks(vocabulary), vocabulary.parts.patterns[0]
-        special = {token.content: token.id for token in vocabulary.added}
     else:
         _refuse('tiktoken', 'it is not byte-level BPE of the scheme bpe, nor a file of ranks')
+    special = {token.content: token.id for token in vocabulary.added}
     expressions: tuple[str, ...] = (pattern,)
     if pattern in PATTERNS:
         expressions = DEFINITIONS[pattern].expressions or (_ANYTHING,)

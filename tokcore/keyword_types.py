@@ -100,7 +100,8 @@ class LearningKeywords(TypedDict, total=False):
     selection: endings: what TensorFlow Text's code does, words and endings of words become
         pieces; kept: what its documentation describes, stems too (default: endings)
     special_token: an entry after the special tokens of the scheme; may be repeated; or an entry
-        before all others, as <pad>; may be repeated
+        before all others, as <pad>; may be repeated (default: <|endoftext|> of bytes, unless
+        --extend is given; else none)
     special_tokens: special tokens in place of those of the scheme, as <pad>,<EOS>; words:
         <unk>,<s>,</s>, wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]
     merges: merges to learn, from 1 to 2^31 - 1; or --vocab-size

@@ -227,6 +227,11 @@ def special_token(value: str) -> str:
     return value
 
 
+def token_or_id(value: str) -> str:
+    """A token without white space; digits are an id."""
+    return special_token(value)
+
+
 def special_tokens(value: str) -> tuple[str, ...]:
     """Different tokens with commas between them; or none."""
     tokens = tuple(map(special_token, value.split(','))) if value else ()

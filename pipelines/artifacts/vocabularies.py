@@ -17,11 +17,12 @@ data/enzh/tokenizer/                      for one vocabulary
 data/enzh/tokenizer.inputs/, ….targets/   for two of them
 """
 
+import dataclasses
 import hashlib
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import google_crc32c
@@ -29,8 +30,15 @@ import google_crc32c
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.engines.progress import AT_ONCE
 from pipelines.files import filesystem
+from pipelines.options.job import STREAM_FORMATS, EndOptions
 from pipelines.options.vocabulary import scheme_from_options
 from tokcore.corpus.contents import refuse_but
+from tokcore.encoding.document_ends import (
+    EndOfDocument,
+    end_candidates,
+    end_of_document,
+    unknown_end,
+)
 from tokcore.encoding.scheme import EncodingOptions, Scheme, check_rules
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
@@ -58,6 +66,7 @@ class ReadVocabulary:
     unicode: str | None  # of the Python whose tables cut its tokens, None if not recorded
     beside: tuple[OutputFile, ...] = ()  # other files that it was read from, by names in its folder
     licence: str | None = None  # as its manifest records it
+    ends: Mapping[str, int] = dataclasses.field(default_factory=dict)  # what may end its documents
 
 
 def scheme_of(
@@ -158,6 +167,7 @@ def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
         return content
 
     entries = scheme.parse(data, path, read)
+    ends = end_candidates(entries, path, read)
     if record is not None:
         for file in record.beside:
             above, name = os.path.split(file.name)
@@ -168,7 +178,7 @@ def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
                     'both again, or give copies in another folder'
                 )
     licence = None if record is None else record.licence
-    return ReadVocabulary(entries, data, crc32c, unicode, tuple(beside.values()), licence)
+    return ReadVocabulary(entries, data, crc32c, unicode, tuple(beside.values()), licence, ends)
 
 
 def stated_licence(path: str) -> str | None:
@@ -180,6 +190,54 @@ def stated_licence(path: str) -> str | None:
     header = re.match(r'---\s*\n(.*?)\n---', data.decode('utf-8', 'replace'), re.DOTALL)
     stated = _STATED_LICENCE.findall(header[1]) if header else []
     return next((name for name in stated if name != 'other'), stated[0] if stated else None)
+
+
+def ends_of_documents(
+    paths: Mapping[str, str],
+    scheme: Scheme,
+    template: str | None,
+    options: EndOptions,
+    output_format: str,
+) -> tuple[EndOfDocument, ...]:
+    """Returns the token that ends the documents of each feature, as far as it is known.
+
+    Args:
+        paths: of the vocabularies, by feature.
+        scheme: of the vocabularies.
+        template: the value of `--template`.
+        options: of the end.
+        output_format: of the rows; where it joins them, the end must be known.
+
+    Raises:
+        InputError: a vocabulary does not have the end that is asked for, or it must be known and is not.
+    """
+    ends = []
+    for feature, path in {} if options.no_end else paths.items():
+        if scheme.fixed is not None:
+            entries, candidates = scheme.fixed, end_candidates(scheme.fixed)
+        else:
+            vocabulary = read_vocabulary(path, scheme)
+            entries, candidates = vocabulary.entries, vocabulary.ends
+        around = scheme.template(entries, template)
+        end = end_of_document(feature, entries, candidates, around, options.end)
+        if end is not None:
+            ends.append(end)
+        elif output_format in STREAM_FORMATS:
+            raise unknown_end(path, candidates)
+    return tuple(ends)
+
+
+def with_room(
+    records: Iterable[VocabularyRecord], ends: Sequence[EndOfDocument]
+) -> tuple[VocabularyRecord, ...]:
+    """Returns records whose sizes are above the ends of documents, which a file of ranks may not list."""
+    sizes = {
+        side: 1 + max([-1, *(end.id for end in ends if side in (end.feature, 'both'))])
+        for side in ('inputs', 'targets', 'both')
+    }
+    return tuple(
+        dataclasses.replace(record, size=max(record.size, sizes[record.side])) for record in records
+    )
 
 
 def warn_of_missing_tokens(

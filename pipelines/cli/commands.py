@@ -49,6 +49,7 @@ from pipelines.options.job import (
     TEXT,
     TFRECORD,
     DatasetOptions,
+    EndOptions,
     LineOptions,
     MemoryOptions,
     RunningOptions,
@@ -452,7 +453,10 @@ def _dataset(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> Enc
     if options.output_format in (TEXT, JOINED) and encoding.template is None:
         # Readers of text put marks of their own around lines.
         encoding = dataclasses.replace(encoding, template=ROW)
-    return EncodeOptions(**field_values(DatasetOptions, vars(options)), encoding=encoding)
+    ending = options_from(EndOptions, vars(options))
+    ending.check(options.output_format)
+    fields = field_values(DatasetOptions, vars(options))
+    return EncodeOptions(**fields, **vars(ending), encoding=encoding)
 
 
 def _vocabulary_paths(options: argparse.Namespace, corpus: Corpus) -> VocabularyPaths:

@@ -30,9 +30,11 @@ from pipelines.files import filesystem
 from pipelines.files.vocabulary_files import vocabulary_path
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.options.commands import known_commands
-from pipelines.options.job import ARRAY_RECORD, SPLITS, check_pack, option_name
+from pipelines.options.job import ARRAY_RECORD, SPLITS, EndOptions, check_pack, option_name
+from pipelines.options.reading import options_from
 from pipelines.options.vocabulary import VocabularyFiles
 from pipelines.shard_formats.array_record import array_record_library
+from pipelines.shard_formats.id_streams import documents_joined
 from pipelines.stages.convert import convert_dataset
 from pipelines.trust.card import dataset_card
 from pipelines.trust.charts import import_charts_ahead
@@ -315,6 +317,8 @@ def _card(options: argparse.Namespace) -> int:
 def _convert(options: argparse.Namespace) -> int:
     started = time.monotonic()
     check_pack(options.to, options.pack, '--to')
+    ending = options_from(EndOptions, vars(options))
+    ending.check(options.to)
     if options.to == ARRAY_RECORD:
         array_record_library()
     output = filesystem.absolute(options.output)
@@ -325,11 +329,12 @@ def _convert(options: argparse.Namespace) -> int:
         _workers(options),
         options.overwrite,
         options.pack,
+        ending,
     )
     if made is None:
         _LOGGER.info('convert: already done in %s', output)
         return 0
-    for line in rows_lost(made):
+    for line in (*rows_lost(made), *documents_joined(made)):
         _LOGGER.info('%s', line)
     size = sum(file.bytes for file in made.outputs)
     seconds = format_time(time.monotonic() - started)

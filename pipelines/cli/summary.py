@@ -9,7 +9,7 @@ from pipelines.engines.progress import BYTES
 from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, CountJob, EncodeJob, Job, MergeJob, VocabJob
 from pipelines.options.job import TFRECORD
-from pipelines.shard_formats.id_streams import dropped_rows
+from pipelines.shard_formats.id_streams import documents_joined, dropped_rows
 from pipelines.shard_formats.joined import cut_rows
 from tokcore.corpus.stats import LineTally
 from tokcore.records.manifest import Manifest, VocabularyRecord
@@ -21,6 +21,7 @@ def summary(job: Job, made: Manifest, seconds: float) -> Iterator[str]:
         yield f'{lines.split}: {_tally(lines, made, job)}'
         yield from (f'{lines.split}: {loss}' for loss in _losses(lines))
     yield from rows_lost(made)
+    yield from documents_joined(made)
     for vocabulary in made.vocabularies:
         yield f'{vocabulary.name}: {_size(vocabulary, made)}'
     if made.tokens is not None:

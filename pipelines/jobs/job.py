@@ -15,6 +15,7 @@ from typing import ClassVar
 from pipelines.artifacts.counts import CountFiles, CountsFolder, count_names
 from pipelines.artifacts.outputs import StageKey
 from pipelines.artifacts.vocabularies import (
+    ends_of_documents,
     folder_for_file,
     folder_for_side,
     name_of_copy,
@@ -26,6 +27,7 @@ from pipelines.options.job import (
     SPLITS,
     TFRECORD,
     DatasetOptions,
+    EndOptions,
     LineOptions,
     PairSide,
     RunningOptions,
@@ -37,6 +39,7 @@ from pipelines.options.vocabulary import SampleOptions, VocabularyLayout
 from pipelines.shard_formats.formats import shard_format
 from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
 from tokcore.corpus.corpus import Split
+from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, Scheme, TokenRules
 from tokcore.options import recorded
 from tokcore.reading.record_index import index_name
@@ -88,7 +91,7 @@ class CorpusReading(LineOptions):
 
 
 @dataclass(frozen=True)
-class EncodeOptions(DatasetOptions):
+class EncodeOptions(DatasetOptions, EndOptions):
     """What the shards depend on, as files and examples.
 
     Attributes:
@@ -96,6 +99,11 @@ class EncodeOptions(DatasetOptions):
     """
 
     encoding: EncodingOptions = EncodingOptions()
+
+    def ends(self, features: Sequence[EncodedFeature], scheme: Scheme) -> tuple[EndOfDocument, ...]:
+        """Returns the ends of documents; raises InputError as `ends_of_documents`."""
+        paths = {encoded.feature.name: encoded.vocabulary for encoded in features}
+        return ends_of_documents(paths, scheme, self.encoding.template, self, self.output_format)
 
     @property
     def has_index(self) -> bool:

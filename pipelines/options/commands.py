@@ -28,6 +28,7 @@ from pipelines.options.job import (
     CountOptions,
     DatasetOptions,
     DatasetOutput,
+    EndOptions,
     EngineOptions,
     LineOptions,
     MemoryOptions,
@@ -130,7 +131,7 @@ class Command:
 
 
 _TITLES = {'train': 'training corpus', 'dev': 'development corpus', 'test': 'test corpus'}
-_DATASET = Group((DatasetOptions, DatasetOutput), 'dataset', section='output')
+_DATASET = Group((DatasetOptions, EndOptions, DatasetOutput), 'dataset', section='output')
 _RUNNING = Group(
     (EngineOptions, LineOptions, RunningOptions, CommandOptions), 'running', section='running'
 )
@@ -291,7 +292,7 @@ def _commands_of(
         ),
         'convert': Command(
             'make a dataset again in the format of another trainer, from its shards',
-            (Group((ConvertOptions,)),),
+            (Group((ConvertOptions, EndOptions)),),
             (
                 'tokbeam convert out --to megatron --output out.megatron',
                 'tokbeam convert out --to packed --pack 512 --output out.512',

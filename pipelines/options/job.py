@@ -35,6 +35,7 @@ from tokcore.options import (
     positive,
     shown,
     special_tokens,
+    token_or_id,
     vocabulary_path,
     work_path,
 )
@@ -62,6 +63,9 @@ OutputFormat = Literal[
 """What the shards of a dataset are."""
 
 TFRECORD, TEXT, PARQUET, MEGATRON, FLAT, PACKED, JOINED, ARRAY_RECORD = get_args(OutputFormat)
+
+STREAM_FORMATS = (MEGATRON, FLAT)
+"""What joins rows, one after another."""
 
 CONVERTED_FORMATS = (PARQUET, MEGATRON, FLAT, PACKED, JOINED, ARRAY_RECORD)
 """What `convert` makes of TFRecords; pieces, which text consists of, take the vocabulary."""
@@ -229,6 +233,37 @@ class DatasetOptions:
     def shards_of(self, split: str) -> int:
         """Returns how many shards a split has."""
         return getattr(self, option_name(split, 'shards'))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndOptions:
+    """What ends documents where rows are joined."""
+
+    end: str | None = option(
+        'the token, or its id, that follows each document in megatron and flat, and where rows are packed '
+        "as they are read (default: the vocabulary's)",
+        token_or_id,
+        'TOKEN|ID',
+        default=None,
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+    no_end: bool = option(
+        'join documents without an end',
+        None,
+        default=False,
+        changes_bytes=True,
+        unrecorded_default=True,
+    )
+
+    def check(self, output_format: str) -> None:
+        """Raises InputError if the options contradict each other, or do not go with a format."""
+        if self.end is not None and self.no_end:
+            raise InputError('--end and --no-end contradict each other; give one of them')
+        if (self.end is not None or self.no_end) and output_format in (TEXT, PACKED, JOINED):
+            raise InputError(
+                f'{output_format} has rows as the template makes them; leave out --end and --no-end'
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

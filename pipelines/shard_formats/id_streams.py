@@ -1,5 +1,6 @@
 """Formats whose files are ids one after another, with a file beside each that says where rows begin.
 
+Each row is followed by the id that ends documents, unless its template ends with it or there is none.
 They have no empty rows: these are left out, and the manifest has their numbers. A shard without rows
 has no files, since `numpy.memmap` refuses one of 0 bytes; the manifest lists them as of 0 rows.
 """
@@ -17,6 +18,7 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 
 from pipelines.files import filesystem
+from pipelines.options.job import STREAM_FORMATS
 from pipelines.shard_formats.shard_format import (
     Column,
     Shard,
@@ -114,6 +116,7 @@ class IdStreams(ABC):
                     dropped += records[is_empty].tolist()
                     rows, records = rows.take(np.flatnonzero(~is_empty)), records[~is_empty]
                 kept.append(records)
+                rows = rows.with_ends(_ends(columns))
                 for column, dtype, file, of_rows in zip(
                     columns, dtypes, files, lengths, strict=True
                 ):
@@ -159,7 +162,8 @@ class IdStreams(ABC):
             with contextlib.suppress(ValueError):
                 of_rows = self.lengths(data, dtype)
         count = dataset.id_counts.get(feature or next(iter(dataset.id_counts), ''))
-        result = check_ids(stream, file.name, dtype, count, of_rows, advance)
+        end = dataset.ends.get(feature or next(iter(dataset.id_counts), ''))
+        result = check_ids(stream, file.name, dtype, count, of_rows, end, advance)
         if of_rows is None:
             result = dataclasses.replace(result, rows=file.rows)
         if count and (wanted := self.dtype(count)) != dtype:
@@ -213,7 +217,8 @@ class IdStreams(ABC):
         names = [column.name for column in columns]
         encoded = parse_rows(rows, names)
         is_empty = _without_text(encoded, columns).tolist()
-        for empty, row in zip(is_empty, rows_of_ids(encoded, names), strict=True):
+        ended = encoded.with_ends(_ends(columns))
+        for empty, row in zip(is_empty, rows_of_ids(ended, names), strict=True):
             yield _LEFT_OUT if empty else row
 
     def _own_name(self, name: str) -> tuple[str, str, str] | None:
@@ -240,11 +245,33 @@ def dropped_rows(manifest: Manifest) -> dict[str, int]:
     return counts
 
 
+def documents_joined(made: Manifest) -> Iterator[str]:
+    """Yields how many documents a dataset joins, and what follows each of them."""
+    if made.options.get('output_format') not in STREAM_FORMATS:
+        return
+    count = sum(lines.examples for lines in made.lines) - sum(dropped_rows(made).values())
+    yield f'{count:,} documents, {what_ends(made)}'
+
+
+def what_ends(made: Manifest) -> str:
+    """Returns what follows each document where the rows of a dataset are joined, as a clause."""
+    ends = {end.feature: str(end) for end in made.end_of_document}
+    if not ends:
+        return 'joined without an end'
+    if len({*ends.values()}) > 1:
+        return f'each followed by {" and ".join(f"{end} in {name}" for name, end in ends.items())}'
+    return f'each followed by {ends.popitem()[1]}'
+
+
 def _recorded(path: str, files: Mapping[str, OutputFile]) -> OutputFile:
     name = os.path.basename(path)
     if name not in files:
         raise InputError(f'{path} is not in the manifest; see the findings')
     return files[name]
+
+
+def _ends(columns: Sequence[Column]) -> dict[str, int]:
+    return {column.name: column.end for column in columns if column.end is not None}
 
 
 def _joined(arrays: Sequence[np.ndarray]) -> np.ndarray:

@@ -8,6 +8,7 @@ that happens.
 from __future__ import annotations
 
 import collections
+import dataclasses
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ import numpy as np
 
 from pipelines.files import filesystem
 from pipelines.transforms.stats import WrittenFile
+from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.vocabulary import SpecialIds
 from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import read_only
@@ -119,6 +121,10 @@ class StoredDataset(Protocol):
     def id_counts(self) -> Mapping[str, int | None]:
         """By feature how many ids there are, as far as that is known."""
 
+    @property
+    def ends(self) -> Mapping[str, int]:
+        """By feature the id that ends documents, if there is one."""
+
     def pieces(self, feature: str) -> frozenset[bytes] | None:
         """Returns the pieces that text may have; None if the vocabulary is not there, or damaged."""
 
@@ -137,6 +143,7 @@ class Column:
         vocabulary: the path of its file.
         lines: writes ids as lines of pieces, where a format needs them.
         roles: the special ids by their role.
+        end: the id that follows each document where rows are joined; None: rows end with it, or none does.
     """
 
     name: str
@@ -145,6 +152,7 @@ class Column:
     vocabulary: str = ''
     lines: PieceLineWriter | None = None
     roles: SpecialIds = SpecialIds()
+    end: int | None = None
 
     @classmethod
     def of(
@@ -165,6 +173,16 @@ class Column:
         """Returns the column of a feature, from what a manifest records of its vocabulary."""
         roles = {role: record.special_ids.get(role) for role in SpecialIds._fields}
         return cls.of(name, record.size, SpecialIds(**roles), vocabulary)
+
+    def with_end(self, ends: Iterable[EndOfDocument]) -> Column:
+        """Returns the column with the end of its documents, if that is among these ends."""
+        end = next((end for end in ends if end.feature == self.name), None)
+        if end is None:
+            return self
+        special_ids = tuple({*self.special_ids, end.id})
+        return dataclasses.replace(
+            self, special_ids=special_ids, end=None if end.in_template else end.id
+        )
 
 
 @dataclass(frozen=True)

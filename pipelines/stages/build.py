@@ -16,14 +16,17 @@ from pipelines.jobs.read_plan import ReadPlan, plan_reading
 from pipelines.jobs.shuffle_memory import refuse_too_large
 from pipelines.learning.rounds import OutputRounds
 from pipelines.learning.search import VocabularySearch
-from pipelines.options.job import PairSide
+from pipelines.options.job import STREAM_FORMATS, PairSide
 from pipelines.shuffle.merge_runs import KeptRuns
 from pipelines.stages.count import count_folders
 from pipelines.stages.encode import encode_into
 from pipelines.stages.run_stage import StageResult, run_stage
 from pipelines.stages.vocabulary import learn
+from tokcore.encoding.document_ends import listed_ends, unknown_end
 from tokcore.errors import InputError
 from tokcore.records.manifest import InputText, Manifest, VocabularyRecord
+
+_LEARNED = 'the vocabulary to be learned'
 
 
 def build_stage(job: BuildJob) -> Manifest | None:
@@ -38,9 +41,10 @@ def build_stage(job: BuildJob) -> Manifest | None:
     started = time.monotonic()
     if job.learning is not None and (tokens := job.learning.first_entries) is not None:
         ids = {token: id_ for id_, token in enumerate(tokens)}
-        warn_of_missing_tokens(
-            job.reading.scheme, ids.get, job.dataset.encoding, 'the vocabulary to be learned'
-        )
+        warn_of_missing_tokens(job.reading.scheme, ids.get, job.dataset.encoding, _LEARNED)
+        is_needed = job.dataset.output_format in STREAM_FORMATS and not job.dataset.no_end
+        if is_needed and job.dataset.end is None and not listed_ends(ids):
+            raise unknown_end(_LEARNED, {})
     execution, names, folders = job.execution, job.vocabulary_names, job.counts_folders
     output = StageOutput.of_dataset(job.output)
     key = job.key()
@@ -66,6 +70,7 @@ def build_stage(job: BuildJob) -> Manifest | None:
             vocabularies=vocabularies,
             files=encoded.shards,
             index=encoded.index,
+            end_of_document=encoded.ends,
             datasets=encoded.stats.datasets,
             sample=tuple(sample for manifest in counts for sample in manifest.sample),
         )

@@ -25,16 +25,19 @@ from pipelines.artifacts.outputs import (
     publish,
     up_to_date,
 )
+from pipelines.artifacts.vocabularies import ends_of_documents, with_room
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
-from pipelines.options.job import JOINED, TFRECORD, OutputFormat
+from pipelines.options.job import JOINED, STREAM_FORMATS, TFRECORD, EndOptions, OutputFormat
 from pipelines.shard_formats.formats import converted_format
 from pipelines.shard_formats.joined import ids_around
 from pipelines.shard_formats.shard_format import Column, ConvertedFormat, Shard, shards_in_order
 from tokcore.checked_json import WrongValue, checked
+from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
+from tokcore.options import recorded
 from tokcore.reading.manifest import recorded_format, recorded_scheme
 from tokcore.reading.shards import stream_rows
 from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord
@@ -56,6 +59,7 @@ def convert_dataset(
     workers: int,
     overwrite: bool = False,
     pack: int | None = None,
+    ending: EndOptions = EndOptions(),
 ) -> Manifest | None:
     """Converts a dataset of TFRecords; returns the new manifest, None if the result was there.
 
@@ -66,16 +70,17 @@ def convert_dataset(
         workers: shards that are converted at once.
         overwrite: whether another result may be replaced.
         pack: ids of a packed row at most, where rows are packed.
+        ending: what ends documents, in place of what the dataset says.
 
     Raises:
         InputError: the folder is not a dataset of TFRecords whose features are text, or a file of it is
-            damaged; or the output holds another result.
+            damaged; or the output holds another result, or which token ends documents is not known.
     """
     started = time.monotonic()
     from_, to = StageOutput.of_dataset(source), StageOutput.of_dataset(output)
     before = _convertible(source)
     run = read_run(from_.run_path) or RunRecord(())
-    columns = _columns(from_.manifest_path, before)
+    scheme, columns = _columns(from_.manifest_path, before)
     if output_format == JOINED:
         ids_around(columns)
         _refuse_template(source, before)
@@ -84,9 +89,16 @@ def convert_dataset(
     files = [name for file in before.files for name in to_format.file_names(file.name, names)]
     beside: list[OutputFile | VocabularyRecord] = [*before.vocabularies]
     beside += [file for record in before.vocabularies for file in record.beside]
-    changed: dict[str, object] = {'output_format': output_format}
+    changed: dict[str, object] = {'output_format': output_format, **recorded(ending)}
     changed |= {} if pack is None else {'pack': pack}
-    options = {**before.options, **changed}
+    options = _changed(before.options, changed)
+    ends = before.end_of_document
+    is_joined = output_format in STREAM_FORMATS and not options.get('no_end')
+    if recorded(ending) or (is_joined and len(ends) < len(columns)):
+        paths = {column.name: os.path.join(source, column.vocabulary) for column in columns}
+        template = checked(options.get('template'), str | None, 'template')
+        ends = ends_of_documents(paths, scheme, template, ending, output_format)
+    columns = [column.with_end(ends) for column in columns]
     key = StageKey(before.stage, options, _inputs(before, run), before.rules, before.unicode)
     task = StageTask(key, to, [*(file.name for file in beside), *files])
     read = [from_.manifest_path, from_.run_path]
@@ -107,6 +119,8 @@ def convert_dataset(
             manifest = dataclasses.replace(
                 before,
                 options=options,
+                vocabularies=with_room(before.vocabularies, ends),
+                end_of_document=ends,
                 files=tuple(file for part in made for file in part),
                 index=(),
             )
@@ -147,8 +161,15 @@ def _refuse_template(folder: str, manifest: Manifest) -> None:
         )
 
 
-def _columns(path: str, manifest: Manifest) -> list[Column]:
-    """Returns the features of the rows with what the manifest records of their vocabularies."""
+def _changed(options: Mapping[str, object], changed: Mapping[str, object]) -> dict[str, object]:
+    """Returns options with others in place of some; one of the end takes the place of the other."""
+    ends = {'end', 'no_end'}
+    replaced = changed.keys() | (ends if ends & changed.keys() else set())
+    return {**{name: options[name] for name in options if name not in replaced}, **changed}
+
+
+def _columns(path: str, manifest: Manifest) -> tuple[Scheme, list[Column]]:
+    """Returns the scheme, and the features with what the manifest records of their vocabularies."""
     records = manifest.vocabularies
     try:
         corpus_format = recorded_format(manifest.inputs, manifest.options)
@@ -174,7 +195,7 @@ def _columns(path: str, manifest: Manifest) -> list[Column]:
             columns.append(Column.of(feature, scheme.fixed.vocab_size, scheme.fixed.special_ids))
         else:
             raise InputError(f'{path} records no vocabulary of {feature}; make the dataset again')
-    return columns
+    return scheme, columns
 
 
 def _inputs(manifest: Manifest, run: RunRecord) -> tuple[InputState, ...]:
@@ -261,5 +282,5 @@ def _job_of(job: str, changed: Mapping[str, object]) -> str:
     if not job:
         return ''
     tables = tomllib.loads(job)
-    tables.setdefault('output', {}).update(changed)
+    tables['output'] = _changed(tables.get('output', {}), changed)
     return tomli_w.dumps(tables)

@@ -18,6 +18,7 @@ from pipelines.artifacts.vocabularies import (
     recorded_manifest,
     stated_licence,
     warn_of_missing_tokens,
+    with_room,
 )
 from pipelines.engines.progress import track_work
 from pipelines.files import filesystem
@@ -55,7 +56,9 @@ from pipelines.transforms.stats import RejectionBudget, WriteStats, WrittenFile,
 from pipelines.transforms.write_shards import write_shard_index, write_shards
 from tokcore.corpus.corpus import ITEM_BYTES
 from tokcore.corpus.stats import LineTally
+from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import EncodingOptions, Scheme
+from tokcore.encoding.vocabulary import NO_TEMPLATE
 from tokcore.errors import InputError
 from tokcore.options import recorded
 from tokcore.reading.record_index import index_name
@@ -76,14 +79,15 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
     Raises:
         InputError: a line that cannot be used, an empty split, or a folder with another result.
     """
-    execution = job.execution
-    encoding = job.dataset.encoding
-    records = vocabulary_records(job.vocabularies, job.reading.scheme, encoding=encoding)
+    execution, dataset, scheme = job.execution, job.dataset, job.reading.scheme
+    records = vocabulary_records(job.vocabularies, scheme, encoding=dataset.encoding)
     copies = {
         os.path.join(os.path.dirname(path), os.path.basename(file.name)): file
         for path, record in zip(job.vocabularies.by_side.values(), records, strict=True)
         for file in (record, *record.beside)
     }
+    features = dataset.features(job.vocabularies, job.reading.corpus.format.sides)
+    records = with_room(records, dataset.ends(features, scheme))
     key = job.key(records)
     output = StageOutput.of_dataset(job.output)
     work = WorkFolder(execution.work, job.output)
@@ -101,6 +105,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
             vocabularies=records,
             files=encoded.shards,
             index=encoded.index,
+            end_of_document=encoded.ends,
             datasets=encoded.stats.datasets,
         )
         return [StageResult(manifest, encoded.stats.rejected)]
@@ -137,8 +142,10 @@ def vocabulary_records(
     records = []
     for side, path in paths.by_side.items():
         vocabulary = read_vocabulary(path, scheme)
+        around = NO_TEMPLATE
         if encoding is not None:
             warn_of_missing_tokens(scheme, vocabulary.entries.id_of, encoding, path)
+            around = scheme.template(vocabulary.entries, encoding.template)
         if needs_ids and not vocabulary.beside and scheme.entries_name(path):
             vocabulary.entries.model  # noqa: B018 - it refuses to be made
         beside = list(vocabulary.beside)
@@ -150,7 +157,7 @@ def vocabulary_records(
             VocabularyRecord(
                 side=side,
                 name=name_of_copy(side, path),
-                size=vocabulary.entries.vocab_size,
+                size=1 + max(vocabulary.entries.vocab_size - 1, *around.before, *around.after, 0),
                 bytes=len(vocabulary.data),
                 crc32c=vocabulary.crc32c,
                 scheme=scheme.name,
@@ -186,6 +193,7 @@ class Encoded:
     stats: ReadStats
     shards: tuple[OutputFile, ...]
     index: tuple[OutputFile, ...]
+    ends: tuple[EndOfDocument, ...]
 
 
 def encode_into(
@@ -211,7 +219,10 @@ def encode_into(
     names = options.shard_names(corpus)
     layout = options.layout(corpus)
     path_to_record = dict(zip(vocabularies.by_side.values(), records, strict=True))
-    columns = _columns(features, reading.scheme, path_to_record)
+    ends = options.ends(features, reading.scheme)
+    columns = [
+        column.with_end(ends) for column in _columns(features, reading.scheme, path_to_record)
+    ]
     if options.output_format == JOINED:
         ids_around(columns)
     encoder = BlockEncoder(
@@ -258,7 +269,7 @@ def encode_into(
         shards = _converted(shards, columns, reading.scheme, options, execution, path)
     for lines, words in zip(stats.lines, stats.unknown_words, strict=True):
         _warn_of_losses(lines, words)
-    return Encoded(stats, tuple(shards), tuple(index))
+    return Encoded(stats, tuple(shards), tuple(index), ends)
 
 
 def refuse_unknown(job: EncodeJob, sample: EncodedSample) -> None:

@@ -11,7 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from pipelines.artifacts.manifest import read_dataset_manifest, read_manifest
+from pipelines.options.job import STREAM_FORMATS
 from pipelines.shard_formats.formats import stored_format
+from pipelines.shard_formats.id_streams import what_ends
 from tokcore.corpus.stats import LineTally
 from tokcore.format_numbers import MANIFESTS
 from tokcore.options import flag
@@ -83,6 +85,10 @@ def _body(
         ),
         [_split_row(tally, manifest) for tally in manifest.lines],
     )  # fmt: skip
+    is_joined = options.get('output_format') in STREAM_FORMATS
+    if is_joined or manifest.end_of_document:
+        where = '' if is_joined else ' where rows are joined'
+        yield from ('', f'Documents are {_cell(what_ends(manifest))}{where}.')
     yield from ('', '## Text', '')
     yield from _table(
         ('split', 'role', 'file', 'bytes', 'CRC-32C'),

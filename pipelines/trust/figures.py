@@ -27,7 +27,7 @@ from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.trust.corpus_figures import CorpusFigures, CorpusOrder, read_corpus
 from pipelines.trust.inspect import lower_median
 from pipelines.trust.row_text import ReadableDataset, TextFigures, TextTally, word_sums
-from tokcore.encoding.vocabulary import Vocabulary, without_special_ids
+from tokcore.encoding.vocabulary import Vocabulary, spelled_ids, without_special_ids
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
 from tokcore.reading.manifest import DatasetManifest
@@ -646,7 +646,8 @@ class _Use:
 
     def figures(self, tallies: Sequence[_Tally]) -> VocabularyUse:
         counts = self.counts(tallies)
-        pieces, decode = self.vocabulary.pieces, self.vocabulary.decode
+        pieces = spelled_ids(range(self.size), self.vocabulary)
+        decode = self.vocabulary.decode
         is_single = np.array([len(decode([id_])) == 1 for id_ in range(self.size)], bool)
         order = np.argsort(-counts, kind='stable')[:_EXAMPLES]
         return VocabularyUse(

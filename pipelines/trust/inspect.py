@@ -22,7 +22,8 @@ from pipelines.artifacts.counts import counts_name
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of
 from pipelines.files import filesystem
-from tokcore.encoding.vocabulary import Vocabulary, without_special_ids
+from pipelines.shard_formats.id_streams import what_ends
+from tokcore.encoding.vocabulary import Vocabulary, spelled_ids, without_special_ids
 from tokcore.errors import InputError
 from tokcore.reading.dataset import Dataset, open_dataset
 from tokcore.records.features import parse_features
@@ -152,8 +153,11 @@ def _folder(path: str, split: str | None, vocabulary: str | None) -> Content:
         dataset = open_dataset(path, vocabulary=vocabulary)
         splits = [split] if split else [*dataset.splits]
         rows = (row for name in splits for row in _rows(dataset, name))
+        what = f'dataset of --scheme {dataset.scheme.name}'
+        if manifest.end_of_document:
+            what += f', documents {what_ends(manifest)} where rows are joined'
         texts = {tally.split: tally.text_bytes for tally in manifest.lines if tally.split in splits}
-        return Content(f'dataset of --scheme {dataset.scheme.name}', rows, texts)
+        return Content(what, rows, texts)
     return Content('counts', _counts(path, manifest))
 
 
@@ -162,8 +166,7 @@ def _rows(dataset: Dataset, split: str) -> Iterator[Entry]:
         columns = {}
         for feature, ids in example.items():
             values = ids.tolist()
-            names = dataset.vocabulary(feature).pieces
-            pieces = [names[id_] for id_ in values]
+            pieces = spelled_ids(values, dataset.vocabulary(feature))
             text = None
             with contextlib.suppress(InputError):  # a tokenizer may have a decoder that is not read
                 text = dataset.text(values, feature)

@@ -46,12 +46,14 @@ class StoredRows:
         """Returns the rows of a job's dataset."""
         own = shard_format(job.dataset.output_format, job.dataset.pack)
         scheme = job.reading.scheme
+        ends = job.dataset.ends(corpus.features, scheme)
         columns, vocabularies = [], []
         for encoded in corpus.features:
             vocabulary = corpus.vocabulary(encoded.vocabulary)
             lines = line_writer(scheme, vocabulary) if own.needs_pieces else None
             sizes = vocabulary.vocab_size, vocabulary.special_ids
-            columns.append(Column.of(encoded.feature.name, *sizes, encoded.vocabulary, lines))
+            column = Column.of(encoded.feature.name, *sizes, encoded.vocabulary, lines)
+            columns.append(column.with_end(ends))
             vocabularies.append(vocabulary)
         files = {file.name: file for file in manifest.files}
         return cls(job.output, own, columns, vocabularies, files)

@@ -399,6 +399,10 @@ class _Contents:
         fixed = self._scheme.fixed.vocab_size if self._scheme and self._scheme.fixed else None
         return {name: sizes.get(name, sizes.get('both', fixed)) for name in features}
 
+    @property
+    def ends(self) -> dict[str, int]:
+        return {end.feature: end.id for end in self._manifest.end_of_document}
+
     @functools.lru_cache  # noqa: B019 - two sides
     def pieces(self, feature: str) -> frozenset[bytes] | None:
         records = {record.side: record for record in self._manifest.vocabularies}

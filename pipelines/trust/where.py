@@ -20,6 +20,7 @@ from pipelines.trust.rerun import refuse_other_job
 from pipelines.trust.stored_rows import StoredRows
 from tokcore.corpus.corpus import Block, Rows
 from tokcore.corpus.order_keys import shard_of
+from tokcore.encoding.vocabulary import spelled_ids
 from tokcore.errors import InputError
 from tokcore.options import shown
 from tokcore.records.manifest import Manifest, shard_name
@@ -209,7 +210,7 @@ class _Finder:
             [stored] = self._stored.stored(name, np.array([row - before]))
             is_stored = again == stored
         pieces = {
-            column.name: [vocabulary.pieces[id_] for id_ in ids[column.name]]
+            column.name: spelled_ids(ids[column.name], vocabulary)
             for column, vocabulary in zip(
                 self._stored.columns, self._stored.vocabularies, strict=True
             )

@@ -371,7 +371,10 @@ def test_the_merges_of_a_corpus_are_those_of_tokenizers(tmp_path, tokenizers, na
     theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
     theirs.pre_tokenizer = byte_level(add_prefix_space=False)
     trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=256 + merges, initial_alphabet=byte_level.alphabet(), show_progress=False
+        vocab_size=257 + merges,
+        special_tokens=['<|endoftext|>'],
+        initial_alphabet=byte_level.alphabet(),
+        show_progress=False,
     )
     with gzip.open(CORPORA / name, 'rt', encoding='utf-8', newline='\n') as lines:
         theirs.train_from_iterator((line.removesuffix('\n') for line in lines), trainer)

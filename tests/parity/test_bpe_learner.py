@@ -220,7 +220,10 @@ def test_patterns_of_models_as_tokenizers(tokenizers, pattern):
     whole = made.ByteLevel(add_prefix_space=False, use_regex=False)
     theirs.pre_tokenizer = made.Sequence([*splits, whole])
     trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=330, initial_alphabet=made.ByteLevel.alphabet(), show_progress=False
+        vocab_size=330,
+        special_tokens=['<|endoftext|>'],
+        initial_alphabet=made.ByteLevel.alphabet(),
+        show_progress=False,
     )
     theirs.train_from_iterator(TEXTS, trainer)
     # Rows of files are lines, and these texts have line feeds, which are part of tokens.

@@ -13,6 +13,7 @@ from typing import Literal, get_args
 
 from tokcore.encoding.hub_folders import local_vocabulary
 from tokcore.encoding.scheme import LearningOptions
+from tokcore.encoding.tokenizer_folder import GPT_END
 from tokcore.encoding.vocabulary import read_vocabulary_file
 from tokcore.errors import InputError
 from tokcore.options import LARGEST_INT64, WholeNumber, flag, option, path, positive, special_token
@@ -115,7 +116,8 @@ class BpeOptions(LearningOptions):
         changes_bytes=True,
     )
     special_token: tuple[str, ...] = option(
-        'an entry before all others, as <pad>; may be repeated',
+        'an entry before all others, as <pad>; may be repeated (default: <|endoftext|> of bytes, unless '
+        '--extend is given; else none)',
         special_token,
         'X',
         default=(),
@@ -161,6 +163,10 @@ class BpeOptions(LearningOptions):
                     f'{flag(name)} cannot go with --extend, which keeps what the old vocabulary has; '
                     'leave it out'
                 )
+
+    @property
+    def first_entries(self) -> tuple[str, ...] | None:
+        return self.special_token or None
 
     rarest_option = 'min-token-count'
 
@@ -220,11 +226,12 @@ class BpeOptions(LearningOptions):
             for name in ('ties', 'min_count', 'max_piece_length', 'limit_alphabet')
             if getattr(self, name) is not None
         }
+        special_tokens = self.special_token or PRESETS[preset].special_tokens
         return dataclasses.replace(
             PRESETS[preset],
             merges=self.merges,
             vocab_size=self.vocab_size,
-            special_tokens=self.special_token,
+            special_tokens=() if self.extend is not None else special_tokens,
             total_symbols=self.total_symbols,
             **replaced,
         )
@@ -269,8 +276,8 @@ class BpeRules:
 
 
 PRESETS = {
-    'gpt2': BpeRules(),
-    'cl100k': BpeRules(),
+    'gpt2': BpeRules(special_tokens=(GPT_END,)),
+    'cl100k': BpeRules(special_tokens=(GPT_END,)),
     'subword-nmt': BpeRules('largest-pair', byte_level=False, end_of_word='</w>', min_count=2),
     'textbook': BpeRules('first', byte_level=False),
 }

@@ -30,6 +30,7 @@ _SUFFIX = '.tiktoken'
 _BESIDE = {'vocab.json': 'merges.txt'}
 
 _MODEL_CONFIG = 'config.json'
+_SPECIAL_TOKENS_MAP = 'special_tokens_map.json'
 
 _OWN_CLASS = 'PreTrainedTokenizer'  # of the folders that tokbeam itself writes
 _CLASSES = {
@@ -179,6 +180,19 @@ def config_beside(path: str, read: ReadBeside = read_if_there) -> Mapping[str, A
     config = _config(path, CONFIG_NAME, read)
     is_known = config and _class_of(path, read)[0] in (None, *_CLASSES['vocab.txt'])
     return config if is_known else {}
+
+
+def eos_tokens(path: str, read: ReadBeside = read_if_there) -> list[str]:
+    """Returns each token that a file next to a vocabulary's configures as `eos_token`.
+
+    Raises:
+        InputError: such a file is not a JSON object.
+    """
+    configured = [
+        _config(path, name, read).get('eos_token') for name in (CONFIG_NAME, _SPECIAL_TOKENS_MAP)
+    ]
+    tokens = [token.get('content') if isinstance(token, dict) else token for token in configured]
+    return list(dict.fromkeys(token for token in tokens if isinstance(token, str)))
 
 
 def _class_of(path: str, read: ReadBeside) -> tuple[str | None, str]:

@@ -18,9 +18,18 @@ TOKENIZER_NAME, CONFIG_NAME = 'tokenizer.json', 'tokenizer_config.json'
 CONFIG_NAMES = (CONFIG_NAME, 'special_tokens_map.json')
 """Files beside a vocabulary that say which of its special tokens have a role."""
 
+GPT_END = '<|endoftext|>'
+
+END_TOKENS = (
+    '</s>', '<eos>', '<EOS>', GPT_END, '<|end_of_text|>', '<｜end▁of▁sentence｜>', '<EOS_TOKEN>',
+    '[EOS]',
+)  # fmt: skip
+"""The special tokens that end documents: of Llama 2, Mistral and T5; Gemma; Tensor2Tensor; GPT, Qwen, OLMo
+and Falcon; Llama 3; DeepSeek; Command R; Kimi."""
+
 ROLE_TOKENS = {
     'bos_token': ('<s>', '<bos>', '<|begin_of_text|>'),
-    'eos_token': ('</s>', '<eos>', '<EOS>', '<|endoftext|>', '<|end_of_text|>'),
+    'eos_token': END_TOKENS,
     'unk_token': ('[UNK]', '<unk>'),
     'pad_token': ('[PAD]', '<pad>', '<|pad|>'),
     'cls_token': ('[CLS]', '<cls>'),

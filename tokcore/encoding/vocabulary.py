@@ -30,6 +30,8 @@ _ROLE_NAMES = {
 }
 """By role the names that its token has in BERT, TensorFlow NMT, Tensor2Tensor and GPT-2."""
 
+_MOST_IDS, _ID_DIGITS = (1 << 31) - 1, 11
+
 _BRACKETED = re.compile(r'<[^<>\s]+>|\[[^\[\]\s]+\]')
 
 ReadBeside = Callable[[str], bytes | None]
@@ -58,7 +60,7 @@ class Template(NamedTuple):
 
 
 def template(text: str) -> str:
-    """Checks a template of the command line: tokens and one `$A`, with white space between them."""
+    """Checks a template of the command line: tokens or ids and one `$A`, with white space between them."""
     words = text.split()
     if words.count(ROW) != 1:
         raise argparse.ArgumentTypeError(
@@ -72,10 +74,16 @@ def template_ids(text: str, vocabulary: Vocabulary) -> Template:
     """Returns a template of the command line as ids.
 
     Raises:
-        InputError: it names a token that the vocabulary does not have.
+        InputError: it names a token or an id that the vocabulary does not have.
     """
     before, after = template_words(text)
-    return Template(*(tuple(_id(word, vocabulary) for word in words) for words in (before, after)))
+    remedy = 'learn one with it as a special token, or give another template'
+    return Template(
+        *(
+            tuple(named_id(word, vocabulary, '--template', remedy) for word in words)
+            for words in (before, after)
+        )
+    )
 
 
 def default_template_ids(text: str, vocabulary: Vocabulary) -> Template:
@@ -102,13 +110,27 @@ def template_words(text: str) -> tuple[list[str], list[str]]:
     return words[:row], words[row + 1 :]
 
 
-def _id(word: str, vocabulary: Vocabulary) -> int:
-    id_ = vocabulary.id_of(word)
+def named_id(word: str, vocabulary: Vocabulary, option: str, remedy: str) -> int:
+    """Returns the id of a token; digits are an id.
+
+    Args:
+        word: as it was typed.
+        vocabulary: whose id it is.
+        option: in which it was typed.
+        remedy: what the error says to do.
+
+    Raises:
+        InputError: the vocabulary does not have the token or the id.
+    """
+    if word.isascii() and word.isdigit():
+        # Files of ranks do not list the special tokens, whose ids are above all others.
+        has_others = getattr(vocabulary, 'has_unlisted_ids', False)
+        limit = _MOST_IDS if has_others else vocabulary.vocab_size
+        id_ = int(word) if len(word) < _ID_DIGITS and int(word) < limit else None
+    else:
+        id_ = vocabulary.id_of(word)
     if id_ is None:
-        raise InputError(
-            f'--template names {word!r}, which the vocabulary does not have; learn one with it as a '
-            'special token, or give another template'
-        )
+        raise InputError(f'{option} names {word!r}, which the vocabulary does not have; {remedy}')
     return id_
 
 
@@ -136,6 +158,12 @@ def without_special_ids(ids: list[int], template: Template, special_ids: Special
     while end and ids[end - 1] in special_ids.at_end:
         end -= 1
     return ids[:end]
+
+
+def spelled_ids(ids: Iterable[int], vocabulary: Vocabulary) -> list[str]:
+    """Returns the pieces of ids; '' for special tokens that a file of ranks does not list."""
+    pieces = vocabulary.pieces
+    return [pieces[id_] if id_ < len(pieces) else '' for id_ in ids]
 
 
 def special_ids_by_name(id_of: Callable[[str], int | None]) -> SpecialIds:

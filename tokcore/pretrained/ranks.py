@@ -17,14 +17,16 @@ from typing import Any
 from tokcore.bpe.files import check_largest_id
 from tokcore.bpe.parsed_files import ParsedFile, keep_parsed, parsed_file
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, ModelRules, TokenizerParts
+from tokcore.encoding.document_ends import ENDS_OF_RANKS
+from tokcore.encoding.tokenizer_folder import GPT_END
 from tokcore.errors import InputError
 from tokcore.pretrained.pre_tokenizers import Cutting
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
 from tokcore.text.byte_level import spelled
-from tokcore.text.expression_trees import leaves_text, may_be_empty
+from tokcore.text.expression_trees import Tree, leaves_text, may_be_empty
 from tokcore.text.expression_trees import spelled as spelled_tree
 from tokcore.text.expressions import ExpressionError, fancy_regex
-from tokcore.text.patterns import DEFINITIONS, named_pattern
+from tokcore.text.patterns import DEFINITIONS, Pattern, named_pattern
 from tokcore.text.pre_tokenizer import PreTokenizer
 from tokcore.text.regex_splits import Split, SplitPreTokenizer
 from tokcore.text.split_sequence import pattern_pre_tokenizer
@@ -40,7 +42,7 @@ def is_tiktoken_file(data: bytes) -> bool:
 
 
 def parse_tiktoken(data: bytes, path: str, pattern: str | None) -> PretrainedVocabulary:
-    """Returns the vocabulary of a file of tiktoken; it has no special tokens.
+    """Returns the vocabulary of a file of tiktoken; of special tokens it has at most `<|endoftext|>`.
 
     Args:
         data: the file.
@@ -59,7 +61,10 @@ def parse_tiktoken(data: bytes, path: str, pattern: str | None) -> PretrainedVoc
     if parsed is None:
         parsed = _merged(_ranks(data, path), 0, b'', path)
         keep_parsed(data, lambda: parsed)
-    return _vocabulary(parsed, (), pattern, data, path)
+    read = _read_pattern(pattern, path)
+    end = ENDS_OF_RANKS.get((read, len(parsed.entries))) if isinstance(read, str) else None
+    special = () if end is None else (AddedToken(end, GPT_END),)
+    return _vocabulary(parsed, special, pattern, data, path)
 
 
 def _ranks(data: bytes, path: str) -> dict[bytes, int]:
@@ -199,9 +204,10 @@ def _vocabulary(
     )
 
 
-def _pre_tokenizer(pattern: str, path: str) -> PreTokenizer:
+def _read_pattern(pattern: str, path: str) -> Pattern | Tree:
+    """Returns the name of a pattern, or the tree of an expression that has no name."""
     if name := next((name for name in DEFINITIONS if name == pattern), None):
-        return pattern_pre_tokenizer(name)
+        return name
     try:
         tree = fancy_regex(pattern)
         if may_be_empty(tree):
@@ -211,8 +217,13 @@ def _pre_tokenizer(pattern: str, path: str) -> PreTokenizer:
             f'{pattern!r:.80} of {path} is neither a pattern, one of {", ".join(DEFINITIONS)}, nor '
             f'a regular expression that is known here ({error})'
         ) from None
-    if name := named_pattern([tree]):
-        return pattern_pre_tokenizer(name)
+    return named_pattern([tree]) or tree
+
+
+def _pre_tokenizer(pattern: str, path: str) -> PreTokenizer:
+    read = _read_pattern(pattern, path)
+    if isinstance(read, str):
+        return pattern_pre_tokenizer(read)
     # tiktoken takes the matches, and text between them is lost.
-    split = Split(spelled_tree(tree), 'Removed', True)
-    return SplitPreTokenizer((split,), loses_text=leaves_text(tree))
+    split = Split(spelled_tree(read), 'Removed', True)
+    return SplitPreTokenizer((split,), loses_text=leaves_text(read))

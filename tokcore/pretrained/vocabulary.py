@@ -64,6 +64,11 @@ class PretrainedVocabulary(EntriesWithAddedTokens):
         unknown = None if self.unk_token is None else self.entries.get(self.unk_token)
         return ids if unknown is None else ids._replace(unknown=unknown)
 
+    @property
+    def has_unlisted_ids(self) -> bool:
+        """Whether the model has special tokens that its file, of ranks, does not list."""
+        return self.pattern is not None
+
     @functools.cached_property
     def _byte_level(self) -> BpeVocabulary:
         return BpeVocabulary(self.entries, (), self.added)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, Protocol, TypeVar
 
 from tokcore.checked_json import Within, WrongValue, fields_of
+from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template
 from tokcore.errors import InputError
 from tokcore.options import shown
@@ -198,33 +199,42 @@ class PackOptions(OrderOptions):
     length: Annotated[int, Within(1, _WIDEST)]
     batch_size: _Size = 8
     strategy: Strategy = 'best-fit'
-    end: _Id | None = None
-
-    def _check(self) -> None:
-        if self.end is not None and self.strategy != 'concat':
-            raise InputError("end goes with strategy='concat'; leave it out")
+    end: _Id | Literal[False] | None = None
 
     def _rule(self, dataset: _RowFormat) -> BatchRule:
-        end = None
-        if self.strategy == 'concat':
-            if len(dataset.features) > 1:
-                raise InputError(
-                    f'concat cuts rows, and these are pairs of {" and ".join(dataset.features)}; give '
-                    'another strategy'
-                )
-            end = _id(self.end, 'end', 'end', dataset)
-            if dataset.template(dataset.features[0]).after[-1:] == (end,):
-                end = None  # rows have it
-        special_ids = dataset.special_ids(dataset.features[-1])
-        pad = special_ids.pad if self.pad is None else self.pad
+        if self.strategy == 'concat' and len(dataset.features) > 1:
+            raise InputError(
+                f'concat cuts rows, and these are pairs of {" and ".join(dataset.features)}; give '
+                'another strategy'
+            )
+        ends = {name: self._end(name, dataset) for name in dataset.features}
+        last = dataset.features[-1]
+        special_ids = dataset.special_ids(last)
+        known = dataset.end_of_document(last)
+        pads = [self.pad, special_ids.pad, special_ids.end, known and known.id, ends[last]]
+        pad = next((id_ for id_ in pads if id_ is not None), None)
         return PackedBatches(
             length=self.length,
             batch_size=self.batch_size,
             strategy=self.strategy,
-            pad=_id(special_ids.end, 'pad', 'pad', dataset) if pad is None else pad,
+            pad=_id(pad, 'pad', 'pad', dataset),
             features=dataset.features,
-            end=end,
+            ends={name: id_ for name, id_ in ends.items() if id_ is not None},
         )
+
+    def _end(self, feature: str, dataset: _RowFormat) -> int | None:
+        """Returns the id that is added to each row; None: rows have their end, or are to have none."""
+        if self.end is False:
+            return None
+        if self.end is not None:
+            return None if dataset.template(feature).after[-1:] == (self.end,) else self.end
+        recorded = dataset.end_of_document(feature)
+        if recorded is None and not dataset.has_no_ends:
+            raise InputError(
+                f'{dataset.folder} does not say which token ends its documents, and packed rows have several '
+                'of them; give end=ID, or end=False to join them without an end'
+            )
+        return None if recorded is None or recorded.in_template else recorded.id
 
 
 def options_type(arguments: Mapping[str, object]) -> type[OrderOptions]:
@@ -243,7 +253,12 @@ class _RowFormat(Protocol):
 
     def special_ids(self, feature: str = 'targets') -> SpecialIds: ...
 
+    @property
+    def has_no_ends(self) -> bool: ...
+
     def template(self, feature: str = 'targets') -> Template: ...
+
+    def end_of_document(self, feature: str = 'targets') -> EndOfDocument | None: ...
 
 
 def _id(argument_value: int | None, argument: str, role: str, dataset: _RowFormat) -> int:

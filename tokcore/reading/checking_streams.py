@@ -23,6 +23,7 @@ def check_ids(
     dtype: str,
     id_count: int | None,
     lengths: np.ndarray | None,
+    end: int | None = None,
     advance: Advance = lambda size: None,
 ) -> CheckedFile:
     """Checks a file of ids.
@@ -33,6 +34,7 @@ def check_ids(
         dtype: of the ids, as the manifest states it.
         id_count: how many ids the vocabulary has; None: not known.
         lengths: int[rows], of the rows, as the file beside this one has them; None: it is not sound.
+        end: the id that each row ends with; None: any.
         advance: see `Advance`.
     """
     sums, findings = Sums(), Findings(name)
@@ -49,6 +51,13 @@ def check_ids(
             row = None if ends is None else int(np.searchsorted(ends, place + number, 'right'))
             problem = f'{ids[number]} is not an id of the {id_count} of the vocabulary'
             findings.add(problem, row, (place + number) * kind.itemsize)
+        if end is not None and ends is not None:
+            first, last = np.searchsorted(ends, [place, place + len(ids)], 'right')
+            is_other = ids[ends[first:last] - 1 - place] != end
+            for row in (first + np.flatnonzero(is_other)).tolist():
+                findings.add(
+                    f'the row does not end with {end}', row, int(ends[row] - 1) * kind.itemsize
+                )
         place += len(ids)
     if rest:
         findings.add(

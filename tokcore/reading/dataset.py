@@ -13,6 +13,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
+from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import SpecialIds, Template, Vocabulary, without_special_ids
 from tokcore.errors import InputError
@@ -31,7 +32,7 @@ from tokcore.reading.extra_packages import extra_package
 from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
 from tokcore.reading.ordered_rows import OrderedRows, SplitInOrder
 from tokcore.reading.other_records import is_of_others, other_manifest
-from tokcore.reading.packing import Strategy
+from tokcore.reading.packing import PackedBatches, Strategy
 from tokcore.reading.record_index import index_path, write_index
 from tokcore.reading.shards import ShardFile, open_shard, record_starts
 from tokcore.reading.split_rows import SplitRows
@@ -172,6 +173,15 @@ class Dataset:
         """
         return self._vocabularies.vocabulary(feature)
 
+    def end_of_document(self, feature: str = 'targets') -> EndOfDocument | None:
+        """Returns the token that ends documents where rows are joined; None if it is not known."""
+        return self._vocabularies.end_of_document(feature)
+
+    @property
+    def has_no_ends(self) -> bool:
+        """Whether documents are to be joined without an end: the dataset was made with `--no-end`."""
+        return self._manifest.has_no_ends
+
     def template(self, feature: str = 'targets') -> Template:
         """Returns the ids that surround each row of a feature; raises as `vocabulary`."""
         return self._vocabularies.template(feature)
@@ -184,9 +194,10 @@ class Dataset:
         """
         vocabulary = self.vocabulary(feature)
         row = [int(id_) for id_ in ids]
-        return vocabulary.decode(
-            without_special_ids(row, self.template(feature), vocabulary.special_ids)
-        )
+        special_ids = vocabulary.special_ids
+        if (end := self.end_of_document(feature)) is not None and not end.in_template:
+            special_ids = special_ids._replace(end=end.id)
+        return vocabulary.decode(without_special_ids(row, self.template(feature), special_ids))
 
     def __getitem__(self, split: str) -> SplitRows:
         """Returns the rows of a split by their numbers: `dataset['train'][5]`, slices, `rows`, `len`.
@@ -323,7 +334,7 @@ class Dataset:
         *,
         batch_size: int = 8,
         strategy: Strategy = 'best-fit',
-        end: int | None = None,
+        end: int | Literal[False] | None = None,
         drop_remainder: bool = False,
         pad: int | None = None,
         shuffle: bool | Literal['exact', 'corpus'] = True,
@@ -352,15 +363,15 @@ class Dataset:
                 with room, as Tensor2Tensor; `concat` puts them one after another, and cuts them where
                 a packed row is full. The first two cut rows that are longer than `length`, and leave
                 out pairs that are. A part of a row is a segment of its own.
-            end: the id after each row by `concat`; None: that with the role `end`. Where the template
-                of rows ends with it, none is added.
-            pad: the id of padding; None: that with the role `pad`, or `end` if there is none.
+            end: the id after each row; None: that of `end_of_document`, or none with `has_no_ends`;
+                False: none. Where the template of rows ends with it, none is added.
+            pad: the id of padding; None: that with the role `pad`, or the end if there is none.
             drop_remainder: as of `batches`; a row is left out if any part of it is.
             shuffle, seed, epochs, first_epoch, window: as of `batches`.
             num_readers, reader_index, on_error: likewise.
 
         Raises:
-            InputError: as `batches`.
+            InputError: as `batches`; or which token ends documents is not known.
         """
         arguments = dict(locals())  # every parameter by its name
         del arguments['self'], arguments['split']
@@ -396,6 +407,8 @@ class Dataset:
             return 'schemes'
         if self._manifest.template != other._manifest.template:
             return 'templates'
+        if self._manifest.ends != other._manifest.ends:
+            return 'ends of documents'
         files = [
             {
                 record.side: (record.bytes, record.crc32c)
@@ -423,7 +436,7 @@ class Dataset:
         # Before the rule, which may need an id that another dataset has not.
         checked_state.check_dataset(self.in_order(split, self.features, options))
         iterator = self._batches(split, options)
-        iterator.go_to(checked_state)
+        iterator.resume(state)
         return iterator
 
     @_with_parameters_of(batches)
@@ -526,6 +539,8 @@ def batch_iterator(
         most_ids=most_ids,
     )
     arguments = {'split': split, **options.of_all_readers()}
+    if isinstance(rule, PackedBatches) and rule.ends:
+        arguments['ends'] = dict(rule.ends)  # a dataset made again may have others
     return BatchIterator(rows, rule, reader_options, arguments)
 
 
@@ -536,7 +551,7 @@ def asked_of(state: IteratorState, num_readers: int, reader_index: int) -> tuple
         InputError: it is not a state of batches.
     """
     arguments = dict(state.arguments)
-    split = arguments.pop('split', None)
+    split, _ = arguments.pop('split', None), arguments.pop('ends', None)
     if not isinstance(split, str) or {'self', *READER_OPTIONS} & arguments.keys():
         raise InputError(
             'this is not a state of batches (it names no split, or a reader); give what state() '

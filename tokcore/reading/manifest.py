@@ -20,6 +20,7 @@ import google_crc32c
 
 from tokcore.checked_json import WrongValue, checked, fields_of, shown
 from tokcore.corpus.formats import CorpusFormat, all_formats, corpus_format
+from tokcore.encoding.document_ends import EndOfDocument, end_candidates, end_of_document
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import (
     NO_TEMPLATE,
@@ -51,8 +52,6 @@ _SHARD = re.compile(rf'{SHARD_NAME}(?P<parquet>\.parquet)?')
 
 _FEATURES = ('inputs', 'targets')
 
-_READ_FIELDS = ('options', 'inputs', 'files', 'vocabularies')
-
 
 @dataclass(frozen=True)
 class DatasetManifest:
@@ -65,6 +64,8 @@ class DatasetManifest:
         splits: the shards of each split, in order.
         vocabularies: one of both sides, or one of each; none of a scheme without vocabularies.
         features: those of its rows: inputs, targets, or both.
+        ends: by feature the token that ends documents, as far as it is known; None: nothing is recorded.
+        has_no_ends: whether documents are to be joined without an end.
     """
 
     folder: str
@@ -73,6 +74,8 @@ class DatasetManifest:
     splits: dict[str, tuple[ShardFile, ...]]
     vocabularies: tuple[VocabularyRecord, ...]
     features: tuple[str, ...]
+    ends: Mapping[str, EndOfDocument] | None = None
+    has_no_ends: bool = False
 
     @classmethod
     def read(cls, folder: str | os.PathLike) -> DatasetManifest:
@@ -87,10 +90,11 @@ class DatasetManifest:
         try:
             fields = json.loads(read_regular(path, _MOST_BYTES))
             _check_stage(path, fields)
-            content = _Content(**fields_of(fields, Manifest, only=_READ_FIELDS))
+            content = checked(fields, _Content)
             options = checked(content.options, _Options, 'options')
             _check_output_format(folder, options.output_format)
-            _check_vocabularies(content.vocabularies)
+            _check_vocabularies(content.vocabularies, content.end_of_document)
+            ends = {end.feature: end for end in content.end_of_document}
             manifest = cls(
                 folder,
                 recorded_scheme(path, options.scheme, content.vocabularies),
@@ -98,6 +102,8 @@ class DatasetManifest:
                 _splits(folder, content.files),
                 content.vocabularies,
                 recorded_features(content.inputs, content.options),
+                ends,
+                options.no_end,
             )
         except FileNotFoundError as error:
             raise InputError(
@@ -128,6 +134,7 @@ class _Content:
     inputs: tuple[InputText, ...]
     files: tuple[OutputFile, ...]
     vocabularies: tuple[VocabularyRecord, ...]
+    end_of_document: tuple[EndOfDocument, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -137,6 +144,7 @@ class _Options:
     scheme: str = DEFAULT_SCHEME
     template: str | None = None
     output_format: str = 'tfrecord'
+    no_end: bool = False
     datasets: tuple[dict[str, object], ...] = ()
 
 
@@ -170,10 +178,15 @@ def _check_output_format(folder: str, output_format: str) -> None:
         )
 
 
-def _check_vocabularies(vocabularies: Sequence[VocabularyRecord]) -> None:
+def _check_vocabularies(
+    vocabularies: Sequence[VocabularyRecord], ends: Sequence[EndOfDocument]
+) -> None:
     for record in vocabularies:
         if max((id_ for id_ in _special_ids(record) if id_ is not None), default=0) >= record.size:
             raise ValueError(f'{shown(record.name)} has {record.size} ids, and a special id above')
+        for end in ends:
+            if record.side in (end.feature, 'both') and end.id >= record.size:
+                raise ValueError(f'{shown(record.name)} has {record.size} ids, and an end above')
     sides = [record.side for record in vocabularies]
     if len(set(sides)) < len(sides) or ('both' in sides and len(sides) > 1):
         raise ValueError(f'there are vocabularies of {" and ".join(sides)[:100]}')
@@ -344,6 +357,16 @@ class DatasetVocabularies:
             return NO_TEMPLATE
         return self.scheme.template(self.vocabulary(feature), self.manifest.template)
 
+    def end_of_document(self, feature: str) -> EndOfDocument | None:
+        if self.manifest.ends is not None:
+            return self.manifest.ends.get(feature)
+        if self.manifest.scheme is None:
+            return None
+        record = self._record(feature)
+        path = '' if record is None else self.paths[record.side]
+        vocabulary, template = self.vocabulary(feature), self.template(feature)
+        return end_of_document(feature, vocabulary, end_candidates(vocabulary, path), template)
+
     def _record(self, feature: str) -> VocabularyRecord | None:
         records = {record.side: record for record in self.manifest.vocabularies}
         return records.get(feature, records.get('both'))
@@ -365,7 +388,10 @@ class DatasetVocabularies:
                 f'{record.bytes} with {record.crc32c}; make the dataset again'
             )
         vocabulary = self.scheme.parse(data, path)
-        if vocabulary.vocab_size != record.size:
+        has_others = getattr(vocabulary, 'has_unlisted_ids', False)
+        if vocabulary.vocab_size != record.size and not (
+            has_others and vocabulary.vocab_size < record.size
+        ):
             raise InputError(
                 f'{path} has {vocabulary.vocab_size} ids, and {MANIFEST_NAME} of '
                 f'{self.manifest.folder} states {record.size}; make the dataset again'

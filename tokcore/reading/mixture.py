@@ -259,7 +259,7 @@ class Mixture:
         """
         checked_state = IteratorState.read(state)
         iterator = self._batches(*asked_of(checked_state, num_readers, reader_index))
-        iterator.go_to(checked_state)
+        iterator.resume(state)
         return iterator
 
     def _batches(self, split: str, options: OrderOptions) -> BatchIterator:

@@ -12,8 +12,8 @@ that attention can be kept within each. Rows that fill no batch wait for the nex
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -40,7 +40,7 @@ class PackedBatches:
         strategy: how rows are packed.
         pad: the id of padding.
         features: those of the rows. Of a single one, longer rows are cut; longer pairs are left out.
-        end: the id that is added to each row; None: none is.
+        ends: by feature the id that is added to each row; features without one stay as they are.
     """
 
     length: int
@@ -48,25 +48,24 @@ class PackedBatches:
     strategy: Strategy
     pad: int
     features: tuple[str, ...]
-    end: int | None = None
+    ends: Mapping[str, int] = field(default_factory=dict)
 
     def pieces(self, rows: EncodedRows) -> Pieces:
-        rows = self._with_end(rows)
+        has_ids = _lengths(rows, self.features).any(axis=0)
+        rows = rows.with_ends(self.ends)
         lengths = _lengths(rows, self.features)
         if self.strategy == 'concat':
-            counts = np.minimum(lengths[0], 1)
+            counts = has_ids.astype(np.int64)
         elif len(self.features) == 1:
-            counts = -(-lengths[0] // self.length)
+            counts = -(-lengths[0] // self.length) * has_ids
         else:
-            counts = ((lengths.max(axis=0) <= self.length) & (lengths.max(axis=0) > 0)).astype(
-                np.int64
-            )
+            counts = ((lengths.max(axis=0) <= self.length) & has_ids).astype(np.int64)
         numbers = np.repeat(np.arange(len(rows)), counts)
         starts = (np.arange(len(numbers)) - row_offsets(counts)[numbers]) * self.length
         return self._cut(rows, numbers, starts)
 
     def pieces_at(self, rows: EncodedRows, starts: np.ndarray) -> Pieces | None:
-        rows = self._with_end(rows)
+        rows = rows.with_ends(self.ends)
         lengths = _lengths(rows, self.features)
         is_start = starts < lengths[0]
         if len(self.features) > 1:
@@ -85,14 +84,6 @@ class PackedBatches:
         if self.strategy != 'concat':
             lasts = np.minimum(lasts, firsts + self.length)
         return Pieces(rows.ranges({name: (firsts, lasts)}), numbers, starts)
-
-    def _with_end(self, rows: EncodedRows) -> EncodedRows:
-        if self.end is None:
-            return rows
-        [name] = self.features
-        offsets = rows.offsets[name]
-        ids = np.insert(rows.ids[name][: offsets[-1]], offsets[1:], self.end)
-        return EncodedRows({name: ids}, {name: offsets + np.arange(len(offsets))})
 
     def arrange(self, rows: EncodedRows) -> BatchedRows:
         return _PackedRows(self, rows)

@@ -131,6 +131,15 @@ class EncodedRows:
             ids[name], offsets[name] = picked.view(np.int32), bounds // size
         return EncodedRows(ids, offsets)
 
+    def with_ends(self, ends: Mapping[str, int]) -> EncodedRows:
+        """Returns the rows with an id after each, by feature; features without an id stay as they are."""
+        ids, offsets = dict(self.ids), dict(self.offsets)
+        for name, end in ends.items():
+            bounds = self.offsets[name]
+            ids[name] = np.insert(self.ids[name][: bounds[-1]], bounds[1:], end)
+            offsets[name] = bounds + np.arange(len(bounds))
+        return EncodedRows(ids, offsets)
+
     @classmethod
     def joined(cls, parts: Sequence[EncodedRows]) -> EncodedRows:
         """Returns the rows of one or more parts, one after another."""

@@ -19,6 +19,7 @@ from typing import Annotated, Any
 
 from tokcore.checked_json import FilePath, Matches, Within
 from tokcore.corpus.stats import LineTally
+from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.hub_folders import DATASET_MANIFEST
 from tokcore.encoding.scheme import Component, TokenRules, check_line_rule
 from tokcore.errors import InputError
@@ -159,6 +160,7 @@ class Manifest:
     rejected: tuple[OutputFile, ...] = ()  # rows are lines
     datasets: tuple[LineTally, ...] = ()  # the lines of each dataset that has a name
     sample: tuple[SampleRecord, ...] = ()  # what vocabularies were counted from, if not from all
+    end_of_document: tuple[EndOfDocument, ...] = ()  # of each feature, as far as it is known
     root: _Sha256 | None = None  # of a dataset: see `root`; None in manifests of earlier versions
 
     @property
@@ -172,7 +174,7 @@ class Manifest:
         fields = {**_plain(self), 'format': MANIFESTS[self.stage]}
         for name in ('lines', 'datasets'):
             fields[name] = [tally.record() for tally in getattr(self, name)]
-        _omit_unset(fields, 'datasets', 'sample', 'root', 'index')
+        _omit_unset(fields, 'datasets', 'sample', 'end_of_document', 'root', 'index')
         _rules_to_json(fields)
         for record in fields['inputs']:
             _rules_to_json(record)
@@ -221,6 +223,7 @@ _RECORDS: dict[str, tuple[type, bool]] = {
     'vocabularies': (VocabularyRecord, False),
     'datasets': (LineTally, True),
     'sample': (SampleRecord, True),
+    'end_of_document': (EndOfDocument, True),
 }
 
 

@@ -66,6 +66,8 @@ def _leaves(manifest: Manifest) -> Iterator[bytes]:
         yield _leaf('vocabulary', vocabulary.side, vocabulary.scheme, *_content(vocabulary))
         for file in vocabulary.beside:
             yield _leaf('beside', vocabulary.side, *_content(file))
+    for end in manifest.end_of_document:
+        yield _leaf('end', end.feature, end.id, end.token, end.in_template)
     for tally in (*manifest.lines, *manifest.datasets):
         yield _leaf('lines', tally.record())
     for file in manifest.files:

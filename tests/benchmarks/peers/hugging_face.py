@@ -51,7 +51,10 @@ def _bpe(size: int) -> tuple[Tokenizer, trainers.Trainer]:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
-        vocab_size=size, show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
+        vocab_size=size,
+        special_tokens=['<|endoftext|>'],
+        show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )
     return tokenizer, trainer
 

@@ -5,12 +5,14 @@ import pytest
 from tokcore.bpe.options import PRESETS, BpeOptions, BpeRules
 from tokcore.errors import InputError
 
+ENDS = ('<|endoftext|>',)
+
 
 @pytest.mark.parametrize(
     ('preset', 'expected'),
     [
-        ('gpt2', BpeRules('smallest-ids', True, '', 1, merges=5)),
-        ('cl100k', BpeRules('smallest-ids', True, '', 1, merges=5)),
+        ('gpt2', BpeRules('smallest-ids', True, '', 1, special_tokens=ENDS, merges=5)),
+        ('cl100k', BpeRules('smallest-ids', True, '', 1, special_tokens=ENDS, merges=5)),
         ('subword-nmt', BpeRules('largest-pair', False, '</w>', 2, merges=5)),
         ('textbook', BpeRules('first', False, '', 1, merges=5)),
     ],
@@ -28,8 +30,10 @@ def test_what_every_file_can_hold_takes_the_place_of_the_presets(preset):
 
 
 def test_what_one_file_can_hold():
-    rules = BpeOptions(merges=5, special_token=('<pad>', '</s>')).rules('gpt2')
-    assert rules.special_tokens == ('<pad>', '</s>')
+    asked = BpeOptions(merges=5, special_token=('<pad>', '</s>'))
+    assert asked.rules('gpt2').special_tokens == asked.first_entries == ('<pad>', '</s>')
+    assert BpeOptions(merges=5).first_entries is None
+    assert BpeOptions(merges=5, extend='old.json').rules('gpt2').special_tokens == ()
     assert BpeOptions(merges=5, limit_alphabet=80).rules('textbook').limit_alphabet == 80
     assert BpeOptions(merges=5, total_symbols=True).rules('subword-nmt').total_symbols
 

@@ -10,6 +10,7 @@ from written_dataset import framed, write_dataset
 
 from pipelines.cli.main import main
 from tokcore import load_tokenizer, mixture, open_dataset
+from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.errors import InputError
 from tokcore.records.tfrecord import masked_crc32c
 
@@ -70,7 +71,7 @@ def test_they_have_the_order_the_batches_and_the_states_of_our_own(folder, tmp_p
         batches = [
             [*each.batches('train', tokens_per_batch=40, pad=0, **asked)] for each in (own, theirs)
         ]
-        packed = [[*each.packed('train', 50, pad=0, **asked)] for each in (own, theirs)]
+        packed = [[*each.packed('train', 50, pad=0, end=False, **asked)] for each in (own, theirs)]
         for ours, others in zip([*batches[0], *packed[0]], [*batches[1], *packed[1]], strict=True):
             assert listed(ours) == listed(others)
     batches = theirs.batches('train', tokens_per_batch=40, pad=0)
@@ -85,6 +86,8 @@ def test_they_have_the_order_the_batches_and_the_states_of_our_own(folder, tmp_p
     assert sum(len(batch['target_input']) for batch in buckets) == 14
     with pytest.raises(InputError, match="has the role 'pad'; give pad="):
         theirs.batches('train', tokens_per_batch=40)
+    with pytest.raises(InputError, match='does not say which token ends its documents'):
+        theirs.packed('train', 50, pad=0)
     with pytest.raises(InputError, match='does not tell the vocabulary of its rows; give it'):
         print(theirs.scheme)
     with pytest.raises(InputError, match='give it to open_dataset as vocabulary'):
@@ -102,6 +105,7 @@ def test_a_vocabulary_gives_text_and_special_ids(folder, tmp_path):
     assert dataset.scheme.name == 'subword'
     assert dataset.text([2, 3, 19, 1]) == tokenizer.decode([2, 3, 19])
     assert (dataset.special_ids().pad, dataset.special_ids().end) == (0, 1)
+    assert dataset.end_of_document() == EndOfDocument('targets', 1, '<EOS>', True)
     size = dataset.vocab_size('inputs')
     assert f'ids of inputs {size}, targets {size}; scheme subword>' in repr(dataset)
     with pytest.raises(InputError, match=f'which is not an id from 0 to {size - 1}'):

@@ -78,27 +78,33 @@ def test_every_id_comes_once(tmp_path_factory, shards, strategy, length, size, w
     assert all(batch['targets'].shape[1] == length for batch in given_batches)
     packed = segments_in(given_batches)
     rows = [row['targets'] for epoch in range(2) for row in rows_in_order(shards, window, 7, epoch)]
+    empty = sum(not row for row in rows)
+    rows = [row + [END] * (not has_end) for row in rows if row]
     if strategy == 'concat':
-        stream = [id_ for row in rows for id_ in row + [END] * (not has_end)]
+        stream = [id_ for row in rows for id_ in row]
         assert [id_ for row in packed for part in row.values() for id_ in part] == stream
         assert len(packed) == 2 * -(
             -(len(stream) // 2) // length
         )  # full ones, and each epoch's last
-        empty = 0 if not has_end else sum(not row for row in rows)
     else:
         pieces = sorted(piece for row in rows for piece in cut(row, length))
         assert sorted(part for row in packed for part in row.values()) == pieces
-        empty = sum(not row for row in rows)
     assert batches.left_out == {'damaged': 0, 'length': empty, 'remainder': 0}
     cells = length * len(packed)
     used = sum(len(part) for row in packed for part in row.values())
     assert batches.padding_share == (1 - used / cells if cells else 0)
 
 
-@given(shards_of('inputs', 'targets'), st.sampled_from(STRATEGIES[:2]), st.integers(1, 30))
-def test_pairs_stay_together(tmp_path_factory, shards, strategy, length):
+@given(
+    shards_of('inputs', 'targets'),
+    st.sampled_from(STRATEGIES[:2]),
+    st.integers(1, 30),
+    st.booleans(),
+)
+def test_pairs_stay_together(tmp_path_factory, shards, strategy, length, has_end):
     folder = tmp_path_factory.mktemp('drawn') / 'd'
-    dataset = open_dataset(write_dataset(folder, shards))
+    template = None if has_end else '$A'
+    dataset = open_dataset(write_dataset(folder, shards, template=template))
     batches = dataset.packed('train', length, strategy=strategy, batch_size=2, window=9)
     given_batches = [*batches]
     sides = [segments_in(given_batches, name) for name in ('inputs', 'targets')]
@@ -108,7 +114,9 @@ def test_pairs_stay_together(tmp_path_factory, shards, strategy, length):
         for number in sorted(inputs.keys() | targets.keys())
     ]
     rows = [(row['inputs'], row['targets']) for shard in shards for row in shard]
-    fitting = [pair for pair in rows if 0 < max(map(len, pair)) <= length]
+    end = [] if has_end else [END]
+    ended = [(inputs + end, targets + end) for inputs, targets in rows if inputs or targets]
+    fitting = [pair for pair in ended if max(map(len, pair)) <= length]
     assert sorted(found) == sorted(fitting)
     assert batches.left_out['length'] == len(rows) - len(fitting)
 
@@ -287,7 +295,7 @@ def test_impossible_starts_are_refused(dataset, strategy, starts):
         ({'length': 1 << 40}, 'length is'),
         ({'length': 9, 'strategy': 'best'}, "strategy is 'best'; give 'best-fit' or 'greedy'"),
         ({'length': 9, 'batch_size': 0}, 'batch_size is 0'),
-        ({'length': 9, 'end': 4}, "end goes with strategy='concat'"),
+        ({'length': 9, 'end': True}, 'end is True; give .*False'),
         (
             {'length': 9, 'num_readers': 2, 'reader_index': 2},
             'reader_index is 2; give one of 0 to 1',
@@ -297,6 +305,63 @@ def test_impossible_starts_are_refused(dataset, strategy, starts):
 def test_wrong_arguments_are_refused(dataset, asked, said):
     with pytest.raises(InputError, match=said):
         dataset.packed('train', **asked)
+
+
+@pytest.mark.parametrize('strategy', STRATEGIES)
+def test_the_end_can_be_given_or_left_out(tmp_path, strategy):
+    rows = [{'targets': [n + 2] * 5} for n in range(9)]
+    dataset = open_dataset(write_dataset(tmp_path / 'd', [rows], template='$A'))
+    for asked, end in [({}, [END]), ({'end': 7}, [7]), ({'end': False}, [])]:
+        batches = dataset.packed('train', 100, strategy=strategy, batch_size=1, **asked)
+        parts = [part for row in segments_in(batches) for part in row.values()]
+        assert sorted(parts) == sorted(row['targets'] + end for row in rows)
+        state = dataset.packed('train', 11, strategy=strategy, batch_size=1, **asked)
+        first = listed(next(state))
+        again = dataset.from_state(json.loads(json.dumps(state.state())))
+        whole = [
+            *map(listed, dataset.packed('train', 11, strategy=strategy, batch_size=1, **asked))
+        ]
+        assert [first, *map(listed, again)] == whole
+
+
+def test_a_state_is_of_rows_with_the_same_end(tmp_path):
+    rows = [{'targets': [n + 2] * 5} for n in range(9)]
+    folder = write_dataset(tmp_path / 'd', [rows], template='$A')
+    packed = open_dataset(folder).packed('train', 7, batch_size=1)
+    next(packed)
+    manifest = json.loads((folder / 'tokbeam.json').read_text())
+    manifest['end_of_document'][0]['id'] = 2
+    (folder / 'tokbeam.json').write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match='the state is of batches with ends='):
+        open_dataset(folder).from_state(packed.state())
+
+
+def test_rows_are_not_joined_where_no_end_is_known(tmp_path):
+    folder = write_dataset(tmp_path / 'd', [[{'targets': [5, 6]}]], template='$A')
+    manifest = json.loads((folder / 'tokbeam.json').read_text())
+    del manifest['end_of_document']
+    (folder / 'tokbeam.json').write_text(json.dumps(manifest))
+    said = 'does not say which token ends its documents, .* give end=ID, or end=False'
+    for strategy in STRATEGIES:
+        with pytest.raises(InputError, match=said):
+            open_dataset(folder).packed('train', 9, strategy=strategy)
+    manifest['options']['no_end'] = True
+    (folder / 'tokbeam.json').write_text(json.dumps(manifest))
+    assert next(open_dataset(folder).packed('train', 3))['targets'].tolist() == [[5, 6, PAD]]
+
+
+def test_an_end_above_the_vocabulary_is_refused(tmp_path):
+    record = {
+        'side': 'both', 'name': 'v', 'size': 300, 'bytes': 1, 'crc32c': '0' * 8, 'scheme': 'word',
+        'special_ids': {},
+    }  # fmt: skip
+    folder = write_dataset(tmp_path / 'd', [[{'targets': [5, 6]}]])
+    manifest = json.loads((folder / 'tokbeam.json').read_text())
+    manifest['vocabularies'] = [record]
+    manifest['end_of_document'][0]['id'] = 300
+    (folder / 'tokbeam.json').write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match="'v' has 300 ids, and an end above"):
+        open_dataset(folder)
 
 
 def test_pairs_cannot_be_cut(tmp_path):
