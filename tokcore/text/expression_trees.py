@@ -183,6 +183,12 @@ def spelled(tree: Tree) -> str:
             return _escaped(first)
         case Class('property', name) if name not in _SPELLED or name == 'White_Space':
             return _between_brackets(tree)
+        case Class('complement', Class('property', name) as of) if name not in (
+            'Ll',
+            'Lo',
+            'Lowercase',
+        ):
+            return spelled(of)[0] + spelled(of)[1].upper() + spelled(of)[2:]
         case Class('complement', of):
             return f'[^{_between_brackets(of)}]'
         case Class():
@@ -236,4 +242,6 @@ def _escaped(code: int) -> str:
     character = chr(code)
     if character.isalnum() or character == ' ':
         return character
-    return f'\\{character}' if 0x20 < code < 0x7F else character.encode('unicode_escape').decode()
+    if 0x20 < code < 0x7F:
+        return f'\\{character}' if character in r'\.^$*+?{}[]()|-&~:#' else character
+    return character.encode('unicode_escape').decode()

@@ -41,7 +41,7 @@ def oniguruma(expression: str) -> Tree:
 
     >>> from tokcore.text.expression_trees import spelled
     >>> spelled(oniguruma(r'(?i:st)|\p{N}{1,3}+'))
-    '[ﬅﬆ]|[Ssſ][Tt]|(?:\\p{N}{1,3})+'
+    '[ﬅ-ﬆ]|[Ssſ][Tt]|(?:\\p{N}{1,3})+'
 
     Raises:
         ExpressionError: it has something that this grammar lacks.
@@ -55,7 +55,7 @@ def fancy_regex(expression: str) -> Tree:
 
     >>> from tokcore.text.expression_trees import spelled
     >>> spelled(fancy_regex(r'[a-z--m]|\p{N}{1,3}+$'))
-    '[[[^m]&&[a-z]]]|\\p{N}{1,3}+\\Z'
+    '[[[[^m]]&&[a-z]]]|\\p{N}{1,3}+\\Z'
 
     Raises:
         ExpressionError: it has something that this grammar lacks.

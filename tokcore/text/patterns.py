@@ -181,7 +181,7 @@ def pattern_trees(pattern: Pattern) -> tuple[Tree, ...]:
 
 
 @functools.cache
-def _names() -> dict[tuple[Tree, ...], Pattern]:
+def _names() -> dict[tuple[Tree | None, ...], Pattern]:
     """Returns the names of patterns by their trees, which are not the same in each dialect."""
     spelled_by = [(name, definition.expressions) for name, definition in DEFINITIONS.items()]
     spelled_by += [(name, (expression,)) for name, expression in _OTHER_SPELLINGS.items()]

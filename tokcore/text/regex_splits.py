@@ -207,8 +207,8 @@ class SplitPreTokenizer:
         joined = np.frombuffer(b''.join(data), np.uint8)
         places = np.append(np.flatnonzero((joined & 0xC0) != _CONTINUATION), len(joined))
         shifts = rows.starts - np.append(0, np.cumsum(rows.ends - rows.starts))[:-1]
-        bounds = places[np.array([starts, ends], np.int64)] + np.repeat(shifts, np.diff(counts))
-        return ListedTokens.of(*bounds, counts)
+        found = places[np.array([starts, ends], np.int64)] + np.repeat(shifts, np.diff(counts))
+        return ListedTokens.of(found[0], found[1], counts)
 
     def _borders(self, text: str, first: int) -> list[int] | None:
         """Returns where tokens begin, and the last one ends, if they are the matches of one expression.

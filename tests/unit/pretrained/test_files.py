@@ -81,7 +81,7 @@ def test_every_file_is_of_one_scheme():
         (
             'pre_tokenizer',
             {'type': 'Split', 'pattern': {'Regex': r'a\X+'}, 'behavior': 'Isolated'},
-            r"expression 'a\\\\\\\\X\+', with \\\\X at character 2, at \$\.pre_tokenizer\.pattern",
+            r'with \\X at character 2, at \$\.pre_tokenizer\.pattern',
         ),
         (
             'pre_tokenizer',
