@@ -1,4 +1,4 @@
-"""The characters of a text that are in no id: the model has no entry for them, or no pattern matches them."""
+"""The characters that a model leaves out of its ids, because it has no entry for them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.text.regex_splits import SplitPreTokenizer, cut
 from tokcore.text.rows import Side
 
 _PIECE_BYTES = 1 << 20
@@ -57,28 +56,5 @@ class DroppedCharacters:
         if self.lost[_LINE_FEED]:  # one follows each of the joined rows
             size -= int(self.lost[_LINE_FEED]) * len(side)
             counts['\n'] -= len(side)
-        return size, _commonest(+counts, most)
-
-
-@dataclass(frozen=True)
-class UnmatchedText:
-    """What lies between the tokens of a text, for a pre-tokenizer that leaves it out."""
-
-    pre_tokenizer: SplitPreTokenizer
-
-    def count(self, side: Side, most: int) -> tuple[int, dict[str, int]]:
-        """Returns the same as of `DroppedCharacters`."""
-        counts = Counter[str]()
-        data = side.text.tobytes()
-        for start, end in zip(side.starts.tolist(), side.ends.tolist(), strict=True):
-            text = data[start:end].decode('utf-8', 'surrogatepass')
-            done = 0
-            for first, last in [*cut(text, self.pre_tokenizer.splits), (len(text), len(text))]:
-                counts.update(text[done:first])
-                done = last
-        sizes = (len(text.encode('utf-8', 'surrogatepass')) * n for text, n in counts.items())
-        return sum(sizes), _commonest(counts, most)
-
-
-def _commonest(counts: Counter[str], most: int) -> dict[str, int]:
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most])
+        ordered = sorted((+counts).items(), key=lambda item: (-item[1], item[0]))
+        return size, dict(ordered[:most])

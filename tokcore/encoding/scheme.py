@@ -47,7 +47,7 @@ from tokcore.options import option, positive, recorded
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
-    from tokcore.encoding.dropped import DroppedCharacters, UnmatchedText
+    from tokcore.encoding.dropped import DroppedCharacters
     from tokcore.encoding.encoder import Encoder
     from tokcore.text.pre_tokenizer import PreTokenizer
     from tokcore.text.rows import Normalizer
@@ -333,8 +333,8 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
         """
         return {}
 
-    def dropped(self, vocabulary: VocabularyT) -> DroppedCharacters | UnmatchedText | None:
-        """Returns which characters the encoder leaves out of all ids; None: it never does."""
+    def dropped(self, vocabulary: VocabularyT) -> DroppedCharacters | None:
+        """Returns which characters the encoder leaves out for want of an entry; None: it never does."""
         return None
 
     def piece_writer(

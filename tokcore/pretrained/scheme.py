@@ -15,7 +15,7 @@ from tokcore.options import option
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
-    from tokcore.encoding.dropped import DroppedCharacters, UnmatchedText
+    from tokcore.encoding.dropped import DroppedCharacters
     from tokcore.pretrained.encoder import PretrainedEncoder
     from tokcore.pretrained.vocabulary import PretrainedVocabulary
     from tokcore.text.pre_tokenizer import PreTokenizer
@@ -92,15 +92,9 @@ class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedToke
         options = options or AddedTokenOptions()
         return PretrainedEncoder(vocabulary, options.allow_special_tokens)
 
-    def dropped(self, vocabulary: PretrainedVocabulary) -> DroppedCharacters | UnmatchedText | None:
+    def dropped(self, vocabulary: PretrainedVocabulary) -> DroppedCharacters | None:
         from tokcore.bpe.model import MergeModel
-        from tokcore.encoding.dropped import UnmatchedText
-        from tokcore.text.regex_splits import SplitPreTokenizer
 
-        cutter = vocabulary.cutting.pre_tokenizer
-        if vocabulary.pattern is not None and isinstance(cutter, SplitPreTokenizer):
-            # Patterns with a name match all text; what another one does not match is lost, as in tiktoken.
-            return UnmatchedText(cutter) if cutter.label is None else None
         # The other models have an unknown token, or refuse such characters.
         model = vocabulary.model
         return model.dropped(vocabulary.normalized) if isinstance(model, MergeModel) else None

@@ -1,6 +1,5 @@
 """The characters that a BPE model leaves out: as many bytes as its ids do not have."""
 
-import base64
 import json
 from collections import Counter
 
@@ -15,7 +14,6 @@ from tokcore.text.byte_level import BYTE_TO_CHARACTER
 from tokcore.text.rows import Side
 
 PRETRAINED = find_scheme('pretrained')
-RANKS = b''.join(base64.b64encode(bytes([byte])) + f' {byte}\n'.encode() for byte in range(256))
 TEXTS = st.lists(st.text('abé字🙂\n\t ', max_size=8), max_size=6)
 
 
@@ -75,28 +73,6 @@ def test_characters_without_an_entry_but_white_space(texts, known):
     assert len(encoded.ids) == sum(character in known for character in text)
     assert size == sum(len(each.encode()) for each in text if each not in known)
     assert characters.keys() == {*text} - known
-
-
-@pytest.mark.parametrize('pattern', ['[a-z]+', r'\w+|\n', 'b', r'(?=a)|é'])
-def test_text_that_a_pattern_of_ranks_does_not_match(pattern):
-    scheme = find_scheme('pretrained', pattern=pattern)
-    vocabulary = scheme.parse(RANKS, 'x.tiktoken')
-
-    @given(TEXTS)
-    def same(texts):
-        encoded = scheme.encoder(vocabulary).encode_side(side_of(texts))
-        size, characters = scheme.dropped(vocabulary).count(side_of(texts), 9)
-        assert size == len(''.join(texts).encode()) - len(encoded.ids)
-        lost = Counter(''.join(texts)) - Counter(bytes(encoded.ids.tolist()).decode())
-        assert characters == lost and [*characters.values()] == sorted(lost.values(), reverse=True)
-
-    same()
-
-
-def test_named_patterns_match_all_text():
-    for pattern in ('gpt2', 'cl100k', 'none'):
-        scheme = find_scheme('pretrained', pattern=pattern)
-        assert scheme.dropped(scheme.parse(RANKS, 'x.tiktoken')) is None
 
 
 def test_what_is_in_the_text_may_be_longer_than_a_piece(monkeypatch):
