@@ -79,11 +79,11 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
     execution = job.execution
     encoding = job.dataset.encoding
     records = vocabulary_records(job.vocabularies, job.reading.scheme, encoding=encoding)
-    copies = {
-        os.path.join(os.path.dirname(path), os.path.basename(file.name)): file
-        for path, record in zip(job.vocabularies.by_side.values(), records, strict=True)
-        for file in (record, *record.beside)
-    }
+    copies: dict[str, OutputFile | VocabularyRecord] = {}
+    for path, record in zip(job.vocabularies.by_side.values(), records, strict=True):
+        files: tuple[OutputFile | VocabularyRecord, ...] = (record, *record.beside)
+        for file in files:
+            copies[os.path.join(os.path.dirname(path), os.path.basename(file.name))] = file
     key = job.key(records)
     output = StageOutput.of_dataset(job.output)
     work = WorkFolder(execution.work, job.output)
