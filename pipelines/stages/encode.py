@@ -81,11 +81,11 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
     """
     execution, dataset, scheme = job.execution, job.dataset, job.reading.scheme
     records = vocabulary_records(job.vocabularies, scheme, encoding=dataset.encoding)
-    copies = {
-        os.path.join(os.path.dirname(path), os.path.basename(file.name)): file
-        for path, record in zip(job.vocabularies.by_side.values(), records, strict=True)
-        for file in (record, *record.beside)
-    }
+    copies: dict[str, OutputFile | VocabularyRecord] = {}
+    for path, record in zip(job.vocabularies.by_side.values(), records, strict=True):
+        files: tuple[OutputFile | VocabularyRecord, ...] = (record, *record.beside)
+        for file in files:
+            copies[os.path.join(os.path.dirname(path), os.path.basename(file.name))] = file
     features = dataset.features(job.vocabularies, job.reading.corpus.format.sides)
     records = with_room(records, dataset.ends(features, scheme))
     key = job.key(records)

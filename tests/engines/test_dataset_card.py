@@ -78,8 +78,8 @@ def test_the_text_has_what_the_manifest_knows(card, small_build):
         assert each['crc32c'] in text
     for name in manifest['options']:
         assert f'--{name.replace("_", "-")} ' in text.replace('\\', '')
-    examples = manifest['lines'][0]['examples']
-    assert f'| train | 300 | {examples} | – | {300 - examples} | 0 | 3 |' in text
+    examples, size = (manifest['lines'][0][name] for name in ('examples', 'text_bytes'))
+    assert f'| train | 300 | {examples} | {size:,} | – | {300 - examples} | 0 | 3 |' in text
 
 
 def test_only_datasets_have_a_card(small_build, tmp_path):
