@@ -123,6 +123,11 @@ def _matches(pattern: regex.Pattern[str], text: str) -> Iterator[_Span]:
             place = last = start
 
 
+def matches(tree: Tree, text: str) -> Iterator[_Span]:
+    """Yields the matches of an expression in a text, as places in it."""
+    return _matches(compiled(tree), text)
+
+
 def replacing(tree: Tree, content: str) -> Callable[[str], str]:
     """Returns a function that replaces the matches of an expression."""
 
