@@ -231,8 +231,9 @@ def patterns_of(expressions: Sequence[str]) -> tuple[str, ...]:
     trees = [*map(oniguruma, expressions)]
     if whole := named_pattern(trees):
         return (whole,)
-    named = zip(map(named_pattern, zip(trees)), expressions, strict=True)
-    return tuple(name or expression for name, expression in named)
+    return tuple(
+        named_pattern([tree]) or text for tree, text in zip(trees, expressions, strict=True)
+    )
 
 
 def sequence_rules(trees: Sequence[Tree | None]) -> SequenceRules | None:
