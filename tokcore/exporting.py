@@ -31,13 +31,8 @@ from tokcore.pretrained.ranks import is_tiktoken_file
 from tokcore.pretrained.sentencepiece import is_sentencepiece_file
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
 from tokcore.text.byte_level import ALPHABET, spelled, token_bytes
-from tokcore.text.patterns import (
-    DEFINITIONS,
-    PATTERNS,
-    TIKTOKEN_SPELLINGS,
-    expressions_of,
-    patterns_of,
-)
+from tokcore.text.expressions import fancy_regex
+from tokcore.text.patterns import DEFINITIONS, PATTERNS, named_pattern
 from tokcore.tokenizers import BpeTokenizer, tokenizer_of
 from tokcore.wordpiece.scheme import WordPieceScheme
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary
@@ -174,8 +169,8 @@ def _of_ranks(vocabulary: PretrainedVocabulary, tekken: Mapping[str, Any]) -> Bp
     if is_sentencepiece_file(vocabulary.data):
         _refuse('huggingface', "a SentencePiece model's normalizer and scores are not converted")
     pattern = vocabulary.pattern or tekken['config']['pattern']
-    name = TIKTOKEN_SPELLINGS.get(pattern) or patterns_of(expressions_of([pattern]))[0]
-    if name not in PATTERNS:
+    name = pattern if pattern in PATTERNS else named_pattern([fancy_regex(pattern)])
+    if name is None:
         _refuse('huggingface', f'{pattern!r:.80} is written for another engine of expressions')
     if {token.content for token in vocabulary.added} & vocabulary.entries.keys():
         _refuse('huggingface', 'a special token is spelled as the bytes of another token')
@@ -264,11 +259,8 @@ def _tiktoken(vocabulary: Vocabulary, name: str) -> Mapping[str, bytes]:
         special = {token.content: token.id for token in vocabulary.added}
     else:
         _refuse('tiktoken', 'it is not byte-level BPE of the scheme bpe, nor a file of ranks')
-    spellings = {pattern: expression for expression, pattern in TIKTOKEN_SPELLINGS.items()}
     expressions: tuple[str, ...] = (pattern,)
-    if pattern in spellings:
-        expressions = (spellings[pattern],)
-    elif pattern in PATTERNS:
+    if pattern in PATTERNS:
         expressions = DEFINITIONS[pattern].expressions or (_ANYTHING,)
     if len(expressions) > 1:
         _refuse('tiktoken', f'the pattern {pattern} is several expressions, and tiktoken has one')

@@ -62,7 +62,7 @@ def _losses(lines: LineTally) -> Iterator[str]:
         share = lines.unknown / lines.ids
         yield f'{lines.unknown:,} of {lines.ids:,} ids are the unknown token, {share:.1%}'
     if lines.dropped_bytes:
-        yield f'{lines.dropped_bytes:,} bytes of characters without an entry became no id'
+        yield f'{lines.dropped_bytes:,} bytes without an entry or a match became no id'
     if lines.no_token:
         yield f'{lines.no_token:,} {"text" if lines.no_token == 1 else "texts"} without a token'
 

@@ -343,8 +343,8 @@ class UnknownOptions:
     """How much of a text a vocabulary must know; no byte of a result depends on it."""
 
     max_unknown: str = option(
-        'stop before any work if more of the ids in a sample of the text are unknown tokens, or bytes '
-        'without an entry; a vocabulary learned from the same text is only warned of (default: 20%%)',
+        'stop before any work if more of the ids in a sample of the text are unknown tokens, or bytes that '
+        'become no id; a vocabulary learned from the same text is only warned of (default: 20%%)',
         share_of_ids,
         'P%',
         default='20%',

@@ -264,7 +264,7 @@ def refuse_unknown(job: EncodeJob, sample: EncodedSample) -> None:
             path, job.reading.corpus, side
         ):
             continue
-        kinds = {'unknown tokens': tally.unknown, 'bytes without an entry': tally.dropped_bytes}
+        kinds = {'unknown tokens': tally.unknown, 'bytes that become no id': tally.dropped_bytes}
         what = ' or '.join(kind for kind, count in kinds.items() if count)
         words = [repr(word[:_SHOWN_CHARACTERS]) for word in tally.words][:_SHOWN_WORDS]
         such_as = (
@@ -310,7 +310,7 @@ def _warn_of_losses(lines: LineTally, words: Mapping[str, int]) -> None:
         )
     if lines.dropped_bytes:
         _LOGGER.warning(
-            'encode: %s: %d bytes of characters without an entry became no id; the commonest are %s',
+            'encode: %s: %d bytes without an entry or a match became no id; the commonest are %s',
             lines.split,
             lines.dropped_bytes,
             counts,

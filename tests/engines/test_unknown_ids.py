@@ -187,13 +187,13 @@ def test_bytes_without_an_entry_are_counted(scheme, incomplete, tmp_path):
     chinese = ['--text', write(tmp_path / 'a.txt', '字ab\n'.encode() * 9)]
     said = refuse(*line, *chinese, '--output', tmp_path / 'out')
     assert '27 of 36 ids of targets' in said
-    assert "are bytes without an entry (75.0%), more than --max-unknown 20%, such as '字';" in said
+    assert "are bytes that become no id (75.0%), more than --max-unknown 20%, such as '字';" in said
     french = ['--text', write(tmp_path / 'b.txt', 'aussi tôt que possible\n'.encode() * 9)]
     said = succeed(*line, *french, '--output', tmp_path / 'out')
-    assert 'train: 18 bytes of characters without an entry became no id' in said
+    assert 'train: 18 bytes without an entry or a match became no id' in said
     assert "the commonest are 'ô' 9" in said
     [lines] = manifest_of(tmp_path / 'out')['lines']
     assert lines['dropped_bytes'] == 18
     succeed('verify', tmp_path / 'out', '--rerun', 'all')
     forced = [*line, *chinese, '--max-unknown', '100%', '--output', tmp_path / 'forced']
-    assert '27 bytes of characters without an entry' in succeed(*forced)
+    assert '27 bytes without an entry or a match' in succeed(*forced)

@@ -20,11 +20,16 @@ class Vocabulary:
 
 
 @pytest.fixture(scope='session')
-def environment(pytestconfig):
-    """A function from a name in `REQUIREMENTS` to an interpreter that has its packages."""
+def kept(pytestconfig):
+    """The folder of what is made once: environments, and a program."""
     named = os.environ.get('TOKBEAM_NEIGHBOURS')
-    cache = Path(named) if named else Path(pytestconfig.cache.mkdir('neighbours'))
-    return lambda name: python_of(name, cache)
+    return Path(named) if named else Path(pytestconfig.cache.mkdir('neighbours'))
+
+
+@pytest.fixture(scope='session')
+def environment(kept):
+    """A function from a name in `REQUIREMENTS` to an interpreter that has its packages."""
+    return lambda name: python_of(name, kept)
 
 
 @pytest.fixture(scope='session')

@@ -31,6 +31,7 @@ RUNNING = (*READING, 'psutil', 'requests', 'tomli-w', 'tqdm', 'zstandard')
 
 REQUIREMENTS = {
     'transformers 5': ['transformers>=5,<6'],
+    'tokenizers 0.23': ['tokenizers==0.23.3'],
     'tokenizers 1.0.0rc3': ['tokenizers==1.0.0rc3'],
     'datasets 5': ['datasets>=5,<6'],
     'grain': ['grain==0.2.18', *READING],

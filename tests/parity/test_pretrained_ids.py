@@ -288,16 +288,14 @@ def test_every_part(tokenizers, files, model, case, tokens):
 @pytest.mark.parametrize('pattern', ['gpt2', 'cl100k', 'o200k', 'qwen3.5', r'\w+|\s|[^\w\s]'])
 def test_ranks_of_tiktoken(tiktoken, files, pattern):
     from tokcore.text.byte_level import token_bytes
-    from tokcore.text.patterns import TIKTOKEN_SPELLINGS
 
     ranks = {token_bytes(entry): id_ for entry, id_ in files['bytes']['model']['vocab'].items()}
     # A token that no merges make.
     ranks[b'quick brown'] = len(ranks)
     lines = b''.join(base64.b64encode(token) + b' %d\n' % rank for token, rank in ranks.items())
     ours = PretrainedTokenizer(parse_pretrained(lines, 'small.tiktoken', pattern))
-    spelled = {name: expression for expression, name in TIKTOKEN_SPELLINGS.items()}
     named = DEFINITIONS.get(pattern)
-    expression = spelled.get(pattern) or (named.expressions[0] if named else pattern)
+    expression = named.expressions[0] if named else pattern
     theirs = tiktoken.Encoding(
         'small', pat_str=expression, mergeable_ranks=ranks, special_tokens={}
     )

@@ -34,6 +34,7 @@ from tokcore.options import (
 )
 from tokcore.text.bert_plain import bert_tokens
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
+from tokcore.text.expressions import ExpressionError
 from tokcore.text.patterns import DIGITS, PATTERNS, Pattern, expressions_of, patterns_of
 
 if typing.TYPE_CHECKING:
@@ -125,7 +126,14 @@ def pattern(value: str) -> str:
         raise argparse.ArgumentTypeError(
             f'{shown(value)} is neither a regular expression nor one of {", ".join(names)}'
         )
-    return digits.get(value, value)
+    expression = digits.get(value, value)
+    try:
+        patterns_of(expressions_of([expression]))
+    except ExpressionError as error:
+        raise argparse.ArgumentTypeError(
+            f'{shown(value)} is not a regular expression of Oniguruma that is known here ({error})'
+        ) from None
+    return expression
 
 
 @dataclass(frozen=True)

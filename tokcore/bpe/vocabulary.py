@@ -18,6 +18,8 @@ import numpy as np
 from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template, special_ids_by_name
 from tokcore.errors import InputError
 from tokcore.text.byte_level import BYTE_TO_CHARACTER, CHARACTER_TO_BYTE, spelled_tokens
+from tokcore.text.expression_trees import Tree
+from tokcore.text.expressions import ExpressionError, oniguruma
 from tokcore.text.patterns import (
     DEFINITIONS,
     DIGITS,
@@ -380,6 +382,18 @@ def refuse(path: str, place: str, what: str) -> typing.NoReturn:
     )
 
 
+def expression_tree(expression: str, path: str, place: str) -> Tree:
+    """Returns the tree of a regular expression of a tokenizer.json.
+
+    Raises:
+        InputError: it has something that is not known; the error says at which character.
+    """
+    try:
+        return oniguruma(expression)
+    except ExpressionError as error:
+        refuse(path, place, f'the regular expression {expression!r:.200}, with {error},')
+
+
 def _components(
     patterns: Sequence[str], form: Form | None, add_prefix_space: bool
 ) -> dict[str, Any]:
@@ -452,6 +466,7 @@ def _patterns(part: Any, path: str, place: str) -> tuple[tuple[str, ...], bool, 
         kind = part_type(pre_tokenizer, path, where)
         if kind == 'Split' and not byte_level:
             expressions.append(_expression(pre_tokenizer, path, where))
+            expression_tree(expressions[-1], path, f'{where}.pattern')  # raises the error
         elif kind == 'Digits' and not byte_level:
             expressions.append(DIGITS[bool(pre_tokenizer.get('individual_digits'))])
         elif kind == 'ByteLevel' and not byte_level:
@@ -475,7 +490,9 @@ def _expression(part: Mapping[str, Any], path: str, place: str) -> str:
         refuse(path, f'{place}.pattern', f'the pattern {pattern!r:.200}')
     behavior = part.get('behavior'), part.get('invert', False)
     # Patterns of one expression match every character, so both keep the matches and nothing else.
-    is_removed = behavior == ('Removed', True) and named_pattern([text]) is not None
+    is_removed = behavior == ('Removed', True) and named_pattern(
+        [expression_tree(text, path, f'{place}.pattern')]
+    )
     if behavior != ('Isolated', False) and not is_removed:
         refuse(path, f'{place}.behavior', f'the pre-tokenizer Split with {part.get("behavior")}')
     return text

@@ -79,7 +79,8 @@ class LineTally:
         not_sampled: lines outside the sample from which a vocabulary is counted.
         filtered: rows that each filter dropped, by its name, in alphabetical order.
         added: rows that filters returned for one row, beside the first of each.
-        dropped_bytes: of characters for which the vocabulary has no entry and no unknown token.
+        dropped_bytes: of characters for which the vocabulary has no entry and no unknown token, or that its
+            pattern does not match.
         missing_side: rows that have no text for a side at all, as units without a language.
 
     Raises:

@@ -1,14 +1,19 @@
-"""The characters that a model leaves out of its ids, because it has no entry for them."""
+"""The text that is in no id: of characters without an entry, or that no expression matches."""
 
 from __future__ import annotations
 
+import typing
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from tokcore.text.pre_tokenizer import TextRows
 from tokcore.text.rows import Side
+
+if typing.TYPE_CHECKING:
+    from tokcore.text.regex_splits import SplitPreTokenizer
 
 _PIECE_BYTES = 1 << 20
 """Text that is looked at in one go: as code points it takes four times as much memory."""
@@ -56,5 +61,27 @@ class DroppedCharacters:
         if self.lost[_LINE_FEED]:  # one follows each of the joined rows
             size -= int(self.lost[_LINE_FEED]) * len(side)
             counts['\n'] -= len(side)
-        ordered = sorted((+counts).items(), key=lambda item: (-item[1], item[0]))
-        return size, dict(ordered[:most])
+        return size, _commonest(+counts, most)
+
+
+@dataclass(frozen=True)
+class UnmatchedText:
+    """How much text is in no token, because no expression of a pre-tokenizer matches it."""
+
+    pre_tokenizer: SplitPreTokenizer
+
+    def count(self, side: Side, most: int) -> tuple[int, dict[str, int]]:
+        """Returns how many bytes of rows are in no token, and in which characters; as the other `count`."""
+        tokens, _ = self.pre_tokenizer.prepare(TextRows(side.text, side.starts, side.ends))
+        borders = np.zeros(len(side.text) + 1, np.int64)
+        for places in (side.starts, tokens.ends):
+            np.add.at(borders, places, 1)
+        for places in (side.ends, tokens.starts):
+            np.subtract.at(borders, places, 1)
+        lost = side.text[np.cumsum(borders)[:-1] > 0].tobytes()
+        return len(lost), _commonest(Counter(lost.decode('utf-8', 'surrogatepass')), most)
+
+
+def _commonest(counts: Counter[str], most: int) -> dict[str, int]:
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return dict(ordered[:most])

@@ -47,7 +47,7 @@ from tokcore.options import option, positive, recorded
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
-    from tokcore.encoding.dropped import DroppedCharacters
+    from tokcore.encoding.dropped import DroppedCharacters, UnmatchedText
     from tokcore.encoding.encoder import Encoder
     from tokcore.text.pre_tokenizer import PreTokenizer
     from tokcore.text.rows import Normalizer
@@ -337,8 +337,8 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
         """
         return {}
 
-    def dropped(self, vocabulary: VocabularyT) -> DroppedCharacters | None:
-        """Returns which characters the encoder leaves out for want of an entry; None: it never does."""
+    def dropped(self, vocabulary: VocabularyT) -> DroppedCharacters | UnmatchedText | None:
+        """Returns what counts the text that becomes no id by mistake; None: all does."""
         return None
 
     def piece_writer(

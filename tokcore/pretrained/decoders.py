@@ -7,12 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import regex
-
-from tokcore.bpe.vocabulary import flattened, part_type, refuse
-from tokcore.pretrained.expressions import checked_expression
+from tokcore.bpe.vocabulary import expression_tree, flattened, part_type, refuse
 from tokcore.pretrained.vocabulary import JoinTokens
 from tokcore.text.byte_level import CHARACTER_TO_BYTE
+from tokcore.text.regex_splits import replacing
 
 _BYTE = re.compile(r'<0x([0-9A-Fa-f]{2})>')
 
@@ -50,8 +48,8 @@ def _step(part: Mapping[str, Any], path: str, where: str) -> JoinTokens:
                 case {'String': str(text)}:
                     return lambda tokens: [token.replace(text, content) for token in tokens]
                 case {'Regex': str(expression)}:
-                    compiled = regex.compile(checked_expression(expression, path, where))
-                    return lambda tokens: [compiled.sub(lambda _: content, t) for t in tokens]
+                    replaced = replacing(expression_tree(expression, path, where), content)
+                    return lambda tokens: [*map(replaced, tokens)]
         case 'Strip':
             start, stop = part.get('start', 0), part.get('stop', 0)
             for name, number in (('start', start), ('stop', stop)):

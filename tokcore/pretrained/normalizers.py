@@ -12,15 +12,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import regex
 
-from tokcore.bpe.vocabulary import flattened, part_type, refuse
+from tokcore.bpe.vocabulary import expression_tree, flattened, part_type, refuse
 from tokcore.errors import InputError
 from tokcore.kernels.jit import read_only
 from tokcore.pretrained.charsmap import parse_charsmap
 from tokcore.pretrained.cluster_replacements import ClusterReplacements
-from tokcore.pretrained.expressions import checked_expression
 from tokcore.text.patterns import WHITE_SPACE
+from tokcore.text.regex_splits import replacing
 from tokcore.text.rewriting import replace_rows, rewrite_rows
 from tokcore.text.rows import Side
 from tokcore.text.unicode_normalization import NormalForm, normalize_rows
@@ -143,10 +142,8 @@ def _replacement(part: Mapping[str, Any], path: str, where: str) -> TextStep:
                 )
             return functools.partial(replaced, old=text.encode(), new=content.encode())
         case {'Regex': str(expression)}:
-            compiled = regex.compile(checked_expression(expression, path, f'{where}.pattern'))
-            return functools.partial(
-                rewritten, change=lambda value: compiled.sub(lambda _: content, value)
-            )
+            tree = expression_tree(expression, path, f'{where}.pattern')
+            return functools.partial(rewritten, change=replacing(tree, content))
     refuse(path, f'{where}.pattern', f'the pattern {part.get("pattern")!r:.80}')
 
 

@@ -12,14 +12,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import regex
 
-from tokcore.bpe.vocabulary import flattened, part_type, refuse
+from tokcore.bpe.vocabulary import expression_tree, flattened, part_type, refuse
 from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import byte_range_mask, popcount, put_places
-from tokcore.pretrained.expressions import checked_expression
 from tokcore.pretrained.marked_words import marked_words
 from tokcore.pretrained.normalizers import TextStep, prepended, starting_with
+from tokcore.text.expression_trees import Tree, spelled
+from tokcore.text.expressions import fancy_regex, oniguruma
 from tokcore.text.listed_tokens import RowTokens
-from tokcore.text.patterns import DEFINITIONS, PUNCTUATION, named_pattern
+from tokcore.text.patterns import PUNCTUATION, named_pattern, pattern_trees
 from tokcore.text.pre_tokenizer import (
     CHUNK_TOKENS,
     PreTokenizer,
@@ -38,7 +39,6 @@ MARK = '▁'
 Prefixed = Literal['always', 'first', 'never']
 
 _NUMERIC, _SPACE = r'\p{N}', r'\s'
-_WORDS = r'[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]+'
 _BEHAVIORS: dict[str, Behavior] = {behavior: behavior for behavior in BEHAVIORS}
 _WHITESPACE_SPLIT = Split(_SPACE, 'Removed')
 _0, _1 = np.uint64(0), np.uint64(1)
@@ -96,7 +96,7 @@ def parse_cutting(part: Any, path: str, place: str) -> Cutting:
         InputError: one of them is not supported, or not in this order.
     """
     splits: list[Split] = []
-    expressions: list[str] = []
+    trees: list[Tree | None] = []
     prefix, spaces, byte_level, words = '', ' ', False, False
     prefixed: Prefixed = 'never'
     for number, (member, where) in enumerate(flattened(part, 'pretokenizers', path, place)):
@@ -110,8 +110,8 @@ def parse_cutting(part: Any, path: str, place: str) -> Cutting:
                     refuse(path, where, 'ByteLevel with a prefix after another pre-tokenizer')
                 prefix, prefixed = ' ', 'always'
             if member.get('use_regex', True):
-                expressions += DEFINITIONS['gpt2'].expressions
-                splits += map(Split, DEFINITIONS['gpt2'].expressions)
+                trees += pattern_trees('gpt2')
+                splits += [Split(spelled(tree)) for tree in pattern_trees('gpt2')]
         elif kind == 'Metaspace':
             words = splits == [_WHITESPACE_SPLIT]
             if number and not (words and number == 1):
@@ -125,13 +125,13 @@ def parse_cutting(part: Any, path: str, place: str) -> Cutting:
             if words:
                 splits.clear()
             if member.get('split', True):
-                expressions.append('')
+                trees.append(None)
                 splits.append(Split(regex.escape(prefix), 'MergedWithNext'))
         else:
-            split, expression = _split(member, kind, path, where)
+            split, tree = _split(member, kind, path, where)
             splits += split
-            expressions.append(expression)
-    kernel = pre_tokenizer_of(expressions)
+            trees.append(tree)
+    kernel = pre_tokenizer_of(trees)
     if not splits:
         cutter: PreTokenizer = RowTokens()
     elif kernel is not None:
@@ -152,7 +152,9 @@ def _prepend_scheme(part: Mapping[str, Any], path: str, where: str) -> Prefixed:
     return scheme
 
 
-def _split(part: Mapping[str, Any], kind: str, path: str, where: str) -> tuple[list[Split], str]:
+def _split(
+    part: Mapping[str, Any], kind: str, path: str, where: str
+) -> tuple[list[Split], Tree | None]:
     """Returns the splits of one pre-tokenizer, and its expression, if it is one that isolates matches."""
     match kind:
         case 'Split':
@@ -163,35 +165,37 @@ def _split(part: Mapping[str, Any], kind: str, path: str, where: str) -> tuple[l
             match part.get('pattern'):
                 case {'String': str(text)}:
                     expression = regex.escape(text) if text else r'(?!)'
-                    return [Split(expression, behavior, inverts)], ''
+                    return [Split(expression, behavior, inverts)], None
                 case {'Regex': str(expression)}:
                     is_isolated = (behavior, inverts) == ('Isolated', False)
                     is_removed = (behavior, inverts) == ('Removed', True)
+                    tree = expression_tree(expression, path, f'{where}.pattern')
                     # Patterns of one expression match every character, so both mean the same.
-                    if named_pattern([expression]) is not None and (is_isolated or is_removed):
-                        return [Split(expression)], expression
-                    checked = checked_expression(expression, path, f'{where}.pattern')
-                    return [Split(checked, behavior, inverts)], expression if is_isolated else ''
+                    if named_pattern([tree]) is not None and (is_isolated or is_removed):
+                        return [Split(spelled(tree))], tree
+                    splits = [Split(spelled(tree), behavior, inverts)]
+                    return splits, tree if is_isolated else None
             refuse(path, f'{where}.pattern', f'the pattern {part.get("pattern")!r:.80}')
         case 'Digits':
             expression = _NUMERIC if part.get('individual_digits', False) else f'{_NUMERIC}+'
-            return [Split(expression)], expression
+            return [Split(expression)], oniguruma(expression)
         case 'Punctuation':
             match _behavior(part, 'Isolated'):
                 case 'Isolated':
-                    return [Split(PUNCTUATION)], PUNCTUATION
+                    return [Split(PUNCTUATION)], oniguruma(PUNCTUATION)
                 case 'Contiguous':
-                    return [Split(f'{PUNCTUATION}+')], f'{PUNCTUATION}+'
+                    return [Split(f'{PUNCTUATION}+')], oniguruma(f'{PUNCTUATION}+')
                 case str(behavior):
-                    return [Split(PUNCTUATION, behavior)], ''
+                    return [Split(PUNCTUATION, behavior)], None
         case 'Whitespace':
-            return [Split(rf'{_WORDS}|[^\s{_WORDS[1:-2]}]+', 'Removed', True)], ''
+            words = fancy_regex(r'\w+|[^\w\s]+')  # which Rust's `regex` matches there
+            return [Split(spelled(words), 'Removed', True)], None
         case 'WhitespaceSplit':
-            return [_WHITESPACE_SPLIT], ''
+            return [_WHITESPACE_SPLIT], None
         case 'BertPreTokenizer':
-            return [Split(_SPACE, 'Removed'), Split(PUNCTUATION)], ''
+            return [Split(_SPACE, 'Removed'), Split(PUNCTUATION)], None
         case 'CharDelimiterSplit' if isinstance(part.get('delimiter'), str):
-            return [Split(regex.escape(part['delimiter']), 'Removed')], ''
+            return [Split(regex.escape(part['delimiter']), 'Removed')], None
     refuse(path, where, f'the pre-tokenizer {kind}')
 
 

@@ -14,8 +14,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import regex
-
 from tokcore.bpe.files import check_largest_id
 from tokcore.bpe.parsed_files import ParsedFile, keep_parsed, parsed_file
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, ModelRules, TokenizerParts
@@ -23,7 +21,10 @@ from tokcore.errors import InputError
 from tokcore.pretrained.pre_tokenizers import Cutting
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
 from tokcore.text.byte_level import spelled
-from tokcore.text.patterns import DEFINITIONS, TIKTOKEN_SPELLINGS, named_pattern
+from tokcore.text.expression_trees import leaves_text, may_be_empty
+from tokcore.text.expression_trees import spelled as spelled_tree
+from tokcore.text.expressions import ExpressionError, fancy_regex
+from tokcore.text.patterns import DEFINITIONS, named_pattern
 from tokcore.text.pre_tokenizer import PreTokenizer
 from tokcore.text.regex_splits import Split, SplitPreTokenizer
 from tokcore.text.split_sequence import pattern_pre_tokenizer
@@ -197,16 +198,19 @@ def _vocabulary(
 
 
 def _pre_tokenizer(pattern: str, path: str) -> PreTokenizer:
-    name = next((name for name in DEFINITIONS if name == pattern), None)
-    name = name or TIKTOKEN_SPELLINGS.get(pattern) or named_pattern([pattern])
-    if name is not None:
+    if name := next((name for name in DEFINITIONS if name == pattern), None):
         return pattern_pre_tokenizer(name)
     try:
-        regex.compile(pattern)
-    except regex.error as error:
+        tree = fancy_regex(pattern)
+        if may_be_empty(tree):
+            raise ExpressionError(0, 'a match without text')
+    except ExpressionError as error:
         raise InputError(
             f'{pattern!r:.80} of {path} is neither a pattern, one of {", ".join(DEFINITIONS)}, nor '
-            f'a regular expression ({error})'
+            f'a regular expression that is known here ({error})'
         ) from None
+    if name := named_pattern([tree]):
+        return pattern_pre_tokenizer(name)
     # tiktoken takes the matches, and text between them is lost.
-    return SplitPreTokenizer((Split(pattern, 'Removed', True),))
+    split = Split(spelled_tree(tree), 'Removed', True)
+    return SplitPreTokenizer((split,), loses_text=leaves_text(tree))

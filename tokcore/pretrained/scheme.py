@@ -15,7 +15,7 @@ from tokcore.options import option
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
-    from tokcore.encoding.dropped import DroppedCharacters
+    from tokcore.encoding.dropped import DroppedCharacters, UnmatchedText
     from tokcore.pretrained.encoder import PretrainedEncoder
     from tokcore.pretrained.vocabulary import PretrainedVocabulary
     from tokcore.text.pre_tokenizer import PreTokenizer
@@ -86,9 +86,14 @@ class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedToke
         options = options or AddedTokenOptions()
         return PretrainedEncoder(vocabulary, options.allow_special_tokens)
 
-    def dropped(self, vocabulary: PretrainedVocabulary) -> DroppedCharacters | None:
+    def dropped(self, vocabulary: PretrainedVocabulary) -> DroppedCharacters | UnmatchedText | None:
         from tokcore.bpe.model import MergeModel
+        from tokcore.encoding.dropped import UnmatchedText
+        from tokcore.text.regex_splits import SplitPreTokenizer
 
+        pre_tokenizer = vocabulary.cutting.pre_tokenizer
+        if isinstance(pre_tokenizer, SplitPreTokenizer) and pre_tokenizer.loses_text:
+            return UnmatchedText(pre_tokenizer)
         # The other models have an unknown token, or refuse such characters.
         model = vocabulary.model
         return model.dropped(vocabulary.normalized) if isinstance(model, MergeModel) else None

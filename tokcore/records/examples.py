@@ -16,7 +16,7 @@ from tokcore.corpus.corpus import Block, OnError, OpenBinary, Rows, Split, split
 from tokcore.corpus.filters.applying import select_rows
 from tokcore.corpus.order_keys import order_keys
 from tokcore.corpus.stats import MOST_UNKNOWN_WORDS, BlockStats, LineTally, block_stats, commonest
-from tokcore.encoding.dropped import DroppedCharacters
+from tokcore.encoding.dropped import DroppedCharacters, UnmatchedText
 from tokcore.encoding.encoder import EncodedSide, Encoder, first_row_without_ids, unknown_tokens
 from tokcore.encoding.vocabulary import Template
 from tokcore.errors import InputError
@@ -159,7 +159,7 @@ class FeatureEncoder:
         encoder: encodes its text.
         template: the ids around each row.
         unknown: the id of unknown tokens, if there is one.
-        dropped: the characters that become no id, if there are such.
+        dropped: counts the text that becomes no id, if there may be such.
         listed_rows: of a block, so many rows have their unknown tokens listed; None: all.
     """
 
@@ -167,7 +167,7 @@ class FeatureEncoder:
     encoder: Encoder
     template: Template
     unknown: int | None = None
-    dropped: DroppedCharacters | None = None
+    dropped: DroppedCharacters | UnmatchedText | None = None
     listed_rows: int | None = None
 
     def encode(self, rows: Rows, prefix: str) -> EncodedSide:

@@ -20,6 +20,9 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
+from tokcore.text.expression_trees import Tree, spelled
+from tokcore.text.expressions import fancy_regex, oniguruma
+
 Pattern = Literal[
     'gpt2', 'cl100k', 'llama3', 'qwen2', 'qwen3.5', 'o200k', 'tekken', 'deepseek', 'none'
 ]
@@ -119,7 +122,7 @@ RUNS: dict[str, RunRules] = {
     PUNCTUATION: RunRules('punctuation', 1),
     f'{PUNCTUATION}+': RunRules('punctuation', 0),
 }
-"""The expressions that kernels cut text by before a pattern."""
+"""The expressions, as Oniguruma has them, that kernels cut text by before a pattern."""
 
 DEFINITIONS: dict[Pattern, PatternDefinition] = {
     'gpt2': PatternDefinition(
@@ -166,47 +169,47 @@ DEFINITIONS: dict[Pattern, PatternDefinition] = {
 DIGITS = {False: r'\p{N}+', True: r'\p{N}'}
 """The expressions of the pre-tokenizer `Digits` of tokenizers, by its `individual_digits`."""
 
-_OTHER_SPELLINGS: dict[tuple[str, ...], Pattern] = {
-    (r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",): 'gpt2',
+_OTHER_SPELLINGS: dict[Pattern, str] = {
+    'gpt2': r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",
 }
+"""Of tiktoken's. They cut all text in the same way, though their trees are others."""
 
-NAMES: dict[tuple[str, ...], Pattern] = {
-    **{definition.expressions: name for name, definition in DEFINITIONS.items()},
-    **_OTHER_SPELLINGS,
-}
-r"""The names of patterns by the expressions of a tokenizer.json.
 
-Some expressions look like cl100k's and are not: tiktoken's `\p{N}{1,3}+` matches runs of any number
-of digits in Oniguruma."""
+def pattern_trees(pattern: Pattern) -> tuple[Tree, ...]:
+    """Returns the trees of a pattern's expressions."""
+    return tuple(map(oniguruma, DEFINITIONS[pattern].expressions))
 
-TIKTOKEN_SPELLINGS: dict[str, Pattern] = {
-    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
-    r'|\s++$|\s*[\r\n]|\s+(?!\S)|\s': 'cl100k',
-}
-"""Expressions that only tiktoken reads so."""
 
-_RULES: dict[str, PatternRules] = {
-    **{
-        definition.expressions[-1]: definition.rules
-        for definition in DEFINITIONS.values()
-        if definition.rules is not None
-    },
-    **{
-        spelling: rules
-        for (spelling,), name in _OTHER_SPELLINGS.items()
-        if (rules := DEFINITIONS[name].rules) is not None
-    },
-}
-"""By expression: what a kernel needs to know of it."""
+@functools.cache
+def _names() -> dict[tuple[Tree, ...], Pattern]:
+    """Returns the names of patterns by their trees, which are not the same in each dialect."""
+    spelled_by = [(name, definition.expressions) for name, definition in DEFINITIONS.items()]
+    spelled_by += [(name, (expression,)) for name, expression in _OTHER_SPELLINGS.items()]
+    return {
+        tuple(map(read, expressions)): name
+        for read in (oniguruma, fancy_regex)
+        for name, expressions in spelled_by
+    }
+
+
+@functools.cache
+def _kernel_rules() -> tuple[dict[Tree | None, RunRules], dict[Tree | None, PatternRules]]:
+    """Returns what kernels need to know of the trees of runs, and of those that end patterns."""
+    ends = {trees[-1]: DEFINITIONS[name].rules for trees, name in _names().items() if trees}
+    return (
+        {oniguruma(expression): rules for expression, rules in RUNS.items()},
+        {tree: rules for tree, rules in ends.items() if rules is not None},
+    )
+
 
 _REPRESENTATIVES = {
     'Lu': 'É', 'Lt': 'ǅ', 'Ll': 'é', 'Lm': 'ʰ', 'Lo': 'ª', 'M': '\u0301', 'N': '²', 'P': '—', 'S': '€',
 }  # fmt: skip
 
 
-def named_pattern(expressions: Sequence[str]) -> Pattern | None:
-    """Returns the name of the pattern that a tokenizer.json spells so, or None."""
-    return NAMES.get(tuple(map(_with_escapes, expressions)))
+def named_pattern(trees: Sequence[Tree | None]) -> Pattern | None:
+    """Returns the name of the pattern that has these expressions, or None."""
+    return _names().get(tuple(trees))
 
 
 def expressions_of(patterns: Sequence[str]) -> tuple[str, ...]:
@@ -220,32 +223,29 @@ def expressions_of(patterns: Sequence[str]) -> tuple[str, ...]:
 
 
 def patterns_of(expressions: Sequence[str]) -> tuple[str, ...]:
-    """Returns the patterns of expressions, by name where they have one."""
-    whole = named_pattern(expressions)
-    return (whole,) if whole else tuple(named_pattern([text]) or text for text in expressions)
+    """Returns the patterns of expressions, by name where they have one; raises ExpressionError."""
+    trees = [*map(oniguruma, expressions)]
+    if whole := named_pattern(trees):
+        return (whole,)
+    return tuple(named_pattern([tree]) or text for tree, text in zip(trees, expressions))
 
 
-def sequence_rules(expressions: Sequence[str]) -> SequenceRules | None:
+def sequence_rules(trees: Sequence[Tree | None]) -> SequenceRules | None:
     """Returns what a kernel needs to know of a sequence of expressions that begins with runs.
 
     None if there is no such kernel: an expression has no rules, or two of them are of the same
     characters, or it does not begin with runs.
     """
-    spelled = [*map(_with_escapes, expressions)]
-    count = next((n for n, text in enumerate(spelled) if text not in RUNS), len(spelled))
-    runs, rest = tuple(RUNS[text] for text in spelled[:count]), spelled[count:]
-    if not runs or len(rest) > 1 or not all(text in _RULES for text in rest):
+    of_runs, ends = _kernel_rules()
+    count = next((n for n, tree in enumerate(trees) if tree not in of_runs), len(trees))
+    runs, rest = tuple(of_runs[tree] for tree in trees[:count]), trees[count:]
+    if not runs or len(rest) > 1 or not all(tree in ends for tree in rest):
         return None
     characters = {rules.characters for rules in runs}
     # A few kana are punctuation.
     if len(characters) < len(runs) or {'kana and ideographs', 'punctuation'} <= characters:
         return None
-    return SequenceRules(runs, _RULES[rest[0]] if rest else None)
-
-
-def _with_escapes(expression: str) -> str:
-    # Some files have line breaks themselves where others have their escapes.
-    return expression.replace('\r', r'\r').replace('\n', r'\n')
+    return SequenceRules(runs, ends[rest[0]] if rest else None)
 
 
 def split(text: str, pattern: Pattern = 'gpt2') -> list[str]:
@@ -261,15 +261,15 @@ def split(text: str, pattern: Pattern = 'gpt2') -> list[str]:
     ['Hello', 'World', " it's"]
     """
     definition = DEFINITIONS[pattern]
-    return split_by(text, definition.expressions, has_kernel=definition.rules is not None)
+    return split_by(text, pattern_trees(pattern), has_kernel=definition.rules is not None)
 
 
-def split_by(text: str, expressions: Sequence[str], has_kernel: bool = True) -> list[str]:
+def split_by(text: str, trees: Sequence[Tree], has_kernel: bool = True) -> list[str]:
     """Returns the tokens of a text by expressions, of which each cuts the tokens of the one before.
 
     Args:
         text: the text.
-        expressions: as `regex` takes them.
+        trees: the expressions.
         has_kernel: whether characters are of this Python's classes, as for kernels.
     """
     from tokcore.text.regex_splits import Split, cut
@@ -278,7 +278,7 @@ def split_by(text: str, expressions: Sequence[str], has_kernel: bool = True) -> 
     if has_kernel:
         # `regex` has Unicode tables of its own, so each character becomes one of its class here.
         shown = text.translate(typing.cast(Any, _Representatives()))
-    return [text[start:end] for start, end in cut(shown, [*map(Split, expressions)])]
+    return [text[start:end] for start, end in cut(shown, [Split(spelled(tree)) for tree in trees])]
 
 
 @functools.lru_cache(1 << 14)

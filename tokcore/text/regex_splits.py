@@ -7,13 +7,15 @@ a kernel are a hundred times as fast (`byte_level_scan`).
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 import regex
 
+from tokcore.text.expression_trees import Tree, compiled
 from tokcore.text.listed_tokens import ListedTokens
 from tokcore.text.pre_tokenizer import RowPart, TextRows
 
@@ -33,7 +35,7 @@ class Split:
     """Cuts a text at the matches of a regular expression, as `Split` of `tokenizers` does.
 
     Attributes:
-        expression: as `regex` takes it.
+        expression: as `regex` takes it in its mode VERSION1.
         behavior: what becomes of matches: tokens (`Isolated`), nothing (`Removed`), the end of the
             token before, the beginning of the next one; or neighbours that both match, or both do
             not, are one token (`Contiguous`).
@@ -82,15 +84,14 @@ def cut(text: str, splits: Sequence[Split]) -> list[_Span]:
 
 @functools.lru_cache(64)
 def _compiled(expression: str) -> regex.Pattern[str]:
-    return regex.compile(expression)
+    return regex.compile(expression, regex.VERSION1)
 
 
 def _parts(pattern: regex.Pattern[str], text: str) -> list[tuple[_Span, bool]]:
     """Returns the matches of a text and what lies between them, in order."""
     parts = []
     end = 0
-    for match in pattern.finditer(text):
-        start, stop = match.span()
+    for start, stop in _matches(pattern, text):
         if end < start:
             parts.append(((end, start), False))
         parts.append(((start, stop), True))
@@ -98,6 +99,38 @@ def _parts(pattern: regex.Pattern[str], text: str) -> list[tuple[_Span, bool]]:
     if end < len(text):
         parts.append(((end, len(text)), False))
     return parts
+
+
+def _matches(pattern: regex.Pattern[str], text: str) -> Iterator[_Span]:
+    """Yields matches as the engines of tokenizers go on after empty ones, and `regex` does not.
+
+    An empty match where the last match ended is none, and the search begins anew one character later.
+    """
+    place, last = 0, -1
+    while place <= len(text):
+        for match in pattern.finditer(text, place):
+            start, end = match.span()
+            if start == end:
+                break
+            yield start, end
+            place = last = end
+        else:
+            return
+        if start == last:
+            place += 1
+        else:
+            yield start, start
+            place = last = start
+
+
+def replacing(tree: Tree, content: str) -> Callable[[str], str]:
+    """Returns a function that replaces the matches of an expression."""
+
+    def replaced(text: str) -> str:
+        parts = _parts(compiled(tree), text)
+        return ''.join(content if is_match else text[a:b] for (a, b), is_match in parts)
+
+    return replaced
 
 
 def _joined(parts: list[tuple[_Span, bool]], joins) -> list[_Span]:
@@ -121,10 +154,12 @@ class SplitPreTokenizer:
         splits: each cuts the tokens of the one before; without any, a row is a token.
         label: the name that manifests have for them, or the expressions as files spell them; None:
             manifests have the splits.
+        loses_text: whether there may be text that is in no token because no expression matches it.
     """
 
     splits: tuple[Split, ...]
     label: str | tuple[str, ...] | None = None
+    loses_text: bool = False
 
     @property
     def name(self) -> str:
@@ -148,36 +183,64 @@ class SplitPreTokenizer:
             row_tokens = np.append(0, np.cumsum(is_token))
             whole = ListedTokens.of(rows.starts[is_token], rows.ends[is_token], row_tokens)
             return whole, rows.text
-        bounds = [np.empty((0, 2), np.int64)]
-        counts = [0]
-        for start, end in zip(rows.starts.tolist(), rows.ends.tolist(), strict=True):
-            spans = self._byte_spans(rows.text[start:end])
-            bounds.append(spans + start)
-            counts.append(counts[-1] + len(spans))
-        starts, ends = np.concatenate(bounds).T
-        return ListedTokens.of(starts, ends, counts), rows.text
+        return self._tokens(rows), rows.text
 
-    def _byte_spans(self, row: np.ndarray) -> np.ndarray:
-        """Returns int64[tokens, 2]: the first byte of each token of a row, and where it ends."""
-        text = row.tobytes().decode('utf-8', 'surrogatepass')
-        spans = np.array(cut(text, self.splits), np.int64).reshape(-1, 2)
-        if len(text) == len(row):
-            return spans
-        places = np.flatnonzero((row & 0xC0) != _CONTINUATION)
-        return np.append(places, len(row))[spans]
+    def _tokens(self, rows: TextRows) -> ListedTokens:
+        starts: list[int] = []
+        ends: list[int] = []
+        counts = [0]
+        data: list[bytes] = []
+        before = 0  # characters of the rows before
+        for start, end in zip(rows.starts.tolist(), rows.ends.tolist(), strict=True):
+            data.append(rows.text[start:end].tobytes())
+            text = data[-1].decode('utf-8', 'surrogatepass')
+            borders = self._borders(text, before)
+            if borders is None:
+                spans = cut(text, self.splits)
+                starts += [before + first for first, _ in spans]
+                ends += [before + last for _, last in spans]
+            else:
+                starts += borders[:-1]
+                ends += borders[1:]
+            counts.append(len(starts))
+            before += len(text)
+        joined = np.frombuffer(b''.join(data), np.uint8)
+        places = np.append(np.flatnonzero((joined & 0xC0) != _CONTINUATION), len(joined))
+        shifts = rows.starts - np.append(0, np.cumsum(rows.ends - rows.starts))[:-1]
+        bounds = places[np.array([starts, ends], np.int64)] + np.repeat(shifts, np.diff(counts))
+        return ListedTokens.of(*bounds, counts)
+
+    def _borders(self, text: str, first: int) -> list[int] | None:
+        """Returns where tokens begin, and the last one ends, if they are the matches of one expression.
+
+        None if that is not sure. It takes half of the time of `cut`.
+        """
+        split = self.splits[0]
+        pattern = _compiled(split.expression)
+        takes_matches = (split.behavior, split.invert) in (('Isolated', False), ('Removed', True))
+        if len(self.splits) > 1 or pattern.groups or not takes_matches:
+            return None
+        lengths = [*map(len, pattern.findall(text))]
+        borders = [*itertools.accumulate(lengths, initial=first)]
+        return borders if borders[-1] - first == len(text) and 0 not in lengths else None
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
         # An expression may look at what is beside a token. So tokens are a part together only if
         # they are the tokens of that part, and else each is one for the model.
-        begin, end = int(rows.starts[row]), int(rows.ends[row])
         text = rows.text
-        spans = self._byte_spans(text[begin:end]) + begin
+        spans = self._spans(rows.part(row, row + 1))
         for first in range(0, len(spans), _GROUPED):
             group = spans[first : first + _GROUPED]
             start, stop = int(group[0, 0]), int(group[-1, 1])
             is_short = (group[:, 1] - group[:, 0]).max() <= longest
-            if is_short and np.array_equal(self._byte_spans(text[start:stop]) + start, group):
+            part = TextRows(text, np.array([start]), np.array([stop]))
+            if is_short and np.array_equal(self._spans(part), group):
                 yield RowPart(text, start, stop, False)
             else:
                 for token_start, token_end in group.tolist():
                     yield RowPart(text, token_start, token_end, True)
+
+    def _spans(self, rows: TextRows) -> np.ndarray:
+        """Returns int64[tokens, 2]: the first byte of each token, and where it ends."""
+        tokens = self._tokens(rows)
+        return np.stack([tokens.starts, tokens.ends], 1).astype(np.int64)

@@ -9,7 +9,6 @@ they end the text before them as a piece does.
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -28,6 +27,8 @@ from tokcore.text.byte_level_scan import (
     scan_text,
     stored_classes,
 )
+from tokcore.text.expression_trees import Tree, spelled
+from tokcore.text.expressions import oniguruma
 from tokcore.text.patterns import (
     DEFINITIONS,
     RunRules,
@@ -54,31 +55,28 @@ def pattern_pre_tokenizer(*patterns: str) -> PreTokenizer:
     """Returns the pre-tokenizer of patterns (`expressions_of`): a kernel, or regular expressions.
 
     Raises:
-        InputError: an expression is not one of Oniguruma, or not supported.
+        ExpressionError: an expression is not one of Oniguruma, or not supported.
     """
     expressions = expressions_of(patterns)
-    kernel = pre_tokenizer_of(expressions)
+    trees = tuple(map(oniguruma, expressions))
+    kernel = pre_tokenizer_of(trees)
     if kernel is not None:
         return kernel
-    splits = tuple(Split(as_regex(text)) for text in expressions)
-    return SplitPreTokenizer(splits, named_pattern(expressions) or expressions)
+    splits = tuple(Split(spelled(tree)) for tree in trees)
+    return SplitPreTokenizer(splits, named_pattern(trees) or expressions)
 
 
-def pre_tokenizer_of(expressions: Sequence[str]) -> PreTokenizer | None:
-    """Returns the kernel for expressions of which each cuts the tokens of the one before, or None."""
-    name = named_pattern(expressions)
-    if sequence_rules(expressions) is not None:
-        return SequencePreTokenizer(tuple(expressions))
+def pre_tokenizer_of(trees: Sequence[Tree | None]) -> PreTokenizer | None:
+    """Returns the kernel for expressions of which each cuts the tokens of the one before, or None.
+
+    An expression that does something else is None.
+    """
+    name = named_pattern(trees)
+    if sequence_rules(trees) is not None:
+        return SequencePreTokenizer(tuple(tree for tree in trees if tree is not None))
     if name is not None and DEFINITIONS[name].rules is not None:
         return PatternPreTokenizer(name)
     return None
-
-
-def as_regex(expression: str) -> str:
-    """Returns an expression of Oniguruma for the package `regex`; raises InputError for others."""
-    # Expressions are read above this floor, until they are read in `tokcore.text`.
-    module = importlib.import_module('tokcore.pretrained.expressions')
-    return module.checked_expression(expression, '--pattern', 'its beginning')
 
 
 class RunClasses(NamedTuple):
@@ -102,14 +100,17 @@ class SequencePreTokenizer:
     """A `PreTokenizer` whose tokens are those of `patterns.split_by`, where `sequence_rules` has rules.
 
     Attributes:
-        expressions: each cuts the tokens of the one before.
+        trees: of expressions, each of which cuts the tokens of the one before.
     """
 
-    expressions: tuple[str, ...]
+    trees: tuple[Tree, ...]
 
     def __post_init__(self):
-        if sequence_rules(self.expressions) is None:
-            raise ValueError(f'{self.expressions} have no kernel; use SplitPreTokenizer')
+        if sequence_rules(self.trees) is None:
+            raise ValueError(f'{self._spelled()} have no kernel; use SplitPreTokenizer')
+
+    def _spelled(self) -> list[str]:
+        return [spelled(tree) for tree in self.trees]
 
     @property
     def name(self) -> str:
@@ -117,14 +118,14 @@ class SequencePreTokenizer:
 
     @property
     def options(self) -> Mapping[str, object]:
-        return {'pattern': named_pattern(self.expressions) or [*self.expressions]}
+        return {'pattern': named_pattern(self.trees) or self._spelled()}
 
     def tokens(self, text: str) -> list[str]:
         """Returns the tokens of a text, in plain Python."""
-        return split_by(text, self.expressions)
+        return split_by(text, self.trees)
 
     def prepare(self, rows: TextRows) -> tuple[PieceText, np.ndarray]:
-        rules = sequence_rules(self.expressions)
+        rules = sequence_rules(self.trees)
         assert rules is not None  # __post_init__ saw to it
         runs, pattern = rules.runs, rules.pattern
         if pattern is not None and pattern.words == 'punctuated':

@@ -9,7 +9,7 @@ from pathlib import Path
 import tiktoken
 
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
-from tokcore.text.patterns import DEFINITIONS, TIKTOKEN_SPELLINGS
+from tokcore.text.patterns import DEFINITIONS
 
 from ..outcome import Outcome
 
@@ -30,9 +30,7 @@ def encode_ranks(ready: Callable[[], None], *, text: str, file: str, pattern: st
     """The same by a file of ranks and the name of its pattern."""
     lines = map(bytes.split, Path(file).read_bytes().splitlines())
     ranks = {base64.b64decode(token): int(rank) for token, rank in filter(None, lines)}
-    spelled = {own: expression for expression, own in TIKTOKEN_SPELLINGS.items()}
-    expression = spelled.get(pattern) or DEFINITIONS[pattern].expressions[0]
-    return _encoded(ready, text, expression, ranks)
+    return _encoded(ready, text, DEFINITIONS[pattern].expressions[0], ranks)
 
 
 def _encoded(

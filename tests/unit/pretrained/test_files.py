@@ -75,13 +75,13 @@ def test_every_file_is_of_one_scheme():
         ),
         (
             'pre_tokenizer',
-            {'type': 'Split', 'pattern': {'Regex': r'\h+'}, 'behavior': 'Isolated'},
-            r'\\h in a regular expression at \$\.pre_tokenizer\.pattern',
+            {'type': 'Split', 'pattern': {'Regex': r'a\X+'}, 'behavior': 'Isolated'},
+            r"expression 'a\\\\\\\\X\+', with \\\\X at character 2, at \$\.pre_tokenizer\.pattern",
         ),
         (
             'pre_tokenizer',
-            {'type': 'Split', 'pattern': {'Regex': '[a-z&&[^b]]'}, 'behavior': 'Isolated'},
-            r"'&&' in the regular expression",
+            {'type': 'Split', 'pattern': {'Regex': '[a-z&&]'}, 'behavior': 'Isolated'},
+            r'with nothing on a side of an operator at character 7',
         ),
         (
             'pre_tokenizer',

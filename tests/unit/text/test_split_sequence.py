@@ -15,6 +15,7 @@ from scanned_tokens import laid_out, scanned
 from tokcore.kernels.bytes import READABLE
 from tokcore.kernels.jit import read_only
 from tokcore.text.byte_level_scan import PatternPreTokenizer
+from tokcore.text.expressions import oniguruma
 from tokcore.text.patterns import DEFINITIONS, PUNCTUATION, RUNS, sequence_rules, split, split_by
 from tokcore.text.pre_tokenizer import TextRows
 from tokcore.text.regex_splits import Split, SplitPreTokenizer, cut
@@ -49,6 +50,10 @@ LINES = st.one_of(
         lambda few: st.lists(st.sampled_from(few), max_size=200).map(''.join)
     ),
 )
+
+
+def trees_of(expressions):
+    return tuple(map(oniguruma, expressions))
 
 
 def by_regex(text, expressions):
@@ -108,8 +113,8 @@ def test_tables_differ_only_where_unicode_has_grown():
 @example(['12 a, ' * 70_000, '1' * 400_000, '2⁵² é' * 30_000], DEEPSEEK, 1_000)
 @example(["x'1s", "!1'll", ' 1', "a's'"], SEQUENCES[1], 0)
 def test_tokens_are_those_of_regex(rows, expressions, room):
-    found = scanned(laid_out(rows), SequencePreTokenizer(expressions), room)
-    assert found == [split_by(row, expressions) for row in rows]
+    found = scanned(laid_out(rows), SequencePreTokenizer(trees_of(expressions)), room)
+    assert found == [split_by(row, trees_of(expressions)) for row in rows]
     for row, tokens in zip(rows, found, strict=True):
         if unlike().isdisjoint(row):
             assert tokens == by_regex(row, expressions)
@@ -122,7 +127,7 @@ def test_every_class_beside_every_class(expressions):
         f'a{first}{second}b1{second}' for first, second in itertools.product(CLASSES, repeat=2)
     ]
     expected = [by_regex(row, expressions) for row in rows]
-    assert scanned(laid_out(rows), SequencePreTokenizer(expressions)) == expected
+    assert scanned(laid_out(rows), SequencePreTokenizer(trees_of(expressions))) == expected
 
 
 @pytest.mark.slow
@@ -144,7 +149,7 @@ def test_every_code_point_beside_every_class(number):
         )
     beside = 'aA字カ\u03011\r \t!€\0'
     rows = [''.join(f'{each}{other}' for other in beside) for each in characters]
-    pre_tokenizer = SequencePreTokenizer(expressions)
+    pre_tokenizer = SequencePreTokenizer(trees_of(expressions))
     for first in range(0, len(rows), 10_000):
         some = rows[first : first + 10_000]
         assert scanned(laid_out(some), pre_tokenizer) == [
@@ -160,10 +165,12 @@ def test_the_parts_of_a_row_have_its_tokens(row, expressions, longest):
     text = read_only(np.frombuffer(data + b'a1 ' * READABLE, np.uint8))
     bounds = (read_only(np.array([place], np.int64)) for place in (0, len(data)))
     found = []
-    for part in SequencePreTokenizer(expressions).row_parts(TextRows(text, *bounds), 0, longest):
+    for part in SequencePreTokenizer(trees_of(expressions)).row_parts(
+        TextRows(text, *bounds), 0, longest
+    ):
         own = part.text[part.start : part.end].tobytes().decode()
-        found += [own] if part.is_long_token else split_by(own, expressions)
-    assert found == split_by(row, expressions)
+        found += [own] if part.is_long_token else split_by(own, trees_of(expressions))
+    assert found == split_by(row, trees_of(expressions))
 
 
 @pytest.mark.parametrize(
@@ -180,27 +187,27 @@ def test_the_parts_of_a_row_have_its_tokens(row, expressions, longest):
     ids=str,
 )
 def test_which_sequences_have_a_kernel(expressions, has_kernel):
-    assert (sequence_rules(expressions) is not None) == has_kernel
-    assert isinstance(pre_tokenizer_of(expressions), SequencePreTokenizer) == has_kernel
+    assert (sequence_rules(trees_of(expressions)) is not None) == has_kernel
+    assert isinstance(pre_tokenizer_of(trees_of(expressions)), SequencePreTokenizer) == has_kernel
 
 
 def test_pre_tokenizers_of_patterns():
-    assert pattern_pre_tokenizer('deepseek') == SequencePreTokenizer(DEEPSEEK)
+    assert pattern_pre_tokenizer('deepseek') == SequencePreTokenizer(trees_of(DEEPSEEK))
     assert pattern_pre_tokenizer('o200k') == PatternPreTokenizer('o200k')
     assert pattern_pre_tokenizer('none') == SplitPreTokenizer((), 'none')
     # Files have line breaks themselves where others have their escapes.
     spelled = tuple(text.replace(r'\r', '\r').replace(r'\n', '\n') for text in DEEPSEEK)
     assert spelled != DEEPSEEK
-    assert dict(pre_tokenizer_of(spelled).options) == {'pattern': 'deepseek'}
+    assert dict(pre_tokenizer_of(trees_of(spelled)).options) == {'pattern': 'deepseek'}
 
 
 def test_it_is_known_by_its_expressions():
-    made = SequencePreTokenizer(SEQUENCES[1])
+    made = SequencePreTokenizer(trees_of(SEQUENCES[1]))
     assert (made.name, dict(made.options)) == ('pattern', {'pattern': [*SEQUENCES[1]]})
     assert pickle.loads(pickle.dumps(made)) == made
     assert made.tokens('a12 b') == ['a', '1', '2', ' b']
     with pytest.raises(ValueError, match='have no kernel'):
-        SequencePreTokenizer(GPT2)
+        SequencePreTokenizer(trees_of(GPT2))
     assert {rules.characters for rules in RUNS.values()} == {
         'numbers', 'punctuation', 'kana and ideographs',
     }  # fmt: skip
