@@ -5,6 +5,7 @@ import typing
 from tokcore.lazy_exports import exporter
 
 if typing.TYPE_CHECKING:  # what `_NAMES` says, for type checkers
+    from tokcore.byte_lengths import byte_lengths
     from tokcore.corpus.corpus import Block, CorpusFile, Split, WorkItem
     from tokcore.counts.tables import merge_tables
     from tokcore.counts.token_table import TokenTable
@@ -33,6 +34,7 @@ if typing.TYPE_CHECKING:  # what `_NAMES` says, for type checkers
     )
 
 _NAMES = {
+    'tokcore.byte_lengths': ['byte_lengths'],
     'tokcore.corpus.corpus': ['Block', 'CorpusFile', 'Split', 'WorkItem'],
     'tokcore.counts.tables': ['merge_tables'],
     'tokcore.counts.token_table': ['TokenTable'],
@@ -63,7 +65,7 @@ __all__ = [
     'Block', 'BpeTokenizer', 'ByteTokenizer', 'CorpusFile', 'EncodeKeywords', 'Encoding', 'Feature',
     'FormatKeywords', 'InputError', 'LearnKeywords', 'MemoryLearner', 'Scheme', 'SchemeKeywords',
     'SearchResult', 'Split', 'SubwordTextEncoder', 'TokenTable', 'Tokenizer', 'WordPieceTokenizer',
-    'WordTokenizer', 'WorkItem', 'detokenize', 'find_scheme', 'inference_batches',
+    'WordTokenizer', 'WorkItem', 'byte_lengths', 'detokenize', 'find_scheme', 'inference_batches',
     'learn_vocabulary', 'learn_wordpiece_vocabulary', 'load_tokenizer', 'merge_tables', 'mixture',
     'open_dataset', 'parse_example', 'read_records', 'search_vocabulary', 'tokenize',
     'training_batches',

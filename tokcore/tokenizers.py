@@ -35,20 +35,23 @@ from tokcore.encoding.tokenizer import (
     byte_spans,
     piece_spans,
     token_spans,
+    without_surrogates,
     write_whole,
 )
 from tokcore.encoding.vocabulary import Template, Vocabulary, read_vocabulary_file
 from tokcore.errors import InputError
 from tokcore.keywords import keyword_fields, split_keywords
 from tokcore.learn import count_tokens, learn_from_table, learning_of, vocabulary_files
+from tokcore.pretrained.alignment import joined_surrogates
 from tokcore.pretrained.encoder import PretrainedEncoder
 from tokcore.pretrained.files import parse_pretrained
+from tokcore.pretrained.offsets import OffsetFinder, bpe_offset_finder
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names, schemes_of_file
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.bert_plain import Kind
 from tokcore.text.bert_spans import bert_words
-from tokcore.text.normal_units import Span, normalized_units
+from tokcore.text.normal_units import Span
 from tokcore.word.scheme import (
     Split,
     Unknown,
@@ -157,9 +160,13 @@ class BpeTokenizer(Tokenizer):
         Raises InputError for codes without ids, ValueError for a piece that has none.
         """
         before, after = self._template if add_special_tokens else ((), ())
+        text = self._checked(text)
         if self._form is None:
             return self._encoder.encode(text, before, after)
         return [*before, *self._encode_normalized(text), *after]
+
+    def _checked(self, text: str) -> str:
+        return without_surrogates(text) if isinstance(self.vocabulary, BpeVocabulary) else text
 
     def _encode_normalized(self, text: str) -> Iterator[int]:
         data = text.encode('utf-8', 'surrogatepass')
@@ -186,51 +193,33 @@ class BpeTokenizer(Tokenizer):
             return [self.encode(text, add_special_tokens) for text in texts]
         form = self._form
         return super().encode_batch(
-            [unicodedata.normalize(form, text) for text in texts], add_special_tokens
+            [unicodedata.normalize(form, self._checked(text)) for text in texts],
+            add_special_tokens,
         )
 
     def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
         if not isinstance(self.vocabulary, BpeVocabulary):
             return self._spans_of_codes(text)
-        lengths = [len(self.vocabulary.piece_bytes[id_]) for id_ in ids]
-        units = byte_spans(text) if self._form is None else list(self._normalized_units(text))
-        if sum(lengths) == len(units) + 1:  # a space before the text, of `add_prefix_space`
-            units = [(0, 0), *units]
-        return piece_spans(lengths, units)
+        return self._offset_finder.offsets(text, ids)
 
-    def _normalized_units(self, text: str) -> Iterator[Span]:
-        """Yields for each byte of the normalized text what of the text became it."""
-        assert self._form is not None
-        of_bytes = byte_spans(text)
-        data = text.encode('utf-8', 'surrogatepass')
-        end = 0
-        added = self._find(data) if self._find else ()
-        for start, stop, _ in (*added, (len(data), len(data), -1)):
-            part = data[end:start].decode('utf-8', 'surrogatepass')
-            first = of_bytes[end][0] if part else 0
-            spans = [(first + place, first + place + 1) for place in range(len(part))]
-            for character, span in zip(*normalized_units(self._form, part, spans), strict=True):
-                yield from [span] * len(character.encode('utf-8', 'surrogatepass'))
-            if start < stop:
-                yield from [(of_bytes[start][0], of_bytes[stop - 1][1])] * (stop - start)
-            end = stop
+    @functools.cached_property
+    def _offset_finder(self) -> OffsetFinder:
+        assert isinstance(self.vocabulary, BpeVocabulary)  # `_spans` saw to it
+        return bpe_offset_finder(self.vocabulary, self._allow)
 
     def _spans_of_codes(self, text: str) -> list[Span]:
         vocabulary = self.vocabulary
         assert not isinstance(vocabulary, BpeVocabulary)
-        if not self._options.nmt_rules.is_plain:
-            raise ValueError(
-                'where pieces are with a glossary, split_unknown or dropout is not known; use encode'
-            )
         is_textbook = isinstance(vocabulary, TextbookVocabulary)
         tokens = list(self._scheme.tokens(text))
         words = [token[:-1] if is_textbook else token for token in tokens]
+        [of_words] = CodesSegmenter(vocabulary, self._options.nmt_rules).pieces_by_word([words])
         spans: list[Span] = []
-        for (word, start), token in zip(token_spans(text, words), tokens, strict=True):
+        for (word, start), pieces in zip(token_spans(text, words), of_words, strict=True):
             units = [(place, place + 1) for place in range(start, start + len(word))]
             if is_textbook:
                 units.append((start + len(word),) * 2)
-            spans += piece_spans(_code_lengths(vocabulary.pieces_in(token), len(units)), units)
+            spans += piece_spans(_code_lengths(pieces, len(units)), units)
         return spans
 
     def tokenize(self, text: str) -> list[str]:
@@ -302,12 +291,21 @@ class PretrainedTokenizer(Tokenizer):
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Returns the ids of a text, between those of the file's template unless they are not wanted."""
         around = self.vocabulary.template if add_special_tokens else ((), ())
-        return self._encoder.encode(text, *around)
+        return self._encoder.encode(self._checked(text), *around)
+
+    def _checked(self, text: str) -> str:
+        return (
+            joined_surrogates(text)
+            if self.vocabulary.joins_surrogates
+            else without_surrogates(text)
+        )
 
     def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
-        raise ValueError(
-            'where the pieces of a pretrained vocabulary are in a text is not known; use encode'
-        )
+        return self._offset_finder.offsets(text, ids)
+
+    @functools.cached_property
+    def _offset_finder(self) -> OffsetFinder:
+        return OffsetFinder(self.vocabulary, self._allow)
 
     def tokenize(self, text: str) -> list[str]:
         """Returns the pieces of a text, as the file spells them."""
@@ -491,17 +489,16 @@ class WordPieceTokenizer(Tokenizer):
                 text, rules.kind, rules.lower_case, strips, rules.split_cjk, rules.special_tokens
             )
         )
-        of_words = self.encode_batch((word for word, _ in words), add_special_tokens=False)
-        if [id_ for own in of_words for id_ in own] != list(ids):
-            raise ValueError(
-                'the words of this text are others by themselves, so their offsets are not known; '
-                'use encode'
-            )
         unknown, joiner = self.special_ids.unknown, len(self.vocabulary.joiner)
+        left = iter(ids)
         spans: list[Span] = []
-        for (word, characters), own in zip(words, of_words, strict=True):
-            lengths = [len(self.pieces[id_]) - (joiner if n else 0) for n, id_ in enumerate(own)]
-            spans += piece_spans([len(word)] if own == [unknown] else lengths, characters)
+        for word, characters in words:
+            lengths: list[int] = []
+            while sum(lengths) < len(word):
+                id_ = next(left)
+                length = len(self.pieces[id_]) - (joiner if lengths else 0)
+                lengths.append(len(word) if id_ == unknown else length)
+            spans += piece_spans(lengths, characters)
         return spans
 
     def tokenize(self, text: str) -> list[str]:

@@ -15,6 +15,7 @@ from tokcore.bpe.dropout import Draws
 from tokcore.bpe.nmt_rules import NmtRules
 from tokcore.bpe.scheme import BpeEncodingOptions, BpeScheme
 from tokcore.text.rows import Side
+from tokcore.tokenizers import BpeTokenizer
 
 GLOSSARIES = ['[0-9]+', 'et', 'USA|UK', '(a)(b)?', 'x*', '@', '^n', '中']
 WORDS = [
@@ -143,7 +144,7 @@ def test_numbers_are_even():
 def test_ids_are_those_of_the_pieces_however_rows_are_cut(codes, options):
     _, _, vocabulary = codes
     scheme = BpeScheme(preset='subword-nmt')
-    options = BpeEncodingOptions(**options)
+    keywords, options = options, BpeEncodingOptions(**options)
     encoder = scheme.encoder(vocabulary, options)
     rows = [line.strip('\r\n ').encode() for line in lines_of_words()]
     ends = np.cumsum([len(row) + 1 for row in rows]) - 1
@@ -155,6 +156,13 @@ def test_ids_are_those_of_the_pieces_however_rows_are_cut(codes, options):
         ids = encoded.ids[encoded.offsets[row] : encoded.offsets[row + 1]].tolist()
         expected = [vocabulary.ids.get(piece, 2) for piece in line.split(' ') if piece]
         assert ids == [0, *expected, 1]
+    tokenizer = BpeTokenizer(vocabulary, **keywords)
+    for row in rows[:50]:
+        text = row.decode()
+        encoding = tokenizer.encode_with_offsets(text)
+        assert encoding.ids == tokenizer.encode(text)
+        spans = [text[start:end] for start, end in encoding.offsets]
+        assert spans == [piece.removesuffix('@@') for piece in tokenizer.tokenize(text)]
     one = encoder.encode_side(side.take(slice(40, 41)))
     [start, end] = encoded.offsets[40:42].tolist()
     assert one.ids.tolist() == encoded.ids[start + 1 : end - 1].tolist()

@@ -274,6 +274,7 @@ def test_every_part(tokenizers, files, model, case, tokens):
     def same(text):
         expected = theirs.encode(text)
         assert ours.encode(text) == expected.ids
+        assert ours.encode_with_offsets(text).offsets == expected.offsets
         assert ours.encode_batch([text, 'the dog', text]) == [
             expected.ids, theirs.encode('the dog').ids, expected.ids
         ]  # fmt: skip
@@ -307,5 +308,10 @@ def test_ranks_of_tiktoken(tiktoken, files, pattern):
     def same(text):
         ids = theirs.encode_ordinary(text)
         assert ours.encode(text) == ids and ours.decode(ids) == theirs.decode(ids)
+        offsets = ours.encode_with_offsets(text).offsets
+        decoded, starts = theirs.decode_with_offsets(ids)
+        if decoded == text:  # no character is left out by the pattern
+            assert [start for start, _ in offsets] == starts
+            assert [end for _, end in offsets] >= starts[1:]
 
     same()

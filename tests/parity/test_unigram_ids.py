@@ -104,6 +104,8 @@ def test_models_of_sentencepiece(sentencepiece, name):
         ]  # fmt: skip
         assert ours.decode(expected) == theirs.decode(expected)
         assert ours.decode(ids) == theirs.decode(ids)
+        offsets = theirs.encode(text, return_type='offset_mapping')['offsets']
+        assert ours.encode_with_offsets(text).offsets == offsets
 
     same()
 
@@ -167,8 +169,10 @@ def test_unigram_of_tokenizers(tokenizers, unigram_file, name):
     @example('<unk> x<unk>y ü<unk>')
     @example('the'.join(WHITE_SPACE) + '\u200b\u180e ▁the ▁ ▁▁')
     def same(text):
-        ids = theirs.encode(text).ids
+        expected = theirs.encode(text)
+        ids = expected.ids
         assert ours.encode(text) == ids
+        assert ours.encode_with_offsets(text).offsets == expected.offsets
         assert ours.encode_batch([text, 'the dog', text]) == [
             ids, theirs.encode('the dog').ids, ids
         ]  # fmt: skip
@@ -236,7 +240,7 @@ def test_the_charsmap_as_tokenizers_reads_it(
     data = json.dumps(file).encode()
     vocabulary = parse_pretrained(data, 'small.json')
     step = vocabulary.steps[0]
-    plain = step.keywords['replacements']
+    plain = step.rewrite.keywords['replacements']
 
     @given(st.lists(TEXTS | st.lists(st.sampled_from(CLUSTERED)).map(''.join), max_size=4))
     @settings(database=None, max_examples=100)
@@ -264,15 +268,21 @@ def test_the_charsmap_as_tokenizers_reads_it(
     assert [changed.row(row) for row in range(len(changed))] == [*map(plain, [*SAMPLE, *pairs])]
     ours = PretrainedTokenizer(vocabulary)
     whole = tokenizers.Tokenizer.from_str(data.decode())
-    for line in [*LINES, *PHRASES]:
-        assert ours.encode(line) == whole.encode(line).ids
+    for line in [
+        *LINES,
+        *PHRASES,
+        ''.join(CLUSTERED),
+        *map(''.join, zip(CLUSTERED, CLUSTERED[1:])),
+    ]:
+        expected, encoding = whole.encode(line), ours.encode_with_offsets(line)
+        assert (encoding.ids, encoding.offsets) == (expected.ids, expected.offsets)
     # SentencePiece's own way: characters that are written at once are those that the double array has.
     [step] = parse_pretrained(model, 'small.model').steps
-    normalizer = step.keywords['normalizer']
+    normalizer = step.rewrite.keywords['normalizer']
     assert (normalizer.words != 0).sum() > 60_000
     plain = normalizer._replace(words=read_only(np.zeros_like(normalizer.words)))
     side = side_of([''.join([*SAMPLE, *pairs]), *SAMPLE, *pairs])
-    rows, expected = (step.func(side, normalizer=each) for each in (normalizer, plain))
+    rows, expected = (step.rewrite.func(side, normalizer=each) for each in (normalizer, plain))
     numbers = range(len(side))
     assert [rows.row(row) for row in numbers] == [expected.row(row) for row in numbers]
 

@@ -382,10 +382,15 @@ class CodesSegmenter:
 
     def rows(self, rows: Sequence[Sequence[str]]) -> list[list[str]]:
         """Returns the pieces of each row of words; those inside words end with `@@`."""
+        by_word = self.pieces_by_word(rows)
+        return [[piece for pieces in of_row for piece in pieces] for of_row in by_word]
+
+    def pieces_by_word(self, rows: Sequence[Sequence[str]]) -> list[list[list[str]]]:
+        """Returns the pieces of each word of each row; those inside words end with `@@`."""
         if self._rules.dropout:
             return [self._dropped(words) for words in rows]
         self._segment(word for words in rows for word in words)
-        return [[piece for word in words for piece in self._cache[word]] for words in rows]
+        return [[self._cache[word] for word in words] for words in rows]
 
     def text(self, line: str) -> str:
         """Returns the text of a line of pieces, with or without ids."""
@@ -409,11 +414,11 @@ class CodesSegmenter:
         elif new:
             self._cache |= self._pieces_by_merging(new)
 
-    def _dropped(self, words: Sequence[str]) -> list[str]:
-        """Returns the pieces of a row, some merges left out."""
+    def _dropped(self, words: Sequence[str]) -> list[list[str]]:
+        """Returns the pieces of each word of a row, some merges left out."""
         assert isinstance(self._vocabulary, NmtVocabulary)  # the constructor saw to it
         draws, pairs = Draws(self._rules.seed, words), self._vocabulary.piece_model.state.pairs
-        out: list[str] = []
+        out: list[list[str]] = []
         for word in words:
             pieces: list[str] = []
             for segment in self._rules.segments(word):
@@ -422,7 +427,7 @@ class CodesSegmenter:
                     continue
                 symbols = draws.merged(segment, pairs, self._rules.dropout)
                 pieces += self._split(self._vocabulary.pieces_of_symbols(symbols.tolist()))
-            out += self._word(pieces)
+            out.append(self._word(pieces))
         return out
 
     def _merged(self, segments: Sequence[str]) -> dict[str, list[str]]:

@@ -187,7 +187,7 @@ def _first_symbols(text, start, end, units, symbols, used):
         if len(units.premerged) and text[np.uint64(position)] >= _LEAD:
             code, after = next_character(text, position)
             symbol = units.premerged[np.uint64(code)]
-            if symbol and not pending:
+            if symbol and not pending and after <= end:
                 symbols[used] = symbol - np.int32(1)
                 used += _1
                 position = after

@@ -53,6 +53,10 @@ class Tokenizer(abc.ABC):
     def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
         """Returns where each of the ids of a text is in it; ValueError if that is not known."""
 
+    def _checked(self, text: str) -> str:
+        """Returns a text as it is encoded; ValueError if the original does not encode it."""
+        return text
+
     @property
     def _around(self) -> Template:
         """The ids that `encode` puts around those of the text."""
@@ -102,7 +106,7 @@ class Tokenizer(abc.ABC):
         if isinstance(texts, str):
             raise TypeError('texts are several strings; put a single one in a list')
         before, after = self._around if add_special_tokens else NO_TEMPLATE
-        return self._block_encoder.encode_batch(list(texts), before, after)
+        return self._block_encoder.encode_batch([*map(self._checked, texts)], before, after)
 
     def encode_with_offsets(self, text: str, add_special_tokens: bool = True) -> Encoding:
         """Returns the ids of `encode`, and where each is in the text.
@@ -151,6 +155,20 @@ def write_whole(path: str | os.PathLike, data: bytes) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def without_surrogates(text: str) -> str:
+    """Returns a text; raises ValueError if there is a surrogate in it."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f'the text has the surrogate U+{ord(text[error.start]):04X} at index {error.start}, '
+                "which is not a character; text.encode('utf-16', 'surrogatepass').decode('utf-16', "
+                "'replace') joins pairs and replaces others"
+            ) from None
+    return text
 
 
 def byte_spans(text: str) -> list[Span]:

@@ -95,6 +95,16 @@ class AddedTokenFinder:
             cut_rows, pieces = np.unique(rows), _pieces_of_matches(texts, rows, starts, ends, ids)
         return _merged(parts, cut_rows, pieces)
 
+    def find(self, text: bytes) -> list[tuple[int, int, int]]:
+        """Returns (start, end, id) of the added tokens in a text and what lies between, with the id -1."""
+        side = Side(np.frombuffer(text, np.uint8), np.zeros(1, np.int64), np.full(1, len(text)))
+        if self._trie is not None and text:
+            rows, *matches = self._matches(side)
+            if len(rows):
+                pieces = self._pieces_one_by_one(side, rows, *matches)[1]
+                return [(start, end, id_) for _, start, end, id_ in pieces.tolist()]
+        return [(0, len(text), _TEXT)]
+
     def _matches(self, texts: Side) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Returns of all matches: the text's number, the start, the end and the token's number."""
         assert self._trie is not None

@@ -16,6 +16,7 @@ import regex
 
 from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.pretrained.alignment import AlignedText
 from tokcore.pretrained.charsmap import (
     Charsmap,
     replacement_at,
@@ -55,6 +56,16 @@ class ClusterReplacements:
         """Returns a text with its replacements."""
         return ''.join(map(self._replaced, _CLUSTERS.findall(text)))
 
+    def align(self, text: AlignedText) -> AlignedText:
+        """Returns a text with its replacements, which knows where its characters come from."""
+        changes: list[tuple[str, int]] = []
+        for cluster in _CLUSTERS.findall(text.text):
+            for old, new in self._parts(cluster):
+                changes += [(each, int(number >= len(old))) for number, each in enumerate(new)]
+                if changes and len(new) < len(old):
+                    changes[-1] = changes[-1][0], changes[-1][1] + len(new) - len(old)
+        return text.changed(changes)
+
     def by_table(self, side: Side) -> tuple[Side, np.ndarray]:
         """Returns the rows with their replacements, and int64[…]: the numbers of rows that stay to be done."""
         table = self._table
@@ -90,15 +101,19 @@ class ClusterReplacements:
         return _Table(read_only(kinds), Replacements(read_only(numbers), offsets, data))
 
     def _of_cluster(self, cluster: str) -> str:
+        return ''.join(new for _, new in self._parts(cluster))
+
+    def _parts(self, cluster: str) -> list[tuple[str, str]]:
+        """Returns what is replaced of a cluster, all of it or each character, with what replaces it."""
         if len(cluster.encode('utf-8', 'surrogatepass')) <= _LARGEST_CLUSTER:
             replaced = self._shortest(cluster)
             if replaced is not None:
-                return replaced
+                return [(cluster, replaced)]
         replacements = map(self._shortest, cluster)
-        return ''.join(
-            character if new is None else new
+        return [
+            (character, character if new is None else new)
             for character, new in zip(cluster, replacements, strict=True)
-        )
+        ]
 
     def _shortest(self, text: str) -> str | None:
         data = shortest_replacement(text.encode('utf-8', 'surrogatepass'), self._charsmap)

@@ -7,6 +7,7 @@ import functools
 import numpy as np
 
 from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.pretrained.alignment import AlignedText
 from tokcore.text.patterns import WHITE_SPACE
 from tokcore.text.rows import Side
 from tokcore.text.unicode import next_character
@@ -26,6 +27,18 @@ def marked_words(side: Side, mark: str) -> Side:
     ends = np.zeros(len(side) + 1, np.int64)
     _mark_words(*side.arrays(), _spaces(), ord(mark), read_only(data), out, ends)
     return Side(read_only(out[: ends[-1]]), read_only(ends[:-1]), read_only(ends[1:]))
+
+
+def aligned_words(text: AlignedText, mark: str) -> AlignedText:
+    """Does what `marked_words` does with one text that knows where its characters come from."""
+    words, spans, is_start = '', [], True
+    for character, span in zip(text.text, text.spans, strict=True):
+        if character not in WHITE_SPACE:
+            added = mark if is_start and character != mark else ''
+            words += added + character
+            spans += [span] * (len(added) + 1)
+        is_start = character in WHITE_SPACE
+    return text._replace(text=words, spans=spans)
 
 
 @functools.cache

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import base64
 import functools
+import operator
 import unicodedata
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import regex
@@ -17,6 +18,7 @@ import regex
 from tokcore.bpe.vocabulary import flattened, part_type, refuse
 from tokcore.errors import InputError
 from tokcore.kernels.jit import read_only
+from tokcore.pretrained.alignment import AlignedText
 from tokcore.pretrained.charsmap import parse_charsmap
 from tokcore.pretrained.cluster_replacements import ClusterReplacements
 from tokcore.pretrained.expressions import checked_expression
@@ -25,8 +27,21 @@ from tokcore.text.rewriting import replace_rows, rewrite_rows
 from tokcore.text.rows import Side
 from tokcore.text.unicode_normalization import NormalForm, normalize_rows
 
-TextStep = Callable[[Side], Side]
-"""Rewrites texts, as many as there are. No text is within another."""
+
+class TextStep(NamedTuple):
+    """A normalizer.
+
+    Attributes:
+        rewrite: rewrites texts, as many as there are. No text is within another.
+        align: does the same with one text that knows where its characters come from.
+    """
+
+    rewrite: Callable[[Side], Side]
+    align: Callable[[AlignedText], AlignedText]
+
+    def __call__(self, texts: Side) -> Side:
+        return self.rewrite(texts)
+
 
 _FORMS: dict[str, NormalForm] = {'NFC': 'NFC', 'NFD': 'NFD', 'NFKC': 'NFKC', 'NFKD': 'NFKD'}
 
@@ -52,33 +67,60 @@ def _step(part: Mapping[str, Any], path: str, where: str) -> TextStep:
     kind = part_type(part, path, where)
     match kind:
         case 'NFC' | 'NFD' | 'NFKC' | 'NFKD':
-            return functools.partial(normalize_rows, form=_FORMS[kind])
+            return normal_form(_FORMS[kind])
         case 'Lowercase':
-            return functools.partial(rewritten, change=_lowercase)
+            return _by_character(_lowercase)
         case 'StripAccents':
-            return functools.partial(rewritten, change=_without_marks)
+            return _by_character(_without_marks)
         case 'Strip':
             sides = bool(part.get('strip_left', True)), bool(part.get('strip_right', True))
-            return functools.partial(rewritten, change=functools.partial(_stripped, sides=sides))
+            return TextStep(
+                functools.partial(rewritten, change=functools.partial(_stripped, sides=sides)),
+                functools.partial(_aligned_stripped, sides=sides),
+            )
         case 'Prepend':
-            return functools.partial(prepended, prefix=_string(part, 'prepend', path, where))
+            prefix = _string(part, 'prepend', path, where)
+            return TextStep(
+                functools.partial(prepended, prefix=prefix), lambda text: text.prepended(prefix)
+            )
         case 'Replace':
             return _replacement(part, path, where)
         case 'Precompiled':
             replacements = _cluster_replacements(part, path, where)
-            return functools.partial(_with_clusters_replaced, replacements=replacements)
+            return TextStep(
+                functools.partial(_with_clusters_replaced, replacements=replacements),
+                replacements.align,
+            )
         case 'BertNormalizer':
             flags = tuple(
                 bool(part.get(name, True)) for name in ('clean_text', 'handle_chinese_chars')
             )
             lower = bool(part.get('lowercase', True))
             strips = part.get('strip_accents')
-            change = functools.partial(
-                _bert_text, cleans=flags[0], splits_cjk=flags[1], lower=lower,
-                strips=lower if strips is None else bool(strips),
-            )  # fmt: skip
-            return functools.partial(rewritten, change=change)
+            rules = {
+                'cleans': flags[0], 'splits_cjk': flags[1], 'lower': lower,
+                'strips': lower if strips is None else bool(strips),
+            }  # fmt: skip
+            change = functools.partial(_bert_text, **rules)
+            return TextStep(
+                functools.partial(rewritten, change=change),
+                functools.partial(_aligned_bert_text, **rules),
+            )
     refuse(path, where, f'the normalizer {kind}')
+
+
+def _by_character(change: Callable[[str], str]) -> TextStep:
+    """Returns a step that changes each character by itself."""
+    return TextStep(
+        functools.partial(rewritten, change=change), operator.methodcaller('mapped', change)
+    )
+
+
+def normal_form(form: NormalForm) -> TextStep:
+    """Returns the step of a normal form of Unicode."""
+    return TextStep(
+        functools.partial(normalize_rows, form=form), operator.methodcaller('normalized', form)
+    )
 
 
 def _cluster_replacements(part: Mapping[str, Any], path: str, where: str) -> ClusterReplacements:
@@ -137,15 +179,22 @@ def _replacement(part: Mapping[str, Any], path: str, where: str) -> TextStep:
     content = _string(part, 'content', path, where)
     match part.get('pattern'):
         case {'String': str(text)} if text:
+            rewrite: Callable[[Side], Side] = functools.partial(
+                replaced, old=text.encode(), new=content.encode()
+            )
             if '\n' in text or '\n' in content:
-                return functools.partial(
+                rewrite = functools.partial(
                     rewritten, change=lambda value: value.replace(text, content)
                 )
-            return functools.partial(replaced, old=text.encode(), new=content.encode())
+            escaped = regex.compile(regex.escape(text))
+            return TextStep(rewrite, lambda value: value.replaced(escaped, content))
         case {'Regex': str(expression)}:
             compiled = regex.compile(checked_expression(expression, path, f'{where}.pattern'))
-            return functools.partial(
-                rewritten, change=lambda value: compiled.sub(lambda _: content, value)
+            return TextStep(
+                functools.partial(
+                    rewritten, change=lambda value: compiled.sub(lambda _: content, value)
+                ),
+                lambda value: value.replaced(compiled, content),
             )
     refuse(path, f'{where}.pattern', f'the pattern {part.get("pattern")!r:.80}')
 
@@ -195,6 +244,11 @@ def _stripped(text: str, sides: tuple[bool, bool]) -> str:
     return text.rstrip(WHITE_SPACE) if right else text
 
 
+def _aligned_stripped(text: AlignedText, sides: tuple[bool, bool]) -> AlignedText:
+    first = len(text.text) - len(_stripped(text.text, (sides[0], False)))
+    return text.part(first, first + len(_stripped(text.text, sides)))
+
+
 def _bert_text(text: str, cleans: bool, splits_cjk: bool, strips: bool, lower: bool) -> str:
     """Returns a text as `BertNormalizer` of `tokenizers` does."""
     if cleans:
@@ -208,6 +262,20 @@ def _bert_text(text: str, cleans: bool, splits_cjk: bool, strips: bool, lower: b
             if unicodedata.category(character) != 'Mn'
         )
     return _lowercase(text) if lower else text
+
+
+def _aligned_bert_text(
+    text: AlignedText, cleans: bool, splits_cjk: bool, strips: bool, lower: bool
+) -> AlignedText:
+    if cleans:
+        text = text.mapped(lambda character: _CLEANED[ord(character)] or '')
+    if splits_cjk:
+        text = text.mapped(lambda character: _SPACED[ord(character)])
+    if strips:
+        text = text.normalized('NFD').mapped(
+            lambda character: '' if unicodedata.category(character) == 'Mn' else character
+        )
+    return text.mapped(_lowercase) if lower else text
 
 
 class _Cleaned(dict):

@@ -15,8 +15,9 @@ import regex
 from tokcore.bpe.vocabulary import flattened, part_type, refuse
 from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import byte_range_mask, popcount, put_places
+from tokcore.pretrained.alignment import AlignedText
 from tokcore.pretrained.expressions import checked_expression
-from tokcore.pretrained.marked_words import marked_words
+from tokcore.pretrained.marked_words import aligned_words, marked_words
 from tokcore.pretrained.normalizers import TextStep, prepended, starting_with
 from tokcore.text.listed_tokens import RowTokens
 from tokcore.text.patterns import DEFINITIONS, PUNCTUATION, named_pattern
@@ -87,6 +88,16 @@ class Cutting:
         if self.prefixed == 'first':
             wanted &= is_first
         return prepended(side, self.prefix, wanted)
+
+    def align(self, text: AlignedText, is_first: bool) -> AlignedText:
+        """Does with one text what `texts` does; spaces become marks even if they are kept there."""
+        if self.words:
+            return aligned_words(text, self.prefix)
+        spaces = MARK if self.keeps_spaces else self.spaces
+        text = text._replace(text=text.text.replace(' ', spaces))
+        prefix = self.prefix.replace(' ', spaces)
+        is_prefixed = self.prefixed == 'always' or (self.prefixed == 'first' and is_first)
+        return text.prepended(prefix) if is_prefixed and text.text[:1] != prefix else text
 
 
 def parse_cutting(part: Any, path: str, place: str) -> Cutting:

@@ -193,6 +193,7 @@ def _vocabulary(
         special,
         functools.partial(getattr, vocabulary, 'model'),
         Cutting(pre_tokenizer=_pre_tokenizer(pattern, path), byte_level=True),
+        joins_surrogates=True,
     )
 
 

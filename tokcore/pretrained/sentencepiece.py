@@ -6,6 +6,7 @@ A file is a message of Protocol Buffers, `ModelProto` of sentencepiece_model.pro
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import struct
 import typing
@@ -17,6 +18,7 @@ import numpy as np
 
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, ModelRules, TokenizerParts, refuse
 from tokcore.errors import InputError
+from tokcore.kernels.bytes import with_margin
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import (
     CHUNK,
@@ -27,6 +29,7 @@ from tokcore.kernels.simd import (
     store_word,
     trailing_zeros,
 )
+from tokcore.pretrained.alignment import AlignedText
 from tokcore.pretrained.borders import NO_BORDERS, BorderPreTokenizer, borders_of_merges
 from tokcore.pretrained.charsmap import (
     Charsmap,
@@ -35,6 +38,7 @@ from tokcore.pretrained.charsmap import (
     sizes_of_unchanged,
     words_of_characters,
 )
+from tokcore.pretrained.normalizers import TextStep
 from tokcore.pretrained.pre_tokenizers import MARK, Cutting
 from tokcore.pretrained.protobuf import damaged, message_fields
 from tokcore.pretrained.unigram import UNKNOWN_PENALTY, UnigramModel
@@ -131,9 +135,15 @@ def parse_sentencepiece(data: bytes, path: str) -> PretrainedVocabulary:
         tuple(added),
         make_model,
         cutting,
-        (functools.partial(_normalized, normalizer=normalizer),),
+        (
+            TextStep(
+                functools.partial(_normalized, normalizer=normalizer),
+                functools.partial(_aligned, normalizer=normalizer),
+            ),
+        ),
         (_decoder(file, path),),
         unk_token=file.pieces[unknown].text,
+        is_sentencepiece=True,
         normalizes_added=False,
     )
 
@@ -366,6 +376,52 @@ def _normalized(side: Side, normalizer: _Normalizer) -> Side:
         longer[: ends[row]] = out[: ends[row]]
         out = longer
     return Side(read_only(out[: ends[-1]]), read_only(ends[:-1]), read_only(ends[1:]))
+
+
+def _aligned(text: AlignedText, normalizer: _Normalizer) -> AlignedText:
+    """Returns the normalized text; what a character stands for goes up to where the next one's begins."""
+    data = text.text.encode('utf-8', 'surrogatepass')
+    array, rules = with_margin(np.frombuffer(data, np.uint8)), normalizer.rules
+    space, mark = rules.space.tobytes().decode(), rules.mark.tobytes().decode()
+
+    def unit(place: int) -> tuple[str, int]:
+        source, first, last, after = _next_unit(
+            array, np.uint64(place), np.uint64(len(data)), normalizer
+        )
+        unit_text = normalizer.charsmap.replacements if source else array
+        return unit_text[int(first) : int(last)].tobytes().decode('utf-8', 'surrogatepass'), int(
+            after
+        )
+
+    place, characters, origins = 0, '', []
+    while rules.removes_spaces and place < len(data) and unit(place)[0] == ' ':
+        place = unit(place)[1]
+    if place == len(data):
+        return text._replace(text='', spans=[])
+    if rules.adds_space and not rules.at_end:
+        characters, origins = space, [place]
+    was_space = rules.removes_spaces
+    while place < len(data):
+        written, after = unit(place)
+        if was_space:
+            written = written.lstrip(' ')
+        if written:
+            was_space = rules.removes_spaces and written.endswith(' ')
+        characters += written.replace(' ', space)
+        origins += [place] * len(written)
+        place = after
+    while rules.removes_spaces and characters.endswith((space, mark)):
+        characters, place = characters[:-1], origins.pop()
+    if rules.adds_space and rules.at_end:
+        characters += space
+        origins.append(place)
+    starts = [
+        start
+        for character, (start, _) in zip(text.text, text.spans, strict=True)
+        for _ in character.encode('utf-8', 'surrogatepass')
+    ]
+    bounds = [[*starts, text.spans[-1][1]][origin] for origin in (*origins, place)]
+    return text._replace(text=characters, spans=[*itertools.pairwise(bounds)])
 
 
 @kernel_without_allocation

@@ -27,6 +27,7 @@ from tokcore.errors import InputError
 from tokcore.pretrained.borders import NO_BORDERS, BorderPreTokenizer, borders_of_merges
 from tokcore.pretrained.decoders import decoder_steps
 from tokcore.pretrained.normalizers import text_steps
+from tokcore.pretrained.offsets import trims_of
 from tokcore.pretrained.pre_tokenizers import MARK, Cutting, parse_cutting
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
 from tokcore.text.listed_tokens import RowTokens
@@ -99,6 +100,8 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
         None if is_byte_level else decoder_steps(decoder, cutting.byte_level, path, '$.decoder'),
         template,
         unk_token if isinstance(unk_token, str) else None,
+        joiner=model.get('continuing_subword_prefix', '##') if kind == 'WordPiece' else '',
+        trims=tuple(trims_of(file.get('post_processor'))),
     )
     for id_ in (*template.before, *template.after):
         if not 0 <= id_ < vocabulary.vocab_size:

@@ -30,7 +30,7 @@ from tokcore.encoding.kernels import (
     memo_row,
     segment_tokens,
 )
-from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER, grown
+from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER, grown, with_margin
 from tokcore.kernels.jit import inlined_kernel, kernel, kernel_without_allocation, read_only
 from tokcore.kernels.simd import CHUNK, load_word, prefetch, put_places, store_pair
 from tokcore.pretrained.borders import (
@@ -147,15 +147,23 @@ class UnigramModel:
         return _work(_ROOM, tokens, self.state)
 
     def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
-        start, end, index = (np.array([value], np.uint64) for value in (part.start, part.end, 0))
-        size = part.end - part.start
-        work = _work(size + 1 + _MARGIN, 1, self.state)
-        token = ScannedTokens(part.text, start, end, np.empty(0, np.int64))
-        _, failure = segment_unigram(token, MissedTokens(index, 1, size), self.state, work)
+        work, failure = _segment_alone(part, self.state)
         if failure:
             text = part.text[part.start : part.end].tobytes().decode('utf-8', 'replace')
             raise ValueError(self.describe_failure(text, int(failure)))
         yield work.ids[: int(work.id_bounds[1])]
+
+    def best_way(self, token: bytes) -> list[tuple[int, bool]]:
+        """Returns where each piece of a token ends, unknown characters one by one; and if it is unknown."""
+        model = self.state._replace(borders=NO_BORDERS, lowest_level=_NO_LEVEL)  # in one step
+        part = RowPart(with_margin(np.frombuffer(token, np.uint8)), 0, len(token), True)
+        work, _ = _segment_alone(part, model)
+        way, place = [], 0
+        while place < len(token):
+            place = int(work.starts[place])  # `_put_way` turned the links round
+            cell = int(work.pieces[place])
+            way.append((place, cell == _UNKNOWN_CELL or model.ids[cell] == model.unknown))
+        return way
 
     def describe_failure(self, token: str, failure: int) -> str:
         rest = token.encode('utf-8', 'surrogatepass')[failure - 1 :].decode('utf-8', 'replace')
@@ -243,6 +251,16 @@ def _text_masks() -> np.ndarray:
     for size in range(len(masks)):
         masks[size, :size] = 0xFF
     return read_only(masks.view(np.uint64))
+
+
+def _segment_alone(part: RowPart, model: _UnigramState) -> tuple[_UnigramWork, int]:
+    """Returns the workspace behind a single token, and the failure."""
+    start, end, index = (np.array([value], np.uint64) for value in (part.start, part.end, 0))
+    size = part.end - part.start
+    work = _work(size + 1 + _MARGIN, 1, model)
+    token = ScannedTokens(part.text, start, end, np.empty(0, np.int64))
+    _, failure = segment_unigram(token, MissedTokens(index, 1, size), model, work)
+    return work, failure
 
 
 @segment_tokens.register(_UnigramState)

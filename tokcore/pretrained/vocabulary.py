@@ -34,6 +34,10 @@ class PretrainedVocabulary(EntriesWithAddedTokens):
         decoder: what makes text of tokens; None: the bytes of byte-level entries are joined.
         template: the ids around a row.
         unk_token: the entry for what has none.
+        joiner: what entries begin with that do not begin a word.
+        trims: for each post-processor that trims offsets, whether a space was added to the text.
+        is_sentencepiece: whether offsets are as SentencePiece has them.
+        joins_surrogates: whether surrogates in strings are joined, as tiktoken does, or refused.
         normalizes_added: whether `normalized` added tokens are looked for in their normalized form.
         path: of the file.
         pattern: what the file was read with.
@@ -48,6 +52,10 @@ class PretrainedVocabulary(EntriesWithAddedTokens):
     decoder: tuple[JoinTokens, ...] | None = None
     template: Template = NO_TEMPLATE
     unk_token: str | None = None
+    joiner: str = ''
+    trims: tuple[bool, ...] = ()
+    is_sentencepiece: bool = False
+    joins_surrogates: bool = False
     normalizes_added: bool = True
     path: str = ''
     pattern: str | None = None

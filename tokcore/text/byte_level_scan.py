@@ -429,7 +429,7 @@ def next_class(text, place, end, classes):
         size = np.uint64(2)
         if lead >= np.uint64(0xE0):
             size = np.uint64(4) if lead >= np.uint64(0xF0) else np.uint64(3)
-    return class_of(classes, decode_word(word)), place + size
+    return class_of(classes, decode_word(word)), min(place + size, end)
 
 
 @kernel_without_allocation

@@ -209,8 +209,7 @@ def test_a_tokenizer_from_its_file(tmp_path):
     assert again.encode('the é') == loaded.encode('the é') == [257, 32, 195, 169]
     loaded.save(tmp_path / 'copy')
     assert (tmp_path / 'copy').read_bytes() == RANKS
-    with pytest.raises(ValueError, match='use encode'):
-        loaded.encode_with_offsets('the')
+    assert loaded.encode_with_offsets('the é').offsets == [(0, 3), (3, 4), (4, 5), (4, 5)]
 
 
 def test_long_rows_and_special_tokens():

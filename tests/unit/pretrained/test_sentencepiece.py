@@ -45,12 +45,12 @@ MERGES = field(2, b'\x18\x02')  # of the type BPE, where spaces stay
 def test_text_that_stays(merges, removes, texts):
     data = UNKNOWN + merges + field(3, field(2, charsmap(b'x y')) + removes)
     [step] = parse_sentencepiece(data, 'x.model').steps
-    normalizer = step.keywords['normalizer']
+    normalizer = step.rewrite.keywords['normalizer']
     assert normalizer.keeps_ascii
     assert normalizer.keeps_ideographs
     assert normalizer.rules.space.tobytes().decode() == (' ' if merges else '▁')
     plain = normalizer._replace(keeps_ascii=False, keeps_ideographs=False)
     side = side_of(texts)
-    rows, expected = (step.func(side, normalizer=each) for each in (normalizer, plain))
+    rows, expected = (step.rewrite.func(side, normalizer=each) for each in (normalizer, plain))
     numbers = range(len(texts))
     assert [rows.row(row) for row in numbers] == [expected.row(row) for row in numbers]
