@@ -6,6 +6,7 @@ import re
 import shutil
 import unicodedata
 
+import numpy as np
 import pytest
 from dataset_files import files_of, manifest_of
 from generated_text import kept_pairs
@@ -258,6 +259,20 @@ def test_the_bytes_of_a_split_are_of_its_own_text(small, tmp_path):
     for split, size in sizes.items():
         texts = [dataset.text(row['targets']) for row in dataset.examples(split)]
         assert size == sum(len(text.encode()) for text in texts) > 0
+
+
+@pytest.mark.parametrize('options', [['--template', '$A'], ['--target-prefix', 'the ']], ids=str)
+def test_the_bytes_of_ids_add_up_to_those_of_text(encoded, tmp_path, options):
+    out = tmp_path / 'out'
+    vocabulary = ['--text', encoded / 'corpus.txt', '--vocab', encoded / 'ranks']
+    succeed('encode', *vocabulary, *options, *DATASET, '--output', out)
+    dataset = open_dataset(out)
+    lengths = dataset.byte_lengths()
+    assert lengths.dtype == np.int32 and lengths.shape == (dataset.vocab_size(),)
+    rows = [row['targets'] for row in dataset.examples('train')]
+    prefix = len('the ') if '--target-prefix' in options else 0
+    [tally] = manifest_of(out)['lines']
+    assert sum(int(lengths[row].sum()) - prefix for row in rows) == tally['text_bytes']
 
 
 def shown(capsys, *command):

@@ -186,6 +186,22 @@ class Dataset:
         """Returns the ids that surround each row of a feature; raises as `vocabulary`."""
         return self._vocabularies.template(feature)
 
+    def byte_lengths(self, feature: str = 'targets') -> np.ndarray:
+        """Returns the bytes of text of each id of a feature: int32[vocab_size]; special tokens have 0.
+
+        With a byte-level tokenizer without a normalizer they add up, over the ids of a split without
+        prefixes, to the bytes of text in its manifest; `tokcore.byte_lengths` says where they do not.
+
+        Raises:
+            InputError: as `vocabulary`.
+        """
+        from tokcore.byte_lengths import byte_lengths
+        from tokcore.tokenizers import tokenizer_of
+
+        lengths = byte_lengths(tokenizer_of(self.vocabulary(feature), self.scheme))
+        # Rows may have ids that the vocabulary's file does not list.
+        return np.pad(lengths, (0, self.vocab_size(feature) - len(lengths)))
+
     def text(self, ids: Iterable[int], feature: str = 'targets') -> str:
         """Returns the text of a row, without its padding, template and end.
 
