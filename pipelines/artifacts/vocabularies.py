@@ -213,6 +213,8 @@ def ends_of_documents(
     """
     ends = []
     for feature, path in {} if options.no_end else paths.items():
+        entries: Vocabulary
+        candidates: Mapping[str, int]
         if scheme.fixed is not None:
             entries, candidates = scheme.fixed, end_candidates(scheme.fixed)
         else:

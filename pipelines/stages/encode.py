@@ -148,11 +148,11 @@ def vocabulary_records(
             around = scheme.template(vocabulary.entries, encoding.template)
         if needs_ids and not vocabulary.beside and scheme.entries_name(path):
             vocabulary.entries.model  # noqa: B018 - it refuses to be made
-        beside = list(vocabulary.beside)
+        beside = {file.name: file for file in vocabulary.beside}
         for name in scheme.configs_beside:
             config = filesystem.read_if_there(os.path.join(os.path.dirname(path), name))
             if config is not None:
-                beside.append(file_entry(name, config))
+                beside[name] = file_entry(name, config)
         records.append(
             VocabularyRecord(
                 side=side,
@@ -166,7 +166,8 @@ def vocabulary_records(
                 rules=scheme.rules,
                 scheme_options=recorded(scheme) or None,
                 beside=tuple(
-                    dataclasses.replace(file, name=name_of_copy(side, file.name)) for file in beside
+                    dataclasses.replace(file, name=name_of_copy(side, file.name))
+                    for file in beside.values()
                 ),
                 sha256=hashlib.sha256(vocabulary.data).hexdigest(),
                 licence=vocabulary.licence or stated_licence(path),

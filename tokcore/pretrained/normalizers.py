@@ -109,7 +109,7 @@ def _step(part: Mapping[str, Any], path: str, where: str) -> TextStep:
             )
             lower = bool(part.get('lowercase', True))
             strips = part.get('strip_accents')
-            rules = {
+            rules: dict[str, Any] = {
                 'cleans': flags[0], 'splits_cjk': flags[1], 'lower': lower,
                 'strips': lower if strips is None else bool(strips),
             }  # fmt: skip

@@ -223,7 +223,7 @@ def bpe_offset_finder(vocabulary: BpeVocabulary, allow_special_tokens: bool) -> 
     cutting = Cutting(
         prefix=' ',
         prefixed='always' if parts.add_prefix_space else 'never',
-        pre_tokenizer=pattern_pre_tokenizer(parts.pattern),
+        pre_tokenizer=pattern_pre_tokenizer(*parts.patterns),
         byte_level=parts.byte_level,
     )
     pretrained = PretrainedVocabulary(

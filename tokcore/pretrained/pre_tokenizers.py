@@ -5,7 +5,7 @@ Patterns that have a name are cut by their kernels, others by the package `regex
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -69,7 +69,7 @@ class Cutting:
     words: bool = False
     keeps_spaces: bool = False
 
-    def texts(self, side: Side, is_first: np.ndarray, replace: TextStep) -> Side:
+    def texts(self, side: Side, is_first: np.ndarray, replace: Callable[[Side], Side]) -> Side:
         """Returns the texts as the pre-tokenizer cuts them.
 
         Args:

@@ -363,7 +363,7 @@ class DatasetVocabularies:
         if self.manifest.scheme is None:
             return None
         record = self._record(feature)
-        path = '' if record is None else self.paths[record.side]
+        path = '' if record is None else os.path.join(self.manifest.folder, record.name)
         vocabulary, template = self.vocabulary(feature), self.template(feature)
         return end_of_document(feature, vocabulary, end_candidates(vocabulary, path), template)
 
