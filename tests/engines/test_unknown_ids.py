@@ -1,5 +1,6 @@
 """A vocabulary that does not know the text stops `encode` before any work; what is lost is counted."""
 
+import base64
 import gzip
 import json
 
@@ -197,3 +198,27 @@ def test_bytes_without_an_entry_are_counted(scheme, incomplete, tmp_path):
     succeed('verify', tmp_path / 'out', '--rerun', 'all')
     forced = [*line, *chinese, '--max-unknown', '100%', '--output', tmp_path / 'forced']
     assert '27 bytes without an entry or a match' in succeed(*forced)
+
+
+def test_text_that_no_expression_of_ranks_matches_is_counted(tmp_path):
+    ranks = b''.join(b'%s %d\n' % (base64.b64encode(bytes([byte])), byte) for byte in range(256))
+    vocabulary = write(tmp_path / 'small.tiktoken', ranks)
+    line = ['encode', '--vocab', vocabulary, '--scheme', 'pretrained', '--name', 'n', '--shards', 1]
+    text = ['--text', write(tmp_path / 'a.txt', 'ab 12é\n'.encode() * 9)]
+    said = refuse(*line, *text, '--pattern', '[0-9]', '--output', tmp_path / 'out')
+    assert '45 of 63 ids of targets' in said
+    assert 'are bytes that become no id (71.4%), more than --max-unknown 20%, such as' in said
+    said = succeed(*line, *text, '--pattern', r'\w+', '--output', tmp_path / 'out')
+    assert (
+        "train: 9 bytes without an entry or a match became no id; the commonest are ' ' 9" in said
+    )
+    [lines] = manifest_of(tmp_path / 'out')['lines']
+    assert lines['dropped_bytes'] == 9
+    said = succeed(*line, *text, '--pattern', r'\w+|\W', '--output', tmp_path / 'all')
+    assert 'became no id' not in said
+    for pattern, place in (
+        ('', 'there is nothing at character 1'),
+        (r'\w*', 'a match without text'),
+    ):
+        said = refuse(*line, *text, f'--pattern={pattern}', '--output', tmp_path / 'none')
+        assert 'nor a regular expression that is known here' in said and place in said

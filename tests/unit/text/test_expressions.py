@@ -3,6 +3,7 @@
 `tests/neighbours/test_expressions.py` compares random ones with the engines.
 """
 
+import itertools
 import pickle
 
 import numpy as np
@@ -17,6 +18,7 @@ from tokcore.text.byte_level_scan import PatternPreTokenizer
 from tokcore.text.expression_trees import compiled, leaves_text, may_be_empty, spelled
 from tokcore.text.expressions import ExpressionError, fancy_regex, oniguruma
 from tokcore.text.patterns import DEFINITIONS, named_pattern
+from tokcore.text.pre_tokenizer import TextRows
 from tokcore.text.regex_splits import Split, SplitPreTokenizer, replacing
 from tokcore.text.rows import Side
 from tokcore.text.split_sequence import SequencePreTokenizer
@@ -267,3 +269,37 @@ def test_what_may_be_empty():
     empty = [r'a*', r'a?|b', '(?=a)', r'\b', '^', '(?:a|)', r'(a?)\1']
     full = ['a', 'a+|b', r'(?=a)a', 'a{2}', '(?>a|b)']
     assert [may_be_empty(oniguruma(each)) for each in empty + full] == [True] * 7 + [False] * 5
+
+
+@given(
+    st.lists(st.text("ab é1字\n'", max_size=12), max_size=6),
+    st.sampled_from(
+        [
+            [(r'\w+|\W', 'Isolated', False)],  # matches all
+            [(r'\w+|\W', 'Removed', True)],
+            [(r'\w+', 'Isolated', False)],  # leaves text between
+            [(r'\w+', 'Removed', True)],
+            [(r'\w*', 'Isolated', False)],  # matches nothing too
+            [(r'(\w)\1|[^a]', 'Isolated', False)],
+            [(r'\w+', 'MergedWithNext', False)],
+            [(r'\s', 'Removed', False), (r'1|\w', 'Isolated', False)],
+        ]
+    ),
+)
+def test_rows_of_a_block_are_cut_as_each_by_itself(texts, splits):
+    made = [
+        Split(spelled(oniguruma(expression)), behavior, invert)
+        for expression, behavior, invert in splits
+    ]
+    data, bounds = b'xx', []
+    for text in texts:
+        bounds.append((len(data), len(data) + len(text.encode())))
+        data += text.encode() + 'é'.encode()
+    starts, ends = np.array(bounds, np.int64).reshape(-1, 2).T
+    pre_tokenizer = SplitPreTokenizer(tuple(made))
+    tokens, text = pre_tokenizer.prepare(TextRows(np.frombuffer(data, np.uint8), starts, ends))
+    places = zip(tokens.starts.tolist(), tokens.ends.tolist(), strict=True)
+    found = [text[start:end].tobytes().decode() for start, end in places]
+    expected = [pre_tokenizer.tokens(each) for each in texts]
+    assert found == [token for row in expected for token in row]
+    assert tokens.row_tokens.tolist() == [0, *itertools.accumulate(map(len, expected))]
