@@ -11,13 +11,11 @@ from scanned_tokens import laid_out
 from tokcore.text.byte_level import spelled
 from tokcore.text.byte_splits import ByteSplitPreTokenizer
 from tokcore.text.listed_tokens import RowTokens
-from tokcore.text.patterns import DEFINITIONS, PUNCTUATION
 from tokcore.text.pre_tokenizer import TextRows
 from tokcore.text.regex_splits import Split, SplitPreTokenizer, cut
-from tokcore.text.split_sequence import pre_tokenizer_of
+from tokcore.text.split_sequence import pattern_pre_tokenizer
 
-GPT2 = DEFINITIONS['gpt2'].expressions
-KERNEL = pre_tokenizer_of((f'{PUNCTUATION}+', *GPT2))
+KERNEL = pattern_pre_tokenizer('gpt2')
 WORDS = SplitPreTokenizer((Split(r'\s+'),))
 FIRST = {
     'a kernel': (KERNEL, KERNEL.tokens),
