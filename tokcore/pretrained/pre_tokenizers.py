@@ -5,7 +5,7 @@ Patterns that have a name are cut by their kernels, others by the package `regex
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -18,7 +18,7 @@ from tokcore.kernels.simd import byte_range_mask, popcount, put_places
 from tokcore.pretrained.alignment import AlignedText
 from tokcore.pretrained.expressions import checked_expression
 from tokcore.pretrained.marked_words import aligned_words, marked_words
-from tokcore.pretrained.normalizers import TextStep, prepended, starting_with
+from tokcore.pretrained.normalizers import prepended, starting_with
 from tokcore.text.listed_tokens import RowTokens
 from tokcore.text.patterns import DEFINITIONS, PUNCTUATION, named_pattern
 from tokcore.text.pre_tokenizer import (
@@ -68,7 +68,7 @@ class Cutting:
     words: bool = False
     keeps_spaces: bool = False
 
-    def texts(self, side: Side, is_first: np.ndarray, replace: TextStep) -> Side:
+    def texts(self, side: Side, is_first: np.ndarray, replace: Callable[[Side], Side]) -> Side:
         """Returns the texts as the pre-tokenizer cuts them.
 
         Args:
