@@ -104,19 +104,17 @@ def _step(part: Mapping[str, Any], path: str, where: str) -> TextStep:
                 replacements.align,
             )
         case 'BertNormalizer':
-            flags = tuple(
-                bool(part.get(name, True)) for name in ('clean_text', 'handle_chinese_chars')
-            )
             lower = bool(part.get('lowercase', True))
             strips = part.get('strip_accents')
-            rules: dict[str, Any] = {
-                'cleans': flags[0], 'splits_cjk': flags[1], 'lower': lower,
-                'strips': lower if strips is None else bool(strips),
-            }  # fmt: skip
-            change = functools.partial(_bert_text, **rules)
+            rules = _BertRules(
+                bool(part.get('clean_text', True)),
+                bool(part.get('handle_chinese_chars', True)),
+                lower if strips is None else bool(strips),
+                lower,
+            )
             return TextStep(
-                functools.partial(rewritten, change=change),
-                functools.partial(_aligned_bert_text, **rules),
+                functools.partial(rewritten, change=functools.partial(_bert_text, rules=rules)),
+                functools.partial(_aligned_bert_text, rules=rules),
             )
     refuse(path, where, f'the normalizer {kind}')
 
@@ -268,33 +266,38 @@ def _aligned_stripped(text: AlignedText, sides: tuple[bool, bool]) -> AlignedTex
     return text.part(first, first + len(_stripped(text.text, sides)))
 
 
-def _bert_text(text: str, cleans: bool, splits_cjk: bool, strips: bool, lower: bool) -> str:
+class _BertRules(NamedTuple):
+    cleans: bool
+    splits_cjk: bool
+    strips: bool
+    lower: bool
+
+
+def _bert_text(text: str, rules: _BertRules) -> str:
     """Returns a text as `BertNormalizer` of `tokenizers` does."""
-    if cleans:
+    if rules.cleans:
         text = text.translate(_CLEANED)
-    if splits_cjk and not text.isascii():
+    if rules.splits_cjk and not text.isascii():
         text = text.translate(_SPACED)
-    if strips and not text.isascii():
+    if rules.strips and not text.isascii():
         text = ''.join(
             character
             for character in unicodedata.normalize('NFD', text)
             if unicodedata.category(character) != 'Mn'
         )
-    return _lowercase(text) if lower else text
+    return _lowercase(text) if rules.lower else text
 
 
-def _aligned_bert_text(
-    text: AlignedText, cleans: bool, splits_cjk: bool, strips: bool, lower: bool
-) -> AlignedText:
-    if cleans:
+def _aligned_bert_text(text: AlignedText, rules: _BertRules) -> AlignedText:
+    if rules.cleans:
         text = text.mapped(lambda character: _CLEANED[ord(character)] or '')
-    if splits_cjk:
+    if rules.splits_cjk:
         text = text.mapped(lambda character: _SPACED[ord(character)])
-    if strips:
+    if rules.strips:
         text = text.normalized('NFD').mapped(
             lambda character: '' if unicodedata.category(character) == 'Mn' else character
         )
-    return text.mapped(_lowercase) if lower else text
+    return text.mapped(_lowercase) if rules.lower else text
 
 
 class _Cleaned(dict):

@@ -17,7 +17,7 @@ from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import byte_range_mask, popcount, put_places
 from tokcore.pretrained.alignment import AlignedText
 from tokcore.pretrained.marked_words import aligned_words, marked_words
-from tokcore.pretrained.normalizers import TextStep, prepended, starting_with
+from tokcore.pretrained.normalizers import prepended, starting_with
 from tokcore.text.byte_splits import ByteSplitPreTokenizer
 from tokcore.text.expression_trees import Tree, spelled
 from tokcore.text.expressions import fancy_regex, oniguruma
