@@ -187,7 +187,8 @@ def ends_of_documents(
     ends = []
     for feature, path in {} if options.no_end else paths.items():
         if scheme.fixed is not None:
-            entries, candidates = scheme.fixed, end_candidates(scheme.fixed)
+            entries: Vocabulary = scheme.fixed
+            candidates: Mapping[str, int] = end_candidates(entries)
         else:
             vocabulary = read_vocabulary(path, scheme)
             entries, candidates = vocabulary.entries, vocabulary.ends

@@ -211,7 +211,8 @@ class PackOptions(OrderOptions):
         last = dataset.features[-1]
         special_ids = dataset.special_ids(last)
         known = dataset.end_of_document(last)
-        pads = [self.pad, special_ids.pad, special_ids.end, known and known.id, ends[last]]
+        own = None if known is None else known.id
+        pads = [self.pad, special_ids.pad, special_ids.end, own, ends[last]]
         pad = next((id_ for id_ in pads if id_ is not None), None)
         return PackedBatches(
             length=self.length,

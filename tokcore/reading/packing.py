@@ -57,7 +57,7 @@ class PackedBatches:
         if self.strategy == 'concat':
             counts = has_ids.astype(np.int64)
         elif len(self.features) == 1:
-            counts = -(-lengths[0] // self.length) * has_ids
+            counts = np.where(has_ids, -(-lengths[0] // self.length), 0)
         else:
             counts = ((lengths.max(axis=0) <= self.length) & has_ids).astype(np.int64)
         numbers = np.repeat(np.arange(len(rows)), counts)
