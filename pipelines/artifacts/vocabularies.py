@@ -216,7 +216,8 @@ def ends_of_documents(
         entries: Vocabulary
         candidates: Mapping[str, int]
         if scheme.fixed is not None:
-            entries, candidates = scheme.fixed, end_candidates(scheme.fixed)
+            entries: Vocabulary = scheme.fixed
+            candidates: Mapping[str, int] = end_candidates(entries)
         else:
             vocabulary = read_vocabulary(path, scheme)
             entries, candidates = vocabulary.entries, vocabulary.ends
