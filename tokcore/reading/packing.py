@@ -54,6 +54,7 @@ class PackedBatches:
         has_ids = _lengths(rows, self.features).any(axis=0)
         rows = rows.with_ends(self.ends)
         lengths = _lengths(rows, self.features)
+        counts: np.ndarray
         if self.strategy == 'concat':
             counts = has_ids.astype(np.int64)
         elif len(self.features) == 1:
