@@ -51,7 +51,7 @@ class PackedBatches:
     ends: Mapping[str, int] = field(default_factory=dict)
 
     def pieces(self, rows: EncodedRows) -> Pieces:
-        has_ids = _lengths(rows, self.features).any(axis=0)
+        has_ids: np.ndarray = np.any(_lengths(rows, self.features), axis=0)
         rows = rows.with_ends(self.ends)
         lengths = _lengths(rows, self.features)
         if self.strategy == 'concat':
