@@ -63,12 +63,14 @@ def _texts(vocabulary: Vocabulary) -> Iterator[bytes]:
 
 def _texts_of_entries(vocabulary: BpeVocabulary | PretrainedVocabulary) -> Iterator[bytes]:
     if isinstance(vocabulary, BpeVocabulary):
-        byte_level, mark, joiner = vocabulary.parts.byte_level, MARK, ''
+        byte_level, mark, joiner, suffix = vocabulary.parts.byte_level, MARK, '', ''
     else:
         byte_level, joiner = vocabulary.cutting.byte_level, vocabulary.joiner
+        suffix = vocabulary.suffix
         mark = vocabulary.cutting.spaces.strip(' ') or MARK
     added = {token.id for token in vocabulary.added}
     for id_, piece in enumerate(vocabulary.pieces):
+        piece = piece if id_ in added else piece.removesuffix(suffix)
         if byte_level or id_ in added:
             yield bytes_of(piece, byte_level and id_ not in added)
         elif _BYTE.fullmatch(piece) and vocabulary.decode([id_]) != piece:

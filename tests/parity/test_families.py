@@ -8,6 +8,7 @@ from families import FAMILIES, family_file, lines
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tokcore.byte_lengths import byte_lengths
 from tokcore.errors import InputError
 from tokcore.pretrained.files import parse_pretrained
 from tokcore.schemes import find_scheme, schemes_of_file
@@ -50,8 +51,10 @@ def test_ids_and_texts(tokenizers, family):
     @example('x²y³12345²67 ²²²')
     @example('<|endoftext|> a</w> </w> <unk>[SEP]')
     def same(text):
-        ids = theirs.encode(text).ids
+        encoding = theirs.encode(text)
+        ids = encoding.ids
         assert ours.encode(text) == ids
+        assert [*ours.encode_with_offsets(text).offsets] == encoding.offsets
         assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False)
 
     same()
@@ -111,3 +114,10 @@ def test_the_scheme_bpe_refuses_a_suffix(tokenizers):
     data = family_file(tokenizers, 'CLIP').encode()
     with pytest.raises(InputError, match='end_of_word_suffix; give --scheme pretrained'):
         find_scheme('bpe').parse(data, 'x.json')
+
+
+@pytest.mark.parametrize('family', ['CLIP', 'HerBERT', 'GPT-1'])
+def test_a_suffix_has_no_bytes_of_text(tokenizers, family):
+    _, ours = opened(tokenizers, family)
+    ids = ours.encode('the words of a text')
+    assert ids and byte_lengths(ours)[ids].sum() == len('thewordsofatext')

@@ -67,6 +67,7 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
     added = parse_added_tokens(file.get('added_tokens') or [], entries, path)
     if cutting.byte_level and kind != 'BPE':
         refuse(path, '$.pre_tokenizer', f'ByteLevel with the model {kind}')
+    suffix = ''
     if kind == 'BPE':
         parts = TokenizerParts(byte_level=cutting.byte_level)
         merged = model_vocabulary(model, entries, (), parts, data, path)
@@ -101,6 +102,7 @@ def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> Pre
         template,
         unk_token if isinstance(unk_token, str) else None,
         joiner=model.get('continuing_subword_prefix', '##') if kind == 'WordPiece' else '',
+        suffix=suffix,
         trims=tuple(trims_of(file.get('post_processor'))),
     )
     report_ignored(file, path)

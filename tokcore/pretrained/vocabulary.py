@@ -35,6 +35,7 @@ class PretrainedVocabulary(EntriesWithAddedTokens):
         template: the ids around a row.
         unk_token: the entry for what has none.
         joiner: what entries begin with that do not begin a word.
+        suffix: what entries end with that end a word.
         trims: for each post-processor that trims offsets, whether a space was added to the text.
         is_sentencepiece: whether offsets are as SentencePiece has them.
         joins_surrogates: whether surrogates in strings are joined, as tiktoken does, or refused.
@@ -53,6 +54,7 @@ class PretrainedVocabulary(EntriesWithAddedTokens):
     template: Template = NO_TEMPLATE
     unk_token: str | None = None
     joiner: str = ''
+    suffix: str = ''
     trims: tuple[bool, ...] = ()
     is_sentencepiece: bool = False
     joins_surrogates: bool = False
