@@ -11,7 +11,6 @@ from typing import Literal, TypedDict
 
 Path = str | os.PathLike
 
-
 class _JobKeywords(TypedDict, total=False):
     """Of every job."""
 
@@ -45,24 +44,7 @@ class _JobKeywords(TypedDict, total=False):
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: (
-        Literal[
-            'gpt2',
-            'cl100k',
-            'llama3',
-            'qwen2',
-            'qwen3.5',
-            'o200k',
-            'tekken',
-            'deepseek',
-            'none',
-            'space',
-            'whitespace',
-            'bert',
-            't2t',
-        ]
-        | None
-    )
+    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'qwen2', 'qwen3.5', 'o200k', 'tekken', 'deepseek', 'none', 'space', 'whitespace', 'bert', 't2t'] | None
     unicode_form: Literal['NFC', 'NFKC'] | None
     split: Literal['space', 'unicode']
     pattern: str | None
@@ -139,9 +121,7 @@ class _DatasetKeywords(TypedDict, total=False):
     source_prefix: str
     target_prefix: str
     seed: int
-    output_format: Literal[
-        'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record'
-    ]
+    output_format: Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record']
     pack: int | None
     template: str | None
     max_word_length: int | None
@@ -751,7 +731,7 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
         address may end in #sha256=HEX, which its content must have
     max_unknown: stop before any work if more of the ids in a sample of the text are unknown
-        tokens, or bytes without an entry; a vocabulary learned from the same text is only
+        tokens, or bytes that become no id; a vocabulary learned from the same text is only
         warned of (default: 20%)
     memory: memory of the whole job, locally no more than there is; buffers and threads are cut
         down to it, and a learner that needs more goes in rounds or on Beam (default: what is
