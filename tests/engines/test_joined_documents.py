@@ -157,12 +157,7 @@ def test_the_stream_split_at_the_end_token_is_the_documents(name, output_format,
     assert manifest_of(rows)['end_of_document'] == [end]
     assert token in (end['token'], end['id']) and end['in_template'] == in_template
 
-    given = {}
-    if arguments[0] == 'encode':
-        given = {'vocabulary': arguments[arguments.index('--vocab') + 1].format(files=files)}
-    if given and not given['vocabulary'].endswith('.tiktoken'):
-        given['vocabulary'] += '/tokenizer.json'
-    dataset = open_dataset(rows, **given)
+    dataset = open_dataset(rows)
     assert dataset.end_of_document().id == end['id']
     expected = [dataset.text(row['targets']) for shard in read_shards(rows) for row in shard]
     assert sorted(expected) == sorted(documents)

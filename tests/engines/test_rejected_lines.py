@@ -1,6 +1,7 @@
 """`--on-error=skip`: bad lines are left out everywhere alike, kept, and counted."""
 
 import base64
+import itertools
 import json
 
 import pytest
@@ -48,6 +49,8 @@ def test_they_are_kept_in_order_with_file_offset_and_line(tsv, tmp_path):
 def test_they_are_counted_and_all_others_are_encoded(tsv, tmp_path):
     build(tsv, tmp_path / 'out')
     lines = lines_of(tmp_path / 'out')
+    texts = [*itertools.chain(*GOOD)]
+    assert lines.pop('text_bytes') == len(''.join(texts).encode())
     assert lines == {
         'split': 'train', 'lines': 45, 'examples': 40, 'empty': 2,
         'invalid_utf8': 1, 'missing_column': 2,

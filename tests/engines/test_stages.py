@@ -72,7 +72,9 @@ def test_a_vocabulary_straight_from_text(small, small_build, tmp_path, side):
     built = small_build / f'vocab.small.900.subwords.{side}'
     assert path.read_bytes() == built.read_bytes()
     manifest = manifest_of(tmp_path, 'vocab.tokbeam.json')
-    assert manifest['lines'] == manifest_of(small_build)['lines']
+    [lines, *others] = manifest_of(small_build)['lines']
+    assert lines.pop('text_bytes') > 0  # of what was encoded
+    assert manifest['lines'] == [lines, *others]
     # The vocabulary and its two records; its counts are not kept.
     assert sorted(each.name for each in tmp_path.iterdir()) == [
         'vocab',

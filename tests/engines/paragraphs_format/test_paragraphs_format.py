@@ -126,7 +126,7 @@ def test_what_is_left_out_is_kept_under_the_formats_own_reason_too(vocabulary, t
     assert manifest['lines'] == [
         {
             'split': 'train', 'lines': 6, 'examples': 2, 'empty': 1, 'comment': 1,
-            'invalid_utf8': 1, 'missing_column': 0, 'too_long': 1,
+            'invalid_utf8': 1, 'missing_column': 0, 'too_long': 1, 'text_bytes': 14,
         }
     ]  # fmt: skip
     assert texts_of(folder, vocabulary) in (['good\nverse', 'last'], ['last', 'good\nverse'])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.text.patterns import DEFINITIONS, NAMES, PATTERNS, split
+from tokcore.text.patterns import DEFINITIONS, PATTERNS, named_pattern, pattern_trees, split
 
 ANY = st.one_of(st.characters(), st.sampled_from(" \t\r\n'sl1./SX\u0301"))
 
@@ -99,4 +99,5 @@ def test_a_sequence_cuts_the_tokens_of_the_split_before():
 
 
 def test_each_pattern_has_expressions_of_its_own():
-    assert {*DEFINITIONS} == {*PATTERNS} == {*NAMES.values()}
+    assert {*DEFINITIONS} == {*PATTERNS}
+    assert [named_pattern(pattern_trees(name)) for name in PATTERNS] == [*PATTERNS]
