@@ -213,8 +213,6 @@ def ends_of_documents(
     """
     ends = []
     for feature, path in {} if options.no_end else paths.items():
-        entries: Vocabulary
-        candidates: Mapping[str, int]
         if scheme.fixed is not None:
             entries: Vocabulary = scheme.fixed
             candidates: Mapping[str, int] = end_candidates(entries)
