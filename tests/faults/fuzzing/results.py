@@ -45,6 +45,12 @@ def check_dataset(
             for row in rows.rows
         )
         _same(f'the examples of {split}', found, texts)
+    sizes = {
+        split: sum(len(text.encode('utf-8', 'surrogatepass')) for row in rows.rows for text in row)
+        for split, rows in expected.items()
+    }
+    found_sizes = {each['split']: each.pop('text_bytes', 0) for each in manifest['lines']}
+    _same('the bytes of text', found_sizes, sizes)
     check_lines(manifest, folder / 'rejected', expected)
 
 
