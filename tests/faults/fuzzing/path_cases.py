@@ -179,7 +179,7 @@ def _is_made(changed: str, path: str, command: str) -> bool:
     if command == 'vocab':
         return changed in (f'{path}.tokbeam.json', f'{path}.tokbeam.run.json')
     # Through the links that stand for them.
-    return changed.startswith((f'{path}/', 'folder/n-', 'folder/counts-', 'folder/tokbeam.'))
+    return changed.startswith((f'{path}/', 'folder/n-', 'folder/counts-', 'folder/tok'))
 
 
 def _work(room, dice, name, kind, statuses) -> None:
