@@ -94,10 +94,13 @@ def test_it_is_left_out_and_kept_under_its_reason(
     outcome = build(corpus, extra=(*SKIP, '--item-size', item_size))
     assert outcome.status == 0, outcome.stderr
     folder = tmp_path / 'out'
-    assert lines_of(folder) == {
+    counts = lines_of(folder)
+    size = counts.pop('text_bytes')
+    assert counts == {
         'split': 'train', 'lines': 80, 'examples': 77, 'empty': 0, 'invalid_utf8': 0,
         'missing_column': 0, 'too_long': 3,
     }  # fmt: skip
+    assert size == sum(len(text.encode()) for texts in texts_of(folder) for text in texts)
     kept = [pair for number, pair in enumerate(PAIRS) if number not in (0, 41, 79)]
     assert sorted(texts_of(folder)) == sorted(kept if kind != 'text' else [(a,) for a, _ in kept])
     rejected = (folder / 'rejected' / 'train.too_long.jsonl').read_bytes().splitlines()
