@@ -5,7 +5,7 @@ import typing
 from tokcore.lazy_exports import exporter
 
 if typing.TYPE_CHECKING:  # what `_NAMES` says, for type checkers
-    from tokcore.byte_lengths import byte_lengths
+    from tokcore.bytes_of_ids import byte_lengths
     from tokcore.corpus.corpus import Block, CorpusFile, Split, WorkItem
     from tokcore.counts.tables import merge_tables
     from tokcore.counts.token_table import TokenTable
@@ -34,7 +34,7 @@ if typing.TYPE_CHECKING:  # what `_NAMES` says, for type checkers
     )
 
 _NAMES = {
-    'tokcore.byte_lengths': ['byte_lengths'],
+    'tokcore.bytes_of_ids': ['byte_lengths'],
     'tokcore.corpus.corpus': ['Block', 'CorpusFile', 'Split', 'WorkItem'],
     'tokcore.counts.tables': ['merge_tables'],
     'tokcore.counts.token_table': ['TokenTable'],

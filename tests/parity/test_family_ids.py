@@ -8,7 +8,7 @@ from families import FAMILIES, family_file, lines
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tokcore.byte_lengths import byte_lengths
+from tokcore.bytes_of_ids import byte_lengths
 from tokcore.errors import InputError
 from tokcore.pretrained.files import parse_pretrained
 from tokcore.schemes import find_scheme, schemes_of_file

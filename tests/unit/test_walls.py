@@ -41,7 +41,7 @@ FLOORS = [
     'tokcore/schemes.py',
     'tokcore/learn.py',
     'tokcore/tokenizers.py',
-    'tokcore/byte_lengths.py',
+    'tokcore/bytes_of_ids.py',
     'tokcore/exporting.py',
     'tokcore/reading/',
     'tokcore/warm_up.py',

@@ -195,7 +195,7 @@ class Dataset:
         Raises:
             InputError: as `vocabulary`.
         """
-        from tokcore.byte_lengths import byte_lengths
+        from tokcore.bytes_of_ids import byte_lengths
         from tokcore.tokenizers import tokenizer_of
 
         lengths = byte_lengths(tokenizer_of(self.vocabulary(feature), self.scheme))
