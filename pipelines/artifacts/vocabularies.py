@@ -18,6 +18,7 @@ data/enzh/tokenizer.inputs/, ….targets/   for two of them
 """
 
 import dataclasses
+import functools
 import hashlib
 import logging
 import os
@@ -211,14 +212,17 @@ def ends_of_documents(
     Raises:
         InputError: a vocabulary does not have the end that is asked for, or it must be known and is not.
     """
+
+    @functools.cache  # both features may have the same file
+    def read(path: str) -> tuple[Vocabulary, Mapping[str, int]]:
+        if scheme.fixed is not None:
+            return scheme.fixed, end_candidates(scheme.fixed)
+        vocabulary = read_vocabulary(path, scheme)
+        return vocabulary.entries, vocabulary.ends
+
     ends = []
     for feature, path in {} if options.no_end else paths.items():
-        if scheme.fixed is not None:
-            entries: Vocabulary = scheme.fixed
-            candidates: Mapping[str, int] = end_candidates(entries)
-        else:
-            vocabulary = read_vocabulary(path, scheme)
-            entries, candidates = vocabulary.entries, vocabulary.ends
+        entries, candidates = read(path)
         around = scheme.template(entries, template)
         end = end_of_document(feature, entries, candidates, around, options.end)
         if end is not None:
