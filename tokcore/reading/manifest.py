@@ -7,6 +7,7 @@ its declaration (`records.manifest`) and against the folder before any number in
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import functools
 import json
 import os
@@ -33,7 +34,7 @@ from tokcore.errors import InputError
 from tokcore.format_numbers import DATASET, check_format
 from tokcore.options import declared
 from tokcore.reading.record_kernels import SMALLEST_RECORD
-from tokcore.reading.shards import ShardFile
+from tokcore.reading.shards import ShardFile, file_state
 from tokcore.records.manifest import (
     MANIFEST_NAME,
     SHARD_NAME,
@@ -78,17 +79,18 @@ class DatasetManifest:
     features: tuple[str, ...]
 
     @classmethod
-    def read(cls, folder: str | os.PathLike) -> DatasetManifest:
-        """Reads a folder's manifest, and no record.
+    def read(cls, folder: str | os.PathLike, is_copy: bool = False) -> DatasetManifest:
+        """Reads the manifest of a folder, or of a copy of one in a store, and no record.
 
         Raises:
             InputError: there is no manifest, it is of another command or has an impossible value,
-                or a shard that it lists is missing or has another size.
+                a shard that it lists is missing or has another size, or it is being replaced.
         """
         folder = os.fspath(folder)
         path = os.path.join(folder, MANIFEST_NAME)
         try:
-            fields = json.loads(read_regular(path, _MOST_BYTES))
+            data = read_regular(path, _MOST_BYTES)
+            fields = json.loads(data)
             _check_stage(path, fields)
             content = _Content(**fields_of(fields, Manifest, only=_READ_FIELDS))
             options = checked(content.options, _Options, 'options')
@@ -104,6 +106,14 @@ class DatasetManifest:
                 not content.vocabularies_used,
                 recorded_features(content.inputs, content.options),
             )
+            splits = {
+                name: tuple(_as_found(shard, is_copy) for shard in shards)
+                for name, shards in manifest.splits.items()
+            }
+            # A dataset is replaced by a folder without a manifest: these are files of this one.
+            if read_regular(path, _MOST_BYTES) != data:
+                raise InputError(f'{path} was replaced while it was read; open the dataset again')
+            return dataclasses.replace(manifest, splits=splits)
         except FileNotFoundError as error:
             raise InputError(
                 f'{folder} has no {MANIFEST_NAME}, so it is not a whole dataset; give a folder that '
@@ -119,10 +129,6 @@ class DatasetManifest:
                 f'{path} is not a manifest of a dataset ({error!s:.200}); give a folder that '
                 '`tokbeam build` or `tokbeam encode` has finished'
             ) from error
-        for shards in manifest.splits.values():
-            for shard in shards:
-                _check_size(shard)
-        return manifest
 
 
 @dataclass(frozen=True)
@@ -258,7 +264,8 @@ def check_rows(name: str, rows: int, nbytes: int) -> None:
         )
 
 
-def _check_size(shard: ShardFile) -> None:
+def _as_found(shard: ShardFile, is_copy: bool) -> ShardFile:
+    """Returns a shard with the state of its file; raises InputError if that has another size."""
     try:
         state = os.stat(shard.path)
     except (OSError, ValueError):  # the latter if no file can have this name
@@ -268,6 +275,8 @@ def _check_size(shard: ShardFile) -> None:
             f'{shard.path} is missing, or is not a file of the {shard.bytes} bytes that '
             f'{MANIFEST_NAME} states; make the dataset again'
         )
+    remedy = 'delete this copy and open the dataset again' if is_copy else shard.remedy
+    return dataclasses.replace(shard, state=file_state(state), remedy=remedy)
 
 
 def recorded_features(
@@ -340,7 +349,7 @@ class DatasetVocabularies:
                     f'{manifest.folder} was made with {_listed(records)}; leave {argument} out'
                 )
             paths[side] = os.fspath(path)
-            _read_checked(records[side], paths[side], argument)
+            _read_checked(records[side], paths[side], f'give that one as {argument}')
         return cls(manifest, paths)
 
     @property
@@ -400,7 +409,8 @@ class DatasetVocabularies:
                 f'the vocabulary {record.name} is not in {self.manifest.folder}; give its path to '
                 f'open_dataset as {argument}'
             )
-        vocabulary = self.scheme.parse(_read_checked(record, path, argument), path)
+        remedy = f'open the dataset again, or give that one as {argument}'
+        vocabulary = self.scheme.parse(_read_checked(record, path, remedy), path)
         if vocabulary.vocab_size != record.size:
             raise InputError(
                 f'{path} has {vocabulary.vocab_size} ids, and {MANIFEST_NAME} of '
@@ -423,7 +433,7 @@ def _listed(records: Mapping[str, VocabularyRecord]) -> str:
     return 'the vocabulary ' + ' and '.join(names) if names else 'no vocabulary file'
 
 
-def _read_checked(record: VocabularyRecord, path: str, argument: str) -> bytes:
+def _read_checked(record: VocabularyRecord, path: str, remedy: str) -> bytes:
     """Returns the bytes of a vocabulary file; raises InputError if it is not the recorded one."""
     try:
         size = os.path.getsize(path)
@@ -432,13 +442,13 @@ def _read_checked(record: VocabularyRecord, path: str, argument: str) -> bytes:
     if size != record.bytes:
         raise InputError(
             f'{path} has {size} bytes, and the rows were made with {record.name} of {record.bytes} '
-            f'bytes; give that one as {argument}'
+            f'bytes; {remedy}'
         )
     data = read_vocabulary_file(path)
     crc32c = f'{google_crc32c.value(data):08x}'
     if crc32c != record.crc32c:
         raise InputError(
             f'{path} has CRC-32C {crc32c}, and the rows were made with {record.name}, which has '
-            f'{record.crc32c}; give that one as {argument}'
+            f'{record.crc32c}; {remedy}'
         )
     return data
