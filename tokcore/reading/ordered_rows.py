@@ -52,7 +52,7 @@ class Shuffle(NamedTuple):
     """How rows are shuffled.
 
     Attributes:
-        window_rows: rows that are read, and permuted, together; None: as many as memory should have.
+        window_rows: rows that are read, and permuted, together; None: 65,536, or fewer if they are long.
         seed: of the order; None: rows are in the order in which they are stored.
         is_exact: whether an epoch is one permutation of all rows.
         is_corpus: whether rows are in the order of the corpus.

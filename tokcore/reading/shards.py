@@ -457,12 +457,15 @@ class ExampleParser:
         firsts = np.flatnonzero(np.diff(ends // _PARSED_BYTES, prepend=-1))
         if len(firsts) < 2:
             return self._parse_at_once(data, records)
-        parts = [
-            self._parse_at_once(data, np.ascontiguousarray(part))
-            for part in np.split(records, firsts[1:], axis=1)
-        ]
-        unparsed = [first + numbers for first, (_, numbers) in zip(firsts, parts, strict=True)]
-        return EncodedRows.joined([rows for rows, _ in parts]), np.concatenate(unparsed)
+        parts, unparsed = [], []
+        for first, part in zip(firsts, np.split(records, firsts[1:], axis=1), strict=True):
+            rows, numbers = self._parse_at_once(data, np.ascontiguousarray(part))
+            ids = {
+                name: own.copy() for name, own in rows.ids.items()
+            }  # without the rest of the room
+            parts.append(EncodedRows(ids, rows.offsets))
+            unparsed.append(first + numbers)
+        return EncodedRows.joined(parts), np.concatenate(unparsed)
 
     def _parse_at_once(
         self, data: np.ndarray, records: np.ndarray
