@@ -28,6 +28,9 @@ _FIRST_IDS = {'a': 2, 'b': 44, 'c': 86}
 
 _ROWS, _SHARD_ROWS = 56, 7
 
+_MOST_ABSENT = 10_000
+"""Times that a reader looks for a dataset: in the end there is one."""
+
 _SENTENCE = re.compile('open (it|the dataset) again')
 _ABSENT = re.compile('has no tokbeam.json|is missing, or is not a file of|open the dataset again')
 
@@ -71,9 +74,10 @@ def play(dice: random.Random, folder: Path, originals: dict[str, Path], readers:
         if dice.random() < 0.5:
             os.read(moments, dice.choice([1, 5, 50, 500]))
 
-    for _ in range(dice.randint(3, 12)):
+    for _ in range(dice.randint(5, 15)):
         _change(dice, folder, originals, moment)
         moment()
+    _replace(folder, originals['a'], moment)
     while os.read(moments, 1 << 12):
         pass
     os.close(moments)
@@ -151,13 +155,15 @@ def _first_checksum(dataset: Dataset) -> str:
 def _counts(dice: random.Random, folder: Path, names: dict[str, str], told: int) -> list[int]:
     """Reads whatever dataset is there, several times in drawn ways."""
     whole = refused = absent = 0
-    for _ in range(dice.randint(2, 8)):
+    reads = dice.randint(2, 8)
+    while whole + refused < reads and absent < _MOST_ABSENT:
         os.write(told, b'.')
         try:
             dataset = open_dataset(folder)
         except InputError as error:
             assert _ABSENT.search(str(error)), error
             absent += 1
+            os.sched_yield()  # to whoever puts one there
             continue
         name, way, found = names[_first_checksum(dataset)], dice.choice([*_WAYS]), []
         try:

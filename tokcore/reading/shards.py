@@ -460,10 +460,9 @@ class ExampleParser:
         parts, unparsed = [], []
         for first, part in zip(firsts, np.split(records, firsts[1:], axis=1), strict=True):
             rows, numbers = self._parse_at_once(data, np.ascontiguousarray(part))
-            ids = {
-                name: own.copy() for name, own in rows.ids.items()
-            }  # without the rest of the room
-            parts.append(EncodedRows(ids, rows.offsets))
+            ids = {name: own.copy() for name, own in rows.ids.items()}
+            rows = EncodedRows(ids, rows.offsets)  # without the rest of the room
+            parts.append(rows)
             unparsed.append(first + numbers)
         return EncodedRows.joined(parts), np.concatenate(unparsed)
 
