@@ -18,9 +18,9 @@ from tokcore.records.tfrecord import stream_records
 
 Row = dict[str, np.ndarray]
 
-_MOST_OPEN = 100
-"""Shards, and as many indexes, that a process has open for all splits: each takes one of its files,
-of which some systems give 256."""
+_MOST_OPEN = 200
+"""Shards, and as many indexes, that a process has open for all splits: each is one of its open files, of
+which there are often 1,024 at most. To open another one takes as long as to read ten rows."""
 
 
 class SplitRows:

@@ -15,8 +15,8 @@ from tokcore.errors import InputError
 from tokcore.reading import shards
 from tokcore.reading.shards import ShardFile, open_shard, rows_at_once
 
-MANY = 300
-OPEN_FILES = 230
+MANY = 500
+OPEN_FILES = 430
 
 
 @pytest.fixture(scope='module', params=['tfrecord', 'parquet'])
