@@ -291,9 +291,9 @@ def dataset_figures(
             needed and is not at hand, or the job is another.
     """
     here = copied_dataset(folder, None) if is_object(folder) else folder
-    contents = DatasetManifest.read(here)
+    contents = DatasetManifest.read(here, is_object(folder))
     dataset = ReadableDataset.of(contents)
-    manifest = read_manifest(os.path.join(folder, MANIFEST_NAME))
+    manifest = read_manifest(os.path.join(here, MANIFEST_NAME))
     assert manifest is not None, 'it was read above'
     check()
     rows = {split: sum(shard.rows for shard in shards) for split, shards in contents.splits.items()}

@@ -29,9 +29,6 @@ _Whole = Annotated[int, Within(-_LARGEST, _LARGEST)]
 _NMT_OPTIONS = ('num_buckets', 'source_max_length', 'target_max_length', 'start', 'end')
 _BUDGET_OPTIONS = ('min_length', 'max_length', 'boundaries', 'pad_to_boundary')
 
-_WINDOW_ROWS = 1 << 16
-"""Rows that are read, and permuted, together by default; they are in memory at once."""
-
 READER_OPTIONS = ('num_readers', 'reader_index')
 """The options that change with the number of readers; a state has none of them."""
 
@@ -83,8 +80,7 @@ class OrderOptions:
     def order(self) -> Shuffle:
         """The order of rows."""
         seed = self.seed if self.shuffle else None
-        window_rows = self.window or _WINDOW_ROWS
-        return Shuffle(window_rows, seed, self.shuffle == 'exact', self.shuffle == 'corpus')
+        return Shuffle(self.window, seed, self.shuffle == 'exact', self.shuffle == 'corpus')
 
     def _check(self) -> None:
         """Raises InputError if values do not go together."""

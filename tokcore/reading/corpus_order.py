@@ -44,7 +44,10 @@ def read_corpus_order(folder: str, split: str, shards: Sequence[ShardFile]) -> n
         InputError: there is no such file, it is damaged, or it is of other shards.
     """
     path = corpus_order_path(folder, split)
-    again = f'run `tokbeam index {folder} --corpus-order`, which reads the corpus once'
+    again = (
+        f'run `tokbeam index {folder} --corpus-order`, which reads the corpus once, and open the dataset '
+        'again'
+    )
     rows = sum(shard.rows for shard in shards)
     try:
         with open_regular(path) as file:

@@ -34,7 +34,7 @@ from tokcore.reading.ordered_rows import OrderedRows, SplitInOrder
 from tokcore.reading.other_records import is_of_others, other_manifest
 from tokcore.reading.packing import PackedBatches, Strategy
 from tokcore.reading.record_index import index_path, write_index
-from tokcore.reading.shards import ShardFile, open_shard, record_starts
+from tokcore.reading.shards import ShardFile, open_shard, record_starts, rows_at_once
 from tokcore.reading.split_rows import SplitRows
 from tokcore.reading.stored_datasets import copied_dataset
 
@@ -45,7 +45,7 @@ if typing.TYPE_CHECKING:
     from tokcore.reading.torch import TorchBatches
 
 _EXAMPLE_ROWS = 1 << 12
-"""Rows that are read at once where they are wanted one by one."""
+"""Rows that are read at once where they are wanted one by one, unless they are long."""
 
 
 @dataclass(frozen=True)
@@ -83,12 +83,13 @@ def open_dataset(
         InputError: there is no manifest, a shard is missing or cut off, or a vocabulary is given for a
             dataset, which has its own.
     """
-    if is_object(os.fspath(folder)):
+    is_copy = is_object(os.fspath(folder))
+    if is_copy:
         folder = copied_dataset(os.fspath(folder), None if cache is None else os.fspath(cache))
     if is_of_others(os.fspath(folder)):
         manifest = other_manifest(os.fspath(folder), vocabulary, target_vocabulary)
     elif vocabulary is None and target_vocabulary is None:
-        manifest = DatasetManifest.read(folder)
+        manifest = DatasetManifest.read(folder, is_copy)
     else:
         raise InputError(
             f'{os.fspath(folder)} has the vocabulary that its rows were made with; leave vocabulary and '
@@ -257,8 +258,9 @@ class Dataset:
             reader = open_shard(
                 shard, self.features, self._vocabularies.id_counts, _skips(on_error)
             )
-            for first in range(0, shard.rows, _EXAMPLE_ROWS):
-                _, rows = reader.read(first, min(first + _EXAMPLE_ROWS, shard.rows))
+            step = rows_at_once([shard], _EXAMPLE_ROWS)
+            for first in range(0, shard.rows, step):
+                _, rows = reader.read(first, min(first + step, shard.rows))
                 for row in range(len(rows)):
                     yield {
                         name: rows.ids[name][offsets[row] : offsets[row + 1]]
@@ -328,7 +330,8 @@ class Dataset:
             seed: of the orders.
             epochs: how many; None: without end.
             first_epoch: the number of the first.
-            window: rows that are shuffled together, at most those of a shard; None: 65,536.
+            window: rows that are shuffled together, at most those of a shard; None: 65,536, or as many as
+                have 256 MiB.
             num_readers, reader_index: the number of readers that share the batches, and which this is.
                 The order of batches is the same for any number: reader `i` of `n` has every `n`-th one,
                 from number `i` on, and all have equally many. What is left at the end for fewer than `n`
@@ -402,7 +405,7 @@ class Dataset:
 
     def in_order(
         self, split: str, features: Sequence[str], options: OrderOptions, keeps_window: bool = False
-    ) -> OrderedRows:
+    ) -> SplitInOrder:
         """Returns the rows of a split in the order that these options ask for."""
         return SplitInOrder(
             split,

@@ -7,6 +7,7 @@ its declaration (`records.manifest`) and against the folder before any number in
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import functools
 import json
 import os
@@ -33,7 +34,7 @@ from tokcore.errors import InputError
 from tokcore.format_numbers import DATASET, check_format
 from tokcore.options import declared
 from tokcore.reading.record_kernels import SMALLEST_RECORD
-from tokcore.reading.shards import ShardFile
+from tokcore.reading.shards import ShardFile, file_state
 from tokcore.records.manifest import (
     MANIFEST_NAME,
     SHARD_NAME,
@@ -78,17 +79,18 @@ class DatasetManifest:
     has_no_ends: bool = False
 
     @classmethod
-    def read(cls, folder: str | os.PathLike) -> DatasetManifest:
-        """Reads a folder's manifest, and no record.
+    def read(cls, folder: str | os.PathLike, is_copy: bool = False) -> DatasetManifest:
+        """Reads the manifest of a folder, or of a copy of one in a store, and no record.
 
         Raises:
             InputError: there is no manifest, it is of another command or has an impossible value,
-                or a shard that it lists is missing or has another size.
+                a shard that it lists is missing or has another size, or it is being replaced.
         """
         folder = os.fspath(folder)
         path = os.path.join(folder, MANIFEST_NAME)
         try:
-            fields = json.loads(read_regular(path, _MOST_BYTES))
+            data = read_regular(path, _MOST_BYTES)
+            fields = json.loads(data)
             _check_stage(path, fields)
             content = checked(fields, _Content)
             options = checked(content.options, _Options, 'options')
@@ -105,6 +107,14 @@ class DatasetManifest:
                 ends,
                 options.no_end,
             )
+            splits = {
+                name: tuple(_as_found(shard, is_copy) for shard in shards)
+                for name, shards in manifest.splits.items()
+            }
+            # A dataset is replaced by a folder without a manifest: these are files of this one.
+            if read_regular(path, _MOST_BYTES) != data:
+                raise InputError(f'{path} was replaced while it was read; open the dataset again')
+            return dataclasses.replace(manifest, splits=splits)
         except FileNotFoundError as error:
             raise InputError(
                 f'{folder} has no {MANIFEST_NAME}, so it is not a whole dataset; give a folder that '
@@ -120,10 +130,6 @@ class DatasetManifest:
                 f'{path} is not a manifest of a dataset ({error!s:.200}); give a folder that '
                 '`tokbeam build` or `tokbeam encode` has finished'
             ) from error
-        for shards in manifest.splits.values():
-            for shard in shards:
-                _check_size(shard)
-        return manifest
 
 
 @dataclass(frozen=True)
@@ -265,7 +271,8 @@ def check_rows(name: str, rows: int, nbytes: int) -> None:
         )
 
 
-def _check_size(shard: ShardFile) -> None:
+def _as_found(shard: ShardFile, is_copy: bool) -> ShardFile:
+    """Returns a shard with the state of its file; raises InputError if that has another size."""
     try:
         state = os.stat(shard.path)
     except (OSError, ValueError):  # the latter if no file can have this name
@@ -275,6 +282,8 @@ def _check_size(shard: ShardFile) -> None:
             f'{shard.path} is missing, or is not a file of the {shard.bytes} bytes that '
             f'{MANIFEST_NAME} states; make the dataset again'
         )
+    remedy = 'delete this copy and open the dataset again' if is_copy else shard.remedy
+    return dataclasses.replace(shard, state=file_state(state), remedy=remedy)
 
 
 def recorded_features(
@@ -379,13 +388,13 @@ class DatasetVocabularies:
             data = read_regular(path, record.bytes)
         except OSError as error:
             raise InputError(
-                f'{path} cannot be read ({error.strerror}); make the dataset again'
+                f'{path} cannot be read ({error.strerror}); open the dataset again, or make it again'
             ) from error
         crc32c = f'{google_crc32c.value(data):08x}'
         if (len(data), crc32c) != (record.bytes, record.crc32c):
             raise InputError(
                 f'{path} has {len(data)} bytes with CRC-32C {crc32c}, and {MANIFEST_NAME} states '
-                f'{record.bytes} with {record.crc32c}; make the dataset again'
+                f'{record.bytes} with {record.crc32c}; open the dataset again, or make it again'
             )
         vocabulary = self.scheme.parse(data, path)
         has_others = getattr(vocabulary, 'has_unlisted_ids', False)
@@ -394,6 +403,6 @@ class DatasetVocabularies:
         ):
             raise InputError(
                 f'{path} has {vocabulary.vocab_size} ids, and {MANIFEST_NAME} of '
-                f'{self.manifest.folder} states {record.size}; make the dataset again'
+                f'{self.manifest.folder} states {record.size}; open the dataset again, or make it again'
             )
         return vocabulary

@@ -278,7 +278,7 @@ class Mixture:
         if budgets is not None:
             ends = {name: _rows_with(rows, budgets[name], name) for name, rows in sources.items()}
         weights = self._weights or ends or {name: rows.rows(0) for name, rows in sources.items()}
-        window_rows = options.order.window_rows
+        window_rows = min(source.window_rows for source in sources.values())
         rows = MixedRows(sources, weights, self._stop, window_rows, rule.features, ends)
         return batch_iterator(rows, rule, options, split, repr(self), most_ids=most_ids)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tokcore.reading.corpus_order import read_corpus_order
 from tokcore.reading.epoch_order import EpochOrder, ListedOrder
-from tokcore.reading.shards import EncodedRows, ShardFile, open_shard
+from tokcore.reading.shards import EncodedRows, ShardFile, rows_at_once
 from tokcore.reading.split_rows import SplitRows
 
 
@@ -44,17 +44,21 @@ class OrderedRows(Protocol):
         """
 
 
+_WINDOW_ROWS = 1 << 16
+"""Rows that are read, and permuted, together by default; fewer where rows are long."""
+
+
 class Shuffle(NamedTuple):
     """How rows are shuffled.
 
     Attributes:
-        window_rows: rows that are read, and permuted, together.
+        window_rows: rows that are read, and permuted, together; None: 65,536, or fewer if they are long.
         seed: of the order; None: rows are in the order in which they are stored.
         is_exact: whether an epoch is one permutation of all rows.
         is_corpus: whether rows are in the order of the corpus.
     """
 
-    window_rows: int
+    window_rows: int | None
     seed: int | None
     is_exact: bool = False
     is_corpus: bool = False
@@ -74,7 +78,7 @@ class SplitInOrder(OrderedRows):
         skips: bool,
         keeps_window: bool = False,
     ):
-        """Opens the shards.
+        """Takes the shards.
 
         Args:
             split: its name.
@@ -87,15 +91,18 @@ class SplitInOrder(OrderedRows):
             keeps_window: whether the rows of the last window are kept, for reading it in parts.
         """
         self._shuffle, self._features = shuffle, features
+        self.window_rows = shuffle.window_rows or rows_at_once(shards, _WINDOW_ROWS)
         self._shard_rows = tuple(shard.rows for shard in shards)
         sizes = [(shard.rows, shard.bytes, shard.crc32c) for shard in shards]
         self.identity = hashlib.sha256(repr(sizes).encode()).hexdigest()[:32]
         self.differs = f'of other shards than those of {split} in {folder}: their checksums differ'
         if shuffle.is_corpus:
             numbers = read_corpus_order(folder, split, shards)
-            self._in_corpus = ListedOrder(numbers, shuffle.window_rows)
-        self._by_number = SplitRows(shards, features, id_counts)
-        self._shards = [open_shard(shard, features, id_counts, skips) for shard in shards]
+            self._in_corpus = ListedOrder(numbers, self.window_rows)
+        self._by_number = SplitRows(shards, features, id_counts, skips)
+        for number, shard in enumerate(shards):
+            if not shard.rows:
+                self._by_number.reader(number)  # no window will open it, and it may have rows
         if keeps_window:
             self._read_shard = functools.lru_cache(maxsize=1)(self._read_shard)  # type: ignore[method-assign]
 
@@ -129,7 +136,7 @@ class SplitInOrder(OrderedRows):
         )
 
     def _read_shard(self, shard: int, first: int, last: int) -> tuple[np.ndarray, EncodedRows]:
-        return self._shards[shard].read(first, last)
+        return self._by_number.reader(shard).read(first, last)
 
     @functools.lru_cache(maxsize=2)  # noqa: B019 - a mixture reads the end of one epoch and the next
     def _order(self, epoch: int) -> EpochOrder | ListedOrder:
@@ -138,7 +145,5 @@ class SplitInOrder(OrderedRows):
             return self._in_corpus
         if shuffle.is_exact:
             assert shuffle.seed is not None
-            return ListedOrder.exact(
-                sum(self._shard_rows), shuffle.window_rows, shuffle.seed, epoch
-            )
-        return EpochOrder(self._shard_rows, shuffle.window_rows, shuffle.seed, epoch)
+            return ListedOrder.exact(sum(self._shard_rows), self.window_rows, shuffle.seed, epoch)
+        return EpochOrder(self._shard_rows, self.window_rows, shuffle.seed, epoch)

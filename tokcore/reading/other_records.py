@@ -30,7 +30,7 @@ from tokcore.format_numbers import RECORDS, check_format
 from tokcore.options import shown
 from tokcore.reading.manifest import DatasetManifest, check_rows
 from tokcore.reading.record_index import INDEX_FOLDER, write_index, write_whole
-from tokcore.reading.shards import ShardFile, all_record_starts
+from tokcore.reading.shards import ShardFile, all_record_starts, file_state
 from tokcore.records.features import parse_features
 from tokcore.records.manifest import (
     MANIFEST_NAME,
@@ -110,19 +110,22 @@ def other_manifest(
     records = _read(folder)
     splits: dict[str, list[ShardFile]] = collections.defaultdict(list)
     for file in records.files:
-        shard = ShardFile(os.path.join(folder, file.name), file.rows, file.bytes, file.crc32c)
+        name = os.path.join(folder, file.name)
         try:
             check_rows(file.name, file.rows, file.bytes)
-            size = os.stat(shard.path).st_size
+            state = os.stat(name)
         except (OSError, ValueError) as error:
             problem = error.strerror if isinstance(error, OSError) else error
             raise InputError(f'{path}: {shown(file.name)}: {problem}; {_again(folder)}') from error
-        if size != file.bytes:
+        if state.st_size != file.bytes:
             raise InputError(
-                f'{shard.path} has {size} bytes, and had {file.bytes} when it was indexed; '
+                f'{name} has {state.st_size} bytes, and had {file.bytes} when it was indexed; '
                 f'{_again(folder)}'
             )
+        shard = ShardFile(name, file.rows, file.bytes, file.crc32c, file_state(state))
         splits[file.split].append(shard)
+    if _read(folder) != records:
+        raise InputError(f'{path} was replaced while it was read; open the dataset again')
     vocabularies = _vocabularies(vocabulary, target_vocabulary)
     return DatasetManifest(
         folder,

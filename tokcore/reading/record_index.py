@@ -52,7 +52,8 @@ def read_index(shard: ShardFile) -> np.ndarray:
     Raises:
         InputError: there is no index, it is damaged, or it is of another shard.
     """
-    path, again = index_path(shard), f'run `tokbeam index {os.path.dirname(shard.path)}`'
+    path = index_path(shard)
+    again = f'run `tokbeam index {os.path.dirname(shard.path)}` and open the dataset again'
     size = OFFSET_BYTES * (shard.rows + 1)
     try:
         with open_regular(path) as file:

@@ -298,6 +298,8 @@ def _parse(data, place, end, names, bounds, largest, ids, offsets, row):
     place, stop = _message(data, place, end, _MESSAGE)
     if place < 0 or stop != end:
         return UNPARSED
+    for feature in range(len(bounds) - 1):
+        offsets[feature, row + 1] = -1
     seen = 0
     while place < end:
         name, name_end, value, place = _next_feature(data, place, end)
@@ -308,14 +310,14 @@ def _parse(data, place, end, names, bounds, largest, ids, offsets, row):
             if not _is_other(data, name, name_end, value, place):
                 return UNPARSED
             continue
-        if seen >> feature & 1:
+        if offsets[feature, row + 1] >= 0:
             return UNPARSED
-        seen |= 1 << feature
+        seen += 1
         at = _read_ids(data, value, place, largest[feature], ids, feature, offsets[feature, row])
         if at < 0:
             return UNPARSED
         offsets[feature, row + 1] = at
-    return PARSED if seen == (1 << (len(bounds) - 1)) - 1 else UNPARSED
+    return PARSED if seen == len(bounds) - 1 else UNPARSED
 
 
 @kernel_without_allocation
@@ -374,9 +376,9 @@ def read_row(data, start, end, table, names, bounds, largest, ids, offsets):
 
 @kernel_without_allocation
 def _is_row(data, place, end, names, bounds, largest):
-    """Whether `_parse` would parse one record."""
+    """Whether `_parse` would parse one record; False where there are more features than bits."""
     place, stop = _message(data, place, end, _MESSAGE)
-    if place < 0 or stop != end:
+    if place < 0 or stop != end or len(bounds) > 64:
         return False
     seen = 0
     while place < end:

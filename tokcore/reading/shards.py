@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
@@ -47,6 +48,12 @@ _GROUP_ROWS = 1 << 14
 _MOST_GROUP_ROWS = 1 << 20
 """Rows of a group that is read: as many as PyArrow writes by default."""
 
+_WINDOW_BYTES = 1 << 28
+"""Of a shard that are read together: as rows of ids they take up to four times as many."""
+
+_PARSED_BYTES = 1 << 30
+"""Room for ids that is asked for at once: each feature gets it for every byte of the records."""
+
 _CHECKSUM_BYTES = 1 << 18
 """Bytes that are read at once for a file's checksum: they stay in the processor's cache."""
 
@@ -64,20 +71,48 @@ _RECORD_ERRORS = {
 _BAD_CONTENT = "the checksum of a TFRecord's content does not match"
 _REMEDY = 'write the shards again'
 
+_FileState = tuple[int, int, int]
+
+
+def file_state(state: os.stat_result) -> _FileState:
+    """Returns what differs between files that had one path, or a file before and after a change."""
+    return state.st_ino, state.st_mtime_ns, state.st_ctime_ns
+
 
 @dataclass(frozen=True)
 class ShardFile:
-    """A shard as the manifest has it: its path, rows, size in bytes, and CRC-32C in hexadecimal."""
+    """A shard as the manifest has it: its path, rows, size in bytes, and CRC-32C in hexadecimal.
+
+    Attributes:
+        state: of the file when the dataset was opened; None: not known. In another one it is read only
+            if it has the checksum.
+        remedy: what to do if it is damaged.
+    """
 
     path: str
     rows: int
     bytes: int
     crc32c: str
+    state: _FileState | None = None
+    remedy: str = _REMEDY
 
     @property
     def is_parquet(self) -> bool:
         """Whether it is a Parquet file, as its name says; otherwise it holds TFRecords."""
         return self.path.endswith('.parquet')
+
+    def has_checksum(self, data: np.ndarray) -> bool:
+        """Whether bytes are those of the manifest."""
+        crc32c = 0
+        for start in range(0, len(data), _CHECKSUM_BYTES):
+            crc32c = google_crc32c.extend(crc32c, data[start : start + _CHECKSUM_BYTES])
+        return f'{crc32c:08x}' == self.crc32c
+
+
+def rows_at_once(shards: Iterable[ShardFile], most: int) -> int:
+    """Returns how many rows are read together: fewer where the manifest's rows are long."""
+    longest = max((shard.bytes // shard.rows for shard in shards if shard.rows), default=0)
+    return max(1, min(most, _WINDOW_BYTES // max(1, longest)))
 
 
 @dataclass(frozen=True)
@@ -230,9 +265,10 @@ def all_record_starts(path: str) -> Iterator[np.ndarray]:
     """Yields the offsets of the TFRecords of a file, int64, in parts, however many there are.
 
     Raises:
-        InputError: it cannot be read, or a record is damaged.
+        InputError: a record is damaged.
+        OSError: it cannot be read.
     """
-    data = _mapped(path)
+    data, _ = _map_file(path)
     records, damaged = np.empty((2, _STREAM_RECORDS), np.int64), np.empty(_STREAM_RECORDS, np.uint8)
     row = place = 0
     while place < len(data):
@@ -249,24 +285,44 @@ def all_record_starts(path: str) -> Iterator[np.ndarray]:
         row += count
 
 
-def _mapped(path: str) -> np.ndarray:
-    """Returns a file's bytes, uint8, mapped into memory."""
+def map_shard(shard: ShardFile) -> np.ndarray:
+    """Returns a shard's bytes, uint8, mapped into memory.
+
+    Raises:
+        InputError: it cannot be read, or it is not the file of the dataset that was opened.
+    """
     try:
-        with open_regular(path) as file:
-            return read_only(np.asarray(np.memmap(file, np.uint8, 'r')))
-    except ValueError:
-        return read_only(np.empty(0, np.uint8))  # an empty file cannot be mapped
+        data, state = _map_file(shard.path)
+        is_same = len(data) == shard.bytes and (
+            shard.state in (None, state) or shard.has_checksum(data)
+        )
+    except FileNotFoundError:
+        is_same = False
     except OSError as error:
         raise InputError(
-            f'{path} cannot be read ({error.strerror}); give a folder with all its shards'
+            f'{shard.path} cannot be read ({error.strerror}); open the dataset again when it can be'
         ) from error
+    if not is_same:
+        raise InputError(
+            f'{shard.path} was replaced, changed or deleted after the dataset was opened; open it again'
+        )
+    return data
+
+
+def _map_file(path: str) -> tuple[np.ndarray, _FileState]:
+    with open_regular(path) as file:
+        state = file_state(os.fstat(file.fileno()))
+        try:
+            return read_only(np.asarray(np.memmap(file, np.uint8, 'r'))), state
+        except ValueError:
+            return read_only(np.empty(0, np.uint8)), state  # an empty file cannot be mapped
 
 
 class _TFRecordReader:
     """Reads a shard of uncompressed TFRecords, which is mapped into memory."""
 
     def __init__(self, shard: ShardFile, largest: Mapping[str, int], skips: bool):
-        self._path, self._rows, self._skips = shard.path, shard.rows, skips
+        self._shard, self._path, self._rows, self._skips = shard, shard.path, shard.rows, skips
         self._examples = ExampleParser(largest)
         self._known_starts = [(0, 0)]  # (row, its byte), ascending
         self._one_row = np.empty((len(largest), 0), np.int32)  # room for the ids of `row`
@@ -274,7 +330,7 @@ class _TFRecordReader:
 
     @functools.cached_property
     def _data(self) -> np.ndarray:
-        return _mapped(self._path)
+        return map_shard(self._shard)
 
     def read(self, first: int, last: int) -> tuple[np.ndarray, EncodedRows]:
         known = bisect.bisect(self._known_starts, (first, 1 << 62)) - 1
@@ -289,7 +345,7 @@ class _TFRecordReader:
         if end_row == last == self._rows and end < len(self._data):
             raise InputError(
                 f'{self._path} goes on at byte {end}, after the {self._rows} records that the '
-                f'manifest states; {_REMEDY}'
+                f'manifest states; {self._shard.remedy}'
             )
         sound = np.flatnonzero(damaged == 0)
         if len(sound) < len(damaged) and not self._skips:
@@ -352,7 +408,7 @@ class _TFRecordReader:
             if status == WHOLE:
                 raise InputError(
                     f'{self._path} ends after {row + count} records, and the manifest states '
-                    f'{self._rows}; {_REMEDY}'
+                    f'{self._rows}; {self._shard.remedy}'
                 )
             raise self._error(row + count, end + HEADER_SIZE, _RECORD_ERRORS[status])
         return end, row + count, records[:, :count], damaged[:count]
@@ -379,13 +435,14 @@ class _TFRecordReader:
 
     def _misplaced(self, record: int, start: int) -> InputError:
         return InputError(
-            f'{self._path}, record {record}, byte {start}: it is damaged, or its index is; {_REMEDY}'
+            f'{self._path}, record {record}, byte {start}: it is damaged, or its index is; '
+            f'{self._shard.remedy}'
         )
 
     def _error(self, record: int, content_start: int, problem: str) -> InputError:
         return InputError(
             f'{self._path}, record {record}, byte {content_start - HEADER_SIZE}: {problem}; '
-            f"{_REMEDY}, or pass on_error='skip'"
+            f"{self._shard.remedy}, or pass on_error='skip'"
         )
 
 
@@ -405,6 +462,22 @@ class ExampleParser:
 
         Returns n rows, and the numbers of those that the kernel does not parse, which are empty.
         """
+        ends = np.cumsum(records[1]) * (len(self.features) * np.dtype(np.int32).itemsize)
+        firsts = np.flatnonzero(np.diff(ends // _PARSED_BYTES, prepend=-1))
+        if len(firsts) < 2:
+            return self._parse_at_once(data, records)
+        parts, unparsed = [], []
+        for first, part in zip(firsts, np.split(records, firsts[1:], axis=1), strict=True):
+            rows, numbers = self._parse_at_once(data, np.ascontiguousarray(part))
+            ids = {name: own.copy() for name, own in rows.ids.items()}
+            rows = EncodedRows(ids, rows.offsets)  # without the rest of the room
+            parts.append(rows)
+            unparsed.append(first + numbers)
+        return EncodedRows.joined(parts), np.concatenate(unparsed)
+
+    def _parse_at_once(
+        self, data: np.ndarray, records: np.ndarray
+    ) -> tuple[EncodedRows, np.ndarray]:
         count, features = records.shape[1], len(self.features)
         ids = np.empty((features, int(records[1].sum())), np.int32)
         offsets = np.empty((features, count + 1), np.int64)
@@ -468,24 +541,23 @@ class _ParquetReader:
     """
 
     def __init__(self, shard: ShardFile, largest: Mapping[str, int], skips: bool):
-        self._path, self._rows, self._crc32c = shard.path, shard.rows, shard.crc32c
+        self._shard, self._path, self._rows = shard, shard.path, shard.rows
         self._largest, self._skips = dict(largest), skips
 
     @functools.cached_property
+    def _data(self) -> np.ndarray:
+        return map_shard(self._shard)
+
+    @functools.cached_property
     def _is_sound(self) -> bool:
-        """Whether the file's checksum is that of the manifest."""
-        crc32c = 0
-        with open_regular(self._path) as file:
-            while data := file.read(_CHECKSUM_BYTES):
-                crc32c = google_crc32c.extend(crc32c, data)
-        return f'{crc32c:08x}' == self._crc32c
+        return self._shard.has_checksum(self._data)
 
     @functools.cached_property
     def _file(self) -> pq.ParquetFile:
         try:
             if not self._is_sound and not self._skips:
-                raise self._error(f'its CRC-32C is not the {self._crc32c} of the manifest')
-            file = pq.ParquetFile(self._path)
+                raise self._error(f'its CRC-32C is not the {self._shard.crc32c} of the manifest')
+            file = pq.ParquetFile(pa.BufferReader(self._data))
             metadata, schema = file.metadata, file.schema_arrow
         except UNREADABLE as error:
             raise self._error(f'it cannot be opened ({error})') from error
@@ -549,7 +621,7 @@ class _ParquetReader:
         return EncodedRows(ids, offsets)
 
     def _error(self, problem: str) -> InputError:
-        return InputError(f"{self._path}: {problem}; {_REMEDY}, or pass on_error='skip'")
+        return InputError(f"{self._path}: {problem}; {self._shard.remedy}, or pass on_error='skip'")
 
 
 def _group_sizes(metadata: pq.FileMetaData) -> list[int]:

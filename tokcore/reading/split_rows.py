@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import bisect
+import functools
+import io
 import itertools
 import operator
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,11 +13,14 @@ import numpy as np
 
 from tokcore.errors import InputError
 from tokcore.reading.record_index import read_index
-from tokcore.reading.shards import EncodedRows, ShardFile, ShardReader, open_shard
+from tokcore.reading.shards import EncodedRows, ShardFile, ShardReader, map_shard, open_shard
 from tokcore.records.tfrecord import stream_records
-from tokcore.regular_files import open_regular
 
 Row = dict[str, np.ndarray]
+
+_MOST_OPEN = 200
+"""Shards, and as many indexes, that a process has open for all splits: each is one of its open files, of
+which there are often 1,024 at most. To open another one takes as long as to read ten rows."""
 
 
 class SplitRows:
@@ -25,13 +30,16 @@ class SplitRows:
     """
 
     def __init__(
-        self, shards: Sequence[ShardFile], features: Sequence[str], id_counts: Mapping[str, int]
+        self,
+        shards: Sequence[ShardFile],
+        features: Sequence[str],
+        id_counts: Mapping[str, int],
+        skips: bool = False,
     ):
         """Use `Dataset.__getitem__`."""
         self._shards, self._features, self._id_counts = tuple(shards), features, id_counts
+        self._skips = skips
         self._firsts = [*itertools.accumulate((shard.rows for shard in shards), initial=0)]
-        self._indexes: dict[int, np.ndarray] = {}
-        self._readers: dict[int, tuple[ShardReader, np.ndarray | None]] = {}
 
     def __len__(self) -> int:
         return self._firsts[-1]
@@ -46,8 +54,7 @@ class SplitRows:
         if isinstance(index, slice):
             return self.rows(range(*index.indices(len(self))))
         shard, number = self._place(index)
-        reader, offsets = self._readers.get(shard) or self._reader(shard)
-        return reader.row(number, offsets)
+        return self.reader(shard).row(number, self._offsets(shard))
 
     def record(self, index: int) -> bytes:
         """Returns the bytes of a row's TFRecord, a serialized tf.train.Example: with all that it holds.
@@ -60,11 +67,12 @@ class SplitRows:
         file = self._shards[shard]
         if file.is_parquet:
             raise InputError(f'{file.path} is Parquet, which has no records; take its rows')
-        start = int(self._offsets(shard)[number])
-        with open_regular(file.path) as stream:
-            stream.seek(start)
-            for record in stream_records(stream, file.path, start):
-                return record
+        offsets = self._offsets(shard)
+        assert offsets is not None
+        start, end = offsets[number : number + 2].tolist()
+        stream = io.BytesIO(map_shard(file)[start:end])
+        for record in stream_records(stream, file.path, start):
+            return record
         raise InputError(f'{file.path} has no record {number}; run `tokbeam index` again')
 
     def _place(self, index: int) -> tuple[int, int]:
@@ -105,21 +113,19 @@ class SplitRows:
         shards = np.searchsorted(self._firsts, numbers, side='right') - 1
         parts = [EncodedRows.empty(self._features)]
         for shard in np.unique(shards).tolist():
-            reader, offsets = self._reader(shard)
-            parts.append(reader.pick(numbers[shards == shard] - self._firsts[shard], offsets))
+            own = numbers[shards == shard] - self._firsts[shard]
+            parts.append(self.reader(shard).pick(own, self._offsets(shard)))
         back = np.empty(len(numbers), np.int64)
         back[np.argsort(shards, kind='stable')] = np.arange(len(numbers))
         return EncodedRows.joined(parts).take(back)
 
-    def _reader(self, shard: int) -> tuple[ShardReader, np.ndarray | None]:
-        """Returns the reader of a shard, and the offsets of its records if it has records."""
-        if shard not in self._readers:
-            file = self._shards[shard]
-            offsets = None if file.is_parquet else self._offsets(shard)
-            self._readers[shard] = open_shard(file, self._features, self._id_counts), offsets
-        return self._readers[shard]
+    @functools.lru_cache(_MOST_OPEN)  # noqa: B019 - it holds no more files than that
+    def reader(self, shard: int) -> ShardReader:
+        """Returns the reader of a shard; those that were used last stay open."""
+        return open_shard(self._shards[shard], self._features, self._id_counts, self._skips)
 
-    def _offsets(self, shard: int) -> np.ndarray:
-        if shard not in self._indexes:
-            self._indexes[shard] = np.asarray(read_index(self._shards[shard]))
-        return self._indexes[shard]
+    @functools.lru_cache(_MOST_OPEN)  # noqa: B019 - likewise
+    def _offsets(self, shard: int) -> np.ndarray | None:
+        """Returns where the records of a shard are; None if it is Parquet."""
+        file = self._shards[shard]
+        return None if file.is_parquet else np.asarray(read_index(file))

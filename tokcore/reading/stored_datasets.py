@@ -3,14 +3,17 @@
 Its files are copied when it is opened: what is read later may be read by processes that were forked,
 and those cannot reach a store. Each copy is compared with the manifest's checksum before it has its
 name, and is kept: the folder has the name of the manifest's content, so that another dataset at the
-same place has another one.
+same place has another one. A copy that has changed since is compared again, and fetched again if it is
+damaged.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
+import logging
 import os
 import pathlib
 import re
@@ -25,6 +28,9 @@ from tokcore.errors import InputError
 from tokcore.object_stores import Bucket, bucket_of
 from tokcore.reading.record_index import write_whole
 from tokcore.records.manifest import MANIFEST_NAME, Manifest, OutputFile, VocabularyRecord
+from tokcore.regular_files import open_regular
+
+_LOGGER = logging.getLogger(__name__)
 
 _DIGITS = 32
 _COPY = re.compile(f'[0-9a-f]{{{_DIGITS}}}')
@@ -53,9 +59,18 @@ def copied_dataset(folder: str, cache: str | None = None) -> str:
         digest = hashlib.sha256(data).hexdigest()[:_DIGITS]
         copy = os.path.join(cache or _cache_folder(), digest)
         os.makedirs(copy, exist_ok=True)
+        manifest = os.path.join(copy, MANIFEST_NAME)
+        # It was written when all copies were whole.
+        compared = os.stat(manifest).st_mtime_ns if os.path.exists(manifest) else 0
+
+        def bring(file: OutputFile | VocabularyRecord) -> None:
+            path = os.path.join(copy, *file.name.split('/'))
+            if not _is_whole(path, file, compared):
+                _copy(bucket, key, file, path)
+
         with ThreadPoolExecutor(_COPIES_AT_ONCE) as pool:
-            list(pool.map(lambda file: _copy(bucket, key, file, copy), files))
-        write_whole(os.path.join(copy, MANIFEST_NAME), [data])
+            list(pool.map(bring, files))
+        write_whole(manifest, [data])
     except FileNotFoundError as error:
         if error.strerror != os.strerror(errno.ENOENT):  # there is no bucket
             raise InputError(f'{folder} cannot be read: {error.strerror}') from error
@@ -99,11 +114,9 @@ def _cache_folder() -> str:
     return os.path.join(above, 'tokbeam', 'datasets')
 
 
-def _copy(bucket: Bucket, key: str, file: OutputFile | VocabularyRecord, folder: str) -> None:
-    path = os.path.join(folder, *file.name.split('/'))
-    if os.path.exists(path) and os.path.getsize(path) == file.bytes:
-        return
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+def _copy(bucket: Bucket, key: str, file: OutputFile | VocabularyRecord, path: str) -> None:
+    folder = os.path.dirname(path)
+    os.makedirs(folder, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=folder, prefix='.copying-', delete=False) as stream:
         try:
             crc32c = size = 0
@@ -118,10 +131,27 @@ def _copy(bucket: Bucket, key: str, file: OutputFile | VocabularyRecord, folder:
             if (size, f'{crc32c:08x}') != (file.bytes, file.crc32c):
                 raise InputError(
                     f'{bucket.url}/{key}/{file.name} has {size} bytes with CRC-32C {crc32c:08x}, and '
-                    f'{MANIFEST_NAME} states {file.bytes} with {file.crc32c}; make the dataset again'
+                    f'{MANIFEST_NAME} states {file.bytes} with {file.crc32c}; open it again if it was '
+                    'replaced, otherwise make the dataset again'
                 )
             stream.close()
             os.replace(stream.name, path)
         except BaseException:
             os.unlink(stream.name)
             raise
+
+
+def _is_whole(path: str, file: OutputFile | VocabularyRecord, compared: int) -> bool:
+    """Whether there is a copy with the stated bytes, which are compared if it changed since that time."""
+    if not os.path.exists(path):
+        return False
+    with contextlib.suppress(OSError, InputError), open_regular(path) as stream:
+        state, crc32c = os.fstat(stream.fileno()), 0
+        if state.st_size == file.bytes and state.st_ctime_ns < compared:
+            return True
+        while data := stream.read(_RANGE_BYTES):
+            crc32c = google_crc32c.extend(crc32c, data)
+        if (state.st_size, f'{crc32c:08x}') == (file.bytes, file.crc32c):
+            return True
+    _LOGGER.warning('%s is a damaged copy and is fetched again', path)
+    return False

@@ -1,12 +1,15 @@
 """A dataset of a store is read as the same one in a folder, from copies that are checked."""
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 from written_dataset import file_entry, write_dataset
 
 from tokcore import object_stores
 from tokcore.errors import InputError
+from tokcore.reading import stored_datasets
 from tokcore.reading.dataset import open_dataset
 
 obstore = pytest.importorskip('obstore')
@@ -79,6 +82,52 @@ def test_a_changed_or_missing_shard_is_refused_and_not_kept(stored, tmp_path):
     assert not list((tmp_path / 'cache').glob(f'*/{name}'))
     assert not list((tmp_path / 'cache').glob('*/tokbeam.json'))
     assert not list((tmp_path / 'cache').glob('*/.copying-*'))
+
+
+@pytest.fixture
+def copied(stored, tmp_path):
+    """The folder with the copies of a stored dataset."""
+    return Path(open_dataset('s3://bucket/d', cache=tmp_path / 'cache').folder)
+
+
+def flip_a_bit(path):
+    data = bytearray(path.read_bytes())
+    data[20] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize('spoil', [flip_a_bit, lambda path: path.write_bytes(b'')])
+def test_a_damaged_copy_is_fetched_again_and_named(copied, tmp_path, caplog, spoil):
+    shard = copied / 'd-train-00001-of-00002'
+    before = reads()
+    spoil(shard)
+    dataset = open_dataset('s3://bucket/d', cache=tmp_path / 'cache')
+    assert examples(dataset) == [row['targets'] for row in ROWS]
+    assert reads() == before + 2  # the manifest, and this shard
+    assert caplog.messages == [f'{shard} is a damaged copy and is fetched again']
+
+
+def test_a_copy_is_compared_only_if_it_has_changed(copied, tmp_path, monkeypatch):
+    seen = []
+    plain = stored_datasets.google_crc32c.extend
+    monkeypatch.setattr(
+        stored_datasets.google_crc32c, 'extend', lambda *given: seen.append(given) or plain(*given)
+    )
+    os.utime(copied / 'tokbeam.json', (2e9, 2e9))  # later than any copy
+    open_dataset('s3://bucket/d', cache=tmp_path / 'cache')
+    assert not seen
+
+
+def test_damage_of_a_copy_that_nothing_shows_is_mended_by_deleting_it(copied, tmp_path):
+    shard = copied / 'd-train-00000-of-00002'
+    flip_a_bit(shard)
+    os.utime(copied / 'tokbeam.json', (2e9, 2e9))  # as if the disk had flipped it
+    dataset = open_dataset('s3://bucket/d', cache=tmp_path / 'cache')
+    with pytest.raises(InputError, match=f'{shard}, record 0, .*; delete this copy and open the'):
+        examples(dataset)
+    shard.unlink()
+    dataset = open_dataset('s3://bucket/d', cache=tmp_path / 'cache')
+    assert examples(dataset) == [row['targets'] for row in ROWS]
 
 
 def test_what_is_not_a_dataset_is_refused(stored, tmp_path):

@@ -1,0 +1,237 @@
+"""Datasets that change at drawn moments while processes read them.
+
+The ids of a row say of which dataset it is, and a file has as many bytes in each dataset, so that no size
+tells them apart. A moment is a number of rows that were read: nothing waits for a time.
+"""
+
+import multiprocessing
+import os
+import random
+import re
+import shutil
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from written_dataset import write_dataset
+
+from tokcore import mixture, open_dataset
+from tokcore.errors import InputError
+from tokcore.reading.corpus_order import write_corpus_order
+from tokcore.reading.dataset import Dataset
+from tokcore.reading.manifest import DatasetManifest
+
+_FIRST_IDS = {'a': 2, 'b': 44, 'c': 86}
+"""Of 40 ids of a dataset, each of one byte."""
+
+_ROWS, _SHARD_ROWS = 56, 7
+
+_MOST_ABSENT = 10_000
+"""Times that a reader looks for a dataset: in the end there is one."""
+
+_SENTENCE = re.compile('open (it|the dataset) again')
+_ABSENT = re.compile('has no tokbeam.json|is missing, or is not a file of|open the dataset again')
+
+
+def write_originals(above: Path, output_format: str) -> dict[str, Path]:
+    """Writes the datasets that take turns, each with its indexes and the order of its corpus."""
+    above.mkdir()
+    originals = {}
+    for name in _FIRST_IDS:
+        rows = [{'targets': row} for row in _rows(name)]
+        shards = [rows[start : start + _SHARD_ROWS] for start in range(0, _ROWS, _SHARD_ROWS)]
+        folder = write_dataset(above / name, shards, output_format=output_format)
+        open_dataset(folder).write_index()
+        files = DatasetManifest.read(folder).splits['train']
+        write_corpus_order(str(folder), 'train', files, np.arange(_ROWS)[::-1].copy())
+        originals[name] = folder
+    return originals
+
+
+def play(dice: random.Random, folder: Path, originals: dict[str, Path], readers: int) -> list[int]:
+    """Has processes read a folder in which datasets take turns.
+
+    Returns how often a dataset was read to its end, was refused before, and could not be opened.
+
+    Raises:
+        AssertionError: a reader had a row of another dataset, or another error, or died.
+    """
+    _replace(folder, originals['a'], lambda: None)
+    moments, told = os.pipe()
+    context = multiprocessing.get_context('fork')
+    results = context.SimpleQueue()
+    processes = [
+        context.Process(target=_read, args=(folder, originals, dice.getrandbits(32), told, results))
+        for _ in range(readers)
+    ]
+    for process in processes:
+        process.start()
+    os.close(told)
+
+    def moment() -> None:
+        if dice.random() < 0.5:
+            os.read(moments, dice.choice([1, 5, 50, 500]))
+
+    for _ in range(dice.randint(5, 15)):
+        _change(dice, folder, originals, moment)
+        moment()
+    _replace(folder, originals['a'], moment)
+    while os.read(moments, 1 << 12):
+        pass
+    os.close(moments)
+    counts = []
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0, f'a reader ended with {process.exitcode}'
+        result = results.get()
+        assert isinstance(result, list), result
+        counts.append(result)
+    return [*map(sum, zip(*counts, strict=True))]
+
+
+def _rows(name: str) -> list[list[int]]:
+    return [[_FIRST_IDS[name] + (row + k) % 40 for k in range(1 + row % 5)] for row in range(_ROWS)]
+
+
+def _change(
+    dice: random.Random, folder: Path, originals: dict[str, Path], moment: Callable[[], None]
+) -> None:
+    how = dice.choice(['replace', 'replace', 'restore', 'exchange', 'delete', 'cut off', 'index'])
+    name = 'a' if how == 'restore' else dice.choice([*originals])
+    if how in ('replace', 'restore'):
+        _replace(folder, originals[name], moment)
+    elif how == 'exchange':
+        shutil.copytree(originals[name], folder.with_name('other'))
+        folder.rename(folder.with_name('away'))
+        moment()
+        folder.with_name('other').rename(folder)
+        shutil.rmtree(folder.with_name('away'))
+    elif how == 'delete':
+        paths = [path for path in folder.rglob('*') if path.is_file()]
+        for path in dice.sample(paths, len(paths)):
+            path.unlink()
+            moment()
+    else:
+        paths = [*folder.glob('index/d-train-*' if how == 'index' else 'd-train-*')]
+        for path in dice.sample(paths, min(len(paths), 3)):
+            data = (originals[name] / path.relative_to(folder)).read_bytes()
+            _put(path, data if how == 'index' else data[: dice.randrange(len(data))])
+            moment()
+
+
+def _replace(folder: Path, original: Path, moment: Callable[[], None]) -> None:
+    """Replaces a dataset as a command does: there is no manifest until all files are those of one."""
+    (folder / 'tokbeam.json').unlink(missing_ok=True)
+    for path in original.rglob('*'):
+        if path.is_file() and path.name != 'tokbeam.json':
+            moment()
+            _put(folder / path.relative_to(original), path.read_bytes())
+    moment()
+    _put(folder / 'tokbeam.json', (original / 'tokbeam.json').read_bytes())
+
+
+def _put(path: Path, data: bytes) -> None:
+    """Gives a file new bytes under its name; who has the old one mapped keeps it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name('.part')
+    part.write_bytes(data)
+    os.replace(part, path)
+
+
+def _read(folder: Path, originals: dict[str, Path], seed: int, told: int, results: Any) -> None:
+    try:
+        names = {_first_checksum(open_dataset(path)): name for name, path in originals.items()}
+        results.put(_counts(random.Random(seed), folder, names, told))
+    except BaseException:
+        results.put(traceback.format_exc())
+
+
+def _first_checksum(dataset: Dataset) -> str:
+    return dataset._manifest.splits['train'][0].crc32c
+
+
+def _counts(dice: random.Random, folder: Path, names: dict[str, str], told: int) -> list[int]:
+    """Reads whatever dataset is there, several times in drawn ways."""
+    whole = refused = absent = 0
+    reads = dice.randint(2, 8)
+    while whole + refused < reads and absent < _MOST_ABSENT:
+        os.write(told, b'.')
+        try:
+            dataset = open_dataset(folder)
+        except InputError as error:
+            assert _ABSENT.search(str(error)), error
+            absent += 1
+            os.sched_yield()  # to whoever puts one there
+            continue
+        name, way, found = names[_first_checksum(dataset)], dice.choice([*_WAYS]), []
+        try:
+            for row in _WAYS[way](dataset, dice):
+                os.write(told, b'.')
+                assert row in _rows(name), f'{way}: {row} is not a row of {name}'
+                found.append(row)
+        except InputError as error:
+            assert _SENTENCE.search(str(error)), f'{way}: {error}'
+            refused += 1
+            continue
+        copies = 2 if way == 'mixture' else 1
+        assert sorted(found) == sorted(copies * _rows(name)), f'{way}: not all rows of {name}'
+        whole += 1
+    return [whole, refused, absent]
+
+
+Rows = Iterable[list[int]]
+
+
+def _examples(dataset: Dataset, dice: random.Random) -> Rows:
+    for row in dataset.examples('train', on_error=dice.choice(['stop', 'skip'])):
+        yield row['targets'].tolist()
+
+
+def _batches(dataset: Dataset, dice: random.Random) -> Rows:
+    shuffle = dice.choice([True, False, 'exact', 'corpus'])
+    batches = dataset.batches(
+        'train', tokens_per_batch=9, shuffle=shuffle, window=dice.choice([2, 9])
+    )
+    return _in_batches(batches.prefetch(2) if dice.random() < 0.2 else batches)
+
+
+def _resumed(dataset: Dataset, dice: random.Random) -> Rows:
+    batches = dataset.batches('train', tokens_per_batch=9, window=3)
+    yield from _in_batches(next(batches) for _ in range(dice.randint(0, 5)))
+    yield from _in_batches(dataset.from_state(batches.state()))
+
+
+def _packed(dataset: Dataset, dice: random.Random) -> Rows:
+    for batch in dataset.packed('train', 12, batch_size=2, window=5):
+        for row, segments in zip(batch['targets'], batch['targets_segmentation'], strict=True):
+            for number in range(1, segments.max() + 1):
+                yield row[segments == number].tolist()
+
+
+def _mixed(dataset: Dataset, dice: random.Random) -> Rows:
+    mixed = mixture({'once': dataset, 'again': dataset}, stop='all')
+    return _in_batches(mixed.batches('train', tokens_per_batch=9, window=5))
+
+
+def _by_number(dataset: Dataset, dice: random.Random) -> Rows:
+    rows = dataset['train']
+    for number in dice.sample(range(_ROWS), _ROWS):
+        yield rows[number]['targets'].tolist()
+
+
+def _in_batches(batches: Iterable[dict[str, np.ndarray]]) -> Iterator[list[int]]:
+    for batch in batches:
+        for row, length in zip(batch['targets'], batch['targets_length'], strict=True):
+            yield row[:length].tolist()
+
+
+_WAYS: dict[str, Callable[[Dataset, random.Random], Rows]] = {
+    'examples': _examples,
+    'batches': _batches,
+    'resumed': _resumed,
+    'packed': _packed,
+    'mixture': _mixed,
+    'by number': _by_number,
+}

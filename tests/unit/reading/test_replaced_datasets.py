@@ -1,0 +1,216 @@
+"""A reader gives the rows of the dataset that it opened, or says that this was replaced."""
+
+import os
+import pickle
+import shutil
+
+import numpy as np
+import pytest
+from written_dataset import write_dataset
+
+from tokcore import mixture, open_dataset
+from tokcore.errors import InputError
+from tokcore.reading import manifest
+from tokcore.reading.corpus_order import write_corpus_order
+from tokcore.reading.manifest import DatasetManifest
+
+REPLACED = 'was replaced, changed or deleted after the dataset was opened; open it again'
+SHARDS, ROWS = 6, 5
+
+
+def rows_from(first):
+    """Rows that another dataset has with other ids: each file has as many bytes in both."""
+    return [
+        [[first + (shard + 3 * row + k) % 50 for k in range(row + 1)] for row in range(ROWS)]
+        for shard in range(SHARDS)
+    ]
+
+
+def written(folder, first, output_format):
+    shards = [[{'targets': row} for row in shard] for shard in rows_from(first)]
+    write_dataset(folder, shards, output_format=output_format)
+    dataset = open_dataset(folder)
+    dataset.write_index()
+    numbers = np.arange(SHARDS * ROWS)[::-1].copy()
+    files = DatasetManifest.read(folder).splits['train']
+    write_corpus_order(str(folder), 'train', files, numbers)
+    return folder
+
+
+@pytest.fixture(params=['tfrecord', 'parquet'])
+def ours(request, tmp_path):
+    return written(tmp_path / 'ours', 10, request.param)
+
+
+@pytest.fixture
+def theirs(ours, tmp_path):
+    output_format = 'parquet' if [*ours.glob('*.parquet')] else 'tfrecord'
+    return written(tmp_path / 'theirs', 70, output_format)
+
+
+def replace(folder, other):
+    """As a command publishes: a folder has no manifest until all files are those of one dataset."""
+    (folder / 'tokbeam.json').unlink(missing_ok=True)
+    for path in sorted(other.rglob('*')):
+        if path.is_file() and path.name != 'tokbeam.json':
+            put(folder / path.relative_to(other), path)
+    put(folder / 'tokbeam.json', other / 'tokbeam.json')
+
+
+def put(path, source):
+    path.parent.mkdir(exist_ok=True)
+    shutil.copyfile(source, path.with_name('part'))
+    os.replace(path.with_name('part'), path)
+
+
+def in_batches(batches):
+    for batch in batches:
+        for row, length in zip(batch['targets'], batch['targets_length'], strict=True):
+            yield row[:length].tolist()
+
+
+def in_packs(batches):
+    for batch in batches:
+        for row, segments in zip(batch['targets'], batch['targets_segmentation'], strict=True):
+            for number in range(1, segments.max() + 1):
+                yield row[segments == number].tolist()
+
+
+def listed(rows):
+    return (row['targets'].tolist() for row in rows)
+
+
+def by_grain(dataset):
+    pytest.importorskip('grain')
+    return in_batches(iter(dataset.grain('train', tokens_per_batch=5)))
+
+
+def by_number(dataset):
+    rows = dataset['train']
+    return listed(rows[number] for number in range(len(rows)))
+
+
+def records(dataset):
+    from tokcore.records.tfrecord import parse_example
+
+    rows = dataset['train']
+    return (parse_example(rows.record(number))['targets'] for number in range(len(rows)))
+
+
+WAYS = {
+    'examples': lambda dataset: listed(dataset.examples('train')),
+    'batches': lambda dataset: in_batches(dataset.batches('train', tokens_per_batch=5)),
+    'skipping': lambda dataset: in_batches(
+        dataset.batches('train', tokens_per_batch=5, on_error='skip')
+    ),
+    'prefetched': lambda dataset: in_batches(
+        dataset.batches('train', tokens_per_batch=5).prefetch(1)
+    ),
+    'exact': lambda dataset: in_batches(
+        dataset.batches('train', tokens_per_batch=5, shuffle='exact', window=1)
+    ),
+    'corpus': lambda dataset: in_batches(
+        dataset.batches('train', tokens_per_batch=5, shuffle='corpus', window=1)
+    ),
+    'packed': lambda dataset: in_packs(dataset.packed('train', 6, batch_size=1)),
+    'mixture': lambda dataset: in_batches(
+        mixture({'a': dataset, 'b': dataset}).batches('train', tokens_per_batch=5, window=2)
+    ),
+    'grain': by_grain,
+    'by number': by_number,
+    'slice': lambda dataset: listed(
+        row for first in range(0, 30, 3) for row in dataset['train'][first : first + 3]
+    ),
+    'records': records,
+    'pickled': lambda dataset: listed(pickle.loads(pickle.dumps(dataset)).examples('train')),
+    'pickled rows': lambda dataset: (
+        row for row in listed(pickle.loads(pickle.dumps(dataset['train'])))
+    ),
+}  # fmt: skip
+WITHOUT_RECORDS = [name for name in WAYS if name != 'records']
+
+
+def read_until_refused(rows, known):
+    """Reads all rows, each of which must be known; raises what refuses the next one."""
+    count = 0
+    for row in rows:
+        assert row in known
+        count += 1
+    return count
+
+
+def known_rows(first):
+    return [row for shard in rows_from(first) for row in shard]
+
+
+@pytest.mark.parametrize('way', WAYS)
+def test_a_replaced_dataset_is_refused_before_its_first_row(ours, theirs, way):
+    if way == 'records' and [*ours.glob('*.parquet')]:
+        pytest.skip('Parquet has no records')
+    rows = WAYS[way](open_dataset(ours))
+    assert next(rows) in known_rows(10)
+    replace(ours, theirs)
+    with pytest.raises(InputError, match=f'{ours}/(index/)?d-train-.*(open|dataset) .*again'):
+        read_until_refused(rows, known_rows(10))
+    assert read_until_refused(WAYS[way](open_dataset(ours)), known_rows(70)) >= SHARDS * ROWS
+
+
+@pytest.mark.parametrize('way', ['examples', 'batches', 'by number', 'pickled'])
+def test_a_dataset_that_is_there_again_is_read_on(ours, theirs, tmp_path, way):
+    shutil.copytree(ours, tmp_path / 'kept')
+    dataset = open_dataset(ours)
+    rows = WAYS[way](dataset)
+    found = [next(rows)]
+    replace(ours, theirs)
+    replace(ours, tmp_path / 'kept')
+    assert sorted([*found, *rows]) == sorted(known_rows(10))
+
+
+@pytest.mark.parametrize('way', WITHOUT_RECORDS)
+def test_files_that_are_gone_or_cut_off_are_refused(ours, way):
+    rows = WAYS[way](open_dataset(ours))
+    next(rows)
+    for number, path in enumerate(sorted(ours.glob('d-train-*'))):
+        if number % 2:
+            path.unlink()
+        else:
+            put(path, path)  # those that are mapped stay as they are
+            os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(InputError, match=f'{ours}/d-train-.* {REPLACED}'):
+        read_until_refused(rows, known_rows(10))
+
+
+def test_a_state_goes_on_only_with_its_dataset(ours, theirs):
+    dataset = open_dataset(ours)
+    batches = dataset.batches('train', tokens_per_batch=5, shuffle=False)
+    next(batches)
+    state = batches.state()
+    assert [*in_batches(dataset.from_state(state))]
+    replace(ours, theirs)
+    with pytest.raises(InputError, match=REPLACED):
+        dataset.from_state(state)
+    with pytest.raises(InputError, match='the state is of other shards'):
+        open_dataset(ours).from_state(state)
+
+
+def test_a_dataset_that_is_replaced_while_it_is_opened(ours, theirs, monkeypatch):
+    states = iter([lambda: replace(ours, theirs)])
+    plain = manifest.file_state
+
+    def file_state(state):
+        next(states, lambda: None)()
+        return plain(state)
+
+    monkeypatch.setattr(manifest, 'file_state', file_state)
+    with pytest.raises(InputError, match='tokbeam.json was replaced while it was read'):
+        open_dataset(ours)
+    assert sorted(listed(open_dataset(ours).examples('train'))) == sorted(known_rows(70))
+
+
+def test_a_file_that_is_only_touched_is_the_same(ours):
+    rows = WAYS['batches'](open_dataset(ours))
+    found = [next(rows)]
+    for path in ours.glob('d-train-*'):
+        path.chmod(0o400)
+        os.utime(path, (1, 1))
+    assert sorted([*found, *rows]) == sorted(known_rows(10))
