@@ -87,6 +87,6 @@ def kept_work() -> str:
     kept = _text['kept']
     if kept:
         total = max(kept, _text['total'])
-        unit, name = next((unit for unit in _UNITS if total >= unit[0]), (1, 'bytes'))
-        parts.append(f'{kept / unit:.0f} of {total / unit:.0f} {name} encoded')
+        unit, name = next((unit for unit in _UNITS if total >= 10 * unit[0]), (1, 'bytes'))
+        parts.append(f'{kept / unit:,.0f} of {total / unit:,.0f} {name} encoded')
     return ', '.join(parts)

@@ -119,8 +119,10 @@ def test_a_signal_keeps_what_is_encoded_and_the_next_run_uses_it(
             break
     *_, last = process.stderr.read().splitlines()
     assert process.wait() == 128 + sent
-    kept = re.search(r'; kept: (\d+) of (\d+) kB encoded; run the same command', last)
-    assert kept and 100 < int(kept[1]) <= int(kept[2]), last
+    match = re.search(r'; kept: ([\d,]+) of ([\d,]+) kB encoded; run the same command', last)
+    assert match, last
+    kept, total = (int(number.replace(',', '')) for number in match.groups())
+    assert 100 < kept <= total
     before = runs_of(folder)
     assert before and not [*folder.glob('.tokbeam-*')]
     succeed(*line)
