@@ -171,7 +171,4 @@ def test_a_signal_ends_the_bar_with_a_line_of_its_own(corpus, tmp_path):
     assert running.wait() == 130
     before, _, after = terminal.close().partition('tokbeam: interrupted')
     assert before.endswith('\r\n')
-    assert (
-        after
-        == '; kept: the counts, the rounds that are finished; run the same command to continue\r\n'
-    )
+    assert after.startswith('; kept: the counts') and after.endswith(' to continue\r\n')
