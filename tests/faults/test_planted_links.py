@@ -66,7 +66,7 @@ def make_result(folder, shards, seed):
 
 def assert_whole(folder, planted):
     """All that the manifest lists is as it says, except a link in its place."""
-    if planted == str(folder / 'tokbeam.json'):
+    if (folder / 'tokbeam.json').is_symlink():
         return
     manifest = json.loads((folder / 'tokbeam.json').read_bytes())
     for each in manifest['files'] + manifest.get('index', []) + manifest['rejected']:
