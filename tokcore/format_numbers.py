@@ -36,7 +36,7 @@ RECORDS = 1
 ITERATOR_STATE = 5
 """What `state()` of an iterator over batches returns."""
 
-SHUFFLE = 2
+SHUFFLE = 3
 """`plan.json` of a shuffle, and its sorted runs: any change of the bytes that a plan leads to."""
 
 LEARNER_ROUNDS = 2

@@ -8,6 +8,7 @@ compile the same kernels.
 
 import collections
 import concurrent.futures
+import contextlib
 import dataclasses
 import hashlib
 import pathlib
@@ -62,6 +63,7 @@ import pickle, sys
 sys.path[:] = pickle.load(sys.stdin.buffer)
 import tokcore.warm_up
 tokcore.warm_up.PARTS[sys.argv[1]](pickle.load(sys.stdin.buffer))
+sys.exit(tokcore.kernels.jit.unkept_reason())
 """
 
 
@@ -86,8 +88,8 @@ def compile_in_processes(
         processes: how many run at once.
         done: is called after each part.
 
-    Returns the parts that failed, each with the last line of its error. What they have not compiled
-    is compiled when it is called.
+    Returns the parts that failed, each with the last line of its error. What they have not compiled, or
+    could not keep, is compiled when it is called.
     """
     assert CACHE_FOLDER is not None
     failed = {}
@@ -108,7 +110,8 @@ def compile_in_processes(
                 lines = ended.stderr.decode(errors='replace').strip().splitlines()
                 failed[part] = lines[-1] if lines else f'status {ended.returncode}'
             else:
-                _mark(CACHE_FOLDER, scheme, part).touch()
+                with contextlib.suppress(OSError):  # the disk is full: it is compiled once more
+                    _mark(CACHE_FOLDER, scheme, part).touch()
             done()
     return failed
 

@@ -439,6 +439,7 @@ def publish(
     manifest: Manifest,
     run: RunRecord,
     rejected: Sequence[OutputFile] = (),
+    replaces: bool = True,
 ) -> None:
     """Gives an attempt's whole files their final names; the manifest comes last.
 
@@ -452,6 +453,8 @@ def publish(
         manifest: of the result.
         run: what is remembered of the run.
         rejected: files of rejected lines in the attempt, by their names there.
+        replaces: whether there was a manifest when the run began. One that has come since is of a run
+            that has taken over, while this one was stopped for longer than a lease.
 
     Raises:
         InputError: the claim was lost, or something is in a file's place.
@@ -471,7 +474,8 @@ def publish(
         attempt.write(name, data)
     claim.check()
     # From here on the folder is not a result until the next manifest.
-    attempt.delete_final(output.folder, output.manifest_name)
+    if replaces:
+        attempt.delete_final(output.folder, output.manifest_name)
     attempt.publish_as(_BEGUN, output.folder, output.run_name)
     gone = before - set(names)
     for name in sorted(gone):

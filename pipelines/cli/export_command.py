@@ -2,8 +2,6 @@
 
 import argparse
 import os
-import shutil
-import tempfile
 import typing
 
 from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of
@@ -13,6 +11,7 @@ from pipelines.files.vocabulary_files import vocabulary_path
 from tokcore.encoding.tokenizer_folder import ExportTarget
 from tokcore.errors import InputError
 from tokcore.exporting import exported_files, prove
+from tokcore.process_end import temporary_folder
 
 _LIBRARIES: dict[ExportTarget, str] = {
     'huggingface': 'tokenizers',
@@ -41,8 +40,7 @@ def export(options: argparse.Namespace) -> int:
     vocabulary = read_vocabulary(path, scheme).entries
     files = exported_files(scheme, vocabulary, target, name)
     os.makedirs(parent, exist_ok=True)
-    attempt = tempfile.mkdtemp(prefix='.tokbeam-export-', dir=parent)
-    try:
+    with temporary_folder('.tokbeam-export-', parent) as attempt:
         for file, data in files.items():
             place = os.path.join(attempt, file)
             os.makedirs(os.path.dirname(place), exist_ok=True)
@@ -54,9 +52,6 @@ def export(options: argparse.Namespace) -> int:
             lines = None
         os.chmod(attempt, 0o755)
         os.rename(attempt, folder)
-    except BaseException:
-        shutil.rmtree(attempt, ignore_errors=True)
-        raise
     print_lines(_told(folder, sorted(files), target, lines))
     return 0
 

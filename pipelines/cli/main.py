@@ -20,17 +20,13 @@ from collections.abc import Iterator, Sequence
 from pipelines.cli.help import topic_help
 from pipelines.cli.parser import parse_command
 from pipelines.cli.printable import LogFormatter, printable, printable_lines
-from pipelines.cli.terminal import (
-    RESUME_HINT,
-    end_on_signals,
-    flush_printed,
-    print_lines,
-    wait_if_ending,
-)
+from pipelines.cli.terminal import end_on_signals, flush_printed, print_lines
+from pipelines.engines.interruption import GRACE_SECONDS, hold_if_interrupted, is_interrupted
 from pipelines.engines.progress import AT_ONCE
 from pipelines.files.system_errors import as_input_error
 from pipelines.options.beam import text_without_secrets, without_secrets
 from tokcore.errors import InputError
+from tokcore.process_end import temporary_folder
 
 _FILTERS = ('tokenize', 'detokenize')
 _OF_FOLDERS = (
@@ -56,8 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     That is 0, 2 for a user's mistake, 1 for a failure, or 3 where a command that looks at something
     finds it not as it should be.
 
-    Without `arguments` it runs the command line of the process, which then ends on SIGINT and
-    SIGTERM with one line.
+    Without `arguments` it runs the command line of the process, which signals then end with a line.
     """
     is_process = arguments is None
     arguments = sys.argv[1:] if arguments is None else list(arguments)
@@ -67,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _import_beam_without_docstrings()
     if is_process:
         leaves_nothing = arguments[:1] and arguments[0] in (*_FILTERS, *_OF_FOLDERS, 'cache')
-        end_on_signals('' if leaves_nothing else RESUME_HINT)
+        end_on_signals(keeps_work=not leaves_nothing)
     _log_to_stderr()
     try:
         try:
@@ -103,12 +98,13 @@ def _import_beam_without_docstrings() -> None:
 
 
 def _refuse(error: InputError) -> int:
+    hold_if_interrupted()  # then files were deleted that it is about
     print(f'tokbeam: {printable(str(error), sys.stderr)}', file=sys.stderr)
     return 2
 
 
 def _fail(error: Exception, arguments: list[str]) -> int:
-    wait_if_ending()
+    hold_if_interrupted(GRACE_SECONDS)
     path = keep_traceback(error, arguments)
     where = f'its traceback is in {path}'
     if path is None:
@@ -134,6 +130,8 @@ def _is_shown(record: logging.LogRecord) -> bool:
     A user error reaches `main` as an exception too, which prints it as one sentence; worker
     processes write to stderr themselves what Beam logs again for them.
     """
+    if is_interrupted():
+        return False
     if record.name.startswith('urllib3'):
         # Headers that it cannot read, with the whole address; a fetch reports its own errors.
         return False
@@ -196,7 +194,7 @@ def _run(arguments: Sequence[str]) -> int:
     progress: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     if not is_quiet:
         progress = shown_progress(sys.stderr, options.progress == 'json')
-    with _warnings_last(), progress:
+    with _warnings_last(), progress, _own_temporary_files():
         return commands.run_command(options, beam_flags) or 0
 
 
@@ -258,6 +256,17 @@ def _warnings_last() -> Iterator[None]:
             handler.removeFilter(is_for_now)
         for record in held:
             logging.getLogger(record.name).handle(record)
+
+
+@contextlib.contextmanager
+def _own_temporary_files() -> Iterator[None]:
+    """Has temporary files of the block, Beam's too, in a folder that is deleted at its end, if possible."""
+    before = tempfile.tempdir
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            tempfile.tempdir = stack.enter_context(temporary_folder())
+        stack.callback(setattr, tempfile, 'tempdir', before)
+        yield
 
 
 def _import_commands(module: str) -> types.ModuleType:

@@ -3,7 +3,8 @@
 Progress is a bar on a terminal and elsewhere a line every half minute, drawn by a thread of its own
 because a long kernel reports nothing for minutes. Python runs signal handlers in the main thread
 only, and not while that waits for a lock or a kernel; so a thread waits for the signals and ends
-the process. Nothing is tidied up then: files are either whole or removed by the next run.
+the process. The first signal lets workers write what they hold (`interruption`), and removes temporary
+files (`process_end`); the second does not wait for workers.
 """
 
 import contextlib
@@ -20,6 +21,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, NoReturn, TextIO
 
 from pipelines.cli.printable import escaped, printable
+from pipelines.engines.interruption import (
+    GRACE_SECONDS,
+    has_busy_workers,
+    hold_if_interrupted,
+    interrupt,
+    is_interrupted,
+    kept_work,
+    stop_waiting,
+    wait_for_workers,
+)
 from pipelines.engines.progress import (
     BYTES,
     ON_BAR,
@@ -33,6 +44,7 @@ from pipelines.engines.progress import (
 from pipelines.engines.remote_jobs import cancel_jobs, has_jobs
 from pipelines.files.system_errors import system_error
 from tokcore.errors import InputError
+from tokcore.process_end import undo_all
 
 if typing.TYPE_CHECKING:
     from tqdm import tqdm
@@ -45,18 +57,17 @@ _JSON_SECONDS = 1
 
 Clock = Callable[[], float]
 
-RESUME_HINT = 'what is finished is kept, and the same command goes on from there'
+_FINISH_SECONDS = 10
+"""For workers to write what they hold in memory."""
 
-_LAST_SECONDS = 2
+_LAST_SECONDS = 10
+"""After that, to end processes and delete files."""
+
 _CANCEL_SECONDS = 30
 """More, where a cluster has to end a job first."""
 
-_GRACE_SECONDS = 0.5
-
 _QUIET_LOOKS = 4
 _BETWEEN_LOOKS = 0.02  # seconds
-
-_ending = threading.Event()
 
 line_is_open = threading.Event()
 """Set while a bar stands on the terminal's last line, which the line at the end must not join."""
@@ -273,13 +284,13 @@ class Bar:
     def __call__(self, event: Event) -> None:
         with self._lock:
             self._now.take(event)
-            if not is_ending():
+            if not is_interrupted():
                 self._draw()
 
     def look(self) -> None:
         """Draws the bar again, with the current time."""
         with self._lock:
-            if self._bar is not None and not is_ending():
+            if self._bar is not None and not is_interrupted():
                 self._bar.refresh()
 
     def close(self) -> None:
@@ -392,31 +403,33 @@ def format_amount(amount: float, unit: str) -> str:
     return f'{amount:.0f} B'
 
 
-def end_on_signals(hint: str) -> None:
-    """Makes SIGINT and SIGTERM end this process with one line and status 130 or 143.
+def end_on_signals(keeps_work: bool) -> None:
+    """Makes SIGINT, SIGTERM and SIGHUP end this process with one line and status 130, 143 or 129.
 
-    A signal that is ignored stays ignored: `nohup` and shells without job control ignore SIGINT.
+    A signal that is ignored stays ignored: `nohup` ignores SIGHUP, and shells without job control SIGINT.
 
     Args:
-        hint: what the line says after the signal, or nothing.
+        keeps_work: whether the line says what the next run continues with.
     """
     threading.excepthook = _report_thread_error
-    numbers = [signal.SIGINT, signal.SIGTERM]
+    names = [name for name in ('SIGINT', 'SIGTERM', 'SIGHUP') if hasattr(signal, name)]
+    numbers = [getattr(signal, name) for name in names]
     numbers = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
     if sys.platform == 'linux' and signal.SIGINT in numbers:
         numbers.remove(signal.SIGINT)
-        _wait_for_blocked(signal.SIGINT, hint)
-    _wait_for_handled(numbers, hint)
+        _wait_for_blocked(signal.SIGINT, keeps_work)
+    _wait_for_handled(numbers, keeps_work)
 
 
-def wait_if_ending() -> None:
-    """Waits for the end of the process if a signal has come: errors after it are not reported."""
-    if _ending.wait(_GRACE_SECONDS):
-        threading.Event().wait()
+def _take(number: int, keeps_work: bool) -> None:
+    if interrupt():
+        threading.Thread(target=_end, args=[number, keeps_work], daemon=True).start()
+    else:
+        stop_waiting()
 
 
-def _wait_for_blocked(number: int, hint: str) -> None:
-    """Ends this process on a signal that its child processes ignore.
+def _wait_for_blocked(number: int, keeps_work: bool) -> None:
+    """Takes a signal that the child processes of this one ignore.
 
     A terminal sends Ctrl-C to them too, and a worker of Beam would print a traceback before this
     process ends it. They ignore what is ignored here; and Linux keeps a signal that is also blocked
@@ -426,14 +439,14 @@ def _wait_for_blocked(number: int, hint: str) -> None:
     signal.signal(number, signal.SIG_IGN)
 
     def wait() -> None:
-        signal.sigwait([number])
-        _end(number, hint)
+        while True:
+            _take(signal.sigwait([number]), keeps_work)
 
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _wait_for_handled(numbers: Sequence[int], hint: str) -> None:
-    """Ends this process on signals; the interpreter's handler writes their numbers to a pipe."""
+def _wait_for_handled(numbers: Sequence[int], keeps_work: bool) -> None:
+    """Takes signals; the interpreter's handler writes their numbers to a pipe."""
     receiver, sender = os.pipe()
     os.set_blocking(sender, False)
     signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
@@ -441,7 +454,8 @@ def _wait_for_handled(numbers: Sequence[int], hint: str) -> None:
         signal.signal(number, _leave_to_the_thread)
 
     def wait() -> None:
-        _end(os.read(receiver, 1)[0], hint)
+        while True:
+            _take(os.read(receiver, 1)[0], keeps_work)
 
     threading.Thread(target=wait, daemon=True).start()
 
@@ -450,38 +464,47 @@ def _leave_to_the_thread(number: int, frame: object) -> None:
     """Does nothing; without a handler the number would not be written."""
 
 
-def is_ending() -> bool:
-    """Returns whether a signal has come, after which nothing more is shown."""
-    return _ending.is_set()
-
-
 def _report_thread_error(arguments: threading.ExceptHookArgs) -> None:
-    # A worker process that got the same signal is gone before this process knows of it.
-    wait_if_ending()
+    hold_if_interrupted(GRACE_SECONDS)
     threading.__excepthook__(arguments)
 
 
-def _end(number: int, hint: str) -> None:
-    _ending.set()
+def _end(number: int, keeps_work: bool) -> None:
+    name = 'interrupted' if number == signal.SIGINT else 'terminated'
+    is_busy = has_busy_workers()
     # Whatever happens to the line: the reader of stderr may have stopped.
-    seconds = _LAST_SECONDS + _CANCEL_SECONDS * has_jobs()
+    seconds = _FINISH_SECONDS * is_busy + _LAST_SECONDS + _CANCEL_SECONDS * has_jobs()
     threading.Timer(seconds, os._exit, [128 + number]).start()
     # Otherwise a bar that is being drawn would follow the line. A terminal that is stuck is not
     # waited for.
-    terminal_lock.acquire(timeout=_GRACE_SECONDS)
-    name = 'interrupted' if number == signal.SIGINT else 'terminated'
-    line = f'tokbeam: {name}{"; " * bool(hint)}{hint}\n'
-    with contextlib.suppress(OSError, ValueError):
-        os.write(sys.stderr.fileno(), ('\n' * line_is_open.is_set() + line).encode())
+    terminal_lock.acquire(timeout=GRACE_SECONDS)
+    if is_busy:
+        _write_line(
+            f'{name}: writing what is encoded, for {_FINISH_SECONDS} s at most; a second signal '
+            'stops at once'
+        )
+        wait_for_workers(_FINISH_SECONDS)
+    kept = kept_work()
+    outcome = f'kept: {kept}; run the same command to continue' if kept else 'nothing is kept'
+    _write_line(f'{name}; {outcome}' if keeps_work else name)
     try:
         cancel_jobs()
     except Exception as error:
-        with contextlib.suppress(OSError, ValueError):
-            os.write(sys.stderr.fileno(), f'tokbeam: {error}\n'.encode())
+        _write_line(str(error))
     try:
         _end_children()
+        undo_all(GRACE_SECONDS)
     finally:
         os._exit(128 + number)
+
+
+def _write_line(line: str) -> None:
+    """Writes a line to standard error, after a bar that stands there."""
+    with contextlib.suppress(OSError, ValueError):
+        os.write(
+            sys.stderr.fileno(), ('\n' * line_is_open.is_set() + f'tokbeam: {line}\n').encode()
+        )
+    line_is_open.clear()
 
 
 def _end_children() -> None:

@@ -51,7 +51,12 @@ from pipelines.engines.runners import (
 )
 from pipelines.engines.work_reports import reports_read
 from pipelines.files.system_errors import as_input_error, as_input_error_from_text
-from pipelines.options.beam import beam_options, text_without_secrets, without_secrets
+from pipelines.options.beam import (
+    beam_options,
+    refuse_secrets,
+    text_without_secrets,
+    without_secrets,
+)
 from tokcore.encoding.scheme import Scheme
 from tokcore.errors import InputError
 from tokcore.kernels.jit import CACHE_FOLDER
@@ -192,9 +197,11 @@ class Engine:
             failed = compile_in_processes(
                 self.scheme, missing, processes, lambda: advance(_COMPILING, 1)
             )
-        for part, error in failed.items():
-            _LOGGER.warning('the kernels of %s are compiled as they are called: %s', part, error)
-        _LOGGER.info('compiled in %.1f s, kept in %s', time.monotonic() - started, CACHE_FOLDER)
+        for error in dict.fromkeys(failed.values()):
+            late = ', '.join(part for part, reason in failed.items() if reason == error)
+            _LOGGER.warning('the kernels of %s are compiled as they are called: %s', late, error)
+        if len(failed) < len(missing):
+            _LOGGER.info('compiled in %.1f s, kept in %s', time.monotonic() - started, CACHE_FOLDER)
 
     def compile_first(self, compile_all: Callable[[], None]) -> None:
         """Compiles kernels before Beam's processes start here, each of which would compile them too.
@@ -362,6 +369,8 @@ def choose_engine(
     runner = preset(LOCAL_RUNNER if name in OTHER_NAMES else name, options)
     if not runner.is_local and options.view_as(PortableOptions).job_endpoint == 'embed':
         runner = embedded_runner(runner, options)
+    if not runner.is_local:
+        refuse_secrets(flags, runner.name)
     _refuse_modes(options)
     if deadline is not None and not runner.can_cancel:
         raise InputError(

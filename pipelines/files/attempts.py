@@ -15,6 +15,7 @@ from pipelines.files.filesystem import delete_empty_folders, make_folders
 from pipelines.files.local_folder import ATTEMPT_PREFIX, LinkError, LocalFolder, attempt_name
 from pipelines.files.system_errors import telling
 from tokcore.errors import InputError
+from tokcore.process_end import UndoneAtEnd
 
 _MARK_NAME = '.tokbeam-attempt.json'
 _NEW_PREFIX = '.tokbeam-new-'
@@ -45,31 +46,30 @@ class Attempt:
         self._own: LocalFolder | None = None
 
     def __enter__(self) -> 'Attempt':
-        self._made: list[str] = []
         self._stack = contextlib.ExitStack()
         try:
             with telling(f'write to {self.folder}'):
                 if self._held is None:
-                    self._made = make_folders(self.folder)
+                    self._stack.callback(delete_empty_folders, make_folders(self.folder))
                     self._held = filesystem.open_folder(self.folder)
                     if self._held is not None:
                         self._stack.enter_context(self._held)
                 sweep_attempts(self.folder, self._names, self._held)
-                self._begin()
+                self._stack.enter_context(UndoneAtEnd(self._begin, lambda _: self._delete()))
         except BaseException:
             self._stack.close()
-            delete_empty_folders(self._made)
             raise
         return self
 
     def __exit__(self, *_) -> None:
-        with self._stack:
-            if self._held is None or self._own is None:
-                _delete_objects(self.path)
-            else:
-                with telling(f'delete {self.path}'), self._own:
-                    _delete_marked(self._held, self._name, self._own)
-        delete_empty_folders(self._made)
+        self._stack.close()
+
+    def _delete(self) -> None:
+        if self._held is None or self._own is None:
+            _delete_objects(self.path)
+        else:
+            with telling(f'delete {self.path}'), self._own:
+                _delete_marked(self._held, self._name, self._own)
 
     def _begin(self) -> None:
         mark = json.dumps({'tokbeam': 'attempt', 'of': self._names}).encode()
@@ -136,12 +136,6 @@ class Attempt:
                     f'{target} is a folder where a file of the result goes; move it away'
                 )
             own.replace(own_name, new_name, into)
-            # Checked after the move: until then somebody can replace it.
-            if not into.is_sole_file(new_name):
-                into.delete(new_name)
-                raise InputError(
-                    f'{self.path_of(source)} was replaced while this run worked; run again'
-                )
 
     def delete_final(self, folder: str, name: str) -> None:
         """Deletes a file of an earlier result, or a link in its place; never a folder.

@@ -14,8 +14,9 @@ import json
 import os
 import platform
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import psutil
 
@@ -24,8 +25,9 @@ from pipelines.files.filesystem import delete_empty_folders, make_folders
 from pipelines.files.leases import LEASE_SECONDS, Lease
 from pipelines.files.local_folder import LinkError, LocalFolder
 from pipelines.files.system_errors import system_error
-from tokcore.errors import InputError
+from tokcore.errors import InputError, OperatingSystemError
 from tokcore.object_stores import is_object
+from tokcore.process_end import UndoneAtEnd
 
 try:
     import fcntl
@@ -47,6 +49,10 @@ class HeldError(InputError):
     """Another run holds a claim."""
 
 
+class LostError(InputError):
+    """Another run has taken over a claim: nothing that it works on may be deleted."""
+
+
 @dataclass(frozen=True)
 class _Holder:
     """Who holds a claim: a process of a host, and since when."""
@@ -54,6 +60,7 @@ class _Holder:
     id: str
     pid: int
     host: str
+    system: str  # `_system` of the process
     began: float  # when the process began, seconds since 1970: a pid may come again
     since: str
 
@@ -62,7 +69,12 @@ class _Holder:
         now = datetime.datetime.now(datetime.timezone.utc)
         began = psutil.Process().create_time()
         return cls(
-            uuid.uuid4().hex, os.getpid(), platform.node(), began, f'{now:%Y-%m-%d %H:%M:%S} UTC'
+            uuid.uuid4().hex,
+            os.getpid(),
+            platform.node(),
+            _system(),
+            began,
+            f'{now:%Y-%m-%d %H:%M:%S} UTC',
         )
 
     @classmethod
@@ -74,6 +86,7 @@ class _Holder:
                 str(fields['id']),
                 int(fields['pid']),
                 str(fields['host']),
+                str(fields['system']),
                 float(fields['began']),
                 str(fields['since']),
             )
@@ -84,8 +97,8 @@ class _Holder:
         return json.dumps(asdict(self)).encode()
 
     def is_gone(self) -> bool:
-        """Returns whether the process was on this host and certainly has ended."""
-        if self.host != platform.node():
+        """Returns whether the process would be seen here and certainly has ended."""
+        if (self.host, self.system) != (platform.node(), _system()):
             return False
         try:
             return abs(psutil.Process(self.pid).create_time() - self.began) > 1
@@ -94,6 +107,17 @@ class _Holder:
 
     def __str__(self) -> str:
         return f'process {self.pid} on host {self.host} since {self.since}'
+
+
+def _system() -> str:
+    """Identifies, on Linux, this machine since it was started and the processes that are seen here.
+
+    Machines and containers may have the same name, and containers see only their own processes.
+    """
+    with contextlib.suppress(OSError):
+        boot = Path('/proc/sys/kernel/random/boot_id').read_text(encoding='ascii').strip()
+        return f'{boot} {os.readlink("/proc/self/ns/pid")}'
+    return ''
 
 
 class Claim:
@@ -128,25 +152,29 @@ class Claim:
 
     def __enter__(self) -> 'Claim':
         self._made: list[str] = []
+        self._stack = contextlib.ExitStack()
+        self._stack.enter_context(UndoneAtEnd(lambda: None, lambda _: self._release()))
         try:
             self._take()
         except OSError as error:
             self._denied = error
             self._let_go_of_folder()
         except BaseException:
-            self._let_go_of_folder()
-            delete_empty_folders(self._made)
+            self._stack.close()
             raise
         return self
 
     def __exit__(self, *_) -> None:
+        self._stack.close()
+
+    def _release(self) -> None:
         if self._lock is not None:
             if self._is_of_path(self._lock):
                 # Before the lock is released: whoever has opened the file finds that it is gone.
                 self._opened.delete(self._name)
             os.close(self._lock)
         elif self._lease is not None:
-            with contextlib.suppress(OSError):  # it ends by itself
+            with contextlib.suppress(OSError, OperatingSystemError):  # it ends by itself
                 self._lease.release()
         elif self._written is not None and self._is_held():
             filesystem.delete_file(self._path)
@@ -179,11 +207,11 @@ class Claim:
             raise system_error(self._denied, f'write to {folder}') from self._denied
 
     def check(self) -> None:
-        """Raises InputError if the claim was lost: nothing may get its final name any more."""
+        """Raises LostError if the claim was lost: nothing may get its final name any more."""
         self.require()
         if not self._is_held():
             holder = _Holder.from_json(self._read())
-            raise InputError(
+            raise LostError(
                 f'{self._what} was taken over by {holder or "another run"}, which deleted or '
                 f'replaced {self._path}; nothing was published, run again when that is done'
             )
@@ -220,20 +248,15 @@ class Claim:
                 self._let_go_of_folder()
 
     def _take_lease(self) -> None:
-        self._written = _Holder.this_process()
-
-        def is_gone(data: bytes) -> bool:
-            holder = _Holder.from_json(data)
-            return holder is not None and holder.is_gone()
-
-        lease = Lease(self._path, asdict(self._written), is_gone)
+        written = _Holder.this_process()
+        lease = Lease(self._path, asdict(written))
         there = lease.take()
         if there is not None:
             raise self._held_by(
                 _Holder.from_json(there),
                 f' (if that process has died, wait {LEASE_SECONDS // 60} minutes)',
             )
-        self._lease = lease
+        self._written, self._lease = written, lease
 
     def _try_lock(self) -> bool:
         """Takes the lock; False if the filesystem has none. Raises InputError if it is held."""
@@ -250,13 +273,9 @@ class Claim:
                 if error.errno in _CANNOT_LOCK:
                     return False
                 raise
-            # Otherwise it is of a holder that ended in this moment.
             if self._is_of_path(descriptor):
-                if os.fstat(descriptor).st_nlink == 1:
-                    break
-                # A hard link to another user's file: only this name of it is deleted.
-                self._opened.delete(self._name)
-            os.close(descriptor)
+                break
+            os.close(descriptor)  # it is of a holder that ended in this moment
         os.ftruncate(descriptor, 0)
         with contextlib.suppress(OSError):  # on a full disk: only the sentence says less
             os.pwrite(descriptor, _Holder.this_process().to_json(), 0)
@@ -287,6 +306,22 @@ class Claim:
         if self._lease is not None:
             return self._lease.read()
         return filesystem.read_bytes(self._path) if filesystem.exists(self._path) else b''
+
+
+@contextlib.contextmanager
+def loss_named(claims: Iterable[Claim]) -> Iterator[None]:
+    """Raises LostError in place of what a block raises if one of the claims was lost by then.
+
+    The run that has taken it over deletes what this one has begun, and the error is about that.
+    """
+    try:
+        yield
+    except Exception:
+        for claim in claims:
+            # Where the store does not answer, the first error is raised.
+            with contextlib.suppress(OSError, OperatingSystemError):
+                claim.check()
+        raise
 
 
 @contextlib.contextmanager

@@ -17,11 +17,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from pipelines.engines.interruption import keep
 from pipelines.engines.progress import AT_ONCE, stage_running
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim, HeldError
 from pipelines.files.local_folder import LocalFolder
-from pipelines.files.paced_session import Clock
 from pipelines.files.system_errors import telling
 from pipelines.files.transfer import (
     Transfer,
@@ -43,8 +43,8 @@ _PART = '.part'
 _LOOK_AGAIN_SECONDS = 0.2
 
 AWAITED_SECONDS = 15 * 60
-"""So long another run may fetch a file without a byte more on the disk. It leaves a server that sends
-too little after two minutes; the rest is for the checksum of some hundred gigabytes."""
+"""So long another run may fetch a file without a byte more on the disk: it may compute the checksum of
+some hundred gigabytes."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class FetchedFiles:
 
     Args:
         work: the folder, which need not be there.
-        clock: by which servers and other runs are measured.
+        clock: by which other runs are measured.
         wait: for some seconds.
 
     Raises:
@@ -79,7 +79,7 @@ class FetchedFiles:
     def __init__(
         self,
         work: str,
-        clock: Clock = time.monotonic,
+        clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], None] = time.sleep,
     ):
         if filesystem.is_shared(work):
@@ -143,7 +143,8 @@ class FetchedFiles:
     def _fetch(self, address: WebAddress, folder: LocalFolder) -> FetchedFile:
         with telling(f'delete {self._path(address, _RECORD)}'):
             folder.delete(_RECORD)
-        transfer = Transfer(address, folder, _PART, self._clock)
+        keep('what was fetched')
+        transfer = Transfer(address, folder, _PART)
         came = transfer.run()
         if address.sha256 not in (None, came.sha256):
             transfer.discard()

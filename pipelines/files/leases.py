@@ -8,7 +8,6 @@ anybody else was faster.
 import errno
 import json
 import threading
-from collections.abc import Callable
 
 from pipelines.files.objects import create_if, delete_object, read_version, store_time
 from tokcore.errors import InputError
@@ -27,12 +26,11 @@ class Lease:
 
     Args:
         path: of the object.
-        holder: identifies this process, and tells others who it is, as JSON.
-        is_gone: tells of another's holder whether that is certainly no more.
+        holder: for others, as JSON: who holds it, and an `id` that no other holder has.
     """
 
-    def __init__(self, path: str, holder: dict, is_gone: Callable[[bytes], bool]):
-        self._path, self._holder, self._is_gone = path, holder, is_gone
+    def __init__(self, path: str, holder: dict):
+        self._path, self._holder = path, holder
         self._renewals = 0
         self._ended = threading.Event()
         self._renewing = threading.Lock()
@@ -56,7 +54,8 @@ class Lease:
             if there is None:
                 continue  # its holder has ended in this moment
             data, state = there
-            if not (self._is_gone(data) or store_time(self._path) - state.modified > LEASE_SECONDS):
+            # A process is never looked for: another machine or container may have its name and number.
+            if store_time(self._path) - state.modified <= LEASE_SECONDS:
                 return data
             version = self._write(state.version)
             if version is not None:

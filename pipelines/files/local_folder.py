@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
 
 from tokcore.errors import InputError, OperatingSystemError
+from tokcore.process_end import unless_ending
 
 ATTEMPT_PREFIX = '.tokbeam-attempt-'
 """Begins the name of what is not whole yet."""
@@ -130,7 +131,7 @@ class LocalFolder:
         """
         place, at = self._place(name)
         if make:
-            with contextlib.suppress(FileExistsError):
+            with unless_ending, contextlib.suppress(FileExistsError):
                 os.mkdir(place, dir_fd=at)
         path = os.path.join(self.path, name)
         if not _HAS_DESCRIPTORS and self.is_link(name):
@@ -193,11 +194,6 @@ class LocalFolder:
         state = self.state(name)
         return state is not None and stat.S_ISDIR(state.st_mode)
 
-    def is_sole_file(self, name: str) -> bool:
-        """Tells whether an entry is a regular file without another name, as all are that are made."""
-        state = self.state(name)
-        return state is not None and stat.S_ISREG(state.st_mode) and state.st_nlink == 1
-
     def entries(self) -> list[tuple[str, bool]]:
         """Returns the name of each entry, and whether it is a folder and not a link, by name."""
         if self._descriptor is None:
@@ -236,8 +232,10 @@ class LocalFolder:
         path = os.path.join(self.path, name)
         if not _HAS_DESCRIPTORS and self.is_link(name):
             raise LinkError(path)
+        is_new = flags & os.O_CREAT
         try:
-            descriptor = os.open(place, flags | _FILE_FLAGS, mode, dir_fd=at)
+            with unless_ending if is_new else contextlib.nullcontext():
+                descriptor = os.open(place, flags | _FILE_FLAGS, mode, dir_fd=at)
         except OSError as error:
             if not flags & os.O_EXCL and self.is_link(name):
                 raise LinkError(path) from error
@@ -273,12 +271,14 @@ class LocalFolder:
     def make_folder(self, name: str) -> None:
         """Makes a folder, which must not be there."""
         place, at = self._place(name)
-        os.mkdir(place, dir_fd=at)
+        with unless_ending:
+            os.mkdir(place, dir_fd=at)
 
     def replace(self, name: str, new_name: str, into: 'LocalFolder | None' = None) -> None:
         """Moves an entry over whatever has a name in this folder or in another."""
         (source, at), (target, into_at) = self._place(name), (into or self)._place(new_name)
-        os.replace(source, target, src_dir_fd=at, dst_dir_fd=into_at)
+        with unless_ending:
+            os.replace(source, target, src_dir_fd=at, dst_dir_fd=into_at)
 
     def delete(self, name: str) -> None:
         """Deletes a file or a link if it is there; never a folder, nor what a link leads to."""

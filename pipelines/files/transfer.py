@@ -15,7 +15,6 @@ import logging
 import os
 import re
 import stat
-import time
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -26,14 +25,6 @@ import urllib3
 
 from pipelines.engines.progress import advance, track_work
 from pipelines.files.local_folder import LocalFolder
-from pipelines.files.paced_session import (
-    LEAST_WINDOW_BYTES,
-    WINDOW_SECONDS,
-    Clock,
-    Pace,
-    TooSlowError,
-    paced_session,
-)
 from pipelines.files.system_errors import telling
 from pipelines.options.beam import HIDDEN, url_without_secrets
 from tokcore.errors import InputError, OperatingSystemError
@@ -47,8 +38,7 @@ ANSWER_SECONDS = 60
 
 _FETCHING = 'fetching'
 _PIECE_BYTES = 32 << 10
-"""What a run that ends may lose, and how often it is told how far it is: small, since of a server
-that is left as too slow hardly more than 100 KiB may have come."""
+"""What a run that ends may lose, and how often progress is counted."""
 
 _MOST_CUTS = 8
 """As often a connection may end within a file before a run gives up; the next one goes on."""
@@ -170,32 +160,18 @@ class Transfer:
         address: where it is.
         folder: where it goes.
         name: of what came so far; its state is in `NAME.json`.
-        clock: by which the server's pace is measured.
 
     Raises:
-        InputError: the server refuses it or is too slow, the network refuses it, or it cannot be
-            written.
+        InputError: the server or the network refuses it, or it cannot be written.
     """
 
-    def __init__(
-        self,
-        address: WebAddress,
-        folder: LocalFolder,
-        name: str,
-        clock: Clock = time.monotonic,
-    ):
-        self._address, self._folder, self._clock = address, folder, clock
+    def __init__(self, address: WebAddress, folder: LocalFolder, name: str):
+        self._address, self._folder = address, folder
         self._name, self._state_name = name, f'{name}.json'
         self._writing = f'write {os.path.join(folder.path, name)}'
 
     def run(self) -> Fetched:
         """Fetches what is missing."""
-        try:
-            return self._run()
-        except TooSlowError as error:
-            raise refused_for_pace(self._address) from error
-
-    def _run(self) -> Fetched:
         state, cuts = self._known_state(), 0
         while True:
             held = self._held() if state.validator else 0
@@ -228,7 +204,9 @@ class Transfer:
         if held:
             headers |= {'Range': f'bytes={held}-', 'If-Range': state.validator}
         seconds = (CONNECT_SECONDS, ANSWER_SECONDS)
-        with paced_session(Pace(self._clock)) as session:
+        with requests.Session() as session:
+            # To go on to another address, requests would read the whole body of a redirection.
+            session.hooks['response'].append(_leave_redirection)
             try:
                 answer = session.get(
                     self._address.url, headers=headers, stream=True, timeout=seconds
@@ -320,6 +298,11 @@ class Transfer:
         return Fetched(state.st_size, state.st_mtime_ns, sha256)
 
 
+def _leave_redirection(response: requests.Response, **_: object) -> None:
+    if response.is_redirect:
+        response.close()
+
+
 class _CutError(Exception):
     """A connection that ended before its answer did."""
 
@@ -384,15 +367,6 @@ def refused_for_length(address: WebAddress, length: str) -> InputError:
     return OperatingSystemError(
         f'cannot fetch {address.name}: the server tells a length of {len(length):,} digits; check '
         'the address'
-    )
-
-
-def refused_for_pace(address: WebAddress) -> InputError:
-    """Returns what is said of a server that sends almost nothing."""
-    return OperatingSystemError(
-        f'cannot fetch {address.name}: in {WINDOW_SECONDS} seconds the server sent less than '
-        f'{LEAST_WINDOW_BYTES >> 10} KiB; check the network, and run again, which goes on from '
-        'what came'
     )
 
 

@@ -25,10 +25,11 @@ import numpy as np
 from pipelines.engines.engine import RunPipeline
 from pipelines.files import filesystem
 from pipelines.files.checked_files import damaged, read_checked, write_checked
-from pipelines.files.claims import Claim, sweep_claim
+from pipelines.files.claims import Claim, LostError, sweep_claim
 from pipelines.files.filesystem import delete_known
 from pipelines.files.work_folder import WORK_FOLDER, delete_own_if_empty
 from tokcore.counts.token_table import TokenTable
+from tokcore.encoding.scheme import Learned, Scheme
 from tokcore.errors import InputError, OperatingSystemError
 from tokcore.format_numbers import LEARNER_ROUNDS
 from tokcore.subword.partitioned.suffix_tables import PrefixPartitions, SuffixTable
@@ -40,6 +41,7 @@ _FOLDER = re.compile(_PREFIX + r'[0-9a-f]{16}')
 _LOCK_FILE = re.compile(_FOLDER.pattern + re.escape(_LOCK))
 _SEARCH_FILE = 'search.json'
 _SURVEY_FILE = 'survey.json'
+_LEARNED_FILE = 'learned'
 
 _SIZE = struct.Struct('<Q')
 _INT64 = np.dtype('<i8')
@@ -48,7 +50,7 @@ _WORDS_FOLDER = re.compile(r'words-(\d+)')
 _WORDS_FILE = re.compile(r'part-\d{5,}|\.tokbeam-attempt-[0-9a-f]{32}')
 
 _NAME = re.compile(
-    r'survey\.json|reserved\.json|first-\d{5,}\.json|sizes-\d+-\d+'
+    r'learned|survey\.json|reserved\.json|first-\d{5,}\.json|sizes-\d+-\d+'
     r'|(first|round-\d+/groups)/group-\d{5,}'
     r'|round-\d+/(frequent|sizes\.json|vocabulary-\d|selection-\d-\d{5,}-\d{5,})'
     r'|merges|(characters|pieces)\.json|words-\d+/part-\d{5,}'
@@ -106,6 +108,8 @@ class OutputRounds:
         """
         try:
             yield
+        except LostError:
+            raise
         except OperatingSystemError:
             self.sweep(keep_begun=True)
             raise
@@ -146,9 +150,33 @@ class SearchRounds:
         with _claim(self.folder) as claim:
             claim.require()
             filesystem.delete_links(self.folder)  # a run would write through them
-            path = os.path.join(self.folder, _SEARCH_FILE)
-            _write_json(path, self._description)
+            self._write_description()
             yield claim
+
+    def _write_description(self) -> None:
+        _write_json(os.path.join(self.folder, _SEARCH_FILE), self._description)
+
+    @property
+    def _learned_path(self) -> str:
+        return os.path.join(self.folder, _LEARNED_FILE)
+
+    def keep(self, learned: Learned) -> None:
+        """Keeps the vocabulary until the output is whole: its file, after a line of how it was learned."""
+        self._write_description()
+        fields = [learned.min_count, learned.tried, learned.reachable, learned.smallest_size]
+        line = json.dumps(fields).encode()
+        write_checked(self._learned_path, line, b'\n', learned.vocabulary.dump())
+
+    def kept(self, scheme: Scheme) -> Learned | None:
+        """Returns the vocabulary that an earlier run has kept; None if there is none."""
+        if not filesystem.exists(self._learned_path):
+            return None
+        with _content(self._learned_path) as content:
+            line, _, data = content.partition(b'\n')
+            min_count, tried, reachable, smallest_size = json.loads(line)
+            vocabulary = scheme.parse(data, self._learned_path)
+            tried, reachable = (tuple(map(tuple, pairs)) for pairs in (tried, reachable))
+            return Learned(vocabulary, min_count, tried, reachable, smallest_size)
 
 
 @dataclass(frozen=True)
@@ -498,7 +526,8 @@ def _write_json(path: str, value: object) -> None:
 
 def _is_begun(folder: str) -> bool:
     """Whether there is work in a search's folder from which a new run would go on."""
-    begun = (os.path.join(folder, _SURVEY_FILE), MergeFiles(folder).merges_path)
+    begun = [os.path.join(folder, name) for name in (_SURVEY_FILE, _LEARNED_FILE)]
+    begun.append(MergeFiles(folder).merges_path)
     return any(map(filesystem.exists, begun))
 
 

@@ -21,6 +21,7 @@ from pipelines.artifacts.counts import (
     read_new_batches,
 )
 from pipelines.engines.engine import Engine
+from pipelines.engines.interruption import keep
 from pipelines.engines.machine import available_bytes, peak_bytes
 from pipelines.engines.progress import ON_BAR, RoundEnded, WorkDone, notify
 from pipelines.files import filesystem
@@ -30,7 +31,8 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
-from tokcore.options import flag
+from tokcore.options import flag, recorded
+from tokcore.source_digest import source_digest
 from tokcore.subword.scheme import T2T_RANGE
 from tokcore.text.unicode import UNICODE_VERSION
 
@@ -111,9 +113,24 @@ class VocabularySearch(Generic[OptionsT]):
                 rounds.
             OverflowError: the sum of the counts is too large.
         """
+        self._check_rules()
+        rounds = self.search_rounds(
+            code=source_digest(),
+            scheme=[self.scheme.name, recorded(self.scheme), self.scheme.rules.metadata()],
+            learning=self.options.for_manifest(),
+        )
+        learned = rounds.kept(self.scheme)
+        if learned is None:
+            learned = self._learn()
+            rounds.keep(learned)
+        else:
+            _LOGGER.info('%s: was learned by an earlier run', self.label)
+        keep('the vocabulary')
+        return learned
+
+    def _learn(self) -> Learned:
         started = time.monotonic()
         counts, options = self.counts, self.options
-        self._check_rules()
         choice = self._choose_learner()
         if choice.learner != 'memory' or choice.memory_bytes > _UNNOTICED_BYTES:
             where = {'memory': 'in memory', 'rounds': 'in rounds, with words in files'}.get(
@@ -286,6 +303,7 @@ class VocabularySearch(Generic[OptionsT]):
 
     def _learn_on_beam(self, report: Progress) -> tuple[Learned, int]:
         assert self.scheme.beam_learner is not None
+        keep('the rounds that are finished')
         module, _, name = self.scheme.beam_learner.partition(':')
         learn: BeamSearch = getattr(importlib.import_module(module), name)
         return learn(self, report)

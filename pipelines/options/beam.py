@@ -59,6 +59,16 @@ _BETWEEN_PARTS = re.compile(r'([/?&;#!,]+)')
 _MOST_QUOTING = 3
 """As often a part of an address may be percent-encoded and still be looked into."""
 
+_VARIABLES = {
+    '--s3_access_key_id': 'AWS_ACCESS_KEY_ID',
+    '--s3_secret_access_key': 'AWS_SECRET_ACCESS_KEY',
+    '--s3_session_token': 'AWS_SESSION_TOKEN',
+}
+"""By options of Beam: the variables of the environment with the same meaning."""
+
+_NO_SECRETS = {'--dataflow_kms_key', '--no_auth'}
+"""Options of Beam that only look as if they had a secret."""
+
 _MOST_CHARACTERS = 400
 """Of an error: argparse repeats values, which may be of any length."""
 
@@ -186,6 +196,24 @@ def without_secrets(flags: Sequence[str]) -> tuple[str, ...]:
         else:
             shown.append(_shown(name, flag))
     return tuple(shown)
+
+
+def refuse_secrets(flags: Sequence[str], runner: str) -> None:
+    """Refuses secrets in the options of a job that runs elsewhere: a cluster shows them to whoever asks.
+
+    Raises:
+        InputError: an option has one.
+    """
+    name = ''
+    for flag, masked in zip(flags, without_secrets(flags), strict=True):
+        name = flag.partition('=')[0] if flag.startswith('--') else name
+        if flag != masked and name not in _NO_SECRETS:
+            variable = _VARIABLES.get(name, 'it')
+            raise InputError(
+                f'{shown(name)[1:-1]} has a secret, and the options of a job of --runner {runner} can be '
+                f'read by everybody who reaches its cluster or its logs; leave it out, and set '
+                f'{variable} in the environment of this command and of the workers'
+            )
 
 
 def text_without_secrets(text: str, flags: Sequence[str] = ()) -> str:

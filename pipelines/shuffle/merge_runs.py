@@ -20,11 +20,12 @@ import apache_beam as beam
 import google_crc32c
 import numpy as np
 
+from pipelines.engines.interruption import expect_text, keep
 from pipelines.engines.pool import OrderedPool, in_global_window
 from pipelines.engines.progress import advance, set_total, track_work
 from pipelines.engines.work_reports import work_reports
 from pipelines.files import filesystem
-from pipelines.files.claims import CLAIM_NAME, Claim
+from pipelines.files.claims import CLAIM_NAME, Claim, LostError
 from pipelines.files.system_errors import telling
 from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.job import EncodeOptions, Execution
@@ -113,6 +114,10 @@ def encode_through_files(
     planned = plan_shuffle(read_plan, encoder, layout, memory, work, output)
 
     folder = planned.plan.folder
+    if execution.engine.runner.in_process:
+        expect_text(sum(map(reading.corpus.text_bytes, reading.corpus.split_names)))
+    else:
+        keep('the runs that are finished')
     with Claim(os.path.join(folder, CLAIM_NAME), folder) as claim:
         claim.require()
         plan = begin_shuffle(planned, need)
@@ -152,6 +157,8 @@ class KeptRuns:
         """
         try:
             yield
+        except LostError:
+            raise
         except OperatingSystemError:
             sweep_unbegun(self.work, self.output)
             raise

@@ -1,7 +1,8 @@
 """Run items to sorted runs: blocks encoded by threads in input order, parts written beside them.
 
 While one part is sorted and written by one of the threads, the next is filled by the others, and
-the blocks of the next run item follow at once; so no thread waits for the end of anything.
+the blocks of the next run item follow at once; so no thread waits for the end of anything. Where a signal
+ends the process, what is in memory becomes a part that is smaller than others.
 """
 
 import collections
@@ -10,6 +11,13 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from pipelines.engines.interruption import (
+    allow_end,
+    delay_end,
+    hold_if_interrupted,
+    is_interrupted,
+    keep_text,
+)
 from pipelines.engines.pool import Call, OrderedPool
 from pipelines.engines.progress import advance
 from pipelines.files import filesystem
@@ -42,6 +50,11 @@ class WrittenPart:
     size: int
     stats: RunStats
 
+    @property
+    def text_bytes(self) -> int:
+        """The bytes of text that were read for it."""
+        return sum(checksum.length for checksum in self.stats.checksums)
+
     def file(self, plan: ShufflePlan) -> RunFile:
         return RunFile(plan.run_path(self.name), self.size)
 
@@ -69,6 +82,7 @@ class _OpenRun:
 
     item: RunItem
     part: int
+    first: int  # block of this part
     blocks: int
     buffer: RunBuffer | None = None
 
@@ -110,16 +124,21 @@ class RunWriter:
         if self._budget is not None:
             for part in done:
                 self._budget.spend(part.stats)
+        keep_text(sum(part.text_bytes for part in done))
         yield from done
         if is_whole:
             advance(READING, sum(work_item.stored_bytes for work_item in item.items))
             return
         blocks = self._read(item)
-        making = _OpenRun(item, len(done), self._skip(blocks, done))
+        skipped = self._skip(blocks, done)
+        making = _OpenRun(item, len(done), skipped, skipped)
+        delay_end(self)
         # Parts end where batches do, so that the rest of a run has the same batches in a rerun.
         batches = BlockBatches(self._encoder.splits, min(BATCH_BYTES, self._plan.block_bytes))
         complete = (batch for block in blocks for batch in batches.add(block))
         for batch in itertools.chain(complete, _rest(batches)):
+            if is_interrupted():
+                self._write_all(making)
             yield from self._collect(self._calls.submit(self._encode, making, batch))
         yield from self._collect(self._calls.submit(_EncodedStep, making, None))
 
@@ -129,9 +148,23 @@ class RunWriter:
         while self._writing:
             yield self._written()
         self._buffers = []
+        allow_end(self)
 
     def close(self) -> None:
+        allow_end(self)
         self._calls.close()
+
+    def _write_all(self, making: _OpenRun) -> None:
+        """Writes what is in memory, and then waits for the end of the process."""
+        try:
+            collections.deque(self._collect(self._calls.drain()), maxlen=0)
+            if making.buffer is not None:
+                collections.deque(self._close_part(making, last=False), maxlen=0)
+            while self._writing:
+                self._written()
+        finally:
+            allow_end(self)
+        hold_if_interrupted()
 
     def _skip(self, blocks: Iterator[Block], done: list[WrittenPart]) -> int:
         """Reads past the blocks of which the finished parts were made; returns how many they are."""
@@ -173,10 +206,11 @@ class RunWriter:
         assert buffer is not None  # `_take_step` gives each part one
         head = self._head(making.item, making.part, last)
         writing = self._calls.submit_detached(
-            self._write, head, making.item.split, buffer, making.blocks
+            self._write, head, making.item.split, buffer, making.first, making.blocks
         )
         self._writing.append((writing, buffer))
         making.part += 1
+        making.first = making.blocks
         making.buffer = None
         while len(self._writing) >= self._most_buffers:
             yield self._written()
@@ -188,16 +222,21 @@ class RunWriter:
             if not writing.is_done:
                 younger.run()
         part = writing.result()
+        keep_text(part.text_bytes)
         buffer.clear()
         self._buffers.append(buffer)
         return part
 
-    def _write(self, head: RunHead, split: int, buffer: RunBuffer, blocks: int) -> WrittenPart:
+    def _write(
+        self, head: RunHead, split: int, buffer: RunBuffer, first: int, blocks: int
+    ) -> WrittenPart:
         # A part may have been finished before an earlier one, by an attempt that ended then.
         there = self._existing_part(split, head)
         if there is not None:
-            return there[0]
-        stats = buffer.stats(self._plan.layout[split].split, blocks)
+            part, last = there
+            if (part.stats.first, part.stats.blocks, last) == (first, blocks, head.last):
+                return part
+        stats = buffer.stats(self._plan.layout[split].split, first, blocks)
         name = run_name(head.run, head.part)
         with full_disk_as_error(self._plan), filesystem.create(self._plan.run_path(name)) as stream:
             size, stats = write_run(stream, head, buffer.sorted_rows(), stats, buffer.rejected)
@@ -208,10 +247,18 @@ class RunWriter:
         return RunHead(self._plan.fingerprint, item.run, part, last, buckets)
 
     def _finished_parts(self, item: RunItem) -> tuple[list[WrittenPart], bool]:
-        """The parts of a run that earlier attempts made whole, and whether these are all."""
+        """The parts of a run that earlier attempts made whole, and whether these are all.
+
+        Each begins where the one before ends: an attempt may have ended with a part in the middle of
+        what an earlier attempt had in one, or before it had written an earlier part.
+        """
         done: list[WrittenPart] = []
+        blocks = 0
         while existing := self._existing_part(item.split, self._head(item, len(done), last=False)):
             part, last = existing
+            if part.stats.first != blocks:
+                break
+            blocks = part.stats.blocks
             done.append(part)
             if last:
                 return done, True

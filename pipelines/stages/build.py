@@ -8,6 +8,7 @@ from pipelines.artifacts.counts import CountsFolder, find_counts, log_sample
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput, StageTask
 from pipelines.artifacts.vocabularies import folder_for_side, warn_of_missing_tokens
+from pipelines.engines.interruption import keep
 from pipelines.engines.progress import stage_running
 from pipelines.files.attempts import Attempt
 from pipelines.files.work_folder import WorkFolder
@@ -108,6 +109,7 @@ def _count(job: BuildJob, plan: ReadPlan) -> list[Manifest | None]:
         ),
         training,
     )
+    keep('the counts')
     return [result.manifest if result else None for result in results]
 
 

@@ -10,7 +10,8 @@ from typing import Protocol
 
 from pipelines.artifacts.outputs import StageTask, publish, up_to_date
 from pipelines.engines.progress import stage_running
-from pipelines.files.claims import Claim
+from pipelines.files import filesystem
+from pipelines.files.claims import Claim, loss_named
 from pipelines.jobs.job import Execution
 from pipelines.jobs.stats import refuse_losses
 from tokcore.object_stores import counted_requests, requests_since
@@ -78,11 +79,14 @@ def run_stage(
     results: list[StageResult | None] = [None] * len(tasks)
     with contextlib.ExitStack() as stack:
         claims: dict[int, Claim] = {}
+        replacing: set[int] = set()
         for number, task in enumerate(tasks):
             claim = stack.enter_context(task.output.claim())
             done = up_to_date(task, claim, execution.overwrite, [*read, *execution.read_beside])
             if done is None:
                 claims[number] = claim
+                if filesystem.exists(task.output.manifest_path):
+                    replacing.add(number)
             elif execution.max_rejected is not None:
                 refuse_losses(execution.max_rejected, done.lines)
         if not claims:
@@ -100,6 +104,7 @@ def run_stage(
             stack.enter_context(task.output.attempt(claims[number])) if number in claims else None
             for number, task in enumerate(tasks)
         ]
+        stack.enter_context(loss_named(claims.values()))
         with stage_running(stage, parts):
             made = make(*attempts)
         whole = {stage: time.monotonic() - started}
@@ -116,5 +121,5 @@ def run_stage(
             )
             rejected = task.output.rejected_files(result.rejected)
             manifest = dataclasses.replace(result.manifest, rejected=rejected)
-            publish(task, claim, attempt, manifest, run, result.rejected)
+            publish(task, claim, attempt, manifest, run, result.rejected, number in replacing)
     return results

@@ -73,7 +73,7 @@ def _body(
     folder: str, name: str, manifest: Manifest, tokenizer_licence: str | None
 ) -> Iterator[str]:
     options = manifest.options
-    yield from ('', f'# {name}', '')
+    yield from ('', f'# {_plain(name)}', '')
     if manifest.root is not None:
         yield from (f'Root: `{manifest.root}`. Whoever has this root has the same data;', '')
         yield from ('```bash', 'tokbeam verify .', '```', '', 'computes it again.', '')
@@ -176,9 +176,9 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     yield f'| {" | ".join(head)} |'
     yield f'|{" --- |" * len(head)}'
     for row in rows:
-        yield f'| {" | ".join(_cell(text) for text in row)} |'
+        yield f'| {" | ".join(_plain(text) for text in row)} |'
 
 
-def _cell(text: str) -> str:
-    """Text in a table: no bar ends the cell, and no character of a name is markup."""
+def _plain(text: str) -> str:
+    """Text on a line or in a cell of a table, of which no character is markup."""
     return re.sub(r'([\\`*_{}\[\]<>|])', r'\\\1', ' '.join(text.split()))

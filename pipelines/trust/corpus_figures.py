@@ -37,6 +37,7 @@ from tokcore.corpus.stats import RangeChecksum, block_stats
 from tokcore.counts.tables import COUNT_PARTITIONS, partition_table
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
+from tokcore.process_end import UndoneAtEnd
 from tokcore.records.examples import BucketBuffer, prefix_in
 from tokcore.records.manifest import Manifest
 from tokcore.records.tfrecord import FramedRows, sort_rows
@@ -151,12 +152,13 @@ def _work_folder(job: BuildJob | EncodeJob, work: str | None) -> Iterator[str]:
         return
     runner.refuse_place('--work', work or job.output)
     folder = os.path.join(work or job.output, f'.tokbeam-report-{uuid.uuid4().hex}')
-    made = filesystem.make_folders(folder)
-    try:
-        yield folder
-    finally:
+
+    def delete(made: list[str]) -> None:
         filesystem.delete_known(folder, lambda name: True)
         filesystem.delete_empty_folders(made)
+
+    with UndoneAtEnd(lambda: filesystem.make_folders(folder), delete):
+        yield folder
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,8 @@
 """The card of a dataset: a header that hubs read, and what the manifest knows."""
 
+import json
+import shutil
+
 import pytest
 from dataset_files import manifest_of
 from jobs import refuse, run, succeed
@@ -65,6 +68,15 @@ def test_datasets_open_a_folder_by_its_card(card, small, tmp_path, monkeypatch):
             for row in open_dataset(out).examples(own)
         ]
         assert list(splits[split]) == rows and rows
+
+
+def test_a_name_is_no_markup_in_the_heading(card, small_build, tmp_path):
+    out = shutil.copytree(small_build, tmp_path / 'out')
+    manifest = manifest_of(out)
+    manifest['options']['name'] = '<b>_x_</b>\n# y'
+    (out / 'tokbeam.json').write_text(json.dumps(manifest))
+    headings = [line for line in card(out).splitlines() if line.startswith('# ')]
+    assert headings == [r'# \<b\>\_x\_\</b\> # y']
 
 
 def test_the_text_has_what_the_manifest_knows(card, small_build):

@@ -170,4 +170,5 @@ def test_a_signal_ends_the_bar_with_a_line_of_its_own(corpus, tmp_path):
     running.send_signal(signal.SIGINT)
     assert running.wait() == 130
     before, _, after = terminal.close().partition('tokbeam: interrupted')
-    assert before.endswith('\r\n') and after.endswith('from there\r\n')
+    assert before.endswith('\r\n')
+    assert after.startswith('; kept: the counts') and after.endswith(' to continue\r\n')

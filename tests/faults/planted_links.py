@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-LINK, HARD_LINK = 'link', 'hard link'
-
 _CALLS = (
     'open', 'stat', 'lstat', 'scandir', 'listdir', 'mkdir', 'rename', 'replace', 'unlink', 'remove',
     'rmdir', 'ftruncate', 'truncate',
@@ -65,7 +63,6 @@ class Planter:
         gone: the folder that the replaced entry is moved to; it is made.
         step: the number of the step before which the link is planted; None: no link.
         seed: chooses the entry.
-        how: `LINK` or `HARD_LINK`; a hard link replaces files only.
         steps: the number of steps so far.
         planted: the path of the link; None while there is none.
     """
@@ -75,7 +72,6 @@ class Planter:
     gone: str
     step: int | None = None
     seed: str = ''
-    how: str = LINK
     steps: int = 0
     planted: str | None = None
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -129,14 +125,9 @@ class Planter:
             alike = os.path.join(self.victim, 'thesis')
         os.makedirs(self.gone, exist_ok=True)
         os.rename(path, os.path.join(self.gone, name))
-        if self.how == HARD_LINK:
-            os.link(alike, path)
-        else:
-            os.symlink(alike if is_file else self.victim, path)
+        os.symlink(alike if is_file else self.victim, path)
         self.planted = path
 
     def _entries(self) -> Iterator[str]:
         for base, folders, files in os.walk(self.folder):
-            yield from (os.path.join(base, name) for name in files)
-            if self.how == LINK:
-                yield from (os.path.join(base, name) for name in folders)
+            yield from (os.path.join(base, name) for name in (*files, *folders))

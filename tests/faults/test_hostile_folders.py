@@ -70,13 +70,6 @@ def test_files_of_other_folders_stay_though_they_are_named_as_shards(encode, vic
     assert precious(victim) == 5
 
 
-def test_a_file_that_has_the_name_of_the_lock_too_is_not_written_to(encode, victim):
-    os.link(victim / 'victim' / '1', victim / 'out' / '.tokbeam-lock')
-    succeed(*encode(victim / 'out'))
-    assert precious(victim) == 3
-    assert not (victim / 'out' / '.tokbeam-lock').exists()
-
-
 HOSTILE = [
     '../victim', '../victim/1', 'chapters', 'chapters/1', 'thesis.tex', '.', '', 'a/../..', '\0',
 ]  # fmt: skip

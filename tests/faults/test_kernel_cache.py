@@ -4,9 +4,13 @@ import contextlib
 import os
 import pathlib
 import stat
+import subprocess
+import sys
 import tempfile
 
 import pytest
+from jobs import write
+from leftovers import result_files
 
 from tokcore.kernels import jit
 
@@ -22,7 +26,7 @@ def cache_folder(umask: int = 0o022, **environment: object) -> pathlib.Path | No
         for name, value in environment.items():
             patch.setenv(name, str(value))
         stack.callback(os.umask, os.umask(umask))
-        return jit._writable_cache_folder('kernels-of-a-test')
+        return jit._writable_cache_folder('kernels-of-a-test')[0]
 
 
 def mode_of(path: pathlib.Path) -> int:
@@ -47,17 +51,6 @@ def test_it_is_made_for_this_user_alone_whatever_the_umask(tmp_path, variable):
     assert {mode_of(each) for each in made} == {0o700}
 
 
-def test_one_that_others_could_write_to_is_made_anew(tmp_path):
-    folder = cache_folder(HOME=tmp_path)
-    planted = folder / 'planted.nbi'
-    planted.touch()
-    folder.chmod(0o777)
-    folder.parent.chmod(0o777)
-    assert cache_folder(HOME=tmp_path) == folder
-    assert not planted.exists()
-    assert mode_of(folder) == mode_of(folder.parent) == 0o700
-
-
 def test_a_link_in_its_place_is_not_followed(tmp_path):
     folder = cache_folder(HOME=tmp_path)
     folder.rmdir()
@@ -80,3 +73,41 @@ def test_one_that_another_user_owns_is_not_used(shared, tmp_path):
     os.chown(folder, 12345, 12345)
     assert cache_folder(HOME='nowhere', NUMBA_CACHE_DIR=shared) is None
     assert cache_folder(HOME=tmp_path, NUMBA_CACHE_DIR=shared).is_relative_to(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('trouble', ['full', 'open to others'])
+def test_a_job_without_a_cache_is_whole_and_one_line_says_why(tmp_path, trouble):
+    """A limit on the size of files in place of a full disk: nothing but kernels is as large."""
+    text = write(tmp_path / 't.txt', b'a few words of text\n' * 9)
+    caches = tmp_path / 'caches'
+    caches.mkdir()
+    if trouble == 'open to others':
+        caches.chmod(0o777)
+    code = (
+        'import resource, sys\n'
+        f'resource.setrlimit(resource.RLIMIT_FSIZE, {(9_000, 9_000) if trouble == "full" else (-1, -1)})\n'
+        'from pipelines.cli.main import main\n'
+        'sys.exit(main())'
+    )
+    line = ['encode', '--text', text, '--scheme', 'byte', '--name', 'n', '--shards', 1, '--output']
+    environment = {
+        **{name: value for name, value in os.environ.items() if name != 'NUMBA_CACHE_DIR'},
+        'XDG_CACHE_HOME': str(caches),
+        'HOME': str(tmp_path / 'none'),
+    }
+    said = []
+    for output in ('out', 'again'):
+        ended = subprocess.run(
+            [sys.executable, '-c', code, *map(str, line), str(tmp_path / output)],
+            env=environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert ended.returncode == 0, ended.stderr
+        said.append([text for text in ended.stderr.splitlines() if 'for this run alone' in text])
+    reason = 'File too large' if trouble == 'full' else 'others may write to'
+    for lines in said:
+        [only] = lines
+        assert f'the cache at {caches}/tokbeam/kernels-by-code cannot be written ({reason}' in only
+    assert result_files(tmp_path / 'out') == result_files(tmp_path / 'again')

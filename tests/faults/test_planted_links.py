@@ -13,7 +13,7 @@ import types
 import google_crc32c
 import pytest
 from jobs import run, write
-from planted_links import HARD_LINK, LINK, Planter, make_victim, state_of
+from planted_links import Planter, make_victim, state_of
 
 from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
 from pipelines.files import filesystem
@@ -65,25 +65,24 @@ def make_result(folder, shards, seed):
 
 
 def assert_whole(folder, planted):
-    """All that the manifest lists is as it says, except the link that took its place."""
-    if planted == str(folder / 'tokbeam.json'):
+    """All that the manifest lists is as it says, except a link in its place."""
+    if (folder / 'tokbeam.json').is_symlink():
         return
     manifest = json.loads((folder / 'tokbeam.json').read_bytes())
     for each in manifest['files'] + manifest.get('index', []) + manifest['rejected']:
         path = folder / each['name']
-        if not str(path).startswith(planted):
+        if not str(path).startswith(planted) and not path.is_symlink():
             assert f'{google_crc32c.value(path.read_bytes()):08x}' == each['crc32c']
 
 
-@pytest.mark.parametrize('how', [LINK, HARD_LINK])
-def test_a_stage_follows_no_link_that_is_planted_at_any_of_its_steps(tmp_path, how):
+def test_a_stage_follows_no_link_that_is_planted_at_any_of_its_steps(tmp_path):
     victim = make_victim(tmp_path / 'victim')
     before = state_of(victim)
 
     def play(number, step, seed):
         folder = tmp_path / str(number) / 'out'
         make_result(str(folder), 2, 'of an earlier run')
-        planter = Planter(str(folder), str(victim), str(folder.parent / 'gone'), step, seed, how)
+        planter = Planter(str(folder), str(victim), str(folder.parent / 'gone'), step, seed)
         with planter.at_work(), contextlib.suppress(InputError):
             make_result(str(folder), 1, 'new')
             if planter.planted:
@@ -131,8 +130,7 @@ def test_a_command_follows_no_link_that_is_planted_while_it_runs(material, comma
         words = [str(each).replace('OUT', str(folder)) for each in commands(material)[command]]
         step = None if steps is None else int(steps * share)
         planter = Planter(
-            str(folder), str(material / 'victim'), str(material / f'gone{number}'), step,
-            str(number), HARD_LINK if number == 3 else LINK,
+            str(folder), str(material / 'victim'), str(material / f'gone{number}'), step, str(number)
         )  # fmt: skip
         with planter.at_work():
             ended = run(*words)

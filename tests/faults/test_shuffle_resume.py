@@ -1,6 +1,8 @@
 """A killed encode goes on: finished runs are not made again, all else is swept."""
 
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -10,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from generated_text import as_tsv, pairs_with_gaps
-from jobs import refuse, run, succeed, write
+from jobs import interruptible_command, refuse, run, succeed, write
 from leftovers import result_files
 
 from pipelines.files.claims import CLAIM_NAME, Claim
@@ -99,6 +101,59 @@ def test_finished_runs_are_not_written_again(arguments, whole, killed, keeping_r
     assert len(after) > len(before)
     assert {path.name for path in shuffle.iterdir()} == {'plan.json', *after}
     assert shards_of(result_files(folder)) == shards_of(whole)
+
+
+@pytest.mark.parametrize('sent', [signal.SIGINT, signal.SIGHUP, signal.SIGTERM])
+def test_a_signal_keeps_what_is_encoded_and_the_next_run_uses_it(
+    arguments, whole, tmp_path, keeping_runs, sent
+):
+    """With one run that would be written only at its end: all that is kept of it was in memory."""
+    folder = tmp_path / 'out'
+    line = [*arguments, '--item-size', '10KiB', '--workers', 2, '--output', folder]
+    process = subprocess.Popen(
+        interruptible_command(*line, '--progress', 'json'), stderr=subprocess.PIPE, text=True
+    )
+    for said in process.stderr:
+        if '"work": "reading"' in said and json.loads(said)['done'] > 200_000:
+            process.send_signal(sent)
+            break
+    *_, last = process.stderr.read().splitlines()
+    assert process.wait() == 128 + sent
+    match = re.search(r'; kept: ([\d,]+) of ([\d,]+) kB encoded; run the same command', last)
+    assert match, last
+    kept, total = (int(number.replace(',', '')) for number in match.groups())
+    assert 100 < kept <= total
+    before = runs_of(folder)
+    assert before and not [*folder.glob('.tokbeam-*')]
+    succeed(*line)
+    after = runs_of(folder)
+    assert {name: after[name] for name in before} == before
+    assert shards_of(result_files(folder)) == shards_of(whole)
+
+
+def test_a_second_signal_does_not_wait(arguments, tmp_path, monkeypatch):
+    """As a disk that does not answer while the first one has what is in memory written."""
+    stuck = (
+        'import sys, time\n'
+        'from pipelines.shuffle.write_runs import RunWriter\n'
+        'RunWriter._write_all = lambda *_: time.sleep(60)\n'
+        'from pipelines.cli.main import main\n'
+        'sys.exit(main())'
+    )
+    line = [*arguments, '--item-size', '10KiB', '--output', tmp_path / 'out', '--progress', 'json']
+    process = subprocess.Popen(
+        [sys.executable, '-c', stuck, *map(str, line)], stderr=subprocess.PIPE, text=True
+    )
+    for said in process.stderr:
+        if '"work": "reading"' in said and json.loads(said)['done']:
+            process.send_signal(signal.SIGTERM)
+        if 'a second signal stops at once' in said:
+            process.send_signal(signal.SIGTERM)
+            break
+    began = time.monotonic()
+    rest = process.stderr.read().splitlines()
+    assert process.wait() == 143 and time.monotonic() - began < 5
+    assert rest[-1] == 'tokbeam: terminated; nothing is kept'
 
 
 def shards_of(files: dict[str, bytes]) -> dict[str, bytes]:

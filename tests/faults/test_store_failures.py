@@ -47,8 +47,18 @@ def results(store, prefix):
     return {name: data for name, data in files.items() if not name.endswith(RECORDS)}
 
 
-def process(line, url):
-    command = [sys.executable, '-m', 'pipelines', *line]
+AFTER_FIVE_MINUTES = (
+    'import sys\n'
+    'from pipelines.files import leases\n'
+    'leases.LEASE_SECONDS = -1\n'
+    'from pipelines.cli.main import main\n'
+    'sys.exit(main())'
+)
+"""A command to which the lease of a run that was killed just now has ended."""
+
+
+def process(line, url, code=AFTER_FIVE_MINUTES):
+    command = [sys.executable, '-c', code, *line]
     environment = {**os.environ, **Store(url).environment()}
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
 
@@ -95,6 +105,8 @@ def test_rounds_on_beam_go_on_where_a_kill_ended_them(store, tmp_path, monkeypat
     running.communicate()
     assert store.files('rounds-work')
     store.use(monkeypatch)
+    assert 'wait 5 minutes' in refuse(*line)
+    monkeypatch.setattr(leases, 'LEASE_SECONDS', -1)
     assert succeed(*line).count(FINISHED) >= 2
     succeed(*learning(counts, '--output', tmp_path / 'v'))
     assert store.files('rounds')['v'] == (tmp_path / 'v').read_bytes()
@@ -106,7 +118,8 @@ def test_rounds_on_beam_go_on_where_a_kill_ended_them(store, tmp_path, monkeypat
 )
 def test_of_two_runs_at_once_each_ends_well_or_is_refused(store, line, whole, number):
     line = [*line, '--output', f's3://corpora/pair{number}']
-    running = [process(line, store.url) for _ in range(2)]
+    code = 'import sys; from pipelines.cli.main import main; sys.exit(main())'
+    running = [process(line, store.url, code) for _ in range(2)]
     said = [each.communicate()[1] for each in running]
     statuses = [each.returncode for each in running]
     assert 0 in statuses and set(statuses) <= {0, 2}, said

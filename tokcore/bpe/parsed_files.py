@@ -2,9 +2,8 @@
 
 To parse a tokenizer.json of 33 MB, and to see that its merges are of its entries, takes seconds. What
 came out is kept as plain strings and numbers, from which a process has the same vocabulary at once. A
-kept file is named by a digest of the original and of the sources of this package, and begins with a
-digest of its name and content: one that is damaged, or of something else, is not used, and is written
-again. Others cannot write to the folder; see `kernels.jit`.
+kept file is named by a digest of the original and of the sources of this package; a damaged one is
+written again. Others cannot write to the folder; see `kernels.jit`.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ import itertools
 import os
 import pathlib
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from tokcore.cached_files import PART, read_cached, write_cached
 from tokcore.errors import InputError
 from tokcore.source_digest import source_digest
 
@@ -31,10 +30,7 @@ LEAST_BYTES = 1 << 20
 _VARIABLE = 'TOKBEAM_VOCABULARY_CACHE_MB'
 _DEFAULT_MB = 512  # some 50 vocabularies
 
-_PART = '.parsed-'
-_KEPT_NAME = re.compile(rf'[0-9a-f]{{64}}-[0-9a-f]{{16}}|{re.escape(_PART)}\w+')
-
-_DIGEST_BYTES = hashlib.sha256().digest_size
+_KEPT_NAME = re.compile(rf'[0-9a-f]{{64}}-[0-9a-f]{{16}}|{re.escape(PART)}\w+')
 
 
 class ParsedFile(NamedTuple):
@@ -98,7 +94,7 @@ def keep_parsed(data: bytes, parsed: Callable[[], ParsedFile]) -> None:
     path = folder / _name(data)
     # The vocabulary is there without the cache, so a full disk is not a failure.
     with contextlib.suppress(OSError):
-        _write(path, _packed(parsed(), path.name))
+        write_cached(path, _packed(parsed()))
         _remove_oldest()
     _kept.cache_clear()
 
@@ -133,12 +129,12 @@ def _kept(data: bytes) -> ParsedFile | None:
     if folder is None:
         return None
     path = folder / _name(data)
-    try:
-        content = path.read_bytes()
-        os.utime(path)
-    except OSError:
+    content = read_cached(path)
+    if content is None:
         return None
-    return _unpacked(content, path.name)
+    with contextlib.suppress(OSError):
+        os.utime(path)
+    return _unpacked(content)
 
 
 def _name(data: bytes) -> str:
@@ -158,7 +154,7 @@ def _folder() -> pathlib.Path | None:
         return None
 
 
-def _packed(parsed: ParsedFile, name: str) -> bytes:
+def _packed(parsed: ParsedFile) -> bytes:
     parts = [
         parsed.rest,
         ''.join(parsed.entries).encode('utf-8', 'surrogatepass'),
@@ -166,16 +162,12 @@ def _packed(parsed: ParsedFile, name: str) -> bytes:
         _numbers([*parsed.entries.values()]),
         _numbers(parsed.merge_ids),
     ]
-    content = b''.join([np.array([*map(len, parts)], '<u8').tobytes(), *parts])
-    return _digest(name, content) + content
+    return b''.join([np.array([*map(len, parts)], '<u8').tobytes(), *parts])
 
 
-def _unpacked(content: bytes, name: str) -> ParsedFile | None:
-    """Returns what was packed; None if this is something else."""
-    if content[:_DIGEST_BYTES] != _digest(name, memoryview(content)[_DIGEST_BYTES:]):
-        return None
-    sizes = np.frombuffer(content, '<u8', 5, _DIGEST_BYTES)
-    bounds = [*itertools.accumulate(sizes.tolist(), initial=_DIGEST_BYTES + sizes.nbytes)]
+def _unpacked(content: bytes) -> ParsedFile:
+    sizes = np.frombuffer(content, '<u8', 5)
+    bounds = [*itertools.accumulate(sizes.tolist(), initial=sizes.nbytes)]
     parts = [content[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
     rest, text, *columns = parts
     lengths, ids, merge_ids = (np.frombuffer(column, '<i4').astype(np.int32) for column in columns)
@@ -199,23 +191,6 @@ def _cut(text: str, lengths: np.ndarray) -> list[str]:
 
 def _numbers(values: Sequence[int] | np.ndarray) -> bytes:
     return np.array(values, '<i4').tobytes()
-
-
-def _digest(name: str, content: bytes | memoryview) -> bytes:
-    digest = hashlib.sha256(name.encode())
-    digest.update(content)
-    return digest.digest()
-
-
-def _write(path: pathlib.Path, content: bytes) -> None:
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=_PART, delete=False) as part:
-        try:
-            part.write(content)
-            part.close()
-            os.replace(part.name, path)
-        except OSError:
-            os.unlink(part.name)
-            raise
 
 
 def _remove_oldest() -> None:

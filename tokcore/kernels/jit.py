@@ -4,7 +4,8 @@ numba checks a cached kernel against its own source file only: it would use a st
 that it calls changed in another file, and compile again if a comment changed. Here a compiled kernel
 is named by a digest of all that it depends on; see `code_digest`. Those that were not used for 30
 days are deleted. Kernels are cached as pickles, and a pickle can run any code; so a folder that
-others can write to is not used, and kernels are then compiled in memory.
+others can write to is not used. A cache that cannot be used costs time only: kernels are then compiled
+in each process, which logs the reason once.
 
 A family is a function with a body for each type of state, a `NamedTuple` of arrays and numbers:
 
@@ -21,27 +22,33 @@ function looks it up by the argument's type.
 """
 
 import contextlib
+import errno
 import functools
+import hashlib
 import inspect
+import logging
 import os
 import pathlib
+import pickle
 import re
-import shutil
 import stat
 import tempfile
 import time
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
 import numba
 import numba.extending
 import numpy as np
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import FunctionCache
 from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
 from numba.extending import overload
 
+from tokcore.cached_files import read_cached, write_cached
 from tokcore.kernels.code_digest import code_digest
+
+_LOGGER = logging.getLogger(__name__)
 
 _Function = TypeVar('_Function', bound=Callable)
 
@@ -55,13 +62,15 @@ _Decorator = Callable[[Callable], Callable]
 
 _NOTED_EVERY = 24 * 3600  # seconds
 _KEPT_FOR = 30 * _NOTED_EVERY
-_EARLIER_FOLDER = re.compile('kernels-[0-9a-f]{16}')
+
+_KERNEL = '.nbc'
 
 _LONGEST_NAME = 150
 """Characters of a kernel's name in those of its files, which may have 255."""
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def kernel(function: _Function) -> _Function:
@@ -135,33 +144,36 @@ def _candidate_folders() -> Iterator[tuple[pathlib.Path, bool]]:
         yield pathlib.Path(home) / 'tokbeam', True
 
 
-def _writable_cache_folder(name: str) -> pathlib.Path | None:
+def _writable_cache_folder(name: str) -> tuple[pathlib.Path | None, str]:
+    """Returns the first folder that can be used, or None and the reason why there is none."""
+    refusal = f'there is no home folder, and {_NUMBA_VARIABLE} is not set'
     for parent, is_own in _candidate_folders():
         # A child process inherits the variable with the folder already named.
         folder = parent if parent.name == name else parent / name
         try:
             private = private_folder(folder, is_own)
-            if private is not None:
-                with tempfile.TemporaryFile(dir=private):
-                    return private
-        except OSError:
-            continue
-    return None
+            with tempfile.TemporaryFile(dir=private):
+                return private, ''
+        except OSError as error:
+            refusal = _refusal(folder, error)
+    return None, refusal
 
 
-def private_folder(path: pathlib.Path, own_parent: bool = False) -> pathlib.Path | None:
-    """Returns a folder that only this user can change, made if needed; None if that is impossible.
+def _refusal(folder: object, error: OSError) -> str:
+    return f'the cache at {folder} cannot be written ({error.strerror or error})'
 
-    The user's own folder gets mode 0700 if others may read it. If others may write to it, it is
-    replaced by a new one, since its contents are not to be trusted. On systems without owners the
-    folder is used as it is.
+
+def private_folder(path: pathlib.Path, own_parent: bool = False) -> pathlib.Path:
+    """Returns a folder that only this user can change, made if needed.
+
+    The user's own folder gets mode 0700. On systems without owners the folder is used as it is.
 
     Args:
         path: of the folder, which is not a link; missing parents are made with mode 0700.
         own_parent: whether the parent gets mode 0700 too.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be made, or others could change it.
     """
     if not hasattr(os, 'geteuid'):
         path.mkdir(parents=True, exist_ok=True)
@@ -169,19 +181,18 @@ def private_folder(path: pathlib.Path, own_parent: bool = False) -> pathlib.Path
     _make(path.parent)
     # Links in the path are the user's choice; what matters is who may change their targets.
     parent = path.parent.resolve(strict=True)
-    if own_parent and not _narrow(parent):
-        return None
+    if own_parent:
+        _narrow(parent)
     if not only_owner_may_replace(
         [folder.stat() for folder in [*reversed(parent.parents), parent]]
     ):
-        return None
+        raise PermissionError(
+            errno.EPERM, f'others may write to {parent} or to a folder above it', str(path)
+        )
     path = parent / path.name
     _make(path)
-    state = path.lstat()
-    if _is_own(state) and _others_may_write(state):
-        _put_away(path)
-        _make(path)
-    return path if _narrow(path) else None
+    _narrow(path)
+    return path
 
 
 def _make(path: pathlib.Path) -> None:
@@ -190,25 +201,13 @@ def _make(path: pathlib.Path) -> None:
         path.mkdir(mode=stat.S_IRWXU, exist_ok=True)
 
 
-def _narrow(path: pathlib.Path) -> bool:
-    """Removes the rights of others; returns False if it is not a folder of this user."""
+def _narrow(path: pathlib.Path) -> None:
+    """Removes the rights of others; raises PermissionError if it is not a folder of this user."""
     state = path.lstat()
-    if not _is_own(state):
-        return False
+    if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.geteuid():
+        raise PermissionError(errno.EPERM, f'{path} is not a folder of this user', str(path))
     if state.st_mode & _OTHERS:
         path.chmod(stat.S_IRWXU)
-    return True
-
-
-def _is_own(state: os.stat_result) -> bool:
-    return stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid()
-
-
-def _put_away(folder: pathlib.Path) -> None:
-    # Renamed first: files of others in it perhaps cannot be deleted.
-    aside = folder.with_name(f'{folder.name}-{uuid.uuid4().hex}')
-    folder.rename(aside)
-    shutil.rmtree(aside, ignore_errors=True)
 
 
 def only_owner_may_replace(folders: Sequence[os.stat_result]) -> bool:
@@ -225,32 +224,13 @@ def only_owner_may_replace(folders: Sequence[os.stat_result]) -> bool:
         if folder.st_uid == user and not folder.st_mode & _OTHERS_ENTER:
             return True  # nobody else can enter it
         # In a folder with the sticky bit, as /tmp, users may rename only their own entries.
-        if _others_may_write(folder) and not folder.st_mode & stat.S_ISVTX:
+        if folder.st_mode & _OTHERS_WRITE and not folder.st_mode & stat.S_ISVTX:
             return False
     return True
 
 
-def _others_may_write(state: os.stat_result) -> bool:
-    if state.st_mode & stat.S_IWOTH:
-        return True
-    return bool(state.st_mode & stat.S_IWGRP) and not _is_users_own_group(state.st_gid)
-
-
-def _is_users_own_group(number: int) -> bool:
-    """Whether this user is the only member of a group, as is usual where the umask is 002."""
-    import grp
-    import pwd
-
-    try:
-        user = pwd.getpwuid(os.geteuid())
-        group = grp.getgrgid(number)
-    except KeyError:
-        return False
-    return group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
-
-
-CACHE_FOLDER: pathlib.Path | None = _writable_cache_folder('kernels-by-code')
-"""The folder of compiled kernels, or None if there is none that can be used."""
+CACHE_FOLDER, _NO_FOLDER = _writable_cache_folder('kernels-by-code')
+"""The folder of compiled kernels, or None if there is none that can be used; and the reason."""
 
 if CACHE_FOLDER is not None:
     os.environ[_NUMBA_VARIABLE] = str(CACHE_FOLDER)
@@ -262,57 +242,77 @@ def _compiled(function: _Function, allocates: bool, is_inlined: bool = False) ->
     options = {'forceinline': True} if is_inlined else {}
     compile_: Any = numba.njit
     compiled = compile_(nogil=True, _nrt=allocates, **options)(function)
-    if CACHE_FOLDER is not None and not IS_DISABLED:
+    if not IS_DISABLED:
         compiled._cache = _KernelCache(compiled, CACHE_FOLDER)
     return compiled
 
 
 class _KernelCache(FunctionCache):
-    """The cache of a kernel, with files of its own for each combination of argument types.
+    """The cache of a kernel, with a file of its own for each combination of argument types.
 
     numba keeps all combinations of a kernel in one index file, by the path and line of its source.
     Then two processes that compile at once can each write over what the other has written, a process
     that cannot import the module of a type cannot read any combination, and each copy of the same
-    sources (an installed one, a checkout) compiles again.
+    sources (an installed one, a checkout) compiles again. Nor would it see that a file is damaged.
     """
 
-    def __init__(self, kernel: Any, folder: pathlib.Path):
+    def __init__(self, kernel: Any, folder: pathlib.Path | None):
         # Without numba's, which looks for a source file and makes a folder for it.
-        self._kernel = kernel
-        self._cache_path = str(folder)
+        self._kernel, self._folder = kernel, folder
 
     def _load_overload(self, sig, target_context):
-        file = self._file(sig)
-        data = file.load(self._index_key(sig, target_context.codegen()))
-        if data is None:
+        if self._folder is None:
             return None
-        _note_use(file._index_path)
-        return CompileResult._rebuild(target_context, *data)
+        path = self._path(self._folder, sig, target_context.codegen())
+        content = read_cached(path)
+        if content is None:
+            return None
+        _note_use(path)
+        return CompileResult._rebuild(target_context, *pickle.loads(content))
 
     def _save_overload(self, sig, data):
+        if self._folder is None:
+            _log_unkept(_NO_FOLDER)
+            return
         if data.library.has_dynamic_globals or not all(each.can_cache for each in data.lifted):
             return
-        # What is compiled is in memory too, so a full disk is not a failure.
-        with contextlib.suppress(OSError):
-            self._file(sig).save(self._index_key(sig, data.codegen), data._reduce())
-        _sweep(pathlib.Path(self._cache_path))
+        # What is compiled is in memory too.
+        try:
+            path = self._path(self._folder, sig, data.codegen)
+            write_cached(path, dumps(data._reduce()))
+            _sweep(self._folder)
+        except OSError as error:
+            _log_unkept(_refusal(self._folder, error))
 
-    def _index_key(self, sig, codegen):
-        return sig, codegen.magic_tuple()  # which names the processor
-
-    def _file(self, sig) -> IndexDataCacheFile:
+    def _path(self, folder: pathlib.Path, sig, codegen) -> pathlib.Path:
         function = self._kernel.py_func
         # All kernels, since many call a family.
-        digest = code_digest([self._kernel, _overload], getattr(sig, 'args', sig))
+        code = code_digest([self._kernel, _overload], getattr(sig, 'args', sig))
+        # The second names the processor.
+        digest = hashlib.sha256(repr((code, codegen.magic_tuple())).encode()).hexdigest()[:16]
         name = re.sub('[^.0-9A-Za-z_]', '', f'{function.__module__}.{function.__qualname__}')
-        return IndexDataCacheFile(self._cache_path, f'{name[-_LONGEST_NAME:]}-{digest}', '')
+        return folder / f'{name[-_LONGEST_NAME:]}-{digest}{_KERNEL}'
 
 
-def _note_use(index: str) -> None:
-    """Notes in the time of an index file that its kernel is used, at most once a day."""
-    with contextlib.suppress(FileNotFoundError):  # another process has swept it
-        if time.time() - os.stat(index).st_mtime > _NOTED_EVERY:
-            os.utime(index)
+_unkept: list[str] = []
+
+
+def unkept_reason() -> str | None:
+    """Returns why this process could not keep what it compiled; None if it could."""
+    return _unkept[0] if _unkept else None
+
+
+def _log_unkept(reason: str) -> None:
+    if not _unkept:
+        _unkept.append(reason)
+        _LOGGER.warning('kernels are compiled for this run alone: %s', reason)
+
+
+def _note_use(path: pathlib.Path) -> None:
+    """Notes in the time of a file that its kernel is used, at most once a day."""
+    with contextlib.suppress(OSError):  # another process has swept it, or the disk is full
+        if time.time() - path.stat().st_mtime > _NOTED_EVERY:
+            os.utime(path)
 
 
 @functools.cache
@@ -320,35 +320,17 @@ def _sweep(folder: pathlib.Path) -> None:
     """Deletes what was not used for 30 days: once in a process that compiles; no other has to look."""
     oldest = time.time() - _KEPT_FOR
     with contextlib.suppress(FileNotFoundError):  # another process deletes it at the same time
-        # Indexes first: other files are kept with theirs.
-        for path in sorted(folder.iterdir(), key=lambda path: path.suffix != '.nbi'):
-            if path.suffix == '.nbi':
-                # A use is noted up to a day late, and marks of what is compiled must go first.
-                if path.stat().st_mtime < oldest - 2 * _NOTED_EVERY:
-                    path.unlink()
-            elif path.is_file() and path.stat().st_mtime < oldest:
-                if not path.with_name(path.name.rsplit('.', 2)[0] + '.nbi').exists():
-                    path.unlink()
-        for path in _earlier_folders(folder):
-            if path.stat().st_mtime < oldest:
-                shutil.rmtree(path, ignore_errors=True)
-
-
-def _earlier_folders(folder: pathlib.Path) -> list[pathlib.Path]:
-    """The folders of earlier versions, which had one for each state of the sources."""
-    return [
-        path
-        for path in folder.parent.iterdir()
-        if _EARLIER_FOLDER.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
-    ]
+        for path in folder.iterdir():
+            # A use is noted up to a day late, and marks of what is compiled must go first.
+            late = 2 * _NOTED_EVERY if path.suffix == _KERNEL else 0
+            if path.is_file() and path.stat().st_mtime < oldest - late:
+                path.unlink()
 
 
 def compiled_kernels() -> Iterator[tuple[pathlib.Path, list[pathlib.Path]]]:
-    """Yields the folders of compiled kernels, each with what can be deleted while others use it."""
+    """Yields the folder of compiled kernels, with what can be deleted while others use it."""
     if CACHE_FOLDER is not None:
         yield CACHE_FOLDER, [*CACHE_FOLDER.iterdir()]
-        for folder in _earlier_folders(CACHE_FOLDER):
-            yield folder, [folder]
 
 
 class KernelFamily(Protocol):

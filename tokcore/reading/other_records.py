@@ -179,11 +179,16 @@ def index_of_others(place: str) -> list[str]:
         files = _by_split(folder, known.values())
         records = OtherRecords(RECORDS, _features(folder, files), files)
         text = json.dumps(dataclasses.asdict(records), indent=1)
+        checked(json.loads(text), OtherRecords)
         write_whole(_records_path(folder), [text.encode()])
     except OSError as error:
         raise InputError(
             f'{place} cannot be indexed ({error.strerror}: {error.filename}); give a folder of this machine '
             'that can be written to'
+        ) from error
+    except WrongValue as error:
+        raise InputError(
+            f'{place} cannot be indexed: {error!s:.200}; rename the file or the feature'
         ) from error
     return others
 

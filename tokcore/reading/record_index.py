@@ -12,6 +12,7 @@ its own, and ends where the next one begins.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import struct
@@ -21,6 +22,7 @@ import google_crc32c
 import numpy as np
 
 from tokcore.errors import InputError
+from tokcore.process_end import UndoneAtEnd
 from tokcore.reading.shards import ShardFile, record_starts
 from tokcore.regular_files import open_regular
 
@@ -123,13 +125,15 @@ def write_whole(path: str, parts: Iterable[bytes]) -> None:
     """Writes a file beside the shards; it is under its name when it is whole. Raises OSError."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     part = f'{path}.{os.getpid()}.part'
-    try:
-        with open(part, 'wb') as file:
+    with UndoneAtEnd(lambda: open(part, 'wb'), lambda _: _remove_if_there(part)) as file:
+        with file:
             file.writelines(parts)
         os.replace(part, path)
-    finally:
-        if os.path.exists(part):
-            os.remove(part)
+
+
+def _remove_if_there(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(path)
 
 
 def _head(shard: ShardFile) -> bytes:

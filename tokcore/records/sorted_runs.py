@@ -119,10 +119,10 @@ class RunBuffer:
         starts = row_offsets(lengths)[:-1]
         return SortedRows.of(keys, self._records[: self._used], starts, lengths)
 
-    def stats(self, split: str, blocks: int) -> RunStats:
-        """Returns the statistics of the rows; `blocks` as in `RunStats`."""
+    def stats(self, split: str, first: int, blocks: int) -> RunStats:
+        """Returns the statistics of the rows; `first` and `blocks` as in `RunStats`."""
         checksums = join_adjacent(self._checksums)
-        return RunStats(blocks, add_tallies(split, self._tallies), tuple(checksums))
+        return RunStats(first, blocks, add_tallies(split, self._tallies), tuple(checksums))
 
 
 def _size(encoded: EncodedBlock) -> int:
@@ -154,8 +154,17 @@ class RejectedSection:
 
 @dataclasses.dataclass(frozen=True)
 class RunStats:
-    """Statistics of a part; `blocks` counts all blocks of the run up to its end."""
+    """Statistics of a part.
 
+    Attributes:
+        first: the blocks of the run before it.
+        blocks: all blocks of the run up to its end.
+        tally: of its lines.
+        checksums: of the text that was read for it.
+        rejected: where the lines are that were left out.
+    """
+
+    first: int
     blocks: int
     tally: LineTally
     checksums: tuple[RangeChecksum, ...]
@@ -163,6 +172,7 @@ class RunStats:
 
     def to_json(self) -> bytes:
         fields = {
+            'first': self.first,
             'blocks': self.blocks,
             'tally': self.tally.record(),
             # Not `asdict`, which copies each value: there may be thousands of files.
@@ -175,6 +185,7 @@ class RunStats:
     def from_json(cls, data: bytes) -> RunStats:
         fields = json.loads(data)
         return cls(
+            fields['first'],
             fields['blocks'],
             LineTally.of_record(fields['tally']),
             tuple(RangeChecksum(**values) for values in fields['checksums']),

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM at drawn moments: one line, soon, the status that says so, and nothing lost.
+"""SIGINT, SIGTERM and SIGHUP at drawn moments: a line, soon, the status that says so, and nothing lost.
 
 Fifty of them: `FUZZ_CASES=50 pytest -m fuzz tests/faults/campaigns/test_many_signals.py`.
 """
@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.fuzz, pytest.mark.slow]
 
 _SOON = 30  # seconds from a signal to the end, on a machine with other work too
 _LONGEST = 120  # for a real process, which imports and may have to share its cores
-_STATUSES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+_STATUSES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
 
 def wait_until_it_listens(process: int) -> None:
@@ -50,8 +50,8 @@ def _caught(process: int, number: int) -> bool:
 
 def assert_ended_by(outcome: Outcome, number: signal.Signals) -> None:
     assert outcome.status == _STATUSES[number], outcome.stderr
-    assert len(outcome.complaints) == 1, outcome.stderr
-    assert outcome.complaints[0].startswith('tokbeam: '), outcome.stderr
+    assert 1 <= len(outcome.complaints) <= 2, outcome.stderr  # two where something is written first
+    assert all(line.startswith('tokbeam: ') for line in outcome.complaints), outcome.stderr
 
 
 @pytest.mark.parametrize('number', cases(usual=8))
@@ -141,7 +141,7 @@ def _session(process: int) -> int | None:
 def test_a_signal_to_a_process_of_its_own(lane, jobs, tmp_path, number, to_all):
     dice = random.Random(f'process-{SEED}-{number}-{to_all}')
     job = jobs[dice.choice(list(jobs))]
-    sent = list(_STATUSES)[number % 2]
+    sent = list(_STATUSES)[number % len(_STATUSES)]
     folder = tmp_path / 'results'
     folder.mkdir()
     process = RealProcess(job.command(folder, *job.draw_spread(dice)), tmp_path / 'log')

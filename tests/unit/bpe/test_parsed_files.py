@@ -122,18 +122,6 @@ def test_the_second_time_gives_the_same(folder, tmp_path, monkeypatch, name):
         assert [*folder.iterdir()] == [kept] and kept.read_bytes() == content
 
 
-def test_a_kept_file_of_another_is_not_used(folder, tmp_path):
-    first, second = written(tmp_path, 'plain.json'), written(tmp_path, 'digits.json')
-    expected = loaded(second)
-    [own] = folder.iterdir()
-    own.unlink()
-    loaded(first)
-    [other] = folder.iterdir()
-    os.replace(other, own)
-    assert loaded(second) == expected
-    assert {path.name for path in folder.iterdir()} == {own.name}
-
-
 def test_small_files_are_not_kept(folder, tmp_path, monkeypatch):
     path = written(tmp_path, 'plain.json')
     monkeypatch.setattr(parsed_files, 'LEAST_BYTES', path.stat().st_size + 1)
@@ -184,7 +172,5 @@ def test_what_is_packed_is_unpacked(entries, draw, rest):
     merges = tuple((left, right) for left, right, _ in triples)
     merge_ids = np.array([[*map(ids.get, triple)] for triple in triples], np.int32).reshape(-1, 3)
     parsed = ParsedFile(rest, ids, merges, merge_ids)
-    content = parsed_files._packed(parsed, 'name')
-    *found, found_ids = parsed_files._unpacked(content, 'name')
+    *found, found_ids = parsed_files._unpacked(parsed_files._packed(parsed))
     assert found == [rest, ids, merges] and np.array_equal(found_ids, merge_ids)
-    assert parsed_files._unpacked(content, 'other') is None

@@ -11,17 +11,16 @@ from tokcore.kernels import jit
 DIGEST = '0123456789abcdef'
 
 CACHED = {
-    'kernels-by-code/tokcore.one-0123.nbi': 10,
-    'kernels-by-code/tokcore.one-0123.1.nbc': 2 << 20,
+    'kernels-by-code/compiled-counting-0123': 10,
+    'kernels-by-code/tokcore.one-0123.nbc': 2 << 20,
     'kernels-by-code/of_others_0123/one.nbi': 30,
-    f'kernels-{DIGEST}/one.nbi': 40,
     f'vocabularies/{DIGEST * 4}-{DIGEST}': 3 << 20,
-    'vocabularies/.parsed-k1ll3d': 5,
+    'vocabularies/.part-k1ll3d': 5,
     f'datasets/{DIGEST * 2}/tokbeam.json': 100,
     f'datasets/{DIGEST * 2}/vocab/one': 200,
 }
 STRANGERS = [
-    'kernels-of-mine/one', f'kernels-{DIGEST}0/one', 'vocabularies/mine.txt',
+    'kernels-of-mine/one', 'vocabularies/mine.txt',
     f'vocabularies/{DIGEST}/one', 'datasets/mine/one', f'datasets/{DIGEST * 2}.tar', 'mine',
 ]  # fmt: skip
 
@@ -36,7 +35,7 @@ def caches(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
     linked = tmp_path / 'linked'
     linked.mkdir()
     (linked / 'mine').touch()
-    for link in (f'datasets/{"f" * 32}', f'kernels-{"f" * 16}', 'kernels-by-code/link'):
+    for link in (f'datasets/{"f" * 32}', 'kernels-by-code/link'):
         (above / link).symlink_to(linked)
     monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path))
     monkeypatch.setattr(jit, 'CACHE_FOLDER', above / 'kernels-by-code')
@@ -53,7 +52,6 @@ def test_it_lists_each_cache_with_its_size(caches, capsys):
     found = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [(kind, files, ' '.join(rest)) for _, kind, files, _, *rest in found] == [
         ('kernels', '4', f'2.0 MiB {caches}/kernels-by-code'),
-        ('kernels', '1', f'40 B {caches}/kernels-{DIGEST}'),
         ('vocabularies', '2', f'3.0 MiB {caches}/vocabularies'),
         ('datasets', '2', f'300 B {caches}/datasets/{DIGEST * 2}'),
     ]

@@ -33,6 +33,8 @@ REFUSALS = {
     'threads': (RuntimeError("can't start new thread"), 'ulimit -u'),
 }
 
+SECRET = ['--s3_secret_access_key', 'HUSH']
+
 # What comes back from a worker process: texts within texts, and the message several times.
 NESTED = """bundle 7 failed: Traceback (most recent call last):
   File "worker.py", line 310, in _execute
@@ -371,3 +373,16 @@ def test_light_work_on_few_bytes_is_done_here():
     near.run(lambda pipeline: pipeline | beam.Create([1]) | beam.Map(abs))
     local = choose_engine([], None)
     assert local.near(0) is local
+
+
+@pytest.mark.parametrize('runner', ['FlinkRunner', 'DataflowRunner', 'PrismRunner', 'SparkRunner'])
+def test_no_secret_goes_to_a_cluster(runner):
+    with pytest.raises(InputError, match='set AWS_SECRET_ACCESS_KEY in the environment of this'):
+        choose_engine([f'--runner={runner}', *SECRET], None)
+
+
+@pytest.mark.parametrize(
+    'flags', [*LOCAL, ['--runner=PortableRunner', '--job_endpoint=embed']], ids=' '.join
+)
+def test_on_this_machine_secrets_stay_in_it(flags):
+    assert choose_engine([*flags, *SECRET], None).runner.is_local

@@ -9,12 +9,12 @@ import sys
 import pytest
 
 from pipelines.files import claims
-from pipelines.files.claims import Claim
+from pipelines.files.claims import Claim, LostError
 from tokcore.errors import InputError
 
 HOLD = """
 import sys
-from pipelines.files.claims import Claim
+from pipelines.files.claims import Claim, LostError
 with Claim(sys.argv[1], 'the output'):
     print('held', flush=True)
     sys.stdin.read()
@@ -39,6 +39,15 @@ def held(tmp_path):
     assert process.stdout.readline() == b'held\n'
     yield path, process
     process.communicate()
+
+
+NOBODY = 4_194_304  # one more than Linux's greatest number of a process
+
+
+def holder_of(**fields):
+    """What the file of a claim says of a process that began long ago."""
+    process = {'id': 'x', 'pid': NOBODY, 'host': platform.node(), 'system': claims._system()}
+    return {**process, 'began': 1.0, 'since': '2020-01-01 00:00:00 UTC', **fields}
 
 
 def test_nothing_is_left_of_a_claim(tmp_path, way):
@@ -72,7 +81,7 @@ def test_the_second_is_told_who_is_there_until_that_is_killed(held, way):
 def test_a_claim_of_another_host_is_not_taken_over(tmp_path, monkeypatch):
     monkeypatch.setattr(claims, 'fcntl', None)
     path = tmp_path / 'claim'
-    holder = {'id': 'x', 'pid': 1, 'host': 'elsewhere', 'began': 1.0, 'since': 'yesterday'}
+    holder = holder_of(pid=1, host='elsewhere', since='yesterday')
     path.write_text(json.dumps(holder))
     with pytest.raises(InputError, match='process 1 on host elsewhere since yesterday') as refused:
         with Claim(str(path), 'the output'):
@@ -81,11 +90,25 @@ def test_a_claim_of_another_host_is_not_taken_over(tmp_path, monkeypatch):
     assert json.loads(path.read_text()) == holder
 
 
+def test_a_claim_of_a_process_that_has_ended_is_taken_over_on_its_own_system_alone(
+    tmp_path, monkeypatch
+):
+    """Of another container or machine with this host's name, processes are not seen here."""
+    monkeypatch.setattr(claims, 'fcntl', None)
+    monkeypatch.setattr(platform, 'node', lambda: 'here')
+    path = tmp_path / 'claim'
+    path.write_text(json.dumps(holder_of(system='of another boot or pid namespace')))
+    with pytest.raises(InputError, match=f'is being written by process {NOBODY}'):
+        Claim(str(path), 'the output').__enter__()
+    path.write_text(json.dumps(holder_of()))
+    with Claim(str(path), 'the output') as claim:
+        claim.check()
+
+
 def test_a_number_that_has_come_again_is_another_process(tmp_path, monkeypatch):
     monkeypatch.setattr(claims, 'fcntl', None)
     path = tmp_path / 'claim'
-    holder = {'id': 'x', 'pid': os.getpid(), 'host': platform.node(), 'began': 1.0, 'since': ''}
-    path.write_text(json.dumps(holder))
+    path.write_text(json.dumps(holder_of(pid=os.getpid())))
     with Claim(str(path), 'the output') as claim:
         claim.check()
 
@@ -94,10 +117,8 @@ def test_a_claim_that_was_replaced_is_lost(tmp_path, way):
     path = tmp_path / 'claim'
     with Claim(str(path), 'the output') as claim:
         path.unlink()
-        path.write_text(
-            json.dumps({'id': 'x', 'pid': 7, 'host': 'other', 'began': 1.0, 'since': 'now'})
-        )
-        with pytest.raises(InputError, match='taken over by process 7 on host other'):
+        path.write_text(json.dumps(holder_of(pid=7, host='other')))
+        with pytest.raises(LostError, match='taken over by process 7 on host other'):
             claim.check()
     assert path.exists()  # the other's
 

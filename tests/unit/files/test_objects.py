@@ -5,6 +5,7 @@ By obstore's store in memory, and by its client of Google's store.
 
 import errno
 import io
+import json
 import random
 
 import numpy as np
@@ -249,7 +250,17 @@ def test_one_of_two_holds_a_claim(without_waiting):
     assert names() == []
 
 
-OTHER = b'{"id": "o", "pid": 1, "host": "elsewhere", "began": 0, "since": "then", "renewals": 1}'
+OTHER = json.dumps(
+    {
+        'id': 'o',
+        'pid': 1,
+        'host': 'elsewhere',
+        'system': '',
+        'began': 0,
+        'since': 'then',
+        'renewals': 1,
+    }
+).encode()
 
 
 def test_a_lease_that_has_ended_is_taken_over(without_waiting, monkeypatch):
@@ -265,14 +276,16 @@ def test_a_lease_that_has_ended_is_taken_over(without_waiting, monkeypatch):
     assert filesystem.read_bytes('gs://bucket/lock') == OTHER
 
 
-def test_a_lease_of_a_process_that_has_ended_here_is_taken_over(without_waiting):
+def test_a_lease_is_never_taken_because_its_process_is_not_seen_here(without_waiting):
+    """Two containers may have one name of a host, and each sees its own processes alone."""
     ended = Claim('gs://bucket/lock', 'out').__enter__()
-    holder = filesystem.read_bytes('gs://bucket/lock')
+    holder = json.loads(filesystem.read_bytes('gs://bucket/lock'))
     ended.__exit__()
-    pid = holder.split(b'"pid": ')[1].split(b',')[0]
-    filesystem.write_bytes('gs://bucket/lock', holder.replace(pid, b'4194303', 1))
-    with Claim('gs://bucket/lock', 'out') as claim:
-        claim.check()
+    other = json.dumps({**holder, 'id': 'o', 'pid': 4_194_304}).encode()
+    filesystem.write_bytes('gs://bucket/lock', other)
+    with pytest.raises(HeldError, match='process 4194304 .* wait 5 minutes'):
+        Claim('gs://bucket/lock', 'out').__enter__()
+    assert filesystem.read_bytes('gs://bucket/lock') == other
 
 
 def test_a_lease_is_renewed_with_other_bytes(monkeypatch):

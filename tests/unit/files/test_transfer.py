@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import itertools
 import json
 import os
 import random
@@ -14,7 +13,6 @@ from web_server import Page, web_server
 
 from pipelines.files import transfer
 from pipelines.files.local_folder import LocalFolder
-from pipelines.files.paced_session import WINDOW_SECONDS
 from pipelines.files.transfer import Transfer, is_web_address, web_address
 from tokcore.errors import InputError, OperatingSystemError
 from tokcore.format_numbers import FETCHED_FILE
@@ -35,13 +33,13 @@ def server():
         yield running
 
 
-def run_transfer(address, tmp_path, **how):
+def run_transfer(address, tmp_path):
     with LocalFolder.open(str(tmp_path)) as folder:
-        return Transfer(web_address(address), folder, 'part', **how).run()
+        return Transfer(web_address(address), folder, 'part').run()
 
 
-def fetch(server, tmp_path, path='/a', **how):
-    return run_transfer(server.address + path, tmp_path, **how)
+def fetch(server, tmp_path, path='/a'):
+    return run_transfer(server.address + path, tmp_path)
 
 
 def held(tmp_path):
@@ -191,18 +189,6 @@ def test_a_redirection_is_followed_before_it_has_ended(server, tmp_path):
     server.pages['/b'] = Page(CONTENT)
     fetch(server, tmp_path)
     assert held(tmp_path) == CONTENT
-
-
-def test_a_server_that_is_too_slow_is_left_and_gone_on_with_later(server, tmp_path):
-    leave_part(server, tmp_path, Page(CONTENT), 1000)
-    clock = itertools.count(step=WINDOW_SECONDS)  # so long each read takes
-    with pytest.raises(
-        OperatingSystemError, match='in 120 seconds the server sent less than 120 KiB'
-    ):
-        fetch(server, tmp_path, clock=clock.__next__)
-    server.asked.clear()
-    fetch(server, tmp_path)
-    assert held(tmp_path) == CONTENT and server.ranges('/a') == ['bytes=1000-']
 
 
 def test_a_part_that_is_all_of_it_is_known_as_that(server, tmp_path):

@@ -4,6 +4,7 @@ A small package of kernels is imported again after each edit. numba counts which
 the cache; what they return shows that none was an old one.
 """
 
+import errno
 import importlib
 import os
 import pathlib
@@ -283,13 +284,13 @@ def test_another_version_compiles_all(tiny, monkeypatch, package):
 
 
 def test_a_use_is_noted_at_most_once_a_day(tiny, compiled):
-    indexes = [*compiled.glob('*.nbi')]
+    kernels = [*compiled.glob('*.nbc')]
     now = time.time()
     for hours, noted in ((23, 0), (25, len(BEFORE))):
-        for index in indexes:
-            os.utime(index, (now - hours * 3600,) * 2)
+        for path in kernels:
+            os.utime(path, (now - hours * 3600,) * 2)
         tiny.run()
-        assert sum(index.stat().st_mtime > now - 3600 for index in indexes) == noted
+        assert sum(path.stat().st_mtime > now - 3600 for path in kernels) == noted
 
 
 def test_what_was_not_used_for_thirty_days_is_deleted(tiny, tmp_path, monkeypatch):
@@ -297,28 +298,66 @@ def test_what_was_not_used_for_thirty_days_is_deleted(tiny, tmp_path, monkeypatc
     folder.mkdir(parents=True)
     monkeypatch.setattr(jit, 'CACHE_FOLDER', folder)
     names = {
-        'used.nbi': 1, 'used.1.nbc': 90, 'unused.nbi': 33, 'unused.1.nbc': 33,
-        'new.1.nbc': 1, 'killed.nbi.tmp.0123': 31, 'compiled-counting-0123': 31,
+        'used.nbc': 31, 'unused.nbc': 33, 'new.nbc': 1, '.part-killed': 31,
+        'compiled-counting-0123': 31, 'compiled-encoding-0123': 29,
     }  # fmt: skip
     for name in names:
         (folder / name).touch()
-    earlier = [folder.with_name('kernels-' + digit * 16) for digit in '01']
-    other = folder.with_name('kernels-of-another')
-    for path in (*earlier, other):
-        path.mkdir()
-        (path / 'kernel.nbi').touch()
-    old = {folder / name: days for name, days in names.items()} | {earlier[0]: 31, other: 90}
-    for path, days in old.items():
-        os.utime(path, (time.time() - days * 86400,) * 2)
+    for name, days in names.items():
+        os.utime(folder / name, (time.time() - days * 86400,) * 2)
     tiny.run()
     left = {path.name for path in folder.iterdir() if not path.name.startswith('tiny.')}
-    assert left == {'used.nbi', 'used.1.nbc', 'new.1.nbc'}
-    assert {*folder.parent.iterdir()} == {folder, earlier[1], other}
+    assert left == {'used.nbc', 'new.nbc', 'compiled-encoding-0123'}
 
 
-def test_kernels_run_if_the_folder_is_deleted_meanwhile(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(jit, 'CACHE_FOLDER', tmp_path / 'deleted')
+@pytest.mark.parametrize(
+    'damage',
+    [
+        lambda data: b'', lambda data: bytes(len(data)), lambda data: data[:-1],
+        lambda data: data[:-9] + bytes([data[-9] ^ 1]) + data[-8:],
+    ],
+    ids=['empty', 'zeros', 'cut', 'flipped bit'],
+)  # fmt: skip
+def test_a_damaged_kernel_is_compiled_and_kept_again(tiny, compiled, damage):
+    for path in compiled.glob('*.nbc'):
+        path.write_bytes(damage(path.read_bytes()))
     assert tiny.run() == (BEFORE, {*BEFORE})
+    assert tiny.run() == (BEFORE, set())
+
+
+def full(path, content):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def over_quota(path, content):
+    raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+
+@pytest.mark.parametrize(
+    ('write', 'folder', 'reason'),
+    [
+        (full, 'kernels', 'the cache at {} cannot be written (No space left on device)'),
+        (over_quota, 'kernels', 'the cache at {} cannot be written (Disk quota exceeded)'),
+        (jit.write_cached, 'deleted', 'the cache at {} cannot be written (No such file or directory)'),
+        (jit.write_cached, None, 'the cache at /nowhere cannot be written (Permission denied)'),
+    ],
+    ids=['full', 'quota', 'deleted', 'none'],
+)  # fmt: skip
+def test_kernels_run_without_a_cache_and_one_line_says_so(
+    tiny, tmp_path, monkeypatch, caplog, write, folder, reason
+):
+    (tmp_path / 'kernels').mkdir()
+    path = None if folder is None else tmp_path / folder
+    monkeypatch.setattr(jit, 'CACHE_FOLDER', path)
+    monkeypatch.setattr(
+        jit, '_NO_FOLDER', 'the cache at /nowhere cannot be written (Permission denied)'
+    )
+    monkeypatch.setattr(jit, 'write_cached', write)
+    monkeypatch.setattr(jit, '_unkept', [])
+    assert tiny.run()[0] == BEFORE
+    [line] = [record.getMessage() for record in caplog.records if record.name == jit.__name__]
+    assert line == f'kernels are compiled for this run alone: {reason.format(path)}'
+    assert jit.unkept_reason() == reason.format(path)
 
 
 DIGEST = """

@@ -39,15 +39,10 @@ def test_a_folder_that_others_may_read_gets_mode_0700_and_keeps_its_files(tmp_pa
     assert (path / 'file').exists()
 
 
-def test_a_folder_that_others_may_write_to_is_replaced(tmp_path):
-    path = tmp_path / 'folder'
-    path.mkdir()
-    (path / 'inner').mkdir()
-    (path / 'inner' / 'file').touch()
-    path.chmod(0o777)
-    assert private_folder(path) == path
-    assert mode_of(path) == 0o700
-    assert [each.name for each in tmp_path.rglob('*')] == ['folder']
+def refused(path):
+    with pytest.raises(PermissionError) as refusal:
+        private_folder(path)
+    return refusal.value.strerror
 
 
 @pytest.mark.parametrize('own', [True, False])
@@ -65,7 +60,7 @@ def test_a_link_is_not_used_and_its_target_is_unchanged(tmp_path):
     (elsewhere / 'file').touch()
     elsewhere.chmod(0o777)
     (tmp_path / 'folder').symlink_to(elsewhere)
-    assert private_folder(tmp_path / 'folder') is None
+    assert 'not a folder of this user' in refused(tmp_path / 'folder')
     assert mode_of(elsewhere) == 0o777
     assert (elsewhere / 'file').exists()
 
@@ -78,7 +73,7 @@ def test_links_in_the_path_are_followed(tmp_path):
 
 def test_a_file_in_its_place_is_not_used(tmp_path):
     (tmp_path / 'file').touch()
-    assert private_folder(tmp_path / 'file') is None
+    assert 'not a folder of this user' in refused(tmp_path / 'file')
     with pytest.raises(OSError):
         private_folder(tmp_path / 'file' / 'folder')
 
@@ -86,13 +81,12 @@ def test_a_file_in_its_place_is_not_used(tmp_path):
 def test_a_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
     (tmp_path / 'folder').mkdir()
     monkeypatch.setattr(os, 'geteuid', lambda: STRANGER)
-    assert private_folder(tmp_path / 'folder') is None
+    assert refused(tmp_path / 'folder')
 
 
 def folder(owner, mode):
     """What the system tells of a folder."""
-    nobodys_group = (1 << 32) - 2
-    return os.stat_result((stat.S_IFDIR | mode, 1, 1, 2, owner, nobodys_group, 0, 0, 0, 0))
+    return os.stat_result((stat.S_IFDIR | mode, 1, 1, 2, owner, owner, 0, 0, 0, 0))
 
 
 TOP = folder(ROOT, 0o755)

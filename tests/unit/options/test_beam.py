@@ -2,7 +2,8 @@
 
 import pytest
 
-from pipelines.options.beam import text_without_secrets, without_secrets
+from pipelines.options.beam import refuse_secrets, text_without_secrets, without_secrets
+from tokcore.errors import InputError
 
 NAMES = [
     '--s3_access_key_id', '--s3_secret_access_key', '--s3_session_token',
@@ -32,6 +33,31 @@ def test_a_value_is_hidden_by_its_options_name(name):
 )
 def test_what_is_not_a_secret_stays_as_it_was(flags):
     assert without_secrets(flags) == tuple(flags)
+
+
+@pytest.mark.parametrize(
+    ('flags', 'said'),
+    [
+        (['--x=1', '--s3_secret_access_key=HUSH'], '--s3_secret_access_key .* AWS_SECRET_ACCESS_KEY'),
+        (['--s3_access_key_id', 'HUSH', '--x=1'], '--s3_access_key_id .* set AWS_ACCESS_KEY_ID'),
+        (['--s3_session_token', 'HUSH'], '--s3_session_token .* set AWS_SESSION_TOKEN'),
+        (['--azure_connection_string=HUSH'], '--azure_connection_string .* set it in the env'),
+        (['--environment_config={"env": {"TOKEN": "HUSH"}}'], '--environment_config has a secret'),
+        (['--s3_endpoint_url=http://me:HUSH@h'], '--s3_endpoint_url has a secret'),
+        (['--x_password', 'HUSH'], '--x_password has a secret'),
+    ],
+)  # fmt: skip
+def test_a_job_elsewhere_takes_no_secret(flags, said):
+    with pytest.raises(InputError, match=f'{said}.*of the workers$') as refused:
+        refuse_secrets(flags, 'FlinkRunner')
+    assert 'HUSH' not in str(refused.value) and '--runner FlinkRunner' in str(refused.value)
+
+
+def test_a_job_elsewhere_takes_all_other_options():
+    refuse_secrets(
+        ['--flink_master=h:8081', '--dataflow_kms_key=projects/p/k', '--no_auth=True', '--x', 'y'],
+        'R',
+    )
 
 
 @pytest.mark.parametrize(

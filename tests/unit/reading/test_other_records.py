@@ -205,6 +205,17 @@ def test_what_cannot_be_indexed_is_refused(folder, tmp_path, capsys):
     assert not (folder / 'index' / 'records.json').exists()
 
 
+@pytest.mark.parametrize('name', [b'\xff-train.tfrecord', b'a\nb', b'a\n.tfrecord', 'ä'.encode()])
+def test_a_name_that_cannot_be_kept_is_refused_before_anything_is_kept(folder, capsys, name):
+    with open(os.path.join(os.fsencode(folder), name), 'wb') as file:
+        file.write(framed(SHARDS[0])[0])
+    if main(['index', str(folder), '--quiet']) == 0:
+        assert open_dataset(folder)['train'][0]
+    else:
+        assert 'cannot be indexed' in capsys.readouterr().err
+        assert not (folder / 'index' / 'records.json').exists()
+
+
 def changed(change):
     def spoil(folder):
         path = folder / 'index' / 'records.json'

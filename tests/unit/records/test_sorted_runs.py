@@ -40,7 +40,7 @@ from tokcore.records.tfrecord import FramedRows, sort_rows
 
 FINGERPRINT = bytes(range(16))
 TALLY = LineTally('train', 7, 4, 1, {'invalid_utf8': 2})
-STATS = RunStats(2, TALLY, (RangeChecksum('train', 0, 0, 5, 70, 99),))
+STATS = RunStats(0, 2, TALLY, (RangeChecksum('train', 0, 0, 5, 70, 99),))
 REJECTED = (
     RejectedLines('train', 'invalid_utf8', 0, 5, b'{"line": 1}\n{"line": 2}\n'),
     RejectedLines('train', 'missing_column', 0, 5, b'{"line": 3}\n'),
@@ -51,7 +51,7 @@ REJECTED = (
 def test_lines_that_are_too_long_are_told_where_there_are_any():
     assert b'too_long' not in STATS.to_json()
     tally = LineTally('train', 7, 4, 1, {'invalid_utf8': 1, 'too_long': 1})
-    stats = RunStats(2, tally, STATS.checksums)
+    stats = RunStats(0, 2, tally, STATS.checksums)
     assert RunStats.from_json(stats.to_json()) == stats
     assert RunStats.from_json(STATS.to_json()) == STATS
 
@@ -280,7 +280,7 @@ class TestBuffer:
             buffer.add(block(rows, 2 * number, b'ab'))
         assert buffer.sorted_rows().records().tobytes() == b''.join(r for _, r in sorted(kept))
         if blocks:
-            stats = buffer.stats('train', len(blocks))
+            stats = buffer.stats('train', 0, len(blocks))
             assert stats.tally.examples == len(kept)
             [checksum] = stats.checksums
             assert (checksum.offset, checksum.length) == (0, 2 * len(blocks))

@@ -1,11 +1,18 @@
 """A run goes on after the blocks that its finished parts were made of."""
 
+import contextlib
 import gzip
+import itertools
+import shutil
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from pipelines.engines import interruption
 from pipelines.engines.progress import WorkDone, listening, track_work
 from pipelines.options.job import rejection_limit
+from pipelines.shuffle import write_runs
 from pipelines.shuffle.plan import RunItem, ShufflePlan
 from pipelines.shuffle.write_runs import RunWriter
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
@@ -14,6 +21,7 @@ from pipelines.transforms.stats import RejectionBudget
 from tokcore.corpus.corpus import CorpusFile, Split
 from tokcore.corpus.formats import plan_items
 from tokcore.corpus.plain_text import PlainText
+from tokcore.corpus.stats import join_adjacent
 from tokcore.errors import InputError
 from tokcore.records.examples import Feature
 from tokcore.schemes import find_scheme
@@ -85,3 +93,84 @@ def test_what_an_earlier_attempt_has_finished_is_work_done(writing, tmp_path):
         done = [event.done for event in told if isinstance(event, WorkDone)]
         if parts is None:
             assert done[-1] == (tmp_path / 'text.gz').stat().st_size
+
+
+class EndedError(BaseException):
+    """In place of the end of the process, which a worker waits for."""
+
+
+@pytest.fixture
+def interrupted_after(monkeypatch):
+    """Has a signal come when so many batches have been taken; a worker then raises EndedError."""
+
+    def end():
+        raise EndedError
+
+    def interrupt(batches):
+        taken = itertools.count()
+        monkeypatch.setattr(write_runs, 'is_interrupted', lambda: next(taken) >= batches)
+        monkeypatch.setattr(write_runs, 'hold_if_interrupted', end)
+
+    return interrupt
+
+
+def rows_of(parts):
+    return sum(part.stats.tally.lines for part in parts)
+
+
+@given(st.lists(st.integers(0, 40), max_size=5), st.randoms(use_true_random=False))
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None
+)
+def test_interrupted_runs_lose_nothing_and_double_nothing(
+    writing, interrupted_after, monkeypatch, tmp_path, batches, dice
+):
+    """Also where a kill has left a later part without an earlier one."""
+    shutil.rmtree(tmp_path / 'runs', ignore_errors=True)
+    text = b''.join(b'the cat ' * (number % 7 + 1) + b'\n' for number in range(300))
+    for count in batches:
+        interrupted_after(count)
+        with contextlib.suppress(EndedError):
+            writing(text, 1000)
+        there = sorted((tmp_path / 'runs').glob('run-*'))
+        if there and dice.random() < 0.4:
+            dice.choice(there).unlink()
+    monkeypatch.setattr(write_runs, 'is_interrupted', lambda: False)
+    parts = writing(text, 1000)
+    assert [part.stats.first for part in parts] == [0, *(part.stats.blocks for part in parts[:-1])]
+    assert rows_of(parts) == 300
+    [checksum] = join_adjacent([each for part in parts for each in part.stats.checksums])
+    assert (checksum.offset, checksum.length) == (0, len(text))
+
+
+def test_what_was_encoded_when_a_signal_came_is_written_and_told(
+    writing, interrupted_after, monkeypatch
+):
+    monkeypatch.setattr(interruption, '_text', {'kept': 0, 'total': 0})
+    monkeypatch.setattr(interruption, '_busy', set())
+    interrupted_after(3)
+    with pytest.raises(EndedError):
+        writing(LINE * 100, 1000)
+    assert not interruption.has_busy_workers()
+    said = interruption.kept_work()
+    kept = int(said.split()[0].replace(',', ''))
+    assert kept > 2 * BLOCK_BYTES and said == f'{kept:,} of {kept:,} bytes encoded'
+    monkeypatch.setattr(write_runs, 'is_interrupted', lambda: False)
+    first, *_ = writing(LINE * 100, 1000)
+    assert sum(each.length for each in first.stats.checksums) <= kept
+
+
+@pytest.mark.parametrize(
+    ('kept', 'total', 'said'),
+    [
+        (0, 10, ''), (5, 10, '5 of 10 bytes encoded'), (1_234, 9_876, '1,234 of 9,876 bytes encoded'),
+        (34_000_000, 48_400_000, '34 of 48 MB encoded'), (7 * 10**9, 5 * 10**9, '7,000 of 7,000 MB encoded'),
+    ],
+)  # fmt: skip
+def test_kept_text_is_told_in_a_unit(monkeypatch, kept, total, said):
+    monkeypatch.setattr(interruption, '_kept', {})
+    interruption.expect_text(total)
+    interruption.keep_text(kept)
+    assert interruption.kept_work() == said
+    interruption.keep('the vocabulary')
+    assert interruption.kept_work() == ', '.join(filter(None, ['the vocabulary', said]))
