@@ -88,7 +88,7 @@ def _body(
     is_joined = options.get('output_format') in STREAM_FORMATS
     if is_joined or manifest.end_of_document:
         where = '' if is_joined else ' where rows are joined'
-        yield from ('', f'Documents are {_cell(what_ends(manifest))}{where}.')
+        yield from ('', f'Documents are {_plain(what_ends(manifest))}{where}.')
     yield from ('', '## Text', '')
     yield from _table(
         ('split', 'role', 'file', 'bytes', 'CRC-32C'),
@@ -137,13 +137,13 @@ def _tokens(folder: str, record: VocabularyRecord, manifest: Manifest) -> str:
 
 def _licence(record: VocabularyRecord, manifest: Manifest, stated: str | None) -> str:
     """What is known of the licence of a vocabulary, and where from."""
-    name = _cell(record.name)
+    name = _plain(record.name)
     if manifest.stage == 'build':
         return f'{name} was learned from this text, and has its licence.'
     if stated is not None:
-        return f'The licence of {name} is {_cell(stated)}, as the owner of this dataset states.'
+        return f'The licence of {name} is {_plain(stated)}, as the owner of this dataset states.'
     if record.licence is not None:
-        return f'The licence of {name} is {_cell(record.licence)}, as its README.md stated.'
+        return f'The licence of {name} is {_plain(record.licence)}, as its README.md stated.'
     return f'The licence of {name} is not stated; `tokbeam card --tokenizer-licence ID` adds it.'
 
 
