@@ -25,7 +25,7 @@ from pipelines.artifacts.outputs import (
     publish,
     up_to_date,
 )
-from pipelines.artifacts.vocabularies import ends_of_documents, with_room
+from pipelines.artifacts.vocabularies import ends_of_documents
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
@@ -119,7 +119,6 @@ def convert_dataset(
             manifest = dataclasses.replace(
                 before,
                 options=options,
-                vocabularies=with_room(before.vocabularies, ends),
                 end_of_document=ends,
                 files=tuple(file for part in made for file in part),
                 index=(),
