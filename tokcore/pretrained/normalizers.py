@@ -246,8 +246,8 @@ def _aligned_stripped(text: AlignedText, sides: tuple[bool, bool]) -> AlignedTex
 def _bert_step(part: Mapping[str, Any]) -> TextStep:
     lower = bool(part.get('lowercase', True))
     strips = lower if part.get('strip_accents') is None else bool(part['strip_accents'])
-    tables = [_CLEANED] if part.get('clean_text', True) else []
-    tables += [_SPACED] if part.get('handle_chinese_chars', True) else []
+    wanted: dict[str, dict] = {'clean_text': _CLEANED, 'handle_chinese_chars': _SPACED}
+    tables = [table for name, table in wanted.items() if part.get(name, True)]
 
     def change(text: str) -> str:
         for table in tables:
