@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -82,11 +82,11 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
     execution, dataset, scheme = job.execution, job.dataset, job.reading.scheme
     read = vocabulary_reader(scheme)
     records = vocabulary_records(job.vocabularies, read, scheme, encoding=dataset.encoding)
-    copies: dict[str, OutputFile | VocabularyRecord] = {}
+    copies: list[_Copy] = []
     for path, record in zip(job.vocabularies.by_side.values(), records, strict=True):
-        files: tuple[OutputFile | VocabularyRecord, ...] = (record, *record.beside)
-        for file in files:
-            copies[os.path.join(os.path.dirname(path), os.path.basename(file.name))] = file
+        for file in (record, *record.beside):
+            own = os.path.join(os.path.dirname(path), os.path.basename(file.name))
+            copies.append((own, file))
     features = dataset.features(job.vocabularies, job.reading.corpus.format.sides)
     ends = dataset.ends(features, scheme, read)
     key = job.key(records)
@@ -111,14 +111,14 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         )
         return [StageResult(manifest, encoded.stats.rejected)]
 
-    names = dict.fromkeys([*(file.name for file in copies.values()), *job.file_names])
+    names = dict.fromkeys([*(file.name for _, file in copies), *job.file_names])
     [result] = run_stage(
         [StageTask(key, output, [*names])],
         make,
         execution,
         kernels=['encoding'],
         kept=[work, KeptRuns(work.path, job.output)],
-        read=[*copies],
+        read=[*dict.fromkeys(own for own, _ in copies)],
         check=lambda: refuse_too_large(job.reading, execution, len(records)),
     )
     if result is None:
@@ -178,9 +178,13 @@ def vocabulary_records(
     return tuple(records)
 
 
-def _copy_vocabularies(copies: Mapping[str, OutputFile | VocabularyRecord], folder: str) -> None:
+_Copy = tuple[str, OutputFile | VocabularyRecord]
+"""The path of a file, and its entry in the dataset."""
+
+
+def _copy_vocabularies(copies: Iterable[_Copy], folder: str) -> None:
     """Copies files into a folder; raises InputError if one has changed since its entry was made."""
-    for path, file in copies.items():
+    for path, file in copies:
         data = filesystem.read_bytes(path)
         if f'{google_crc32c.value(data):08x}' != file.crc32c:
             raise InputError(
