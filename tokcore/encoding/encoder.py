@@ -33,6 +33,7 @@ from tokcore.text.pre_tokenizer import (
     TextRows,
     one_row,
     readable_parts,
+    with_zeros_behind,
 )
 from tokcore.text.rows import Side
 
@@ -107,7 +108,7 @@ class RowEncoder:
         Raises:
             ValueError: with a sentence of the model, if it cannot spell a token.
         """
-        side = side.with_prefix(prefix)
+        side = with_zeros_behind(side.with_prefix(prefix))
         surround = Surround.of(before, after)
         encoded = _GrowingSide(len(side.text), len(side), self._id_type(side))
         for rows in readable_parts(side.text, side.starts, side.ends):

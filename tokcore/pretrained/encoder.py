@@ -26,7 +26,7 @@ from tokcore.pretrained.normalizers import TextStep, replaced
 from tokcore.pretrained.pre_tokenizers import MARK
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
 from tokcore.text.listed_tokens import ListedTokens
-from tokcore.text.pre_tokenizer import PreTokenizer, RowPart, TextRows
+from tokcore.text.pre_tokenizer import PreTokenizer, RowPart, TextRows, with_zeros_behind
 from tokcore.text.rows import Side
 
 
@@ -75,6 +75,7 @@ class PretrainedEncoder:
         return self._encode(rows, ids, after)
 
     def _encode(self, texts: Parts, before: Sequence[int], after: Sequence[int]) -> EncodedSide:
+        texts = texts._replace(texts=with_zeros_behind(texts.texts))
         parts = texts_of(self._vocabulary, self._finders, texts)
         size = int(texts.rows[-1]) + 1 if len(texts.rows) else 0
         if len(parts.rows) == size and (parts.ids < 0).all():

@@ -14,12 +14,17 @@ import numpy as np
 
 from tokcore.kernels.bytes import READABLE, with_margin
 from tokcore.kernels.jit import kernel_family, read_only
+from tokcore.text.rows import Side
+from tokcore.text.unicode import one_ends_inside_character
 
 CHUNK_TOKENS = 64 + 16
 """Room for the tokens that a body of `scan_tokens` may find between two checks of the room left,
 and for places that it writes in advance."""
 
 _TOKENS_AT_ONCE = 1 << 14
+
+_ZEROS = '\0' * 3
+"""As many as a character has bytes after its first."""
 
 
 class ScannedTokens(NamedTuple):
@@ -96,6 +101,17 @@ class PreTokenizer(RowScanner, Protocol):
 def one_row(text: np.ndarray, start: int, end: int) -> TextRows:
     """Returns the single row text[start:end]; `text` is as in `TextRows`."""
     return TextRows(text, *(read_only(np.array([bound], np.int64)) for bound in (start, end)))
+
+
+def with_zeros_behind(side: Side) -> Side:
+    """Returns the rows; if one of them ends inside a character, copies with zeros behind each.
+
+    Kernels read whole characters, so that ids would depend on what is behind such a row.
+    """
+    if not one_ends_inside_character(*side.arrays()):
+        return side
+    spaced = side.with_prefix(_ZEROS)
+    return Side(with_margin(spaced.text), spaced.starts + len(_ZEROS), spaced.ends)
 
 
 def readable_parts(text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Iterator[TextRows]:

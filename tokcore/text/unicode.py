@@ -263,6 +263,21 @@ def ideograph_mask(text, place):
 
 
 @kernel_without_allocation
+def one_ends_inside_character(text, starts, ends):
+    """Whether the last character of one of the rows text[starts[i]:ends[i]] is not whole."""
+    for row in range(len(starts)):
+        start, end = starts[row], ends[row]
+        if start == end or text[end - 1] < 0x80:
+            continue
+        last = end - 1
+        while last > start and text[last] & 0xC0 == 0x80:
+            last -= 1
+        if utf8_length(text, last, end) != end - last:
+            return True
+    return False
+
+
+@kernel_without_allocation
 def utf8_length(data, position, end):
     """Returns the length of the non-ASCII character at `position`, or 0 if it is not strict UTF-8.
 
