@@ -94,8 +94,9 @@ def expressions(is_ruby):
         several = st.lists(smaller, min_size=1, max_size=4).map(''.join)
         choice = st.lists(several, min_size=1, max_size=3).map('|'.join)
         group = st.builds('{}{})'.format, st.sampled_from(opened), choice)
+        reference = st.builds(r'({}){}\1'.format, several, several)
         repeated = st.builds('{}{}'.format, group | leaves, st.sampled_from(times))
-        return st.one_of(several, choice, group, repeated, repeated)
+        return st.one_of(several, choice, group, repeated, repeated, reference)
 
     return st.recursive(leaves, larger, max_leaves=8)
 

@@ -60,6 +60,8 @@ class Node:
     | repeat | a tree, how many times it is there at least and at most (None: any number), whether as seldom as it goes |
     | atomic | a tree of which only the first match is taken |
     | look | a tree, whether it has to be behind and not to follow, whether it must not be there |
+    | group | a tree whose text may be referred to |
+    | reference | the number of a group, the first of which is 1 |
     | place | `A`, the start of the text, `Z`, its end, or `G`, where the search began |
     """
 
@@ -115,7 +117,7 @@ def may_be_empty(tree: Tree) -> bool:
             return any(map(may_be_empty, options))
         case Node('repeat', (of, least, *_)):
             return not least or may_be_empty(of)
-        case Node('atomic', (of,)):
+        case Node('atomic' | 'group', (of,)):
             return may_be_empty(of)
     return isinstance(tree, Node)
 
@@ -134,7 +136,7 @@ def _alone(tree: Tree) -> list[Class]:
             return [tree]
         case Node('choice', options):
             return [each for option in options for each in _alone(option)]
-        case Node('repeat', (of, 0 | 1, *_)) | Node('atomic', (of,)):
+        case Node('repeat', (of, 0 | 1, *_)) | Node('atomic' | 'group', (of,)):
             return _alone(of)
         case Node('sequence', parts):
             needed = [n for n, part in enumerate(parts) if not _is_optional(part)]
@@ -188,15 +190,22 @@ def spelled(tree: Tree) -> str:
         case Node('repeat', (of, least, most, is_lazy)):
             times = {(0, 1): '?', (0, None): '*', (1, None): '+', (least, least): f'{{{least}}}'}
             other = f'{{{least},{"" if most is None else most}}}'
-            repeated = spelled(of) if isinstance(of, Class) else _enclosed(of)
+            is_one = isinstance(of, Class) or of.kind in ('group', 'reference')
+            repeated = spelled(of) if is_one else _enclosed(of)
             return repeated + times.get((least, most), other) + '?' * is_lazy
         case Node('atomic', (Node('repeat', (*_, False)) as repeat,)):
             return f'{spelled(repeat)}+'
         case Node('look', (of, is_behind, is_negated)):
             return f'(?{"<" * is_behind}{"!" if is_negated else "="}{spelled(of)})'
-        case Node('atomic', (of,)):
+    [of] = tree.of
+    match tree.kind:
+        case 'atomic':
             return f'(?>{spelled(of)})'
-    return f'\\{tree.of[0]}'
+        case 'group':
+            return f'({spelled(of)})'
+        case 'reference':
+            return rf'(?:\{of})'
+    return f'\\{of}'
 
 
 def _enclosed(tree: Tree) -> str:

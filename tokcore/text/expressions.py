@@ -10,7 +10,8 @@ import functools
 import operator
 import re
 from collections.abc import Callable
-from typing import NoReturn
+from dataclasses import dataclass
+from typing import NoReturn, TypeAlias
 
 from tokcore.text.expression_trees import (
     ANY,
@@ -39,8 +40,8 @@ def oniguruma(expression: str) -> Tree:
     r"""Returns the tree of an expression for Oniguruma.
 
     >>> from tokcore.text.expression_trees import spelled
-    >>> spelled(oniguruma(r'(?i:s)|\p{N}{1,3}+'))
-    '[Ssſ]|(?:\\p{N}{1,3})+'
+    >>> spelled(oniguruma(r'(?i:st)|\p{N}{1,3}+'))
+    '[ﬅ-ﬆ]|[Ssſ][Tt]|(?:\\p{N}{1,3})+'
 
     Raises:
         ExpressionError: it has something that this grammar lacks.
@@ -61,6 +62,15 @@ def fancy_regex(expression: str) -> Tree:
     """
     return _Reader(expression, is_ruby=False).read()
 
+
+@dataclass(frozen=True)
+class _Letter:
+    """A character in any case for Oniguruma, to which several characters may be one in another case."""
+
+    code: int
+
+
+_Parts: TypeAlias = list[Tree | _Letter]
 
 _LINE_FEED = characters([0x0A])
 _IN_LINE = ~_LINE_FEED
@@ -110,11 +120,9 @@ _OPENING = re.compile(r'\?(?:[:>=!]|<[=!])')
 _CODE = re.compile(r'x\{([0-9A-Fa-f]+)\}|x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})')
 _PROPERTY = re.compile(r'[pP]\{(\^?)([\w ]+)\}|[pP]([LMNPSZ])', re.ASCII)
 _BRACKET = re.compile(r'\[:(\^?)([a-z]+):\]')
+_REFERENCE = re.compile('[1-9][0-9]*')
 _MOST_TIMES = 1000
 """Both engines have limits of their own for repeats, which are higher."""
-
-_SEVERAL = 'several letters that are one in another case'
-_NOTHING = Node('sequence', ())
 
 
 class _Reader:
@@ -122,15 +130,17 @@ class _Reader:
 
     def __init__(self, text: str, is_ruby: bool):
         self._text, self._is_ruby = text, is_ruby
-        self._at = self._depth = self._behind = 0
+        self._at = self._depth = self._behind = self._groups = 0
         # Of i, m (lines have ends) and s (a dot is a line break too).
         self._flags: frozenset[str] = frozenset()
-        self._letters = ''  # those in any case that may be next to each other, folded
+        # Without references it does not matter what a group is.
+        self._has_references = re.search(r'\\[1-9]', text) is not None
+        self._ended: set[int] = set()
 
     def read(self) -> Tree:
         if not self._text:
             self._refuse('there is nothing')
-        tree = self._choice()
+        tree = _sequence(self._choice())
         if self._at < len(self._text):
             self._refuse('a ) without its (')
         return without_last_atoms(tree)
@@ -155,29 +165,29 @@ class _Reader:
         self._at = found.end() if found else self._at
         return found
 
-    def _choice(self) -> Tree:
-        """Returns what is there up to the end of a group."""
-        options = [self._sequence()]
+    def _choice(self) -> _Parts:
+        """Returns the parts up to the end of a group, or a choice as the only part."""
+        options = [self._parts()]
         while self._takes('|'):
-            self._letters = ''
-            options.append(self._sequence())
-        return joined('choice', options)
+            options.append(self._parts())
+        return options[0] if len(options) == 1 else [joined('choice', map(_sequence, options))]
 
-    def _sequence(self) -> Tree:
-        parts: list[Tree] = []
-        while self._next() not in ('', '|', ')'):
-            parts.append(self._repeated(self._atom()))
-        return joined('sequence', parts)
+    def _parts(self) -> _Parts:
+        parts: _Parts = []
+        while True:
+            if self._next() in ('', '|', ')'):
+                return parts
+            parts += self._repeated(self._atom())
 
-    def _repeated(self, body: Tree) -> Tree:
+    def _repeated(self, atom: _Parts) -> _Parts:
         is_repeated = False
         while True:
             at = self._at
             times = self._found(_TIMES)
             if times is None:
-                return body
-            is_nothing = body.kind in ('look', 'place') or body == _NOTHING
-            if is_nothing or (is_repeated and not self._is_ruby):
+                return atom
+            body = _sequence(atom)
+            if body.kind in ('look', 'place') or not atom or (is_repeated and not self._is_ruby):
                 self._refuse(f'{times[0]} with nothing to repeat', at)
             is_interval = times[0][0] == '{'
             least, most = _bounds(times)
@@ -190,74 +200,79 @@ class _Reader:
             is_lazy = not (self._is_ruby and is_interval and least == most) and self._takes('?')
             tree = body if least == most == 1 else Node('repeat', (body, least, most, is_lazy))
             is_atomic = not (self._is_ruby and (is_interval or is_lazy)) and self._takes('+')
-            body = self._atomic(tree, at) if is_atomic else tree
+            atom = [self._atomic(tree, at) if is_atomic else tree]
 
     def _atomic(self, of: Tree, at: int) -> Tree:
         if self._behind:
             self._refuse('an atomic part of a look-behind', at)
         return of if isinstance(of, Class) else Node('atomic', (of,))
 
-    def _atom(self) -> Tree:
-        """Returns what a repeat would repeat."""
+    def _atom(self) -> _Parts:
+        """Returns what a repeat would repeat; several parts are those of a group that is nothing more."""
         start = self._at
         if self._found(_TIMES):
             self._refuse('a repeat of nothing', start)
         match self._take():
             case '.':
-                return ANY if 's' in self._flags else _IN_LINE
+                return [ANY if 's' in self._flags else _IN_LINE]
             case '^' if self._is_ruby:  # at the end of a text no line begins
                 after = Node('sequence', (_look(_LINE_FEED, is_behind=True), _look(ANY)))
-                return Node('choice', (Node('place', ('A',)), after))
+                return [Node('choice', (Node('place', ('A',)), after))]
             case '^':
                 start_of_line = _look(_IN_LINE, is_behind=True, is_negated=True)
-                return start_of_line if 'm' in self._flags else Node('place', ('A',))
+                return [start_of_line if 'm' in self._flags else Node('place', ('A',))]
             case '$':
                 is_of_lines = self._is_ruby or 'm' in self._flags
-                return _look(_IN_LINE, is_negated=True) if is_of_lines else Node('place', ('Z',))
+                return [_look(_IN_LINE, is_negated=True) if is_of_lines else Node('place', ('Z',))]
             case '(':
                 return self._group(start)
             case '[':
-                return self._class(start)
+                return [self._class(start)]
             case '\\':
                 return self._escape(start)
             case character:
-                return self._literal(ord(character), start)
+                return self._literal(ord(character))
 
-    def _literal(self, code: int, start: int) -> Tree:
+    def _literal(self, code: int) -> _Parts:
         if 'i' not in self._flags:
-            return characters([code])
+            return [characters([code])]
         if self._is_ruby and not self._behind:
-            self._letters += chr(code).casefold()
-            if self._letters.endswith(_several_cased()):
-                self._refuse(_SEVERAL, start)
-        return characters(_cases(code))
+            return [_Letter(code)]
+        return [characters(_cases(code))]
 
-    def _group(self, start: int) -> Tree:
+    def _group(self, start: int) -> _Parts:
         opening = self._found(_OPENING)
         flags = None if opening else self._found(_FLAGS)
         if flags:
             return self._with_flags(flags, start)
-        kind = opening[0] if opening else '?:'
+        kind = opening[0] if opening else ''
         if not opening and self._next() in ('?', '*'):
             self._refuse(f'a group with {self._text[start : start + 4]!r}', start)
+        self._groups += not opening
+        number = self._groups
         self._behind += '<' in kind
-        tree = self._inside(start)
-        self._behind -= '<' in kind
+        parts = self._inside(start)
         if kind == '?:':
-            return tree
+            return parts
+        tree = _sequence(parts)
+        self._behind -= '<' in kind
         if kind == '?>':
-            return self._atomic(tree, start)
-        return _look(tree, '<' in kind, '!' in kind)
+            return [self._atomic(tree, start)]
+        if kind:
+            return [_look(tree, '<' in kind, '!' in kind)]
+        if not self._behind:
+            self._ended.add(number)
+        return [Node('group', (tree,)) if self._has_references else tree]
 
-    def _inside(self, start: int) -> Tree:
+    def _inside(self, start: int) -> _Parts:
         self._depth += 1
-        tree = self._choice()
+        parts = self._choice()
         self._depth -= 1
         if not self._takes(')'):
             self._refuse('a ( without its )', start)
-        return tree
+        return parts
 
-    def _with_flags(self, found: re.Match[str], start: int) -> Tree:
+    def _with_flags(self, found: re.Match[str], start: int) -> _Parts:
         before = self._flags
         known, dot = ('im', 'm') if self._is_ruby else ('ims', 's')
         on, off = found[1], found[2] or ''
@@ -265,32 +280,37 @@ class _Reader:
             self._refuse(f'the flags ({found[0]}', start)
         self._flags = (before | {*on.replace(dot, 's')}) - {*off.replace(dot, 's')}
         if found[3] == ':':
-            tree = self._inside(start)
+            parts = self._inside(start)
         elif self._is_ruby:
-            tree = self._choice()  # all that follows in this group, as if it were one of its own
+            parts = self._choice()  # all that follows in this group, as if it were one of its own
         elif self._depth:
             self._refuse('flags for the rest of a group', start)
         else:
-            return _NOTHING
+            return []
         self._flags = before
-        return tree
+        return [_sequence(parts)]
 
-    def _escape(self, start: int) -> Tree:
+    def _escape(self, start: int) -> _Parts:
         letter = self._next()
         if letter in ('A', 'z', 'G'):
             self._at += 1
-            return Node('place', (letter.upper(),))
+            return [Node('place', (letter.upper(),))]
         if letter == 'Z':
             self._at += 1
             feeds = Node('repeat', (_LINE_FEED, 0, 1 if self._is_ruby else None, False))
-            return _look(Node('sequence', (feeds, Node('place', ('Z',)))))
+            return [_look(Node('sequence', (feeds, Node('place', ('Z',)))))]
         if letter in ('b', 'B') and (
             self._is_ruby or self._text[self._at + 1 : self._at + 2] != '{'
         ):
             self._at += 1
-            return _border(_RUBY_WORD if self._is_ruby else _RUST_WORD, letter == 'b')
+            return [_border(_RUBY_WORD if self._is_ruby else _RUST_WORD, letter == 'b')]
+        if found := self._found(_REFERENCE):
+            number = int(found[0])
+            if number not in self._ended or self._behind or 'i' in self._flags:
+                self._refuse(f'a reference to {number}, which may be none or in any case', start)
+            return [Node('reference', (number,))]
         escaped = self._escaped(start, in_class=False)
-        return self._literal(escaped, start) if isinstance(escaped, int) else escaped
+        return self._literal(escaped) if isinstance(escaped, int) else [escaped]
 
     def _escaped(self, start: int, in_class: bool) -> int | Class:
         """Returns the character or the class of an escape, whose backslash is behind."""
@@ -338,10 +358,15 @@ class _Reader:
         of = _in_any_case(of)
         if is_negated:
             return ~of
-        several = ''.join(chr(code) for fold in _several_cased() for code in _cased()[fold])
-        if compiled(of).search(several):
-            self._refuse(_SEVERAL, start)
-        return of
+        several = [
+            fold
+            for fold, codes in _cased().items()
+            if len(fold) > 1 and compiled(of).search(''.join(map(chr, codes)))
+        ]
+        if several and self._behind:
+            self._refuse('a character that is several in another case, in a look-behind', start)
+        several.sort(key=lambda fold: (len(fold), fold))
+        return joined('choice', [of, *map(_spelled_out, several)])
 
     def _members(self, start: int) -> tuple[Class, bool]:
         """Returns what is between brackets, and whether it is what a class does not have."""
@@ -441,12 +466,6 @@ def _cased() -> dict[str, tuple[int, ...]]:
     return {fold: tuple(codes) for fold, codes in found.items()}
 
 
-@functools.cache
-def _several_cased() -> tuple[str, ...]:
-    """Returns the characters, several at a time, that are one in another case."""
-    return tuple(fold for fold in _cased() if len(fold) > 1)
-
-
 def _cases(code: int) -> tuple[int, ...]:
     """Returns a character in all cases that are one character."""
     return _cased().get(chr(code).casefold(), (code,))
@@ -457,3 +476,30 @@ def _in_any_case(of: Class) -> Class:
     found = {*compiled(of).findall(cased)}
     more = {chr(code) for one in found for code in _cases(ord(one))} - found
     return of | characters(map(ord, more)) if more else of
+
+
+def _spelled_out(fold: str) -> Tree:
+    return Node('sequence', tuple(characters(_cases(ord(one))) for one in fold))
+
+
+def _sequence(parts: _Parts) -> Tree:
+    """Returns parts one after the other."""
+    done: list[Tree] = []
+    while parts:
+        size, tree = _first(parts)
+        done.append(tree)
+        parts = parts[size:]
+    return joined('sequence', done)
+
+
+def _first(parts: _Parts) -> tuple[int, Tree]:
+    """Returns the first part; of letters, as many of the first as are one in another case."""
+    first = parts[0]
+    if not isinstance(first, _Letter):
+        return 1, first
+    folds = [chr(part.code).casefold() if isinstance(part, _Letter) else '' for part in parts[:3]]
+    for size in (3, 2, 1):
+        fold = ''.join(folds[:size])
+        if len(fold) > 1 and fold in _cased() and size in (1, len(fold)) and all(folds[:size]):
+            return size, Node('choice', (characters(_cased()[fold]), _spelled_out(fold)))
+    return 1, characters(_cases(first.code))

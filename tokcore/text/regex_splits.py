@@ -223,7 +223,7 @@ class SplitPreTokenizer:
         split = self.splits[0]
         pattern = _compiled(split.expression)
         takes_matches = (split.behavior, split.invert) in (('Isolated', False), ('Removed', True))
-        if len(self.splits) > 1 or not takes_matches:
+        if len(self.splits) > 1 or pattern.groups or not takes_matches:
             return None
         lengths = [*map(len, pattern.findall(text))]
         borders = [*itertools.accumulate(lengths, initial=first)]
