@@ -42,7 +42,6 @@ from tokcore.encoding.vocabulary import Template, Vocabulary, read_vocabulary_fi
 from tokcore.errors import InputError
 from tokcore.keywords import keyword_fields, split_keywords
 from tokcore.learn import count_tokens, learn_from_table, learning_of, vocabulary_files
-from tokcore.pretrained.alignment import joined_surrogates
 from tokcore.pretrained.encoder import PretrainedEncoder
 from tokcore.pretrained.files import parse_pretrained
 from tokcore.pretrained.offsets import OffsetFinder, bpe_offset_finder
@@ -50,9 +49,9 @@ from tokcore.pretrained.scheme import PretrainedScheme
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names, schemes_of_file
 from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.text.alignment import Span, joined_surrogates
 from tokcore.text.bert_plain import Kind
 from tokcore.text.bert_spans import bert_words
-from tokcore.text.normal_units import Span
 from tokcore.word.scheme import (
     Split,
     Unknown,

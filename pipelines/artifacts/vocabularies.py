@@ -23,7 +23,7 @@ import hashlib
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import google_crc32c
@@ -168,7 +168,7 @@ def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
         return content
 
     entries = scheme.parse(data, path, read)
-    ends = end_candidates(entries, path, read)
+    ends = end_candidates(entries, path, filesystem.read_if_there)
     if record is not None:
         for file in record.beside:
             above, name = os.path.split(file.name)
@@ -180,6 +180,14 @@ def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
                 )
     licence = None if record is None else record.licence
     return ReadVocabulary(entries, data, crc32c, unicode, tuple(beside.values()), licence, ends)
+
+
+VocabularyReader = Callable[[str], ReadVocabulary]
+
+
+def vocabulary_reader(scheme: Scheme) -> VocabularyReader:
+    """Returns a function that reads each vocabulary of a scheme once, by its path."""
+    return functools.cache(functools.partial(read_vocabulary, scheme=scheme))
 
 
 def stated_licence(path: str) -> str | None:
@@ -199,6 +207,7 @@ def ends_of_documents(
     template: str | None,
     options: EndOptions,
     output_format: str,
+    read: VocabularyReader | None = None,
 ) -> tuple[EndOfDocument, ...]:
     """Returns the token that ends the documents of each feature, as far as it is known.
 
@@ -208,21 +217,18 @@ def ends_of_documents(
         template: the value of `--template`.
         options: of the end.
         output_format: of the rows; where it joins them, the end must be known.
+        read: reads the vocabularies; None: `read_vocabulary`.
 
     Raises:
         InputError: a vocabulary does not have the end that is asked for, or it must be known and is not.
     """
-
-    @functools.cache  # both features may have the same file
-    def read(path: str) -> tuple[Vocabulary, Mapping[str, int]]:
-        if scheme.fixed is not None:
-            return scheme.fixed, end_candidates(scheme.fixed)
-        vocabulary = read_vocabulary(path, scheme)
-        return vocabulary.entries, vocabulary.ends
-
     ends = []
+    read = read or vocabulary_reader(scheme)
     for feature, path in {} if options.no_end else paths.items():
-        entries, candidates = read(path)
+        if scheme.fixed is None:
+            entries, candidates = read(path).entries, read(path).ends
+        else:
+            entries, candidates = scheme.fixed, end_candidates(scheme.fixed)
         around = scheme.template(entries, template)
         end = end_of_document(feature, entries, candidates, around, options.end)
         if end is not None:
@@ -230,19 +236,6 @@ def ends_of_documents(
         elif output_format in STREAM_FORMATS:
             raise unknown_end(path, candidates)
     return tuple(ends)
-
-
-def with_room(
-    records: Iterable[VocabularyRecord], ends: Sequence[EndOfDocument]
-) -> tuple[VocabularyRecord, ...]:
-    """Returns records whose sizes are above the ends of documents, which a file of ranks may not list."""
-    sizes = {
-        side: 1 + max([-1, *(end.id for end in ends if side in (end.feature, 'both'))])
-        for side in ('inputs', 'targets', 'both')
-    }
-    return tuple(
-        dataclasses.replace(record, size=max(record.size, sizes[record.side])) for record in records
-    )
 
 
 def warn_of_missing_tokens(

@@ -15,6 +15,7 @@ from typing import ClassVar
 from pipelines.artifacts.counts import CountFiles, CountsFolder, count_names
 from pipelines.artifacts.outputs import StageKey
 from pipelines.artifacts.vocabularies import (
+    VocabularyReader,
     ends_of_documents,
     folder_for_file,
     folder_for_side,
@@ -100,10 +101,16 @@ class EncodeOptions(DatasetOptions, EndOptions):
 
     encoding: EncodingOptions = EncodingOptions()
 
-    def ends(self, features: Sequence[EncodedFeature], scheme: Scheme) -> tuple[EndOfDocument, ...]:
-        """Returns the ends of documents; raises InputError as `ends_of_documents`."""
+    def ends(
+        self,
+        features: Sequence[EncodedFeature],
+        scheme: Scheme,
+        read: VocabularyReader | None = None,
+    ) -> tuple[EndOfDocument, ...]:
+        """Returns the ends of documents, as `ends_of_documents`."""
         paths = {encoded.feature.name: encoded.vocabulary for encoded in features}
-        return ends_of_documents(paths, scheme, self.encoding.template, self, self.output_format)
+        template = self.encoding.template
+        return ends_of_documents(paths, scheme, template, self, self.output_format, read)
 
     @property
     def has_index(self) -> bool:

@@ -188,21 +188,10 @@ class IdStreams(ABC):
         if not first.is_stored:
             yield from (_LEFT_OUT if left_out else None for left_out in is_left_out.tolist())
             return
-        sides = []
-        for path, list_path in zip(paths[::2], paths[1::2], strict=True):
-            dtype = _recorded(path, files).dtype
-            if dtype not in _DTYPES:
-                raise InputError(f'the manifest has no dtype of {path}; see the findings')
-            try:
-                offsets = row_offsets(self.lengths(filesystem.read_bytes(list_path), dtype))
-            except ValueError as error:
-                raise InputError(
-                    f'{list_path} cannot be read ({error}); see the findings'
-                ) from error
-            kind = np.dtype(dtype).newbyteorder('<')
-            content = mapped_bytes(path)
-            ids = content[: len(content) - len(content) % kind.itemsize].view(kind)
-            sides.append((offsets, ids))
+        sides = [
+            self.stream(path, list_path, files)
+            for path, list_path in zip(paths[::2], paths[1::2], strict=True)
+        ]
         for number, left_out in zip((numbers - before).tolist(), is_left_out.tolist(), strict=True):
             if left_out:
                 yield _LEFT_OUT
@@ -212,6 +201,21 @@ class IdStreams(ABC):
                 yield bytes_of_ids(
                     ids[offsets[number] : offsets[number + 1]] for offsets, ids in sides
                 )
+
+    def stream(
+        self, path: str, list_path: str, files: Mapping[str, OutputFile]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Returns where the rows of a file begin and end, and its ids; raises InputError for damage."""
+        dtype = _recorded(path, files).dtype
+        if dtype not in _DTYPES:
+            raise InputError(f'the manifest has no dtype of {path}; see the findings')
+        try:
+            offsets = row_offsets(self.lengths(filesystem.read_bytes(list_path), dtype))
+        except ValueError as error:
+            raise InputError(f'{list_path} cannot be read ({error}); see the findings') from error
+        kind = np.dtype(dtype).newbyteorder('<')
+        content = mapped_bytes(path)
+        return offsets, content[: len(content) - len(content) % kind.itemsize].view(kind)
 
     def row_bytes(self, rows: FramedRows, columns: Sequence[Column]) -> Iterator[bytes]:
         names = [column.name for column in columns]

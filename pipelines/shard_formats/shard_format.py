@@ -138,7 +138,7 @@ class Column:
 
     Attributes:
         name: of the feature.
-        vocab_size: how many ids its vocabulary has.
+        vocab_size: how many ids there are: those of its vocabulary, and the end of its documents.
         special_ids: those that stand for no text: of begin, end and padding, as far as there are such.
         vocabulary: the path of its file.
         lines: writes ids as lines of pieces, where a format needs them.
@@ -181,7 +181,10 @@ class Column:
             return self
         special_ids = tuple({*self.special_ids, end.id})
         return dataclasses.replace(
-            self, special_ids=special_ids, end=None if end.in_template else end.id
+            self,
+            vocab_size=max(self.vocab_size, end.id + 1),  # files of ranks list no special tokens
+            special_ids=special_ids,
+            end=None if end.in_template else end.id,
         )
 
 

@@ -60,9 +60,11 @@ def build_stage(job: BuildJob) -> Manifest | None:
         vocabularies = _learn(job, rounds, attempt.path)
         learned_at = time.monotonic()
         paths = job.vocabulary_paths(attempt.path)
+        features = job.dataset.features(paths, job.reading.corpus.format.sides)
+        ends = job.dataset.ends(features, job.reading.scheme)
         with stage_running('encode'):
             encoded = encode_into(
-                plan, execution, paths, vocabularies, job.dataset, attempt.path, job.output
+                plan, execution, paths, vocabularies, ends, job.dataset, attempt.path, job.output
             )
         counts = _counts_manifests(folders.values(), counted, encoded.stats.inputs)
         manifest = key.manifest(
@@ -71,7 +73,7 @@ def build_stage(job: BuildJob) -> Manifest | None:
             vocabularies=vocabularies,
             files=encoded.shards,
             index=encoded.index,
-            end_of_document=encoded.ends,
+            end_of_document=ends,
             datasets=encoded.stats.datasets,
             sample=tuple(sample for manifest in counts for sample in manifest.sample),
         )

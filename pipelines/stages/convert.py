@@ -25,7 +25,7 @@ from pipelines.artifacts.outputs import (
     publish,
     up_to_date,
 )
-from pipelines.artifacts.vocabularies import ends_of_documents, with_room
+from pipelines.artifacts.vocabularies import ends_of_documents
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
@@ -80,7 +80,7 @@ def convert_dataset(
     from_, to = StageOutput.of_dataset(source), StageOutput.of_dataset(output)
     before = _convertible(source)
     run = read_run(from_.run_path) or RunRecord(())
-    scheme, columns = _columns(from_.manifest_path, before)
+    scheme, columns = recorded_columns(from_.manifest_path, before)
     if output_format == JOINED:
         ids_around(columns)
         _refuse_template(source, before)
@@ -119,7 +119,6 @@ def convert_dataset(
             manifest = dataclasses.replace(
                 before,
                 options=options,
-                vocabularies=with_room(before.vocabularies, ends),
                 end_of_document=ends,
                 files=tuple(file for part in made for file in part),
                 index=(),
@@ -168,7 +167,7 @@ def _changed(options: Mapping[str, object], changed: Mapping[str, object]) -> di
     return {**{name: options[name] for name in options if name not in replaced}, **changed}
 
 
-def _columns(path: str, manifest: Manifest) -> tuple[Scheme, list[Column]]:
+def recorded_columns(path: str, manifest: Manifest) -> tuple[Scheme, list[Column]]:
     """Returns the scheme, and the features with what the manifest records of their vocabularies."""
     records = manifest.vocabularies
     try:

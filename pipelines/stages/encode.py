@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -12,13 +12,13 @@ import google_crc32c
 
 from pipelines.artifacts.outputs import StageOutput, StageTask
 from pipelines.artifacts.vocabularies import (
+    VocabularyReader,
     file_entry,
     name_of_copy,
-    read_vocabulary,
     recorded_manifest,
     stated_licence,
+    vocabulary_reader,
     warn_of_missing_tokens,
-    with_room,
 )
 from pipelines.engines.progress import track_work
 from pipelines.files import filesystem
@@ -80,14 +80,16 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         InputError: a line that cannot be used, an empty split, or a folder with another result.
     """
     execution, dataset, scheme = job.execution, job.dataset, job.reading.scheme
-    records = vocabulary_records(job.vocabularies, scheme, encoding=dataset.encoding)
-    copies: dict[str, OutputFile | VocabularyRecord] = {}
+    read = vocabulary_reader(scheme)
+    records = vocabulary_records(job.vocabularies, read, scheme, encoding=dataset.encoding)
+    copies: list[_Copy] = []
     for path, record in zip(job.vocabularies.by_side.values(), records, strict=True):
         files: tuple[OutputFile | VocabularyRecord, ...] = (record, *record.beside)
         for file in files:
-            copies[os.path.join(os.path.dirname(path), os.path.basename(file.name))] = file
+            own = os.path.join(os.path.dirname(path), os.path.basename(file.name))
+            copies.append((own, file))
     features = dataset.features(job.vocabularies, job.reading.corpus.format.sides)
-    records = with_room(records, dataset.ends(features, scheme))
+    ends = dataset.ends(features, scheme, read)
     key = job.key(records)
     output = StageOutput.of_dataset(job.output)
     work = WorkFolder(execution.work, job.output)
@@ -95,7 +97,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
     def make(attempt: Attempt) -> list[StageResult]:
         plan = plan_reading(job.reading, execution, attempt.path)
         encoded = encode_into(
-            plan, execution, job.vocabularies, records, job.dataset, attempt.path, job.output,
+            plan, execution, job.vocabularies, records, ends, dataset, attempt.path, job.output,
             lambda sample: refuse_unknown(job, sample),
         )  # fmt: skip
         _copy_vocabularies(copies, attempt.path)
@@ -105,19 +107,19 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
             vocabularies=records,
             files=encoded.shards,
             index=encoded.index,
-            end_of_document=encoded.ends,
+            end_of_document=ends,
             datasets=encoded.stats.datasets,
         )
         return [StageResult(manifest, encoded.stats.rejected)]
 
-    names = dict.fromkeys([*(file.name for file in copies.values()), *job.file_names])
+    names = dict.fromkeys([*(file.name for _, file in copies), *job.file_names])
     [result] = run_stage(
         [StageTask(key, output, [*names])],
         make,
         execution,
         kernels=['encoding'],
         kept=[work, KeptRuns(work.path, job.output)],
-        read=[*copies],
+        read=[*dict.fromkeys(own for own, _ in copies)],
         check=lambda: refuse_too_large(job.reading, execution, len(records)),
     )
     if result is None:
@@ -128,6 +130,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
 
 def vocabulary_records(
     paths: VocabularyPaths,
+    read: VocabularyReader,
     scheme: Scheme,
     needs_ids: bool = True,
     encoding: EncodingOptions | None = None,
@@ -141,7 +144,7 @@ def vocabulary_records(
     """
     records = []
     for side, path in paths.by_side.items():
-        vocabulary = read_vocabulary(path, scheme)
+        vocabulary = read(path)
         around = NO_TEMPLATE
         if encoding is not None:
             warn_of_missing_tokens(scheme, vocabulary.entries.id_of, encoding, path)
@@ -176,9 +179,13 @@ def vocabulary_records(
     return tuple(records)
 
 
-def _copy_vocabularies(copies: Mapping[str, OutputFile | VocabularyRecord], folder: str) -> None:
+_Copy = tuple[str, OutputFile | VocabularyRecord]
+"""The path of a file, and its entry in the dataset."""
+
+
+def _copy_vocabularies(copies: Iterable[_Copy], folder: str) -> None:
     """Copies files into a folder; raises InputError if one has changed since its entry was made."""
-    for path, file in copies.items():
+    for path, file in copies:
         data = filesystem.read_bytes(path)
         if f'{google_crc32c.value(data):08x}' != file.crc32c:
             raise InputError(
@@ -194,7 +201,6 @@ class Encoded:
     stats: ReadStats
     shards: tuple[OutputFile, ...]
     index: tuple[OutputFile, ...]
-    ends: tuple[EndOfDocument, ...]
 
 
 def encode_into(
@@ -202,12 +208,13 @@ def encode_into(
     execution: Execution,
     vocabularies: VocabularyPaths,
     records: Sequence[VocabularyRecord],
+    ends: Sequence[EndOfDocument],
     options: EncodeOptions,
     path: str,
     output: str,
     check: Callable[[EncodedSample], None] | None = None,
 ) -> Encoded:
-    """Encodes a corpus into an attempt's folder, for an output's; `records` are of the vocabularies.
+    """Encodes a corpus into an attempt's folder, for an output's; `records` and `ends` are of the vocabularies.
 
     Raises:
         InputError: what `check` refuses of a sample, a line that cannot be used, an empty split, or too
@@ -220,7 +227,6 @@ def encode_into(
     names = options.shard_names(corpus)
     layout = options.layout(corpus)
     path_to_record = dict(zip(vocabularies.by_side.values(), records, strict=True))
-    ends = options.ends(features, reading.scheme)
     columns = [
         column.with_end(ends) for column in _columns(features, reading.scheme, path_to_record)
     ]
@@ -270,7 +276,7 @@ def encode_into(
         shards = _converted(shards, columns, reading.scheme, options, execution, path)
     for lines, words in zip(stats.lines, stats.unknown_words, strict=True):
         _warn_of_losses(lines, words)
-    return Encoded(stats, tuple(shards), tuple(index), ends)
+    return Encoded(stats, tuple(shards), tuple(index))
 
 
 def refuse_unknown(job: EncodeJob, sample: EncodedSample) -> None:

@@ -23,7 +23,7 @@ from pipelines.artifacts.counts import (
 )
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput, StageTask, refuse_replaced
-from pipelines.artifacts.vocabularies import file_entry, path_in_folder, read_vocabulary
+from pipelines.artifacts.vocabularies import file_entry, path_in_folder, vocabulary_reader
 from pipelines.engines.progress import stage_running
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
@@ -217,9 +217,10 @@ def pieces_stage(job: PiecesJob) -> Manifest | None:
         InputError: a line that cannot be used, or another result in the output.
     """
     reading, execution, scheme = job.reading, job.execution, job.reading.scheme
-    codes = read_vocabulary(job.codes_path, scheme)
+    read_codes = vocabulary_reader(scheme)
+    codes = read_codes(job.codes_path)
     [record] = vocabulary_records(
-        VocabularyPaths(job.codes_path, job.codes_path), scheme, needs_ids=False
+        VocabularyPaths(job.codes_path, job.codes_path), read_codes, scheme, needs_ids=False
     )
     record = dataclasses.replace(record, beside=())
     output, name = _file_output(job.output)

@@ -10,24 +10,28 @@ import contextlib
 import functools
 import os
 import random
+import re
 import typing
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+import numpy as np
 import pyarrow.parquet as pq
 
 from pipelines.artifacts.counts import counts_name
 from pipelines.artifacts.manifest import read_manifest
-from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of
+from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of, vocabulary_reader
 from pipelines.files import filesystem
-from pipelines.shard_formats.id_streams import what_ends
+from pipelines.shard_formats.formats import stored_format
+from pipelines.shard_formats.id_streams import IdStreams, documents_joined, what_ends
+from pipelines.stages.convert import recorded_columns
 from tokcore.encoding.vocabulary import Vocabulary, spelled_ids, without_special_ids
 from tokcore.errors import InputError
 from tokcore.reading.dataset import Dataset, open_dataset
 from tokcore.records.features import parse_features
-from tokcore.records.manifest import MANIFEST_NAME, Manifest
+from tokcore.records.manifest import MANIFEST_NAME, SHARD_NAME, Manifest
 from tokcore.records.root import ROOT_STAGES
 from tokcore.records.tfrecord import masked_crc32c, stream_records
 
@@ -149,6 +153,11 @@ def _folder(path: str, split: str | None, vocabulary: str | None) -> Content:
         raise InputError(
             f'{path} has no {MANIFEST_NAME}; give a folder that a command has finished, or a file'
         )
+    form = stored_format(manifest)
+    if manifest.stage in ROOT_STAGES and isinstance(form, IdStreams):
+        dtypes = ' and '.join(sorted({file.dtype for file in manifest.files if file.dtype}))
+        what = f'{form.name} files of {dtypes}: {next(documents_joined(manifest))}'
+        return Content(what, _documents(path, manifest, form, split))
     if manifest.stage in ROOT_STAGES:
         dataset = open_dataset(path, vocabulary=vocabulary)
         splits = [split] if split else [*dataset.splits]
@@ -163,15 +172,47 @@ def _folder(path: str, split: str | None, vocabulary: str | None) -> Content:
 
 def _rows(dataset: Dataset, split: str) -> Iterator[Entry]:
     for number, example in enumerate(dataset.examples(split)):
-        columns = {}
-        for feature, ids in example.items():
-            values = ids.tolist()
-            pieces = spelled_ids(values, dataset.vocabulary(feature))
-            text = None
-            with contextlib.suppress(InputError):  # a tokenizer may have a decoder that is not read
-                text = dataset.text(values, feature)
-            columns[feature] = Column(values, pieces, text)
+        columns = {
+            feature: _column(
+                ids, dataset.vocabulary(feature), functools.partial(dataset.text, feature=feature)
+            )
+            for feature, ids in example.items()
+        }
         yield Entry(number, split, columns)
+
+
+def _column(ids: np.ndarray, vocabulary: Vocabulary, text: Callable[[list[int]], str]) -> Column:
+    values = ids.tolist()
+    pieces = spelled_ids(values, vocabulary)
+    with contextlib.suppress(InputError):  # a tokenizer may have a decoder that is not read
+        return Column(values, pieces, text(values))
+    return Column(values, pieces)
+
+
+def _documents(
+    folder: str, manifest: Manifest, form: IdStreams, split: str | None
+) -> Iterator[Entry]:
+    """Yields the documents of a dataset that joins them, each with its end."""
+    scheme, columns = recorded_columns(os.path.join(folder, MANIFEST_NAME), manifest)
+    read, files = vocabulary_reader(scheme), {file.name: file for file in manifest.files}
+    vocabularies = {
+        column.name: scheme.fixed or read(os.path.join(folder, column.vocabulary)).entries
+        for column in columns
+    }
+    numbers: collections.Counter[str] = collections.Counter()
+    matches = [re.match(SHARD_NAME, file.name) for file in manifest.files if file.is_stored]
+    wanted = [match for match in matches if match and split in (None, match['split'])]
+    for shard, name in {match[0]: match['split'] for match in wanted}.items():
+        paths = [os.path.join(folder, each) for each in form.file_names(shard, [*vocabularies])]
+        sides = [form.stream(*pair, files) for pair in zip(paths[::2], paths[1::2], strict=True)]
+        for row in range(min(len(offsets) for offsets, _ in sides) - 1):
+            of_sides = [ids[offsets[row] : offsets[row + 1]] for offsets, ids in sides]
+            entries = {
+                feature: _column(ids, vocabulary, vocabulary.decode)
+                for (feature, vocabulary), ids in zip(vocabularies.items(), of_sides, strict=True)
+            }
+            yield Entry(numbers[name], name, entries)
+            numbers[name] += 1
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from pipelines.artifacts.outputs import differing
+from pipelines.artifacts.vocabularies import vocabulary_reader
 from pipelines.jobs.corpus import Corpus, input_texts
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.shard_formats.packed import Packed
@@ -116,7 +117,8 @@ def refuse_other_job(job: BuildJob | EncodeJob, manifest: Manifest) -> None:
     if isinstance(job, BuildJob):
         key = job.key()
     else:
-        key = job.key(vocabulary_records(job.vocabularies, job.reading.scheme))
+        scheme = job.reading.scheme
+        key = job.key(vocabulary_records(job.vocabularies, vocabulary_reader(scheme), scheme))
     for what, before, now in differing(manifest, key):
         raise InputError(
             f'the job is not the one that made {job.output}: another {what}, {before} there and {now} '

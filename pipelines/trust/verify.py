@@ -397,7 +397,8 @@ class _Contents:
             return {}
         sizes = {record.side: record.size for record in self._manifest.vocabularies}
         fixed = self._scheme.fixed.vocab_size if self._scheme and self._scheme.fixed else None
-        return {name: sizes.get(name, sizes.get('both', fixed)) for name in features}
+        counts = {name: sizes.get(name, sizes.get('both', fixed)) for name in features}
+        return {name: n and max(n, 1 + self.ends.get(name, -1)) for name, n in counts.items()}
 
     @property
     def ends(self) -> dict[str, int]:

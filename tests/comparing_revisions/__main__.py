@@ -56,12 +56,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder = (options.keep or Path(scratch)).absolute()
         corpora = options.corpora and options.corpora.absolute()
         ran = compare_with(packages, folder, corpora, options.small, options.workers, options.only)
+    if not ran:
+        print(
+            f'no job has a name that begins with {options.only!r}; give --only another',
+            file=sys.stderr,
+        )
+        return 2
     report = Report(ran, entries)
     for line in report.lines(options.all):
         print(line)
     # A part of the jobs may show a part of the differences.
     unused = [] if options.only else report.unused
-    return int(bool(report.unexplained or unused) or not ran)
+    return int(bool(report.unexplained or unused))
 
 
 class Report:

@@ -45,7 +45,7 @@ def compare_with(
     workers: Sequence[int] = (1, 2),
     only: str = '',
 ) -> list[Ran]:
-    """Runs all jobs with both revisions and compares what they made.
+    """Runs all jobs with both revisions and compares what they made; without jobs it returns nothing.
 
     Args:
         packages: of the other revision.
@@ -59,7 +59,7 @@ def compare_with(
     texts.mkdir(parents=True)
     jobs = _needed(_all_jobs(packages, folder, texts, corpora, small), only)
     ran = []
-    for number in workers:
+    for number in workers if jobs else ():
         roots = [folder / f'{name}-{number}' for name in ('before', 'now')]
         started, used = time.monotonic(), _processor_seconds()
         with ThreadPoolExecutor() as pool:

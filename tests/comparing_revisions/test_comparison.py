@@ -13,6 +13,7 @@ from tokcore.corpus.formats import format_names
 from tokcore.schemes import scheme_names
 
 from . import __main__ as command
+from . import running
 from .comparison import ADDED, DIFFERENT, FIELD, MISSING, Compared, Difference, compare_results
 from .expected import FOLLOWS, Expected, explain, read_expected
 from .jobs_combined import FILTERS, OUTPUTS, TOKENS
@@ -215,6 +216,14 @@ def test_an_entry_that_explains_nothing_is_an_error_unless_jobs_are_chosen(compa
 def test_a_revision_that_is_not_there_is_told(capsys):
     assert command.main(['--against', '0' * 40]) == 2
     assert 'cannot be had' in capsys.readouterr().err
+
+
+def test_a_name_that_no_job_has_is_told(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(running, '_all_jobs', lambda *_: [Job('job', ('build',))])
+    monkeypatch.setattr(command, 'packages_of', lambda revision: tmp_path)
+    assert command.main(['--only', 'jib']) == 2
+    said = "no job has a name that begins with 'jib'; give --only another\n"
+    assert capsys.readouterr().err == said
 
 
 FAKE = """

@@ -61,6 +61,27 @@ def test_a_sample_is_drawn_by_its_seed_and_a_search_finds_words(small_build, ins
     ]
 
 
+@pytest.mark.parametrize('output_format', ['flat', 'megatron'])
+def test_documents_that_are_joined(small_build, tmp_path, output_format, inspect):
+    out = tmp_path / 'joined'
+    assert run('convert', small_build, '--to', output_format, '--output', out).status == 0
+    rows = [row for row in inspect(small_build, '--head', 1000) if len(row['targets']['ids']) > 1]
+    documents = inspect(out, '--head', 1000)
+    for document, row in zip(documents, rows, strict=True):
+        for feature in ('inputs', 'targets'):
+            assert document[feature]['ids'] == row[feature]['ids']
+            assert document[feature]['pieces'] == row[feature]['pieces']
+            assert document[feature]['text'].startswith(row[feature]['text'])
+    assert inspect(out, '--split', 'dev') == [row for row in documents if row['split'] == 'dev']
+    numbers = inspect(out, '--stats')[0]
+    assert numbers['train targets']['rows'] == sum(row['split'] == 'train' for row in documents)
+    assert f'{output_format} files of ' in numbers['what']
+    assert f'{len(documents):,} documents, each followed by' in numbers['what']
+    for list_file in (*out.glob('*.csv.gz'), *out.glob('*.idx')):
+        list_file.write_bytes(b'odd')
+    assert 'cannot be read' in refuse('inspect', out)
+
+
 def test_a_search_that_finds_nothing_is_told(small_build, capsys):
     capsys.readouterr()
     assert run('inspect', small_build, '--find', 'no such words').status == 0

@@ -233,6 +233,23 @@ def test_convert_takes_another_end_and_makes_the_same_files(output_format, asked
         assert main(['verify', str(out), '--quiet']) == 0
 
 
+def test_convert_takes_an_end_that_a_file_of_ranks_does_not_list(files, tmp_path):
+    corpus = text(tmp_path / 'corpus.txt', documents_of(5))
+    rows = made(RANKS, files, corpus, tmp_path / 'rows')
+    asked = ['--end', '70000']  # more than 16 bits hold
+    for output_format in STREAMS:
+        out = tmp_path / f'converted-{output_format}'
+        succeed('convert', rows, '--to', output_format, *asked, '--output', out)
+        wanted = tmp_path / f'wanted-{output_format}'
+        made([*RANKS, *asked], files, corpus, wanted, '--output-format', output_format)
+        assert files_of(out) == files_of(wanted)
+        assert all(stream[-1] == 70_000 for stream in streams_of(out, STREAMS[output_format]))
+        assert main(['verify', str(out), '--quiet']) == 0
+    assert open_dataset(rows).vocab_size() == 256
+    ended = made([*RANKS, *asked], files, corpus, tmp_path / 'ended')
+    assert open_dataset(ended).vocab_size() == len(open_dataset(ended).byte_lengths()) == 70_001
+
+
 def test_joined_rows_need_an_end_and_others_do_not(files, tmp_path, capsys):
     corpus = text(tmp_path / 'corpus.txt', documents_of(4))
     for name, found in [

@@ -212,6 +212,20 @@ def test_two_sides_have_two_folders(small, printed, tmp_path):
     assert f'{out} has several vocabularies; give the path of one: {copies[0]} and' in said
 
 
+def test_two_tokenizers_of_one_folder_have_the_same_file_beside(small, printed, tmp_path):
+    names = ['--source-vocab', '--target-vocab']
+    files = [tmp_path / f'{name}.txt' for name in names]
+    for file, side in zip(files, ('inputs', 'targets'), strict=True):
+        learn = ['vocab', '--tsv', small.tsv, '--vocab-size', 400, '--scheme', 'wordpiece']
+        succeed(*learn, '--side', side, '--output', file)
+    (tmp_path / 'tokenizer_config.json').write_text('{"do_lower_case": true}')
+    given = [word for pair in zip(names, files, strict=True) for word in pair]
+    succeed('encode', '--tsv', small.tsv, *DATASET, *given, '--output', tmp_path / 'out')
+    assert printed('verify', tmp_path / 'out')[0] == 0
+    for side in ('inputs', 'targets'):
+        assert (tmp_path / 'out' / f'tokenizer.{side}' / 'tokenizer_config.json').exists()
+
+
 def test_a_text_with_a_label_has_its_tokenizer(encoded, printed, tmp_path):
     path = tmp_path / 'labelled.tsv'
     path.write_text('1\tthe cat\n0\tthe the\n')

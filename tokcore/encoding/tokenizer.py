@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from tokcore.encoding.encoder import SharedEncoder
 from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template, Vocabulary
-from tokcore.text.normal_units import Span
+from tokcore.text.alignment import Span
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ import regex
 
 from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import kernel_without_allocation, read_only
-from tokcore.pretrained.alignment import AlignedText
 from tokcore.pretrained.charsmap import (
     Charsmap,
     replacement_at,
     shortest_replacement,
     strings_of_characters,
 )
+from tokcore.text.alignment import AlignedText
 from tokcore.text.rewriting import replace_rows
 from tokcore.text.rows import Side
 from tokcore.text.unicode import CODE_POINTS, next_character, runs_of

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from tokcore.kernels.jit import kernel_without_allocation, read_only
-from tokcore.pretrained.alignment import AlignedText
+from tokcore.text.alignment import AlignedText
 from tokcore.text.patterns import WHITE_SPACE
 from tokcore.text.rows import Side
 from tokcore.text.unicode import next_character

@@ -18,10 +18,9 @@ import numpy as np
 from tokcore.bpe.vocabulary import expression_tree, flattened, part_type, refuse
 from tokcore.errors import InputError
 from tokcore.kernels.jit import read_only
-from tokcore.pretrained.alignment import AlignedText
 from tokcore.pretrained.charsmap import parse_charsmap
 from tokcore.pretrained.cluster_replacements import ClusterReplacements
-from tokcore.text.byte_level import spelled
+from tokcore.text.alignment import AlignedText
 from tokcore.text.patterns import WHITE_SPACE
 from tokcore.text.regex_splits import matches, replacing
 from tokcore.text.rewriting import replace_rows, rewrite_rows
@@ -52,13 +51,6 @@ _IDEOGRAPHS = (
 )  # fmt: skip
 """Those that `tokenizers` puts spaces around; it leaves out U+2B820 to U+2B91F, which BERT has."""
 
-_NMT: dict[int, str | None] = {
-    **dict.fromkeys([*range(1, 9), 0x0B, *range(0x0E, 0x20), 0x7F, 0x8F, 0x9F]),
-    **dict.fromkeys([0x09, 0x0A, 0x0C, 0x0D, 0x1680, *range(0x200B, 0x2010)], ' '),
-    **dict.fromkeys([0x2028, 0x2029, 0x2581, 0xFEFF, 0xFFFD], ' '),
-}
-"""The table for `str.translate` of the normalizer Nmt."""
-
 
 def text_steps(part: Any, path: str, place: str) -> list[TextStep]:
     """Returns the steps of a normalizer, in their order.
@@ -78,16 +70,12 @@ def _step(part: Mapping[str, Any], path: str, where: str) -> TextStep:
             return normal_form(_FORMS[kind])
         case 'Lowercase':
             return _by_character(_lowercase)
-        case 'Nmt':
-            return _by_character(lambda text: text.translate(_NMT))
-        case 'ByteLevel':
-            return _by_character(_byte_level)
         case 'StripAccents':
             return _by_character(_without_marks)
         case 'Strip':
             sides = bool(part.get('strip_left', True)), bool(part.get('strip_right', True))
-            return TextStep(
-                functools.partial(rewritten, change=functools.partial(_stripped, sides=sides)),
+            return _text_step(
+                functools.partial(_stripped, sides=sides),
                 functools.partial(_aligned_stripped, sides=sides),
             )
         case 'Prepend':
@@ -104,26 +92,19 @@ def _step(part: Mapping[str, Any], path: str, where: str) -> TextStep:
                 replacements.align,
             )
         case 'BertNormalizer':
-            lower = bool(part.get('lowercase', True))
-            strips = part.get('strip_accents')
-            rules = _BertRules(
-                bool(part.get('clean_text', True)),
-                bool(part.get('handle_chinese_chars', True)),
-                lower if strips is None else bool(strips),
-                lower,
-            )
-            return TextStep(
-                functools.partial(rewritten, change=functools.partial(_bert_text, rules=rules)),
-                functools.partial(_aligned_bert_text, rules=rules),
-            )
+            return _bert_step(part)
     refuse(path, where, f'the normalizer {kind}')
+
+
+def _text_step(
+    change: Callable[[str], str], align: Callable[[AlignedText], AlignedText]
+) -> TextStep:
+    return TextStep(functools.partial(rewritten, change=change), align)
 
 
 def _by_character(change: Callable[[str], str]) -> TextStep:
     """Returns a step that changes each character by itself."""
-    return TextStep(
-        functools.partial(rewritten, change=change), operator.methodcaller('mapped', change)
-    )
+    return _text_step(change, operator.methodcaller('mapped', change))
 
 
 def normal_form(form: NormalForm) -> TextStep:
@@ -205,8 +186,8 @@ def _replacement(part: Mapping[str, Any], path: str, where: str) -> TextStep:
             )
         case {'Regex': str(expression)}:
             tree = expression_tree(expression, path, f'{where}.pattern')
-            return TextStep(
-                functools.partial(rewritten, change=replacing(tree, content)),
+            return _text_step(
+                replacing(tree, content),
                 lambda value: value.replaced(matches(tree, value.text), content),
             )
     refuse(path, f'{where}.pattern', f'the pattern {part.get("pattern")!r:.80}')
@@ -250,10 +231,6 @@ def _without_marks(text: str) -> str:
     )
 
 
-def _byte_level(text: str) -> str:
-    return spelled(text.encode('utf-8', 'surrogatepass'))
-
-
 def _stripped(text: str, sides: tuple[bool, bool]) -> str:
     left, right = sides
     if left:
@@ -266,38 +243,31 @@ def _aligned_stripped(text: AlignedText, sides: tuple[bool, bool]) -> AlignedTex
     return text.part(first, first + len(_stripped(text.text, sides)))
 
 
-class _BertRules(NamedTuple):
-    cleans: bool
-    splits_cjk: bool
-    strips: bool
-    lower: bool
+def _bert_step(part: Mapping[str, Any]) -> TextStep:
+    lower = bool(part.get('lowercase', True))
+    strips = lower if part.get('strip_accents') is None else bool(part['strip_accents'])
+    wanted: dict[str, dict] = {'clean_text': _CLEANED, 'handle_chinese_chars': _SPACED}
+    tables = [table for name, table in wanted.items() if part.get(name, True)]
+
+    def change(text: str) -> str:
+        for table in tables:
+            text = text.translate(table)
+        if strips and not text.isascii():
+            text = _without_accents(unicodedata.normalize('NFD', text))
+        return _lowercase(text) if lower else text
+
+    def align(text: AlignedText) -> AlignedText:
+        for table in tables:
+            text = text.mapped(operator.methodcaller('translate', table))
+        if strips:
+            text = text.normalized('NFD').mapped(_without_accents)
+        return text.mapped(_lowercase) if lower else text
+
+    return _text_step(change, align)
 
 
-def _bert_text(text: str, rules: _BertRules) -> str:
-    """Returns a text as `BertNormalizer` of `tokenizers` does."""
-    if rules.cleans:
-        text = text.translate(_CLEANED)
-    if rules.splits_cjk and not text.isascii():
-        text = text.translate(_SPACED)
-    if rules.strips and not text.isascii():
-        text = ''.join(
-            character
-            for character in unicodedata.normalize('NFD', text)
-            if unicodedata.category(character) != 'Mn'
-        )
-    return _lowercase(text) if rules.lower else text
-
-
-def _aligned_bert_text(text: AlignedText, rules: _BertRules) -> AlignedText:
-    if rules.cleans:
-        text = text.mapped(lambda character: _CLEANED[ord(character)] or '')
-    if rules.splits_cjk:
-        text = text.mapped(lambda character: _SPACED[ord(character)])
-    if rules.strips:
-        text = text.normalized('NFD').mapped(
-            lambda character: '' if unicodedata.category(character) == 'Mn' else character
-        )
-    return text.mapped(_lowercase) if rules.lower else text
+def _without_accents(text: str) -> str:
+    return ''.join(character for character in text if unicodedata.category(character) != 'Mn')
 
 
 class _Cleaned(dict):

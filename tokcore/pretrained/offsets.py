@@ -17,16 +17,15 @@ from tokcore.bpe.model_kernels import NONE, MergeState
 from tokcore.bpe.vocabulary import BpeVocabulary
 from tokcore.kernels.bytes import with_margin
 from tokcore.pretrained.added_tokens import AddedTokenFinder
-from tokcore.pretrained.alignment import AlignedText
 from tokcore.pretrained.borders import BorderPreTokenizer
 from tokcore.pretrained.encoder import finders
 from tokcore.pretrained.normalizers import normal_form
 from tokcore.pretrained.pre_tokenizers import Cutting
 from tokcore.pretrained.unigram import UnigramModel
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
+from tokcore.text.alignment import AlignedText, Span
 from tokcore.text.byte_level import spelled
 from tokcore.text.listed_tokens import RowTokens
-from tokcore.text.normal_units import Span
 from tokcore.text.patterns import WHITE_SPACE
 from tokcore.text.pre_tokenizer import one_row, scan_row
 from tokcore.text.split_sequence import pattern_pre_tokenizer

@@ -15,9 +15,9 @@ import regex
 from tokcore.bpe.vocabulary import expression_tree, flattened, part_type, refuse
 from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import byte_range_mask, popcount, put_places
-from tokcore.pretrained.alignment import AlignedText
 from tokcore.pretrained.marked_words import aligned_words, marked_words
 from tokcore.pretrained.normalizers import prepended, starting_with
+from tokcore.text.alignment import AlignedText
 from tokcore.text.byte_splits import ByteSplitPreTokenizer
 from tokcore.text.expression_trees import Tree, spelled
 from tokcore.text.expressions import fancy_regex, oniguruma
@@ -212,8 +212,6 @@ def _split(
             return [_WHITESPACE_SPLIT], None
         case 'BertPreTokenizer':
             return [Split(_SPACE, 'Removed'), Split(PUNCTUATION)], None
-        case 'FixedLength' if type(length := part.get('length', 5)) is int and 0 < length < 1 << 16:
-            return [Split(f'(?s:.){{1,{length}}}')], None
         case 'CharDelimiterSplit' if isinstance(part.get('delimiter'), str):
             return [Split(regex.escape(part['delimiter']), 'Removed')], None
     refuse(path, where, f'the pre-tokenizer {kind}')

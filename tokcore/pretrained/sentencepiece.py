@@ -29,7 +29,6 @@ from tokcore.kernels.simd import (
     store_word,
     trailing_zeros,
 )
-from tokcore.pretrained.alignment import AlignedText
 from tokcore.pretrained.borders import NO_BORDERS, BorderPreTokenizer, borders_of_merges
 from tokcore.pretrained.charsmap import (
     Charsmap,
@@ -43,6 +42,7 @@ from tokcore.pretrained.pre_tokenizers import MARK, Cutting
 from tokcore.pretrained.protobuf import damaged, message_fields
 from tokcore.pretrained.unigram import UNKNOWN_PENALTY, UnigramModel
 from tokcore.pretrained.vocabulary import JoinTokens, PretrainedVocabulary
+from tokcore.text.alignment import AlignedText
 from tokcore.text.rows import Side
 from tokcore.text.unicode import decode_word
 from tokcore.wordpiece.model import WORD_ROOT, DoubleArrayTrie, double_array_trie, longest_piece

@@ -95,7 +95,7 @@ class DatasetManifest:
             content = checked(fields, _Content)
             options = checked(content.options, _Options, 'options')
             _check_output_format(folder, options.output_format)
-            _check_vocabularies(content.vocabularies, content.end_of_document)
+            _check_vocabularies(content.vocabularies)
             ends = {end.feature: end for end in content.end_of_document}
             manifest = cls(
                 folder,
@@ -184,15 +184,10 @@ def _check_output_format(folder: str, output_format: str) -> None:
         )
 
 
-def _check_vocabularies(
-    vocabularies: Sequence[VocabularyRecord], ends: Sequence[EndOfDocument]
-) -> None:
+def _check_vocabularies(vocabularies: Sequence[VocabularyRecord]) -> None:
     for record in vocabularies:
         if max((id_ for id_ in _special_ids(record) if id_ is not None), default=0) >= record.size:
             raise ValueError(f'{shown(record.name)} has {record.size} ids, and a special id above')
-        for end in ends:
-            if record.side in (end.feature, 'both') and end.id >= record.size:
-                raise ValueError(f'{shown(record.name)} has {record.size} ids, and an end above')
     sides = [record.side for record in vocabularies]
     if len(set(sides)) < len(sides) or ('both' in sides and len(sides) > 1):
         raise ValueError(f'there are vocabularies of {" and ".join(sides)[:100]}')
@@ -335,7 +330,9 @@ class DatasetVocabularies:
 
     def size(self, feature: str) -> int:
         record = self._record(feature)
-        return self.vocabulary(feature).vocab_size if record is None else record.size
+        size = self.vocabulary(feature).vocab_size if record is None else record.size
+        end = (self.manifest.ends or {}).get(feature)
+        return size if end is None else max(size, end.id + 1)
 
     @property
     def id_counts(self) -> dict[str, int]:

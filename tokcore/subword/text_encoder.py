@@ -33,7 +33,7 @@ from tokcore.subword.trie_kernels import (
     probe_bigrams,
     segment_longest_match,
 )
-from tokcore.text.normal_units import Span
+from tokcore.text.alignment import Span
 from tokcore.text.pre_tokenizer import RowPart, ScannedTokens
 from tokcore.text.t2t import (
     ESCAPE_CHARACTERS,

@@ -73,14 +73,6 @@ Tree: TypeAlias = Class | Node
 
 ANY = Class('ranges', ((0, 0x10FFFF),))
 
-_SPELLED = {
-    'White_Space': r'\s',
-    # Unicode 17 made U+0295 a letter without case. Both engines have Unicode 16.
-    'Ll': r'\p{Ll}ʕ',
-    'Lo': r'[\p{Lo}--ʕ]',
-    'Lowercase': r'\p{Lowercase}ʕ',
-}
-
 
 def ranges(*pairs: tuple[int, int]) -> Class:
     """Returns the class of the characters from the first to the last of each pair."""
@@ -181,13 +173,9 @@ def spelled(tree: Tree) -> str:
     match tree:
         case Class('ranges', ((first, last),)) if first == last:
             return _escaped(first)
-        case Class('property', name) if name not in _SPELLED or name == 'White_Space':
+        case Class('property'):
             return _between_brackets(tree)
-        case Class('complement', Class('property', name) as of) if name not in (
-            'Ll',
-            'Lo',
-            'Lowercase',
-        ):
+        case Class('complement', Class('property') as of):
             return spelled(of)[0] + spelled(of)[1].upper() + spelled(of)[2:]
         case Class('complement', of):
             return f'[^{_between_brackets(of)}]'
@@ -230,7 +218,7 @@ def _between_brackets(tree: Class) -> str:
             ends = [(_escaped(first), _escaped(last)) for first, last in tree.of]
             return ''.join(first if first == last else f'{first}-{last}' for first, last in ends)
         case 'property':
-            return _SPELLED.get(tree.of, rf'\p{{{tree.of}}}')
+            return r'\s' if tree.of == 'White_Space' else rf'\p{{{tree.of}}}'
         case 'union':
             return ''.join(sorted(map(_between_brackets, tree.of)))
         case 'intersection':

@@ -83,6 +83,8 @@ _RUST_WORD = _WORD | Class('property', 'Join_Control')
 _RUBY_WORD = _WORD | characters(map(ord, '²³¹¼½¾'))
 _VISIBLE = ~(_SPACE | _CONTROL | Class('property', 'Cn') | Class('property', 'Cs'))
 
+# Unicode 17 made U+0295 a letter without case. Both engines have Unicode 16.
+_LETTER_OF_17 = characters([0x295])
 _CATEGORIES = 'L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp Cc Cf Co'
 _SCRIPTS = (
     'Arabic Armenian Bengali Bopomofo Cyrillic Devanagari Ethiopic Georgian Greek Gujarati Gurmukhi Han '
@@ -92,10 +94,11 @@ _SCRIPTS = (
 _PROPERTIES = {
     **{name.lower(): Class('property', name) for name in _CATEGORIES.split()},
     **{name.lower(): Class('property', f'Script={name}') for name in _SCRIPTS.split()},
-    **{name.lower(): Class('property', name) for name in ('Alphabetic', 'Lowercase', 'Uppercase')},
-    'alpha': _ALPHABETIC, 'digit': _DIGIT, 'punct': Class('property', 'P'), 'any': ANY,
-    'upper': Class('property', 'Uppercase'), 'lower': Class('property', 'Lowercase'),
-    'space': _SPACE, 'whitespace': _SPACE, 'ascii': ranges((0, 0x7F)),
+    **{name: Class('property', 'Uppercase') for name in ('uppercase', 'upper')},
+    **{name: Class('property', 'Lowercase') | _LETTER_OF_17 for name in ('lowercase', 'lower')},
+    'll': Class('property', 'Ll') | _LETTER_OF_17, 'lo': Class('property', 'Lo') & ~_LETTER_OF_17,
+    'alphabetic': _ALPHABETIC, 'alpha': _ALPHABETIC, 'digit': _DIGIT, 'punct': Class('property', 'P'),
+    'any': ANY, 'space': _SPACE, 'whitespace': _SPACE, 'ascii': ranges((0, 0x7F)),
 }  # fmt: skip
 _RUBY_BRACKETS = {
     **{name: _PROPERTIES[name] for name in ('alpha', 'ascii', 'digit', 'lower', 'space', 'upper')},

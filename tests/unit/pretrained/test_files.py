@@ -75,11 +75,6 @@ def test_every_file_is_of_one_scheme():
         ),
         (
             'pre_tokenizer',
-            {'type': 'FixedLength', 'length': 0},
-            r'FixedLength at \$\.pre_tokenizer',
-        ),
-        (
-            'pre_tokenizer',
             {'type': 'Split', 'pattern': {'Regex': r'a\X+'}, 'behavior': 'Isolated'},
             r'with \\X at character 2, at \$\.pre_tokenizer\.pattern',
         ),

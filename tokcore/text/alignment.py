@@ -11,9 +11,12 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from tokcore.text.normal_units import Form, Span
+from tokcore.text.unicode_normalization import NormalForm
 
-_DECOMPOSED: dict[Form, Form] = {'NFC': 'NFD', 'NFKC': 'NFKD'}
+Span = tuple[int, int]
+"""Where something is in a text: its first character, and the one after its last."""
+
+_DECOMPOSED: dict[NormalForm, NormalForm] = {'NFC': 'NFD', 'NFKC': 'NFKD'}
 
 Changes = Iterable[tuple[str, int]]
 
@@ -91,7 +94,7 @@ class AlignedText(NamedTuple):
             spans += [self._span_before(end)] * len(content)
         return self._replace(text=text + self.text[end:], spans=spans + self.spans[end:])
 
-    def normalized(self, form: Form) -> AlignedText:
+    def normalized(self, form: NormalForm) -> AlignedText:
         """Returns the text in a normal form of Unicode."""
         changes = _decomposed(self.text, _DECOMPOSED.get(form, form))
         return self.changed(_composed(changes) if form in _DECOMPOSED else changes)
@@ -102,7 +105,7 @@ def joined_surrogates(text: str) -> str:
     return text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')
 
 
-def _decomposed(text: str, form: Form) -> Iterator[tuple[str, int]]:
+def _decomposed(text: str, form: NormalForm) -> Iterator[tuple[str, int]]:
     pending: list[tuple[str, int]] = []
     for character in text:
         for number, each in enumerate(unicodedata.normalize(form, character)):
