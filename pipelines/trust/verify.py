@@ -344,6 +344,7 @@ class _Contents:
         if scheme is None:
             yield Finding(MANIFEST_NAME, 'no scheme has the name or the options that it states')
             return
+        options = json.loads(json.dumps(recorded(scheme)))  # with lists, as the manifest has
         for record in self._manifest.vocabularies:
             try:
                 vocabulary = self._vocabulary(scheme, record.side)
@@ -359,7 +360,7 @@ class _Contents:
                 ('the size', record.size, size),
                 ('the special ids', record.special_ids, vocabulary.special_ids._asdict()),
                 ('the scheme', record.scheme, scheme.name),
-                ('the options', record.scheme_options or {}, recorded(scheme)),
+                ('the options', record.scheme_options or {}, options),
                 ('the rules', record.rules or scheme.rules, scheme.rules),
             ):
                 if stated != actual:
