@@ -20,7 +20,7 @@ from tokcore import open_dataset
 from tokcore.errors import InputError
 from tokcore.reading.dataset import Dataset
 from tokcore.records.tfrecord import read_records
-from tokcore.tokenizers import tokenizer_of
+from tokcore.tokenizers import load_tokenizer, tokenizer_of
 
 MANIFEST = 'tokbeam.json'
 
@@ -161,7 +161,7 @@ def _edits_of_files(dice: random.Random, folder: Path) -> Iterator[Edit]:
                 what = f'{name} is {how}' + (', and the manifest says so' if is_stated else '')
                 yield Edit(what, _replacement(name, other, is_stated))
         yield Edit(f'{name} is removed', lambda folder, name=name: (folder / name).unlink())
-        twin = dice.choice(names)
+        twin = dice.choice([other for other in names if other != name])
         yield Edit(f'{name} and {twin} change places', _exchange(name, twin))
         yield Edit(f'{name} is moved', _rename(name))
     for name in ADDED:
@@ -293,6 +293,10 @@ def _vocabularies(dataset: Dataset) -> Any:
     ]
 
 
+def _tokenizer(dataset: Dataset) -> Any:
+    return [*load_tokenizer(dataset.folder).encode('the Day, 12')]
+
+
 def _texts(dataset: Dataset) -> Any:
     return [
         [dataset.text(ids, feature) for feature, ids in row.items()]
@@ -345,6 +349,7 @@ def _or_refused(get: Callable[[], Any]) -> Any:
 _WAYS: dict[str, Callable[[Dataset], Any]] = {
     'about': _about,
     'vocabularies': _vocabularies,
+    'tokenizer': _tokenizer,
     'texts': _texts,
     'examples': _examples,
     'batches': _batches,

@@ -21,7 +21,8 @@ SEED = int(os.environ.get('FUZZ_SEED', '0'))
 CASES = int(os.environ.get('FUZZ_CASES', '12'))
 
 LINES = [f'the {word} of {number} ab' for number in range(12) for word in ('cat', 'day', 'Äpfel')]
-KINDS = ['pairs', 'published', 'flat', 'megatron']
+BYTES, WORDPIECE = ['--scheme', 'byte'], ['--scheme', 'wordpiece', '--vocab-size', 60]
+KINDS = ['pairs', 'published', 'learned', 'flat', 'megatron']
 
 
 def write_tokenizer(folder):
@@ -58,17 +59,9 @@ def originals(tmp_path_factory):
     commands = {
         'pairs': ['build', *pairs, '--vocab-size', 60, '--dev-share', '20%'],
         'published': ['encode', '--text', text, '--vocab', above / 'hub'],
-        'flat': [
-            'build',
-            *pairs,
-            '--scheme',
-            'byte',
-            '--template',
-            '$A',
-            '--output-format',
-            'flat',
-        ],
-        'megatron': ['build', '--text', text, '--scheme', 'byte', '--output-format', 'megatron'],
+        'learned': ['build', '--text', text, *WORDPIECE, '--output-format', 'parquet'],
+        'flat': ['build', *pairs, *BYTES, '--template', '$A', '--output-format', 'flat'],
+        'megatron': ['build', '--text', text, *BYTES, '--output-format', 'megatron'],
     }
     for kind, command in commands.items():
         succeed(*command, *shards, '--workers', 1, '--output', above / kind)
