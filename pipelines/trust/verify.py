@@ -128,15 +128,15 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
     contents = _Contents(folder, manifest)
     findings = [*_contradictions(manifest), *contents.check_vocabularies()]
     not_covered: dict[str, None] = {}
-    unlisted = contents.unlisted_files()
+    unlisted, rejected = contents.unlisted_files(), {file.name for file in manifest.rejected}
     for name in unlisted:
-        # A link to a folder is one of the names, and what is in the folder is not.
-        if _READ.fullmatch(name) or filesystem.is_folder(os.path.join(folder, name)):
+        # A link to a folder, which stores do not have, is one of the names; what is in the folder is not.
+        if _READ.fullmatch(name) or os.path.isdir(os.path.join(folder, name)):
             problem = (
                 'the manifest does not list it, and tokcore, transformers or datasets would read it'
             )
             findings.append(Finding(name, problem))
-        elif name not in {file.name for file in manifest.rejected}:
+        elif name not in rejected:
             top = f'{name.partition("/")[0]}/'
             not_covered[top if f'{top}{MANIFEST_NAME}' in unlisted else name] = None
     total = sum(file.bytes for file in manifest.outputs)
