@@ -55,6 +55,9 @@ from tokcore.records.manifest import Manifest
 
 _LOGGER = logging.getLogger(__name__)
 
+_MOST_NAMES = 8
+"""Files that a line names."""
+
 FOUND = 3
 """The status of a command that found something not as it should be."""
 
@@ -104,6 +107,10 @@ def _told(verified: Verified, made: Rerun | None) -> Iterator[str]:
     yield f'{verified.folder}: {verified.files:,} files, {verified.rows:,} rows, {size}: {outcome}'
     if verified.root is not None:
         yield f'root {verified.root}'
+    if verified.not_covered:
+        left = len(verified.not_covered) - _MOST_NAMES
+        rest = f' … and {left:,} more' if left > 0 else ''
+        yield f'not covered: {", ".join(verified.not_covered[:_MOST_NAMES])}{rest}'
 
 
 def _where(options: argparse.Namespace) -> int:

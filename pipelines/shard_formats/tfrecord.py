@@ -10,7 +10,9 @@ import numpy as np
 from pipelines.shard_formats.shard_format import Column, StoredDataset, mapped_bytes
 from tokcore.kernels.bytes import CRC32C, crc_table, row_offsets
 from tokcore.reading.checking import Advance, CheckedFile, check_records
+from tokcore.reading.record_index import index_head
 from tokcore.reading.record_kernels import FOOTER_SIZE, HEADER_SIZE, index_records
+from tokcore.reading.shards import ShardFile
 from tokcore.records.manifest import Manifest, OutputFile
 from tokcore.records.tfrecord import FramedRows
 
@@ -31,7 +33,8 @@ class TfRecord:
     def check(
         self, stream: BinaryIO, file: OutputFile, dataset: StoredDataset, advance: Advance
     ) -> CheckedFile:
-        return check_records(stream, file.name, dataset.id_counts, advance)
+        shard = ShardFile(file.name, file.rows, file.bytes, file.crc32c)
+        return check_records(stream, file.name, dataset.id_counts, advance, index_head(shard))
 
     def stored_rows(
         self,

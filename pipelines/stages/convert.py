@@ -171,7 +171,8 @@ def recorded_columns(path: str, manifest: Manifest) -> tuple[Scheme, list[Column
     """Returns the scheme, and the features with what the manifest records of their vocabularies."""
     records = manifest.vocabularies
     try:
-        corpus_format = recorded_format(manifest.inputs, manifest.options)
+        roles = {text.role for text in manifest.inputs}
+        corpus_format = recorded_format(roles, manifest.options)
         scheme_name = checked(manifest.options.get('scheme', DEFAULT_SCHEME), str, 'scheme')
         scheme = recorded_scheme(path, scheme_name, records)
     except (ValueError, WrongValue) as error:

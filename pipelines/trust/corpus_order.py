@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from pipelines.jobs.job import BuildJob, EncodeJob
-from pipelines.trust.corpus_rows import nothing, planned, rows_in_shard
+from pipelines.trust.corpus_rows import nothing, order_of_corpus, planned, rows_in_shard
 from pipelines.trust.rerun import changed_inputs, refuse_other_job
-from tokcore.corpus.order_keys import places_of
 from tokcore.corpus.stats import RangeChecksum
 from tokcore.errors import InputError
 from tokcore.reading.corpus_order import corpus_order_path, write_corpus_order
@@ -49,8 +48,7 @@ def write_corpus_orders(
                     f'the corpus gives {sum(counts):,} rows of {split}, in its shards {counts}, and the '
                     f'manifest states {stated}; `tokbeam verify --rerun` names what differs'
                 )
-            files, identities = places_of(read.keys, corpus.seed)
-            orders[split] = np.lexsort((identities, files))
+            orders[split] = order_of_corpus(read.keys, corpus.seed)
         for finding in changed_inputs(corpus.reading.corpus, manifest, checksums):
             raise InputError(finding.problem)
     for split, numbers in orders.items():

@@ -7,6 +7,7 @@ than fit in memory, there are several passes, each for a range of keys.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,7 @@ from pipelines.trust.corpus_rows import (
     CorpusRows,
     DatasetCorpus,
     nothing,
+    order_of_corpus,
     planned,
     rows_in_shard,
 )
@@ -35,6 +37,9 @@ from tokcore.corpus.order_keys import mix64, shard_of
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
 from tokcore.errors import InputError
 from tokcore.reading.checking import MOST_FINDINGS, Finding
+from tokcore.reading.corpus_order import CORPUS_ENDING, read_corpus_order
+from tokcore.reading.manifest import DatasetManifest
+from tokcore.reading.record_index import index_name
 from tokcore.records.manifest import MANIFEST_NAME, Manifest, shard_name
 from tokcore.records.tfrecord import FramedRows, sort_rows
 
@@ -104,7 +109,7 @@ def rerun(
                 read = corpus.read(split, _Taking(corpus, share, seed, number, passes), workers)
                 if number == 0:
                     checksums += read.checksums
-                    findings += work.totals(read)
+                    findings += [*work.totals(read), *work.corpus_order(read)]
                     all_rows += len(read.keys)
                 made += sum(len(rows) for rows in read.taken)
                 findings += work.rows(read)
@@ -190,6 +195,20 @@ class _SplitRerun:
                         file.name,
                         f'the corpus gives {count:,} rows of it, and it has {file.examples:,}',
                     )
+
+    def corpus_order(self, read: CorpusRows) -> Iterator[Finding]:
+        """Yields whether `tokbeam index` wrote an order that is not the one of the corpus."""
+        folder, split = self._stored.folder, self._split
+        with contextlib.suppress(
+            InputError
+        ):  # there is none, or it is a finding without the corpus too
+            shards = DatasetManifest.read(folder).splits.get(split, ())
+            stored = read_corpus_order(folder, split, shards)
+            if not np.array_equal(stored, order_of_corpus(read.keys, self._corpus.seed)):
+                yield Finding(
+                    index_name(f'{split}{CORPUS_ENDING}'),
+                    'it is not the order of the corpus; run `tokbeam index --corpus-order` again',
+                )
 
     def rows(self, read: CorpusRows) -> Iterator[Finding]:
         """Yields the rows that differ, of those that a pass has made."""

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pipelines.artifacts.manifest import read_manifest
+from pipelines.artifacts.manifest import RUN_NAME, read_manifest
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.shard_formats.formats import stored_format
@@ -28,6 +28,7 @@ from tokcore.checked_json import WrongValue, checked
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
+from tokcore.options import recorded
 from tokcore.reading.checking import (
     CheckedFile,
     Finding,
@@ -37,12 +38,7 @@ from tokcore.reading.checking import (
 )
 from tokcore.reading.corpus_order import CORPUS_ENDING, corpus_order_path, read_corpus_order
 from tokcore.reading.manifest import recorded_features, recorded_scheme
-from tokcore.reading.record_index import (
-    INDEX_FOLDER,
-    index_name,
-    misplaced_record,
-    read_index,
-)
+from tokcore.reading.record_index import INDEX_FOLDER, index_name
 from tokcore.reading.shards import ShardFile
 from tokcore.records.manifest import (
     MANIFEST_NAME,
@@ -62,6 +58,13 @@ _File = TypeVar('_File', OutputFile, VocabularyRecord)
 
 _SHARD = re.compile(rf'{SHARD_NAME}(?P<ending>{SHARD_ENDINGS}|)')
 
+_READ = re.compile(
+    rf'(?:.*/)?(?:{SHARD_NAME}.*|(?!tokbeam(?:\.run)?\.json$)[^/]*\.(?:json|jinja|model|tiktoken)|'
+    rf'vocab\.txt|merges\.txt)|{INDEX_FOLDER}/(?!\w+\{CORPUS_ENDING}$).*',
+    re.DOTALL,
+)
+"""Names by which tokcore, transformers or datasets take files for shards, indexes or a tokenizer's."""
+
 
 @dataclass(frozen=True)
 class Verified:
@@ -75,6 +78,8 @@ class Verified:
         rows: of its shards.
         bytes: that were read.
         findings: all that is wrong, by files in the order of the manifest.
+        not_covered: the names of files that the manifest does not list, and of folders with a manifest
+            of their own.
     """
 
     folder: str
@@ -84,6 +89,7 @@ class Verified:
     rows: int
     bytes: int
     findings: tuple[Finding, ...]
+    not_covered: tuple[str, ...] = ()
 
     def with_findings(self, findings: Sequence[Finding]) -> Verified:
         """Returns the same with further findings."""
@@ -120,7 +126,19 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
             'build` or `tokbeam encode`'
         )
     contents = _Contents(folder, manifest)
-    findings = [*_contradictions(manifest), *_strangers(folder, manifest)]
+    findings = [*_contradictions(manifest), *contents.check_vocabularies()]
+    not_covered: dict[str, None] = {}
+    unlisted, rejected = contents.unlisted_files(), {file.name for file in manifest.rejected}
+    for name in unlisted:
+        # A link to a folder, which stores do not have, is one of the names; what is in the folder is not.
+        if _READ.fullmatch(name) or os.path.isdir(os.path.join(folder, name)):
+            problem = (
+                'the manifest does not list it, and tokcore, transformers or datasets would read it'
+            )
+            findings.append(Finding(name, problem))
+        elif name not in rejected:
+            top = f'{name.partition("/")[0]}/'
+            not_covered[top if f'{top}{MANIFEST_NAME}' in unlisted else name] = None
     total = sum(file.bytes for file in manifest.outputs)
     with (
         stage_running('verify'),
@@ -137,13 +155,16 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
         for file in manifest.outputs:
             if file.name not in indexes:
                 findings += _differences(file, by_name.get(file.name), manifest)
-        shards = [by_name.get(file.name) for file in manifest.files]
-        problems = pool.map(contents.check_index, manifest.files, shards)
-        for shard, index_findings in zip(manifest.files, problems, strict=True):
-            index = indexes.pop(index_name(shard.name), None)
-            if index is not None and not index_findings:
-                index_findings = list(_differences(index, by_name.get(index.name), manifest))
-            findings += index_findings
+        for shard in manifest.files:
+            name, result = index_name(shard.name), by_name.get(shard.name)
+            listed = indexes.pop(name, None)
+            index = by_name.get(name) if listed else contents.check(OutputFile(name, 0, '0' * 8, 0))
+            is_whole = result and not result.findings and result.crc32c == shard.crc32c
+            if index and result and is_whole and index.sha256 != result.index_sha256:
+                problem = f'it is not the index of {shard.name}; run `tokbeam index` again'
+                findings.append(Finding(name, problem))
+            elif listed:
+                findings += _differences(listed, index, manifest)
         for name in indexes:
             findings.append(Finding(MANIFEST_NAME, f'it lists {name}, an index of no shard'))
         findings += contents.check_corpus_orders()
@@ -158,6 +179,7 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
         sum(by_name[file.name].rows for file in manifest.files if file.name in by_name),
         sum(result.bytes for result in present),
         tuple(findings),
+        tuple(not_covered),
     )
 
 
@@ -195,17 +217,6 @@ def _contradictions(manifest: Manifest) -> Iterator[Finding]:
                 )
     for split in rows.keys() - {tally.split for tally in manifest.lines}:
         yield finding(f'it has shards of {split} and no count of its lines')
-
-
-def _strangers(folder: str, manifest: Manifest) -> Iterator[Finding]:
-    """Yields the files that a reader would take for shards, and that the manifest does not list."""
-    listed = {file.name for file in manifest.files}
-    for name in filesystem.entries(folder):
-        if name not in listed and _SHARD.fullmatch(name):
-            yield Finding(name, 'it has the name of a shard, and the manifest does not list it')
-    for name in filesystem.entries(os.path.join(folder, INDEX_FOLDER)):
-        if name not in listed and _SHARD.fullmatch(name):
-            yield Finding(f'{INDEX_FOLDER}/{name}', 'it is an index of no shard of the manifest')
 
 
 def _differences(
@@ -316,33 +327,45 @@ class _Contents:
             finding = Finding(file.name, f'it cannot be read ({error!s:.300})')
             return CheckedFile(0, 0, '00000000', '', (finding,))
 
-    def check_index(self, file: OutputFile, shard: CheckedFile | None) -> list[Finding]:
-        """Returns what is wrong with the index of a shard, if there is one.
+    def unlisted_files(self) -> dict[str, None]:
+        """Returns the names of files that the root does not cover and that are not compared with others.
 
-        It is held against the shard's entry in the manifest; and against the records too, unless these
-        are damaged.
+        Nobody reads hidden files, so they are left out.
         """
-        path = os.path.join(self._folder, INDEX_FOLDER, file.name)
-        if filesystem.is_shared(path) or not filesystem.exists(path):
-            return []  # readers take only copies of a store's shards
-        stated = ShardFile(
-            os.path.join(self._folder, file.name), file.rows, file.bytes, file.crc32c
-        )
-        is_sound = shard is not None and not shard.findings and shard.crc32c == file.crc32c
-        record = None
-        try:
-            if is_sound:
-                record = misplaced_record(stated)
-            else:
-                read_index(stated)
-        except InputError as error:
-            return [Finding(f'{INDEX_FOLDER}/{file.name}', str(error))]
-        if record is None:
-            return []
-        problem = (
-            f'it has another place for record {record} than {file.name}; run `tokbeam index` again'
-        )
-        return [Finding(f'{INDEX_FOLDER}/{file.name}', problem, record)]
+        known = {MANIFEST_NAME, RUN_NAME, *self._shards, *map(index_name, self._shards)}
+        for record in self._manifest.vocabularies:
+            known |= {record.name, *(file.name for file in record.beside)}
+        names = filesystem.names_below(self._folder)
+        return {name: None for name in names if name not in known and '/.' not in f'/{name}'}
+
+    def check_vocabularies(self) -> Iterator[Finding]:
+        """Yields what the manifest says of vocabularies and their files do not."""
+        scheme = self._scheme
+        if scheme is None:
+            yield Finding(MANIFEST_NAME, 'no scheme has the name or the options that it states')
+            return
+        options = json.loads(json.dumps(recorded(scheme)))  # with lists, as the manifest has
+        for record in self._manifest.vocabularies:
+            try:
+                vocabulary = self._vocabulary(scheme, record.side)
+            except InputError as error:
+                yield Finding(
+                    record.name, f'it is not a vocabulary of the dataset ({error!s:.300})'
+                )
+                continue
+            size = vocabulary.vocab_size
+            if getattr(vocabulary, 'has_unlisted_ids', False):
+                size = max(size, record.size)
+            for what, stated, actual in (
+                ('the size', record.size, size),
+                ('the special ids', record.special_ids, vocabulary.special_ids._asdict()),
+                ('the scheme', record.scheme, scheme.name),
+                ('the options', record.scheme_options or {}, options),
+                ('the rules', record.rules or scheme.rules, scheme.rules),
+            ):
+                if stated != actual:
+                    problem = f'it states {what} {stated!s:.200} of {record.name}, which has {actual!s:.200}'
+                    yield Finding(MANIFEST_NAME, problem)
 
     def check_corpus_orders(self) -> Iterator[Finding]:
         """Yields what is wrong with the orders of the corpus that `tokbeam index` wrote, if it did."""
@@ -386,13 +409,14 @@ class _Contents:
         path = os.path.join(self._folder, MANIFEST_NAME)
         try:
             return recorded_scheme(path, checked(name, str, 'scheme'), self._manifest.vocabularies)
-        except (ValueError, InputError):  # the shards can be checked without it
+        except (ValueError, InputError):  # `check_vocabularies` reports it
             return None
 
     @functools.cached_property
     def id_counts(self) -> dict[str, int | None]:
         try:
-            features = recorded_features(self._manifest.inputs, self._manifest.options)
+            roles = {text.role for text in self._manifest.inputs}
+            features = recorded_features(roles, self._manifest.options)
         except (ValueError, WrongValue):
             return {}
         sizes = {record.side: record.size for record in self._manifest.vocabularies}
@@ -405,19 +429,22 @@ class _Contents:
         return {end.feature: end.id for end in self._manifest.end_of_document}
 
     @functools.lru_cache  # noqa: B019 - two sides
+    def _vocabulary(self, scheme: Scheme, side: str) -> Vocabulary:
+        """Returns the vocabulary of a side; raises InputError if its file is not one."""
+        record = next(record for record in self._manifest.vocabularies if record.side == side)
+        path = os.path.join(self._folder, record.name)
+        return scheme.parse(filesystem.read_bytes(path), path, filesystem.read_if_there)
+
+    @functools.lru_cache  # noqa: B019 - two sides
     def pieces(self, feature: str) -> frozenset[bytes] | None:
-        records = {record.side: record for record in self._manifest.vocabularies}
-        record, scheme = records.get(feature, records.get('both')), self._scheme
+        scheme, sides = self._scheme, {record.side for record in self._manifest.vocabularies}
         if scheme is None:
             return None
-        vocabulary: Vocabulary | None = scheme.fixed
-        if record is not None:
-            path = os.path.join(self._folder, record.name)
-            try:
-                data = filesystem.read_bytes(path)
-                vocabulary = scheme.parse(data, path, filesystem.read_if_there)
-            except InputError:  # told where the file itself is checked
-                return None
+        side = feature if feature in sides else 'both'
+        try:
+            vocabulary = self._vocabulary(scheme, side) if side in sides else scheme.fixed
+        except InputError:  # `check_vocabularies` reports it
+            return None
         if vocabulary is None:
             return None
         escapes = scheme.piece_writer(vocabulary) is None
@@ -435,6 +462,7 @@ def as_json(verified: Verified, more: Mapping[str, object] | None = None) -> str
         'root': verified.root,
         'stated_root': verified.manifest.root if verified.manifest else None,
         'findings': [dataclasses.asdict(finding) for finding in verified.findings],
+        'not_covered': verified.not_covered,
         **(more or {}),
     }
     return json.dumps(fields, ensure_ascii=False)

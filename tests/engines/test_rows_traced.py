@@ -356,6 +356,21 @@ def test_no_order_is_written_of_another_corpus(output, printed):
     assert not (output / 'index' / 'train.corpus').exists()
 
 
+def test_a_rerun_names_an_order_that_is_not_the_one_of_the_corpus(output, printed):
+    succeed('index', output, '--corpus-order')
+    status, [report] = printed('verify', output, '--rerun', '1%')
+    assert status == 0 and 'index/train.corpus' in report['not_covered']
+    shards = DatasetManifest.read(output).splits['train']
+    order = read_corpus_order(str(output), 'train', shards)
+    order[[3, 5]] = order[[5, 3]]
+    write_corpus_order(str(output), 'train', shards, order)
+    status, [report] = printed('verify', output)  # only the corpus tells
+    assert status == 0 and 'index/train.corpus' in report['not_covered']
+    status, [report] = printed('verify', output, '--rerun', '1%')
+    [found] = report['findings']
+    assert status == 3 and found['file'] == 'index/train.corpus'
+
+
 def test_verify_names_an_order_of_the_corpus_that_is_none(output, printed):
     succeed('index', output, '--corpus-order')
     shards = DatasetManifest.read(output).splits['train']

@@ -10,8 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 from dataset_files import framed, manifest_of, records_of
 from jobs import refuse, run
+from written_dataset import file_entry
 
 from tokcore.kernels.bytes import row_offsets
+from tokcore.records.manifest import Manifest
+from tokcore.records.root import root_hash
 
 FIRST, SECOND = 'small-train-00000-of-00003', 'small-train-00001-of-00003'
 
@@ -211,12 +214,93 @@ def edit(folder, change):
         lambda fields: fields['files'].reverse(),
         lambda fields: fields['lines'][0].update(examples=1),
         lambda fields: fields.pop('inputs'),
+        lambda fields: fields['files'][1].update(crc32c='x'),
+        # What readers take of vocabularies, which the first version of the root did not cover.
+        lambda fields: fields['vocabularies'][0]['special_ids'].update(pad=7),
+        lambda fields: fields['vocabularies'][1]['special_ids'].pop('end'),
+        lambda fields: fields['vocabularies'][0].update(size=fields['vocabularies'][0]['size'] + 1),
+        lambda fields: fields['vocabularies'][0].update(scheme_options={'lower_case': True}),
+        lambda fields: fields['vocabularies'][0].update(side='both'),
+        lambda fields: fields.update(stage='encode'),
+        lambda fields: fields.update(datasets=fields.pop('lines'), lines=[]),
     ],
 )
 def test_a_manifest_edited(change, copies, verify):
     folder = copies()
     edit(folder, change)
     assert verify(folder)['findings']
+
+
+@pytest.mark.parametrize(
+    ('change', 'problem'),
+    [
+        ({'special_ids': {'pad': 7}}, 'states the special ids'),
+        ({'size': 2000}, 'states the size'),
+        ({'scheme': 'word'}, 'states the scheme'),
+        ({'scheme_options': {'lower_case': True}}, 'states the options'),
+    ],
+)
+def test_a_vocabulary_that_is_not_what_a_manifest_with_another_root_says(
+    change, problem, copies, verify
+):
+    folder = copies()
+
+    def forge(fields):
+        fields['vocabularies'][0].update(change)
+        fields['root'] = root_hash(Manifest.from_json(json.dumps(fields).encode(), 'm'))
+
+    edit(folder, forge)
+    [finding] = verify(folder)['findings']
+    assert problem in finding['problem']
+
+
+def test_a_vocabulary_that_is_damaged_and_listed_as_it_is(copies, verify):
+    folder = copies()
+    [name, _] = [each['name'] for each in manifest_of(folder)['vocabularies']]
+    (folder / name).write_bytes(b'no quotes\n')
+    assert 'not a vocabulary' in of_file(verify(folder), name)[0]['problem']
+
+
+READ_BY_OTHERS = [
+    'added_tokens.json', 'special_tokens_map.json', 'tokenizer.inputs/tokenizer_config.json',
+    'chat_template.jinja', 'tokenizer.model', 'vocab.txt', 'more/small-train-00000-of-00001.parquet',
+    'more/deep/small-dev-00000-of-00001', 'index/records.json', 'index/x', 'x.tokbeam.json',
+]  # fmt: skip
+NOT_READ = [
+    'README.md', '.git/config.json', 'notes/added.md', 'more/tokbeam.json', 'tokbeam.run.json',
+]  # fmt: skip
+
+
+def write_files(folder, names):
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b'{}')
+
+
+def test_files_that_the_manifest_does_not_list(copies, verify, capsys):
+    folder = copies()
+    already = {*verify(folder)['not_covered']}
+    write_files(folder, [*READ_BY_OTHERS, *NOT_READ])
+    (folder / 'link').symlink_to(folder / 'more')
+    report = verify(folder)
+    assert {each['file'] for each in report['findings']} == {*READ_BY_OTHERS, 'link'}
+    assert already == {'counts.inputs/', 'counts.targets/'}
+    assert {*report['not_covered']} == already | {'README.md', 'notes/added.md', 'more/'}
+    assert run('verify', folder).status == 3
+    for name in (*READ_BY_OTHERS, 'link'):
+        (folder / name).unlink()
+    capsys.readouterr()
+    assert run('verify', folder).status == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith('not covered: README.md, ')
+
+
+@pytest.mark.parametrize('field', ['rejected', 'index'])
+def test_a_file_of_others_in_a_list_that_the_root_does_not_cover(field, copies, verify):
+    folder = copies()
+    write_files(folder, ['added_tokens.json'])
+    entry = file_entry('added_tokens.json', 0, b'{}')
+    edit(folder, lambda fields: fields.update({field: [*fields.get(field, []), entry]}))
+    assert of_file(verify(folder), 'added_tokens.json')
 
 
 def test_what_is_not_a_manifest_and_what_is_not_a_dataset(copies, verify, small_build, tmp_path):
@@ -237,7 +321,7 @@ def test_a_file_missing_and_a_file_too_many(copies, verify):
     report = verify(folder)
     assert {(each['file'], each['problem'].split(',')[0]) for each in report['findings']} == {
         (SECOND, 'it is missing'),
-        ('small-train-00003-of-00004', 'it has the name of a shard'),
+        ('small-train-00003-of-00004', 'the manifest does not list it'),
     }
     assert report['root'] is None
 
@@ -256,9 +340,9 @@ def test_indexes_of_records(copies, verify, tmp_path):
     assert {each['file'] for each in findings} == {
         f'index/{name}' for name in (FIRST, SECOND, 'other-train-00000-of-00001')
     }
-    [misplaced] = of_file({'findings': findings}, f'index/{FIRST}')
-    [exchanged] = of_file({'findings': findings}, f'index/{SECOND}')
-    assert misplaced['record'] == 4 and 'is of another shard' in exchanged['problem']
+    for name in (FIRST, SECOND):
+        [differing] = of_file({'findings': findings}, f'index/{name}')
+        assert f'it is not the index of {name}' in differing['problem']
 
 
 def test_an_index_of_shards_that_are_not_as_stated(copies, verify):
@@ -317,7 +401,7 @@ def test_text_for_a_reader(small_build, copies, capsys):
     assert run('verify', folder).status == 3
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].startswith(f'{FIRST}, record 0, byte 0: the checksum of')
-    assert 'findings' in printed[-2]
+    assert 'findings' in printed[-3]
     assert refuse('verify', folder, '--root', 'x').startswith('tokbeam: argument --root')
     assert 'has no ' in refuse('verify', folder, '--runner=Flink')
 

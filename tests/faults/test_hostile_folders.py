@@ -60,7 +60,7 @@ def test_files_of_other_folders_stay_though_they_are_named_as_shards(encode, vic
         succeed(*encode(folder))
         manifest = json.loads((folder / record).read_text())
         manifest['files'] += [
-            {'name': name, 'bytes': 8, 'crc32c': '0', 'rows': 1} for name in SHARDS
+            {'name': name, 'bytes': 8, 'crc32c': '0' * 8, 'rows': 1} for name in SHARDS
         ]
         (folder / record).write_text(json.dumps(manifest))
     else:
@@ -101,7 +101,7 @@ def test_a_manifest_deletes_nothing_but_what_the_tool_makes(encode, victim):
     succeed(*encode(folder))
     manifest = json.loads((folder / 'tokbeam.json').read_text())
     for name in ('chapters', 'chapters/1', 'thesis.tex'):
-        manifest['files'].append({'name': name, 'bytes': 8, 'crc32c': '0', 'rows': 1})
+        manifest['files'].append({'name': name, 'bytes': 8, 'crc32c': '0' * 8, 'rows': 1})
     (folder / 'tokbeam.json').write_text(json.dumps(manifest))
     succeed(*encode(folder, '--seed', 1, '--overwrite'))
     assert precious(victim) == 3

@@ -7,6 +7,7 @@ the checksums of the whole.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import io
 from collections.abc import Callable, Iterator, Mapping
@@ -87,6 +88,7 @@ class CheckedFile:
         crc32c: in hexadecimal.
         sha256: in hexadecimal.
         findings: in the order of the file.
+        index_sha256: of TFRecords, that of their index.
     """
 
     rows: int
@@ -94,6 +96,7 @@ class CheckedFile:
     crc32c: str
     sha256: str
     findings: tuple[Finding, ...]
+    index_sha256: str = ''
 
 
 Advance = Callable[[int], None]
@@ -105,6 +108,7 @@ def check_records(
     name: str,
     id_counts: Mapping[str, int | None],
     advance: Advance = lambda size: None,
+    index_head: bytes = b'',
 ) -> CheckedFile:
     """Checks a shard of TFRecords.
 
@@ -114,8 +118,10 @@ def check_records(
         id_counts: the features that every row has, and how many ids the vocabulary of each has;
             None: not known.
         advance: see `Advance`.
+        index_head: what the index of the shard begins with.
     """
     examples, table = ExampleParser(largest_ids(id_counts)), crc_table(CRC32C)
+    index = hashlib.sha256(index_head)
     records = np.empty((2, _PIECE_RECORDS), np.int64)
     damaged = np.empty(_PIECE_RECORDS, np.uint8)
     sums, findings = Sums(), Findings(name)
@@ -137,6 +143,7 @@ def check_records(
                 place,
                 index_records(data, place, table, True, records[0], records[1], damaged),
             )
+            index.update((start + records[0, :count] - HEADER_SIZE).astype('<u8').tobytes())
             no_rows = examples.unparsed(data, np.ascontiguousarray(records[:, :count]))
             is_damaged = damaged[:count]
             for number in np.flatnonzero(is_damaged).tolist():
@@ -171,7 +178,8 @@ def check_records(
             held, is_lost = 0, True
     if held:
         findings.add('the file ends within the record', row, start)
-    return sums.checked(row, findings)
+    index.update(sums.bytes.to_bytes(8, 'little'))
+    return dataclasses.replace(sums.checked(row, findings), index_sha256=index.hexdigest())
 
 
 def _read_into(stream: BinaryIO, room: memoryview) -> int:

@@ -14,7 +14,7 @@ import os
 import re
 import stat
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import google_crc32c
@@ -38,11 +38,11 @@ from tokcore.reading.shards import ShardFile, file_state
 from tokcore.records.manifest import (
     MANIFEST_NAME,
     SHARD_NAME,
-    InputText,
     Manifest,
     OutputFile,
     VocabularyRecord,
 )
+from tokcore.records.root import covered
 from tokcore.regular_files import read_regular
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
 
@@ -92,7 +92,7 @@ class DatasetManifest:
             data = read_regular(path, _MOST_BYTES)
             fields = json.loads(data)
             _check_stage(path, fields)
-            content = checked(fields, _Content)
+            content = checked(covered(fields), _Content)
             options = checked(content.options, _Options, 'options')
             _check_output_format(folder, options.output_format)
             _check_vocabularies(content.vocabularies)
@@ -103,7 +103,7 @@ class DatasetManifest:
                 None if options.template is None else template(options.template),
                 _splits(folder, content.files),
                 content.vocabularies,
-                recorded_features(content.inputs, content.options),
+                recorded_features({text.role for text in content.inputs}, content.options),
                 ends,
                 options.no_end,
             )
@@ -133,11 +133,16 @@ class DatasetManifest:
 
 
 @dataclass(frozen=True)
+class _Input:
+    role: str
+
+
+@dataclass(frozen=True)
 class _Content:
     """The fields of `records.manifest.Manifest` that are read."""
 
     options: dict[str, object]
-    inputs: tuple[InputText, ...]
+    inputs: tuple[_Input, ...]
     files: tuple[OutputFile, ...]
     vocabularies: tuple[VocabularyRecord, ...]
     end_of_document: tuple[EndOfDocument, ...] = ()
@@ -281,21 +286,19 @@ def _as_found(shard: ShardFile, is_copy: bool) -> ShardFile:
     return dataclasses.replace(shard, state=file_state(state), remedy=remedy)
 
 
-def recorded_features(
-    inputs: Sequence[InputText], options: Mapping[str, object]
-) -> tuple[str, ...]:
-    """Returns the features of rows, which the recorded format and its options determine.
+def recorded_features(roles: Set[str], options: Mapping[str, object]) -> tuple[str, ...]:
+    """Returns the features of rows, which the roles of inputs and the recorded options determine.
 
     Raises:
         ValueError: nothing tells them.
     """
-    features = tuple(recorded_format(inputs, options).sides)
+    features = tuple(recorded_format(roles, options).sides)
     if not features or not set(features) <= set(_FEATURES):
         raise ValueError(f'its rows are of {" and ".join(map(str, features))[:100]}')
     return features
 
 
-def recorded_format(inputs: Sequence[InputText], options: Mapping[str, object]) -> CorpusFormat:
+def recorded_format(roles: Set[str], options: Mapping[str, object]) -> CorpusFormat:
     """Returns the format of the corpus, with its recorded options; of several datasets the first's.
 
     Raises:
@@ -305,7 +308,6 @@ def recorded_format(inputs: Sequence[InputText], options: Mapping[str, object]) 
     if 'format' in record:
         format_type = corpus_format(checked(record['format'], str, 'format'))
     else:
-        roles = {file.role for file in inputs}
         candidates = [type_ for type_ in all_formats() if roles & set(type_.roles)]
         if not candidates:
             raise ValueError('no input has a role that is known')

@@ -23,7 +23,7 @@ import numpy as np
 
 from tokcore.errors import InputError
 from tokcore.process_end import UndoneAtEnd
-from tokcore.reading.shards import ShardFile, record_starts
+from tokcore.reading.shards import ShardFile
 from tokcore.regular_files import open_regular
 
 INDEX_FOLDER = 'index'
@@ -64,7 +64,7 @@ def read_index(shard: ShardFile) -> np.ndarray:
                 raise InputError(f'{path} is not an index of records; {again}')
             if _CHECK.unpack(head[_FIELDS.size :])[0] != google_crc32c.value(head[: _FIELDS.size]):
                 raise InputError(f'the head of {path} is damaged; {again}')
-            if head != _head(shard):
+            if head != index_head(shard):
                 _, rows, nbytes, crc32c = _FIELDS.unpack(head[: _FIELDS.size])
                 raise InputError(
                     f'{path} is of another shard, of {rows} rows and {nbytes} bytes with CRC-32C '
@@ -83,24 +83,6 @@ def read_index(shard: ShardFile) -> np.ndarray:
         raise InputError(f'{path} cannot be read ({error.strerror}); {again}') from error
 
 
-def misplaced_record(shard: ShardFile) -> int | None:
-    """Compares an index with the records of its shard, of which only the heads are read.
-
-    Returns the first record that does not begin, or the last if it does not end, where the index states;
-    None if all do.
-
-    Raises:
-        InputError: as `read_index`; or the shard is damaged.
-    """
-    stated, row = read_index(shard), 0
-    for starts in itertools.chain(record_starts(shard), [np.array([shard.bytes])]):
-        differing = np.flatnonzero(stated[row : row + len(starts)] != starts.astype(np.uint64))
-        if len(differing):
-            return min(row + int(differing[0]), shard.rows - 1)
-        row += len(starts)
-    return None
-
-
 def write_index(shard: ShardFile, starts: Iterable[np.ndarray]) -> None:
     """Writes a shard's index; it is under its name when it is whole.
 
@@ -116,7 +98,7 @@ def write_index(shard: ShardFile, starts: Iterable[np.ndarray]) -> None:
 
 def index_bytes(shard: ShardFile, starts: Iterable[np.ndarray]) -> Iterator[bytes]:
     """Yields the bytes of a shard's index, in parts; the arguments are those of `write_index`."""
-    yield _head(shard)
+    yield index_head(shard)
     for part in itertools.chain(starts, [np.array([shard.bytes])]):
         yield part.astype('<u8').tobytes()
 
@@ -136,6 +118,7 @@ def _remove_if_there(path: str) -> None:
         os.remove(path)
 
 
-def _head(shard: ShardFile) -> bytes:
+def index_head(shard: ShardFile) -> bytes:
+    """Returns the bytes before the offsets."""
     fields = _FIELDS.pack(_MAGIC, shard.rows, shard.bytes, int(shard.crc32c, 16))
     return fields + _CHECK.pack(google_crc32c.value(fields))

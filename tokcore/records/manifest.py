@@ -2,8 +2,8 @@
 
 `tokbeam.json` is written last, so a folder that has one is whole. It holds nothing that differs
 between two equal runs: no path, no time. This module declares what it holds, and both its writer
-(`pipelines`) and its reader for training (`tokcore.reading`) go by the declaration. The bounds of
-`Annotated` types are for the reader, which trusts no number in it.
+(`pipelines`) and its reader for training (`tokcore.reading`) go by the declaration, which trust no number
+in it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from tokcore.checked_json import FilePath, Matches, Within
+from tokcore.checked_json import FilePath, Matches, Within, shown
 from tokcore.corpus.stats import LineTally
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.hub_folders import DATASET_MANIFEST
@@ -202,9 +202,6 @@ class Manifest:
             manifest = cls(**values)
             _check_types(manifest)
             check_line_rule(manifest.rules, path, _OTHER_FORMAT)
-            for file in manifest.outputs:
-                if not is_plain_name(file.name):
-                    raise ValueError(f'{file.name!r} is not a name in its folder')
             return manifest
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(
@@ -225,12 +222,6 @@ _RECORDS: dict[str, tuple[type, bool]] = {
     'sample': (SampleRecord, True),
     'end_of_document': (EndOfDocument, True),
 }
-
-
-def is_plain_name(name: str) -> bool:
-    """Whether a name leads to a file in a folder, or in a folder in it."""
-    parts = name.split('/')
-    return len(parts) <= 2 and '\0' not in name and not {'', '.', '..'} & set(parts)
 
 
 def _plain(value: Any) -> Any:
@@ -273,25 +264,33 @@ def _records(kind: type, fields: object) -> tuple[Any, ...]:
 
 
 def _check_types(record: Any) -> None:
-    """Raises TypeError if a field is not of its type; JSON may hold anything."""
-    for name, kinds in _field_types(record.__class__):
-        if not isinstance(getattr(record, name), kinds):
+    """Raises TypeError or ValueError if a field is not as declared; JSON may hold anything."""
+    for name, kinds, rules in _field_types(record.__class__):
+        value = getattr(record, name)
+        if not isinstance(value, kinds):
             raise TypeError(
                 f'{name} is not of the type {" | ".join(kind.__name__ for kind in kinds)}'
             )
+        for rule in rules:
+            if value is not None and not rule.allows(value):
+                raise ValueError(f'{name} is {shown(value)} and not {rule}')
 
 
 @functools.cache
-def _field_types(record_type: type) -> tuple[tuple[str, tuple[type, ...]], ...]:
-    """Returns each field's name and the types that its value may have; slow, so once for a class."""
-    hints = typing.get_type_hints(record_type)
+def _field_types(record_type: type) -> tuple[tuple[str, tuple[type, ...], tuple[Any, ...]], ...]:
+    """Returns each field's name, the types that its value may have, and rules; slow, so once for a class."""
+    hints = typing.get_type_hints(record_type, include_extras=True)
     types_of = []
     for field in dataclasses.fields(record_type):
         hint = hints[field.name]
         is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
         alternatives = typing.get_args(hint) if is_union else (hint,)
+        rules = [rule for kind in alternatives for rule in getattr(kind, '__metadata__', ())]
+        kinds = [
+            getattr(kind, '__origin__', kind) for kind in alternatives
+        ]  # of `Annotated`, the type
         types_of.append(
-            (field.name, tuple(typing.get_origin(kind) or kind for kind in alternatives))
+            (field.name, tuple(typing.get_origin(kind) or kind for kind in kinds), tuple(rules))
         )
     return tuple(types_of)
 

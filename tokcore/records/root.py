@@ -1,9 +1,8 @@
-"""The root hash of a dataset: one number for its rows and for all that they were made of.
+"""The root hash of a dataset: one number for its rows and for all that readers take from its manifest.
 
-A Merkle tree (RFC 6962, section 2.1, with SHA-256) over a leaf for each thing that the bytes of the
-shards depend on, and for each shard. Two folders with the same root hold the same training data. No
-path, no name of an input, no time and nothing of the run is in it. `docs/formats.md` defines it for
-other programs.
+It is the SHA-256 of the manifest without what says nothing of the data. Readers see the manifest without
+that too, so that they take nothing which the root does not cover. Two folders with the same root hold the
+same training data. `docs/formats.md` defines it for other programs.
 """
 
 from __future__ import annotations
@@ -11,19 +10,23 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
+from typing import Any
 
-from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord
+from tokcore.records.manifest import Manifest
 
 ROOT_STAGES = ('build', 'encode')
 """The commands whose results have a root."""
 
-_VERSION = 1
+_VERSION = 2
 
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(',', ':'))
-
-_NAMES_FILES = 'vocabularies'
-"""The option of `encode` that names files; their content is in leaves of their own."""
+_UNCOVERED: Mapping[str, frozenset[str]] = {
+    '': frozenset({'format', 'root', 'index', 'rejected', 'sample'}),
+    'options': frozenset({'vocabularies'}),
+    'inputs': frozenset({'name', 'stored_bytes', 'sha256'}),
+    'vocabularies': frozenset({'min_count', 'tried', 'licence'}),
+}
+"""By field of a manifest the names in it that the root does not cover; '' has the fields themselves."""
 
 
 def with_root(manifest: Manifest) -> Manifest:
@@ -34,52 +37,24 @@ def with_root(manifest: Manifest) -> Manifest:
 
 
 def root_hash(manifest: Manifest) -> str:
-    """Returns the root of a dataset as 64 hexadecimal digits; `Manifest.root` is not looked at.
-
-    Raises:
-        ValueError: a file of the dataset has no SHA-256.
-    """
-    return merkle_root(list(_leaves(manifest))).hex()
+    """Returns the root of a dataset as 64 hexadecimal digits; `Manifest.root` is not looked at."""
+    fields = covered(json.loads(manifest.to_json())) | {'root': _VERSION}
+    text = json.dumps(fields, sort_keys=True, separators=(',', ':'))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def merkle_root(leaves: Sequence[bytes]) -> bytes:
-    """Returns the Merkle tree hash of RFC 6962, section 2.1, with SHA-256."""
-    if not leaves:
-        return hashlib.sha256().digest()
-    if len(leaves) == 1:
-        return hashlib.sha256(b'\0' + leaves[0]).digest()
-    left = 1 << ((len(leaves) - 1).bit_length() - 1)
-    return hashlib.sha256(b'\1' + merkle_root(leaves[:left]) + merkle_root(leaves[left:])).digest()
+def covered(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what the root covers of the JSON of a manifest, which may have any values."""
+    return {
+        name: _without(value, _UNCOVERED.get(name, frozenset()))
+        for name, value in fields.items()
+        if name not in _UNCOVERED['']
+    }
 
 
-def _leaves(manifest: Manifest) -> Iterator[bytes]:
-    yield _leaf('tokbeam', _VERSION)
-    yield _leaf('unicode', manifest.unicode)
-    for part, rule in dataclasses.asdict(manifest.rules).items():
-        yield _leaf('rule', part, rule)
-    for name, value in sorted(manifest.options.items()):
-        if name != _NAMES_FILES:
-            yield _leaf('option', name, value)
-    for text in manifest.inputs:
-        yield _leaf('input', text.split, text.role, text.bytes, text.crc32c)
-    for vocabulary in manifest.vocabularies:
-        yield _leaf('vocabulary', vocabulary.side, vocabulary.scheme, *_content(vocabulary))
-        for file in vocabulary.beside:
-            yield _leaf('beside', vocabulary.side, *_content(file))
-    for end in manifest.end_of_document:
-        yield _leaf('end', end.feature, end.id, end.token, end.in_template)
-    for tally in (*manifest.lines, *manifest.datasets):
-        yield _leaf('lines', tally.record())
-    for file in manifest.files:
-        if not file.sha256:
-            raise ValueError(f'{file.name} has no SHA-256 in the manifest')
-        yield _leaf('shard', file.name, file.rows, *_content(file))
-
-
-def _content(file: OutputFile | VocabularyRecord) -> tuple[object, ...]:
-    return file.bytes, file.crc32c, file.sha256
-
-
-def _leaf(*values: object) -> bytes:
-    """The JSON of an array: keys sorted, no white space, only ASCII."""
-    return _ENCODER.encode(values).encode()
+def _without(value: Any, names: frozenset[str]) -> Any:
+    if isinstance(value, list):
+        return [_without(each, names) for each in value]
+    if isinstance(value, dict):
+        return {name: each for name, each in value.items() if name not in names}
+    return value

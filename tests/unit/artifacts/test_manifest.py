@@ -11,13 +11,7 @@ from pipelines.artifacts.manifest import RunRecord, read_manifest, read_run
 from tokcore.corpus.stats import LineTally
 from tokcore.errors import InputError
 from tokcore.format_numbers import MANIFESTS
-from tokcore.records.manifest import (
-    InputText,
-    Manifest,
-    OutputFile,
-    VocabularyRecord,
-    is_plain_name,
-)
+from tokcore.records.manifest import InputText, Manifest, OutputFile, VocabularyRecord
 from tokcore.schemes import find_scheme
 
 RULES = find_scheme('subword').rules
@@ -55,8 +49,9 @@ def test_a_manifest_comes_back_as_it_was():
 
 
 texts = st.text(st.characters(exclude_categories=['Cs']), max_size=10)
-names = texts.filter(is_plain_name)
-sizes = st.integers(0, 2**63)
+names = st.sampled_from(['a', '中', 'index/x-train-00000-of-00001', 'a b/\udcff', '...'])
+sizes, file_sizes = st.integers(0, 2**63), st.integers(0, 2**40)
+checksums = st.from_regex('[0-9a-f]{8}', fullmatch=True)
 
 
 def tuples(elements):
@@ -81,11 +76,11 @@ manifests = st.builds(
     vocabularies=tuples(
         st.builds(
             VocabularyRecord,
-            texts,
+            st.sampled_from(['inputs', 'targets', 'both']),
             names,
-            sizes,
-            sizes,
-            texts,
+            st.integers(1, 2**31),
+            file_sizes,
+            checksums,
             texts,
             st.dictionaries(texts, st.none() | sizes, max_size=2),
             st.none() | texts,
@@ -94,8 +89,8 @@ manifests = st.builds(
             tried=tuples(st.tuples(sizes, sizes)),
         )
     ),
-    files=tuples(st.builds(OutputFile, names, sizes, texts, sizes)),
-    index=tuples(st.builds(OutputFile, names, sizes, texts, sizes)),
+    files=tuples(st.builds(OutputFile, names, file_sizes, checksums, file_sizes)),
+    index=tuples(st.builds(OutputFile, names, file_sizes, checksums, file_sizes)),
 )
 
 
@@ -147,6 +142,10 @@ FIELDS = json.loads(MANIFEST.to_json())
         json.dumps({**FIELDS, 'vocabularies': [{}]}).encode(),
         json.dumps({name: FIELDS[name] for name in FIELDS if name != 'stage'}).encode(),
         json.dumps({**FIELDS, 'stage': 'other'}).encode(),
+        *(
+            json.dumps({**FIELDS, 'files': [{**FIELDS['files'][0], **changed}]}).encode()
+            for changed in ({'rows': -1}, {'bytes': 1 << 41}, {'crc32c': 'x'}, {'name': '../x'})
+        ),
         RUN.to_json(),
     ],
 )
@@ -264,5 +263,5 @@ def test_any_json_is_a_run_record_or_none(value):
 )
 def test_a_name_that_leads_elsewhere_is_not_a_name_of_a_manifest(name):
     file = {'name': name, 'bytes': 1, 'crc32c': '00000000', 'rows': 1}
-    with pytest.raises(InputError, match='not a name in its folder'):
+    with pytest.raises(InputError, match='not the name of a file in the folder'):
         Manifest.from_json(json.dumps({**FIELDS, 'files': [file]}).encode(), 'there')

@@ -1,5 +1,6 @@
 """The check of a shard agrees with the readers, whatever the bytes are."""
 
+import hashlib
 import io
 from types import SimpleNamespace
 
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import read_only
 from tokcore.reading.checking import check_records
-from tokcore.reading.shards import ExampleParser
+from tokcore.reading.record_index import index_bytes, index_head
+from tokcore.reading.shards import ExampleParser, ShardFile
 from tokcore.records.tfrecord import parse_example
 
 
@@ -99,3 +101,13 @@ def test_records_that_cross_pieces_are_found_whole(rows, size):
     found = check_records(Pieces(data, size), 'x', {'targets': None})
     assert found == check_records(io.BytesIO(data), 'x', {'targets': None})
     assert found.rows == len(rows) and not found.findings
+
+
+@given(st.lists(IDS, max_size=8), st.integers(1, 60))
+def test_the_index_of_whole_records_is_the_one_that_is_written(rows, size):
+    records = [framed(example({'targets': ids})) for ids in rows]
+    data, starts = b''.join(records), row_offsets([*map(len, records)])[:-1]
+    shard = ShardFile('x', len(rows), len(data), '01234567')
+    found = check_records(Pieces(data, size), 'x', {'targets': None}, index_head=index_head(shard))
+    written = b''.join(index_bytes(shard, [starts]))
+    assert found.index_sha256 == hashlib.sha256(written).hexdigest()

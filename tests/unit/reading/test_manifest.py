@@ -1,16 +1,24 @@
 """A manifest of any content is refused in a sentence before anything grows with its numbers, or is right."""
 
+import dataclasses
 import json
 import os
 import socket
+import types
+import typing
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from written_dataset import file_entry, framed, input_entry, write_dataset, write_files
 
 from tokcore import open_dataset
+from tokcore.encoding.hub_folders import DatasetVocabulary
 from tokcore.errors import InputError
 from tokcore.format_numbers import DATASET
+from tokcore.reading.manifest import DatasetManifest, _Content, _Options
+from tokcore.records.root import covered
 
 ROWS = [{'targets': [5 + number, 1]} for number in range(6)]
 SHARDS = [ROWS[:4], ROWS[4:]]
@@ -286,3 +294,67 @@ def test_two_names_of_one_shard(tmp_path):
         (tmp_path / 'tokbeam.json').write_text(json.dumps(fields))
         with pytest.raises(InputError, match=r'tokbeam\.json is not a manifest'):
             open_dataset(tmp_path)
+
+
+def declared(kind):
+    """A value of JSON with each field that a type declares, for readers or writers of manifests."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Annotated or origin in (typing.Union, types.UnionType):
+        return declared(arguments[0])
+    if origin is tuple:
+        return [declared(arguments[0])]
+    if origin is dict:
+        return {'x': 1}
+    if dataclasses.is_dataclass(kind):
+        hints = typing.get_type_hints(kind, include_extras=True)
+        return {field.name: declared(hints[field.name]) for field in dataclasses.fields(kind)}
+    return 1
+
+
+def test_the_root_covers_every_field_that_readers_take():
+    fields = declared(_Content)
+    fields['options'] = declared(_Options)
+    [vocabulary] = fields['vocabularies']
+    [part] = covered(fields)['vocabularies']
+    # Readers have these three from nowhere: they see the manifest without them.
+    assert vocabulary.keys() - part.keys() == {'min_count', 'tried', 'licence'}
+    assert covered(fields) == {**fields, 'vocabularies': [part]}
+    assert vocabulary.keys() >= declared(DatasetVocabulary).keys() <= part.keys()
+
+
+JSON = st.recursive(
+    st.none() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
+)
+UNCOVERED = ['root', 'index', 'rejected', 'sample']
+
+
+@given(
+    st.fixed_dictionaries({}, optional=dict.fromkeys(UNCOVERED, JSON)),
+    st.fixed_dictionaries({}, optional=dict.fromkeys(['name', 'stored_bytes', 'sha256'], JSON)),
+    st.fixed_dictionaries({}, optional=dict.fromkeys(['min_count', 'tried', 'licence'], JSON)),
+    JSON,
+)
+def test_what_the_root_does_not_cover_changes_nothing_for_readers(
+    folder_with_vocabulary, above, of_input, of_vocabulary, given_vocabularies
+):
+    folder, before = folder_with_vocabulary
+    path = folder / 'tokbeam.json'
+    original = path.read_text()
+    fields = json.loads(original) | above
+    fields['options']['vocabularies'] = given_vocabularies
+    fields['inputs'][0] |= of_input
+    fields['vocabularies'][0] |= of_vocabulary
+    try:
+        path.write_text(json.dumps(fields))
+        assert DatasetManifest.read(folder) == before
+    finally:
+        path.write_text(original)
+
+
+@pytest.fixture(scope='module')
+def folder_with_vocabulary(tmp_path_factory):
+    """A dataset with a vocabulary, and what readers take from its manifest."""
+    folder = altered(tmp_path_factory.mktemp('covered') / 'd', with_vocabulary(side='both'))
+    return folder, DatasetManifest.read(folder)
