@@ -258,7 +258,7 @@ def test_indexes_of_records(copies, verify, tmp_path):
     }
     [misplaced] = of_file({'findings': findings}, f'index/{FIRST}')
     [exchanged] = of_file({'findings': findings}, f'index/{SECOND}')
-    assert misplaced['record'] == 4 and 'is of another shard' in exchanged['problem']
+    assert misplaced['record'] == 4 and 'is not the index of' in exchanged['problem']
 
 
 def test_an_index_of_shards_that_are_not_as_stated(copies, verify):
