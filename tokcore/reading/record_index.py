@@ -24,7 +24,7 @@ import numpy as np
 
 from tokcore.errors import InputError
 from tokcore.process_end import UndoneAtEnd
-from tokcore.reading.shards import ShardFile, record_starts
+from tokcore.reading.shards import ShardFile, map_shard, record_starts
 from tokcore.regular_files import open_regular
 
 INDEX_FOLDER = 'index'
@@ -60,12 +60,14 @@ def read_index(shard: ShardFile) -> np.ndarray:
     try:
         with open_regular(path) as file:
             if file.read(len(head)) != head or os.fstat(file.fileno()).st_size != size:
+                map_shard(shard)  # raises if the shard is another one too
                 raise InputError(
                     f'{path} is damaged, or is not the index of {shard.rows} rows in {shard.bytes} bytes '
                     f'with CRC-32C {shard.crc32c}; {again}'
                 )
             return np.memmap(file, '<u8', 'r', len(head), (shard.rows + 1,))
     except FileNotFoundError as error:
+        map_shard(shard)
         raise InputError(
             f'{shard.path} has no index, by which rows are read in any order; {again}'
         ) from error

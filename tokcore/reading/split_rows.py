@@ -20,7 +20,7 @@ Row = dict[str, np.ndarray]
 
 _MOST_OPEN = 200
 """Shards, and as many indexes, that a process has open for all splits: each is one of its open files, of
-which there are often 1,024 at most. To open another one takes as long as to read ten rows."""
+which there are often 1,024 at most. To open another one takes as long as to read some 30 rows."""
 
 
 class SplitRows:
