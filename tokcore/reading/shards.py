@@ -31,7 +31,6 @@ from tokcore.reading.record_kernels import (
     HEADER_SIZE,
     LARGEST_ID,
     PARSED,
-    SMALLEST_RECORD,
     UNPARSED,
     WHOLE,
     check_records,
@@ -54,10 +53,10 @@ _WINDOW_BYTES = 1 << 28
 """Of a shard that are read together: as rows of ids they take up to four times as many."""
 
 _PARSED_BYTES = 1 << 30
-"""Room for ids that is asked for at once: each feature gets it for every byte of the records."""
+"""Room for ids that is asked for at once, twice: each feature gets it for every byte of the records."""
 
 _CHECKSUM_BYTES = 1 << 18
-"""Bytes that are read at once for a file's checksum: they stay in the processor's cache."""
+"""Bytes whose checksum is taken at once: other threads wait for no more than that."""
 
 UNREADABLE = (OSError, ValueError, KeyError, MemoryError, OverflowError, pa.ArrowException)
 """What PyArrow raises for files of any bytes; `UnicodeDecodeError` for names is a `ValueError`."""
@@ -412,9 +411,7 @@ class _TFRecordReader:
         Returns the byte and the row after them, (start, size) of each content as int64[2, n], and
         which are damaged, uint8[n].
         """
-        # The manifest's number of rows is only a claim: the file may have no room for so many.
-        most = min(last - row, (len(self._data) - start) // SMALLEST_RECORD + 1)
-        records, damaged = np.empty((2, most), np.int64), np.empty(most, np.uint8)
+        records, damaged = np.empty((2, last - row), np.int64), np.empty(last - row, np.uint8)
         end, count, status = index_records(
             self._data, start, _crc32c_table(), checks, records[0], records[1], damaged
         )
