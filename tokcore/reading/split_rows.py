@@ -70,7 +70,7 @@ class SplitRows:
         offsets = self._offsets(shard)
         assert offsets is not None
         start, end = offsets[number : number + 2].tolist()
-        stream = io.BytesIO(map_shard(file)[start:end])
+        stream = io.BytesIO(map_shard(file)[start:end].tobytes())
         for record in stream_records(stream, file.path, start):
             return record
         raise InputError(f'{file.path} has no record {number}; run `tokbeam index` again')
