@@ -36,7 +36,10 @@ _ABSENT = re.compile('has no tokbeam.json|is missing, or is not a file of|open t
 
 
 def write_originals(above: Path, output_format: str) -> dict[str, Path]:
-    """Writes the datasets that take turns, each with its indexes and the order of its corpus."""
+    """Writes the datasets that take turns, each with its indexes and the order of its corpus.
+
+    They are read here in all ways, so that the readers, which are forked, have all kernels.
+    """
     above.mkdir()
     originals = {}
     for name in _FIRST_IDS:
@@ -47,6 +50,11 @@ def write_originals(above: Path, output_format: str) -> dict[str, Path]:
         files = DatasetManifest.read(folder).splits['train']
         write_corpus_order(str(folder), 'train', files, np.arange(_ROWS)[::-1].copy())
         originals[name] = folder
+        for seed in range(8):
+            for way in _WAYS.values():
+                assert {*map(tuple, way(open_dataset(folder), random.Random(seed)))} == {
+                    *map(tuple, _rows(name))
+                }
     return originals
 
 
@@ -59,11 +67,12 @@ def play(dice: random.Random, folder: Path, originals: dict[str, Path], readers:
         AssertionError: a reader had a row of another dataset, or another error, or died.
     """
     _replace(folder, originals['a'], lambda: None)
+    names = {_first_checksum(open_dataset(path)): name for name, path in originals.items()}
     moments, told = os.pipe()
     context = multiprocessing.get_context('fork')
     results = context.SimpleQueue()
     processes = [
-        context.Process(target=_read, args=(folder, originals, dice.getrandbits(32), told, results))
+        context.Process(target=_read, args=(folder, names, dice.getrandbits(32), told, results))
         for _ in range(readers)
     ]
     for process in processes:
@@ -140,9 +149,9 @@ def _put(path: Path, data: bytes) -> None:
     os.replace(part, path)
 
 
-def _read(folder: Path, originals: dict[str, Path], seed: int, told: int, results: Any) -> None:
+def _read(folder: Path, names: dict[str, str], seed: int, told: int, results: Any) -> None:
+    os.nice(5)  # whoever replaces datasets goes first, and readers look in vain less often
     try:
-        names = {_first_checksum(open_dataset(path)): name for name, path in originals.items()}
         results.put(_counts(random.Random(seed), folder, names, told))
     except BaseException:
         results.put(traceback.format_exc())

@@ -44,29 +44,18 @@ def read_corpus_order(folder: str, split: str, shards: Sequence[ShardFile]) -> n
         InputError: there is no such file, it is damaged, or it is of other shards.
     """
     path = corpus_order_path(folder, split)
-    again = (
-        f'run `tokbeam index {folder} --corpus-order`, which reads the corpus once, and open the dataset '
-        'again'
-    )
+    again = f'run `tokbeam index {folder} --corpus-order` and open the dataset again'
     rows = sum(shard.rows for shard in shards)
     try:
         with open_regular(path) as file:
-            head = file.read(_FIELDS.size)
-            check = file.read(_CHECK.size)
+            head = file.read(_FIELDS.size + _CHECK.size)
             data = file.read()
     except FileNotFoundError as error:
         raise InputError(f'{folder} has no order of the corpus for {split}; {again}') from error
     except OSError as error:
         raise InputError(f'{path} cannot be read ({error.strerror}); {again}') from error
-    if len(head) < _FIELDS.size or head[: len(_MAGIC)] != _MAGIC:
-        raise InputError(f'{path} is not an order of rows; {again}')
-    if check != _CHECK.pack(google_crc32c.value(head)):
-        raise InputError(f'the head of {path} is damaged; {again}')
-    _, stated_rows, of_shards, crc32c = _FIELDS.unpack(head)
-    if (stated_rows, of_shards) != (rows, _digest(shards)):
-        raise InputError(f'{path} is of other shards, of {stated_rows} rows; {again}')
-    if len(data) != 8 * rows or google_crc32c.value(data) != crc32c:
-        raise InputError(f'{path} is damaged, or has not the numbers of its {rows} rows; {again}')
+    if len(data) != 8 * rows or head != _head(shards, data):
+        raise InputError(f'{path} is damaged, or is not the order of these {rows} rows; {again}')
     numbers = np.frombuffer(data, '<u8')
     if rows and int(numbers.max()) >= rows:
         raise InputError(f'{path} has the row {numbers.max()} of {rows}; {again}')
@@ -88,12 +77,16 @@ def write_corpus_order(
         OSError: it cannot be written.
     """
     data = numbers.astype('<u8').tobytes()
-    head = _FIELDS.pack(_MAGIC, len(numbers), _digest(shards), google_crc32c.value(data))
-    check = _CHECK.pack(google_crc32c.value(head))
-    write_whole(corpus_order_path(folder, split), (head, check, data))
+    write_whole(corpus_order_path(folder, split), (_head(shards, data), data))
 
 
-def _digest(shards: Sequence[ShardFile]) -> bytes:
-    """The SHA-256 of what identifies shards."""
+def _head(shards: Sequence[ShardFile], data: bytes) -> bytes:
+    crc32c = google_crc32c.value(data)
+    head = _FIELDS.pack(_MAGIC, len(data) // 8, shards_digest(shards), crc32c)
+    return head + _CHECK.pack(google_crc32c.value(head))
+
+
+def shards_digest(shards: Sequence[ShardFile]) -> bytes:
+    """Returns the SHA-256 of what identifies the shards of a split."""
     fields = [_SHARD.pack(shard.rows, shard.bytes, int(shard.crc32c, 16)) for shard in shards]
     return hashlib.sha256(b''.join(fields)).digest()

@@ -7,12 +7,10 @@ its declaration (`records.manifest`) and against the folder before any number in
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import functools
 import json
 import os
 import re
-import stat
 import typing
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -34,7 +32,7 @@ from tokcore.errors import InputError
 from tokcore.format_numbers import DATASET, check_format
 from tokcore.options import declared
 from tokcore.reading.record_kernels import SMALLEST_RECORD
-from tokcore.reading.shards import ShardFile, file_state
+from tokcore.reading.shards import REMEDY, ShardFile, found_shard
 from tokcore.records.manifest import (
     MANIFEST_NAME,
     SHARD_NAME,
@@ -101,20 +99,16 @@ class DatasetManifest:
                 folder,
                 recorded_scheme(path, options.scheme, content.vocabularies),
                 None if options.template is None else template(options.template),
-                _splits(folder, content.files),
+                _splits(folder, content.files, is_copy),
                 content.vocabularies,
                 recorded_features({text.role for text in content.inputs}, content.options),
                 ends,
                 options.no_end,
             )
-            splits = {
-                name: tuple(_as_found(shard, is_copy) for shard in shards)
-                for name, shards in manifest.splits.items()
-            }
             # A dataset is replaced by a folder without a manifest: these are files of this one.
             if read_regular(path, _MOST_BYTES) != data:
                 raise InputError(f'{path} was replaced while it was read; open the dataset again')
-            return dataclasses.replace(manifest, splits=splits)
+            return manifest
         except FileNotFoundError as error:
             raise InputError(
                 f'{folder} has no {MANIFEST_NAME}, so it is not a whole dataset; give a folder that '
@@ -236,8 +230,11 @@ def _with_options(options_type: type, recorded: Mapping[str, object]) -> typing.
     return options_type(**values)
 
 
-def _splits(folder: str, files: Sequence[OutputFile]) -> dict[str, tuple[ShardFile, ...]]:
+def _splits(
+    folder: str, files: Sequence[OutputFile], is_copy: bool
+) -> dict[str, tuple[ShardFile, ...]]:
     """Returns the shards of each split, after checking that all are there, in order."""
+    remedy = 'delete this copy and open the dataset again' if is_copy else REMEDY
     splits: dict[str, list[ShardFile]] = {}
     counts: dict[str, int] = {}
     for file in files:
@@ -251,11 +248,15 @@ def _splits(folder: str, files: Sequence[OutputFile]) -> dict[str, tuple[ShardFi
         if not name['parquet']:
             check_rows(file.name, file.rows, file.bytes)
         path = os.path.join(folder, file.name)
-        shards.append(ShardFile(path, file.rows, file.bytes, file.crc32c))
+        shards.append(ShardFile(path, file.rows, file.bytes, file.crc32c, None, remedy))
     for split, shards in splits.items():
         if len(shards) != counts[split]:
             raise ValueError(f'{len(shards)} of the {counts[split]} shards of {split} are listed')
-    return {name: tuple(shards) for name, shards in splits.items()}
+    again = 'make the dataset again'
+    return {
+        name: tuple(found_shard(shard, MANIFEST_NAME, again) for shard in shards)
+        for name, shards in splits.items()
+    }
 
 
 def check_rows(name: str, rows: int, nbytes: int) -> None:
@@ -269,21 +270,6 @@ def check_rows(name: str, rows: int, nbytes: int) -> None:
             f'{shown(name)} has {nbytes} bytes, which cannot be {rows} records of '
             f'{SMALLEST_RECORD} bytes or more'
         )
-
-
-def _as_found(shard: ShardFile, is_copy: bool) -> ShardFile:
-    """Returns a shard with the state of its file; raises InputError if that has another size."""
-    try:
-        state = os.stat(shard.path)
-    except (OSError, ValueError):  # the latter if no file can have this name
-        state = None
-    if state is None or state.st_size != shard.bytes or not stat.S_ISREG(state.st_mode):
-        raise InputError(
-            f'{shard.path} is missing, or is not a file of the {shard.bytes} bytes that '
-            f'{MANIFEST_NAME} states; make the dataset again'
-        )
-    remedy = 'delete this copy and open the dataset again' if is_copy else shard.remedy
-    return dataclasses.replace(shard, state=file_state(state), remedy=remedy)
 
 
 def recorded_features(roles: Set[str], options: Mapping[str, object]) -> tuple[str, ...]:
@@ -385,15 +371,14 @@ class DatasetVocabularies:
         path = os.path.join(self.manifest.folder, record.name)
         try:
             data = read_regular(path, record.bytes)
-        except OSError as error:
+            crc32c = f'{google_crc32c.value(data):08x}'
+            is_same = (len(data), crc32c) == (record.bytes, record.crc32c)
+        except (OSError, InputError):
+            is_same = False
+        if not is_same:
             raise InputError(
-                f'{path} cannot be read ({error.strerror}); open the dataset again, or make it again'
-            ) from error
-        crc32c = f'{google_crc32c.value(data):08x}'
-        if (len(data), crc32c) != (record.bytes, record.crc32c):
-            raise InputError(
-                f'{path} has {len(data)} bytes with CRC-32C {crc32c}, and {MANIFEST_NAME} states '
-                f'{record.bytes} with {record.crc32c}; open the dataset again, or make it again'
+                f'{path} cannot be read, or is not the vocabulary of {record.bytes} bytes with CRC-32C '
+                f'{record.crc32c} that rows were made with; open the dataset again, or make it again'
             )
         vocabulary = self.scheme.parse(data, path)
         has_others = getattr(vocabulary, 'has_unlisted_ids', False)

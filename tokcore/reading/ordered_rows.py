@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from tokcore.reading.corpus_order import read_corpus_order
+from tokcore.reading.corpus_order import read_corpus_order, shards_digest
 from tokcore.reading.epoch_order import EpochOrder, ListedOrder
 from tokcore.reading.shards import EncodedRows, ShardFile, rows_at_once
 from tokcore.reading.split_rows import SplitRows
@@ -93,8 +92,7 @@ class SplitInOrder(OrderedRows):
         self._shuffle, self._features = shuffle, features
         self.window_rows = shuffle.window_rows or rows_at_once(shards, _WINDOW_ROWS)
         self._shard_rows = tuple(shard.rows for shard in shards)
-        sizes = [(shard.rows, shard.bytes, shard.crc32c) for shard in shards]
-        self.identity = hashlib.sha256(repr(sizes).encode()).hexdigest()[:32]
+        self.identity = shards_digest(shards).hex()
         self.differs = f'of other shards than those of {split} in {folder}: their checksums differ'
         if shuffle.is_corpus:
             numbers = read_corpus_order(folder, split, shards)

@@ -27,10 +27,9 @@ from tokcore.checked_json import FileName, Matches, WrongValue, checked, fields_
 from tokcore.encoding.vocabulary import read_vocabulary_file
 from tokcore.errors import InputError
 from tokcore.format_numbers import RECORDS, check_format
-from tokcore.options import shown
 from tokcore.reading.manifest import DatasetManifest, check_rows
 from tokcore.reading.record_index import INDEX_FOLDER, write_index, write_whole
-from tokcore.reading.shards import ShardFile, all_record_starts, file_state
+from tokcore.reading.shards import ShardFile, all_record_starts, checksum, found_shard, map_file
 from tokcore.records.features import parse_features
 from tokcore.records.manifest import (
     MANIFEST_NAME,
@@ -49,7 +48,6 @@ _MOST_BYTES = 64 << 20
 _LOOKED_AT = 100
 """Records from which the features are derived: an empty list does not show its type."""
 
-_READ_BYTES = 1 << 20
 _GZIP = b'\x1f\x8b'
 
 _ENDING = re.compile(r'\.tfrec(?:ords?)?$')
@@ -110,20 +108,8 @@ def other_manifest(
     records = _read(folder)
     splits: dict[str, list[ShardFile]] = collections.defaultdict(list)
     for file in records.files:
-        name = os.path.join(folder, file.name)
-        try:
-            check_rows(file.name, file.rows, file.bytes)
-            state = os.stat(name)
-        except (OSError, ValueError) as error:
-            problem = error.strerror if isinstance(error, OSError) else error
-            raise InputError(f'{path}: {shown(file.name)}: {problem}; {_again(folder)}') from error
-        if state.st_size != file.bytes:
-            raise InputError(
-                f'{name} has {state.st_size} bytes, and had {file.bytes} when it was indexed; '
-                f'{_again(folder)}'
-            )
-        shard = ShardFile(name, file.rows, file.bytes, file.crc32c, file_state(state))
-        splits[file.split].append(shard)
+        shard = ShardFile(os.path.join(folder, file.name), file.rows, file.bytes, file.crc32c)
+        splits[file.split].append(found_shard(shard, path, _again(folder)))
     if _read(folder) != records:
         raise InputError(f'{path} was replaced while it was read; open the dataset again')
     vocabularies = _vocabularies(vocabulary, target_vocabulary)
@@ -200,6 +186,8 @@ def _read(folder: str) -> OtherRecords:
         number = fields_of(content, OtherRecords, only=['format'])['format']
         check_format(path, number, RECORDS, _again(folder))
         records = checked(content, OtherRecords)
+        for file in records.files:
+            check_rows(file.name, file.rows, file.bytes)
     except OSError as error:
         raise InputError(f'{path} cannot be read ({error.strerror}); {_again(folder)}') from error
     except (WrongValue, ValueError, RecursionError) as error:
@@ -234,13 +222,9 @@ def _has_records(path: str) -> bool:
 
 def _indexed(path: str) -> ShardFile:
     """Writes the index of a file; returns the file."""
-    starts = [*all_record_starts(path)]
-    size = crc32c = 0
-    with open_regular(path) as file:
-        while data := file.read(_READ_BYTES):
-            size += len(data)
-            crc32c = google_crc32c.extend(crc32c, data)
-    shard = ShardFile(path, sum(map(len, starts)), size, f'{crc32c:08x}')
+    data, _ = map_file(path)
+    starts = [*all_record_starts(data, path)]
+    shard = ShardFile(path, sum(map(len, starts)), len(data), checksum(data))
     write_index(shard, starts)
     return shard
 

@@ -12,9 +12,10 @@ its own, and ends where the next one begins.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
+import pathlib
+import secrets
 import struct
 from collections.abc import Iterable, Iterator
 
@@ -23,7 +24,7 @@ import numpy as np
 
 from tokcore.errors import InputError
 from tokcore.process_end import UndoneAtEnd
-from tokcore.reading.shards import ShardFile
+from tokcore.reading.shards import ShardFile, map_shard
 from tokcore.regular_files import open_regular
 
 INDEX_FOLDER = 'index'
@@ -34,7 +35,6 @@ OFFSET_BYTES = 8
 _MAGIC = b'tbindex\x01'
 _FIELDS = struct.Struct('<8sQQI')
 _CHECK = struct.Struct('<I')
-_HEAD_BYTES = _FIELDS.size + _CHECK.size
 
 
 def index_name(shard: str) -> str:
@@ -54,28 +54,20 @@ def read_index(shard: ShardFile) -> np.ndarray:
     Raises:
         InputError: there is no index, it is damaged, or it is of another shard.
     """
-    path = index_path(shard)
+    path, head = index_path(shard), index_head(shard)
     again = f'run `tokbeam index {os.path.dirname(shard.path)}` and open the dataset again'
-    size = OFFSET_BYTES * (shard.rows + 1)
+    size = len(head) + OFFSET_BYTES * (shard.rows + 1)
     try:
         with open_regular(path) as file:
-            head = file.read(_HEAD_BYTES)
-            if len(head) < _HEAD_BYTES or head[: len(_MAGIC)] != _MAGIC:
-                raise InputError(f'{path} is not an index of records; {again}')
-            if _CHECK.unpack(head[_FIELDS.size :])[0] != google_crc32c.value(head[: _FIELDS.size]):
-                raise InputError(f'the head of {path} is damaged; {again}')
-            if head != index_head(shard):
-                _, rows, nbytes, crc32c = _FIELDS.unpack(head[: _FIELDS.size])
+            if file.read(len(head)) != head or os.fstat(file.fileno()).st_size != size:
+                map_shard(shard)  # raises if the shard is another one too
                 raise InputError(
-                    f'{path} is of another shard, of {rows} rows and {nbytes} bytes with CRC-32C '
-                    f'{crc32c:08x}; {again}'
+                    f'{path} is damaged, or is not the index of {shard.rows} rows in {shard.bytes} bytes '
+                    f'with CRC-32C {shard.crc32c}; {again}'
                 )
-            if file.seek(0, os.SEEK_END) != _HEAD_BYTES + size:
-                raise InputError(
-                    f'{path} has {file.tell()} bytes in place of {_HEAD_BYTES + size}; {again}'
-                )
-            return np.memmap(file, '<u8', 'r', _HEAD_BYTES, (shard.rows + 1,))
+            return np.memmap(file, '<u8', 'r', len(head), (shard.rows + 1,))
     except FileNotFoundError as error:
+        map_shard(shard)
         raise InputError(
             f'{shard.path} has no index, by which rows are read in any order; {again}'
         ) from error
@@ -106,16 +98,12 @@ def index_bytes(shard: ShardFile, starts: Iterable[np.ndarray]) -> Iterator[byte
 def write_whole(path: str, parts: Iterable[bytes]) -> None:
     """Writes a file beside the shards; it is under its name when it is whole. Raises OSError."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    part = f'{path}.{os.getpid()}.part'
-    with UndoneAtEnd(lambda: open(part, 'wb'), lambda _: _remove_if_there(part)) as file:
+    part = f'{path}.{secrets.token_hex(4)}.part'
+    remove = pathlib.Path(part).unlink
+    with UndoneAtEnd(lambda: open(part, 'wb'), lambda _: remove(missing_ok=True)) as file:
         with file:
             file.writelines(parts)
         os.replace(part, path)
-
-
-def _remove_if_there(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.remove(path)
 
 
 def index_head(shard: ShardFile) -> bytes:

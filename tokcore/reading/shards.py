@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import bisect
 import functools
+import math
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO, Protocol
 
 import google_crc32c
@@ -29,7 +31,6 @@ from tokcore.reading.record_kernels import (
     HEADER_SIZE,
     LARGEST_ID,
     PARSED,
-    SMALLEST_RECORD,
     UNPARSED,
     WHOLE,
     check_records,
@@ -52,10 +53,10 @@ _WINDOW_BYTES = 1 << 28
 """Of a shard that are read together: as rows of ids they take up to four times as many."""
 
 _PARSED_BYTES = 1 << 30
-"""Room for ids that is asked for at once: each feature gets it for every byte of the records."""
+"""Room for ids that is asked for at once, twice: each feature gets it for every byte of the records."""
 
 _CHECKSUM_BYTES = 1 << 18
-"""Bytes that are read at once for a file's checksum: they stay in the processor's cache."""
+"""Bytes whose checksum is taken at once: other threads wait for no more than that."""
 
 UNREADABLE = (OSError, ValueError, KeyError, MemoryError, OverflowError, pa.ArrowException)
 """What PyArrow raises for files of any bytes; `UnicodeDecodeError` for names is a `ValueError`."""
@@ -69,14 +70,7 @@ _RECORD_ERRORS = {
     CUT_OFF: 'the file ends within a TFRecord',
 }
 _BAD_CONTENT = "the checksum of a TFRecord's content does not match"
-_REMEDY = 'write the shards again'
-
-_FileState = tuple[int, int, int]
-
-
-def file_state(state: os.stat_result) -> _FileState:
-    """Returns what differs between files that had one path, or a file before and after a change."""
-    return state.st_ino, state.st_mtime_ns, state.st_ctime_ns
+REMEDY = 'write the shards again'
 
 
 @dataclass(frozen=True)
@@ -93,20 +87,40 @@ class ShardFile:
     rows: int
     bytes: int
     crc32c: str
-    state: _FileState | None = None
-    remedy: str = _REMEDY
+    state: tuple[int, ...] | None = None
+    remedy: str = REMEDY
 
     @property
     def is_parquet(self) -> bool:
         """Whether it is a Parquet file, as its name says; otherwise it holds TFRecords."""
         return self.path.endswith('.parquet')
 
-    def has_checksum(self, data: np.ndarray) -> bool:
-        """Whether bytes are those of the manifest."""
-        crc32c = 0
-        for start in range(0, len(data), _CHECKSUM_BYTES):
-            crc32c = google_crc32c.extend(crc32c, data[start : start + _CHECKSUM_BYTES])
-        return f'{crc32c:08x}' == self.crc32c
+
+def found_shard(shard: ShardFile, stated_by: str, remedy: str) -> ShardFile:
+    """Returns a shard with the state of its file; raises InputError if that has another size."""
+    try:
+        state = os.stat(shard.path)
+    except (OSError, ValueError):  # the latter if no file can have this name
+        state = None
+    if state is None or state.st_size != shard.bytes or not stat.S_ISREG(state.st_mode):
+        raise InputError(
+            f'{shard.path} is missing, or is not a file of the {shard.bytes} bytes that {stated_by} states; '
+            f'{remedy}'
+        )
+    return replace(shard, state=_file_state(state))
+
+
+def _file_state(state: os.stat_result) -> tuple[int, ...]:
+    """Returns what differs between files that had one path, or a file before and after a change."""
+    return state.st_ino, state.st_mtime_ns, state.st_ctime_ns
+
+
+def checksum(data: np.ndarray) -> str:
+    """Returns the CRC-32C of bytes in hexadecimal."""
+    crc32c = 0
+    for start in range(0, len(data), _CHECKSUM_BYTES):
+        crc32c = google_crc32c.extend(crc32c, data[start : start + _CHECKSUM_BYTES])
+    return f'{crc32c:08x}'
 
 
 def rows_at_once(shards: Iterable[ShardFile], most: int) -> int:
@@ -261,14 +275,12 @@ def record_starts(shard: ShardFile) -> Iterator[np.ndarray]:
     return _TFRecordReader(shard, {}, skips=False).starts()
 
 
-def all_record_starts(path: str) -> Iterator[np.ndarray]:
-    """Yields the offsets of the TFRecords of a file, int64, in parts, however many there are.
+def all_record_starts(data: np.ndarray, path: str) -> Iterator[np.ndarray]:
+    """Yields the offsets of the TFRecords of a file's bytes, int64, in parts, however many there are.
 
     Raises:
         InputError: a record is damaged.
-        OSError: it cannot be read.
     """
-    data, _ = _map_file(path)
     records, damaged = np.empty((2, _STREAM_RECORDS), np.int64), np.empty(_STREAM_RECORDS, np.uint8)
     row = place = 0
     while place < len(data):
@@ -280,7 +292,7 @@ def all_record_starts(path: str) -> Iterator[np.ndarray]:
             bad = int(np.flatnonzero(damaged[:count])[0])
             problem, place = _BAD_CONTENT, int(records[0, bad]) - HEADER_SIZE
         if problem is not None:
-            raise InputError(f'{path}, record {row + bad}, byte {place}: {problem}; {_REMEDY}')
+            raise InputError(f'{path}, record {row + bad}, byte {place}: {problem}; {REMEDY}')
         yield records[0, :count] - HEADER_SIZE
         row += count
 
@@ -292,11 +304,11 @@ def map_shard(shard: ShardFile) -> np.ndarray:
         InputError: it cannot be read, or it is not the file of the dataset that was opened.
     """
     try:
-        data, state = _map_file(shard.path)
+        data, state = map_file(shard.path)
         is_same = len(data) == shard.bytes and (
-            shard.state in (None, state) or shard.has_checksum(data)
+            shard.state in (None, _file_state(state)) or shard.crc32c == checksum(data)
         )
-    except FileNotFoundError:
+    except (FileNotFoundError, InputError):  # the latter if it is a folder now
         is_same = False
     except OSError as error:
         raise InputError(
@@ -309,9 +321,10 @@ def map_shard(shard: ShardFile) -> np.ndarray:
     return data
 
 
-def _map_file(path: str) -> tuple[np.ndarray, _FileState]:
+def map_file(path: str) -> tuple[np.ndarray, os.stat_result]:
+    """Returns a file's bytes, uint8, mapped into memory, and its state; raises OSError."""
     with open_regular(path) as file:
-        state = file_state(os.fstat(file.fileno()))
+        state = os.fstat(file.fileno())
         try:
             return read_only(np.asarray(np.memmap(file, np.uint8, 'r'))), state
         except ValueError:
@@ -398,9 +411,7 @@ class _TFRecordReader:
         Returns the byte and the row after them, (start, size) of each content as int64[2, n], and
         which are damaged, uint8[n].
         """
-        # The manifest's number of rows is only a claim: the file may have no room for so many.
-        most = min(last - row, (len(self._data) - start) // SMALLEST_RECORD + 1)
-        records, damaged = np.empty((2, most), np.int64), np.empty(most, np.uint8)
+        records, damaged = np.empty((2, last - row), np.int64), np.empty(last - row, np.uint8)
         end, count, status = index_records(
             self._data, start, _crc32c_table(), checks, records[0], records[1], damaged
         )
@@ -462,24 +473,14 @@ class ExampleParser:
 
         Returns n rows, and the numbers of those that the kernel does not parse, which are empty.
         """
-        ends = np.cumsum(records[1]) * (len(self.features) * np.dtype(np.int32).itemsize)
-        firsts = np.flatnonzero(np.diff(ends // _PARSED_BYTES, prepend=-1))
-        if len(firsts) < 2:
-            return self._parse_at_once(data, records)
-        parts, unparsed = [], []
-        for first, part in zip(firsts, np.split(records, firsts[1:], axis=1), strict=True):
-            rows, numbers = self._parse_at_once(data, np.ascontiguousarray(part))
-            ids = {name: own.copy() for name, own in rows.ids.items()}
-            rows = EncodedRows(ids, rows.offsets)  # without the rest of the room
-            parts.append(rows)
-            unparsed.append(first + numbers)
-        return EncodedRows.joined(parts), np.concatenate(unparsed)
-
-    def _parse_at_once(
-        self, data: np.ndarray, records: np.ndarray
-    ) -> tuple[EncodedRows, np.ndarray]:
         count, features = records.shape[1], len(self.features)
-        ids = np.empty((features, int(records[1].sum())), np.int32)
+        room = features, int(records[1].sum())
+        if count > 1 and math.prod(room) * np.dtype(np.int32).itemsize > _PARSED_BYTES:
+            half = count // 2
+            first, wrong = self.parse(data, np.ascontiguousarray(records[:, :half]))
+            second, also_wrong = self.parse(data, np.ascontiguousarray(records[:, half:]))
+            return EncodedRows.joined([first, second]), np.append(wrong, half + also_wrong)
+        ids = np.empty(room, np.int32)
         offsets = np.empty((features, count + 1), np.int64)
         marks = np.empty(count, np.uint8)
         parse_records(
@@ -550,7 +551,7 @@ class _ParquetReader:
 
     @functools.cached_property
     def _is_sound(self) -> bool:
-        return self._shard.has_checksum(self._data)
+        return checksum(self._data) == self._shard.crc32c
 
     @functools.cached_property
     def _file(self) -> pq.ParquetFile:

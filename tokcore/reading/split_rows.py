@@ -20,7 +20,7 @@ Row = dict[str, np.ndarray]
 
 _MOST_OPEN = 200
 """Shards, and as many indexes, that a process has open for all splits: each is one of its open files, of
-which there are often 1,024 at most. To open another one takes as long as to read ten rows."""
+which there are often 1,024 at most. To open another one takes as long as to read some 30 rows."""
 
 
 class SplitRows:
@@ -70,7 +70,7 @@ class SplitRows:
         offsets = self._offsets(shard)
         assert offsets is not None
         start, end = offsets[number : number + 2].tolist()
-        stream = io.BytesIO(map_shard(file)[start:end])
+        stream = io.BytesIO(map_shard(file)[start:end].tobytes())
         for record in stream_records(stream, file.path, start):
             return record
         raise InputError(f'{file.path} has no record {number}; run `tokbeam index` again')

@@ -17,7 +17,6 @@ import logging
 import os
 import pathlib
 import re
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -27,8 +26,8 @@ from tokcore.checked_json import fields_of
 from tokcore.errors import InputError
 from tokcore.object_stores import Bucket, bucket_of
 from tokcore.reading.record_index import write_whole
+from tokcore.reading.shards import checksum, map_file
 from tokcore.records.manifest import MANIFEST_NAME, Manifest, OutputFile, VocabularyRecord
-from tokcore.regular_files import open_regular
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -66,7 +65,7 @@ def copied_dataset(folder: str, cache: str | None = None) -> str:
         def bring(file: OutputFile | VocabularyRecord) -> None:
             path = os.path.join(copy, *file.name.split('/'))
             if not _is_whole(path, file, compared):
-                _copy(bucket, key, file, path)
+                write_whole(path, _parts(bucket, key, file))
 
         with ThreadPoolExecutor(_COPIES_AT_ONCE) as pool:
             list(pool.map(bring, files))
@@ -114,44 +113,33 @@ def _cache_folder() -> str:
     return os.path.join(above, 'tokbeam', 'datasets')
 
 
-def _copy(bucket: Bucket, key: str, file: OutputFile | VocabularyRecord, path: str) -> None:
-    folder = os.path.dirname(path)
-    os.makedirs(folder, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=folder, prefix='.copying-', delete=False) as stream:
-        try:
-            crc32c = size = 0
-            while size < file.bytes:
-                end = min(size + _RANGE_BYTES, file.bytes)
-                data = bucket.read(f'{key}/{file.name}', size, end)
-                if not data:
-                    break
-                stream.write(data)
-                crc32c = google_crc32c.extend(crc32c, data)
-                size += len(data)
-            if (size, f'{crc32c:08x}') != (file.bytes, file.crc32c):
-                raise InputError(
-                    f'{bucket.url}/{key}/{file.name} has {size} bytes with CRC-32C {crc32c:08x}, and '
-                    f'{MANIFEST_NAME} states {file.bytes} with {file.crc32c}; open it again if it was '
-                    'replaced, otherwise make the dataset again'
-                )
-            stream.close()
-            os.replace(stream.name, path)
-        except BaseException:
-            os.unlink(stream.name)
-            raise
+def _parts(bucket: Bucket, key: str, file: OutputFile | VocabularyRecord) -> Iterator[bytes]:
+    """Yields the bytes of an object; raises InputError at its end if they are not those of the manifest."""
+    crc32c = size = 0
+    while size < file.bytes:
+        end = min(size + _RANGE_BYTES, file.bytes)
+        data = bucket.read(f'{key}/{file.name}', size, end)
+        if not data:
+            break
+        yield data
+        crc32c = google_crc32c.extend(crc32c, data)
+        size += len(data)
+    if (size, f'{crc32c:08x}') != (file.bytes, file.crc32c):
+        raise InputError(
+            f'{bucket.url}/{key}/{file.name} has {size} bytes with CRC-32C {crc32c:08x}, and '
+            f'{MANIFEST_NAME} states {file.bytes} with {file.crc32c}; open it again if it was '
+            'replaced, otherwise make the dataset again'
+        )
 
 
 def _is_whole(path: str, file: OutputFile | VocabularyRecord, compared: int) -> bool:
     """Whether there is a copy with the stated bytes, which are compared if it changed since that time."""
     if not os.path.exists(path):
         return False
-    with contextlib.suppress(OSError, InputError), open_regular(path) as stream:
-        state, crc32c = os.fstat(stream.fileno()), 0
-        if state.st_size == file.bytes and state.st_ctime_ns < compared:
-            return True
-        while data := stream.read(_RANGE_BYTES):
-            crc32c = google_crc32c.extend(crc32c, data)
-        if (state.st_size, f'{crc32c:08x}') == (file.bytes, file.crc32c):
+    with contextlib.suppress(OSError, InputError):
+        data, state = map_file(path)
+        is_compared = state.st_ctime_ns < compared or checksum(data) == file.crc32c
+        if len(data) == file.bytes and is_compared:
             return True
     _LOGGER.warning('%s is a damaged copy and is fetched again', path)
     return False

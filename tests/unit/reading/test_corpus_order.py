@@ -65,25 +65,26 @@ def test_the_file_is_as_formats_md_says(folder):
     assert data == head + struct.pack('<I', google_crc32c.value(head)) + numbers
 
 
+NOT_THE_ORDER = 'is damaged, or is not the order of these 7 rows'
+
+
 @pytest.mark.parametrize(
-    ('spoil', 'said'),
+    'spoil',
     [
-        (lambda data: data[:20], 'is not an order of rows'),
-        (lambda data: b'x' * len(data), 'is not an order of rows'),
-        (lambda data: data[:9] + b'\1' + data[10:], 'the head of .* is damaged'),
-        (lambda data: data[:-8], 'is damaged, or has not the numbers of its 7 rows'),
-        (lambda data: data + b'\0', 'is damaged, or has not the numbers of its 7 rows'),
-        (
-            lambda data: data[:60] + b'\1' + data[61:],
-            'is damaged, or has not the numbers of its 7 rows',
-        ),
+        lambda data: data[:20],
+        lambda data: b'x' * len(data),
+        lambda data: data[:9] + b'\1' + data[10:],
+        lambda data: data[:-8],
+        lambda data: data + b'\0',
+        lambda data: data[:60] + b'\1' + data[61:],
     ],
     ids=['short', 'magic', 'head', 'cut off', 'longer', 'number'],
 )
-def test_a_damaged_order_is_refused(folder, spoil, said):
+def test_a_damaged_order_is_refused(folder, spoil):
     path = folder / 'index' / 'train.corpus'
     path.write_bytes(spoil(path.read_bytes()))
-    with pytest.raises(InputError, match=f'{said}.*; run `tokbeam index {folder} --corpus-order`'):
+    said = f'{NOT_THE_ORDER}; run `tokbeam index {folder} --corpus-order`'
+    with pytest.raises(InputError, match=said):
         in_order(folder)
 
 
@@ -93,7 +94,7 @@ def test_an_order_of_other_shards_or_none_or_of_rows_that_are_not_there_is_refus
     other = written(tmp_path / 'other', [ROWS[:2], ROWS[2:4]], [3, 2, 1, 0])
     path = folder / 'index' / 'train.corpus'
     path.write_bytes((other / 'index' / 'train.corpus').read_bytes())
-    with pytest.raises(InputError, match='is of other shards, of 4 rows'):
+    with pytest.raises(InputError, match=NOT_THE_ORDER):
         in_order(folder)
     path.unlink()
     with pytest.raises(

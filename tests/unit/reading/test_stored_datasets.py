@@ -81,7 +81,7 @@ def test_a_changed_or_missing_shard_is_refused_and_not_kept(stored, tmp_path):
         open_dataset('s3://bucket/d', cache=tmp_path / 'cache')
     assert not list((tmp_path / 'cache').glob(f'*/{name}'))
     assert not list((tmp_path / 'cache').glob('*/tokbeam.json'))
-    assert not list((tmp_path / 'cache').glob('*/.copying-*'))
+    assert not list((tmp_path / 'cache').glob('*/*.part'))
 
 
 @pytest.fixture
