@@ -107,20 +107,21 @@ def files_up_to(most: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-_WITH_SIGINT = """
+_WITH_SIGNALS = """
 import os, signal, sys
-signal.signal(signal.SIGINT, signal.SIG_DFL)
+for number in (signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
 os.execv(sys.executable, [sys.executable, '-m', 'pipelines', *sys.argv[1:]])
 """
 
 
 def interruptible_command(*arguments: object) -> list[str]:
-    """Returns the command line of a process that takes SIGINT.
+    """Returns the command line of a process that takes SIGINT and SIGHUP.
 
-    Whoever runs the tests in the background may have it ignored, and so would their children. It is
-    restored without a fork, as limits are set.
+    Whoever runs the tests in the background, or with `nohup`, may have them ignored, and so would their
+    children. They are restored without a fork, as limits are set.
     """
-    return [sys.executable, '-c', _WITH_SIGINT, *map(str, arguments)]
+    return [sys.executable, '-c', _WITH_SIGNALS, *map(str, arguments)]
 
 
 def write(path: Path, data: bytes) -> Path:

@@ -1,8 +1,9 @@
-"""What is undone when a signal ends this process in the middle of its work.
+"""How a signal ends this process in the middle of its work: what is finished, what is kept and what is undone.
 
 The command waits for signals in a thread of its own, which ends the process while all others work on
-(`pipelines.cli.terminal`). What a block makes for its own time is registered here, so that it is undone
-then too. Where nobody ends the process so, these blocks are like any others.
+(`pipelines.cli.terminal`). Workers first write what they hold in memory. What a block makes for its own time
+is registered here, so that it is undone then too. Where nobody ends the process so, these blocks are like
+any others.
 """
 
 import contextlib
@@ -10,16 +11,28 @@ import functools
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 _Made = TypeVar('_Made')
+
+GRACE_SECONDS = 0.5
+"""A worker process that gets the same signal may be gone before this process knows of it."""
 
 unless_ending = threading.RLock()
 """Held while something is made or undone. Whoever ends the process takes it for good: then nothing more
 is made, and no thread leaves a block of `UndoneAtEnd`."""
 
 _undoing: dict[object, Callable[[], object]] = {}
+
+_signalled = threading.Event()
+
+_lock = threading.Condition()
+_busy: set[int] = set()
+_kept: dict[str, None] = {}
+_text = {'kept': 0, 'total': 0}
+
+_UNITS = ((1_000_000_000, 'GB'), (1_000_000, 'MB'), (1000, 'kB'))
 
 
 class UndoneAtEnd(Generic[_Made], contextlib.AbstractContextManager[_Made]):
@@ -44,6 +57,18 @@ class UndoneAtEnd(Generic[_Made], contextlib.AbstractContextManager[_Made]):
             _undoing.pop(self)()
 
 
+@contextlib.contextmanager
+def undone_at_end(undo: Callable[[], object]) -> Iterator[None]:
+    """Has something undone if a signal ends the process in a block, and not after it."""
+    with unless_ending:
+        _undoing[undo] = undo
+    try:
+        yield
+    finally:
+        with unless_ending:
+            del _undoing[undo]
+
+
 def temporary_folder(prefix: str = 'tokbeam-', above: str | None = None) -> UndoneAtEnd[str]:
     """Returns a context in which a new folder is there; `above` is where, as for `mkdtemp`."""
     return UndoneAtEnd(
@@ -52,13 +77,94 @@ def temporary_folder(prefix: str = 'tokbeam-', above: str | None = None) -> Undo
     )
 
 
-def undo_all(seconds: float) -> None:
+def undo_all(seconds: float) -> Iterator[Exception]:
     """Undoes what is registered, the last first; other threads stop when they would make or undo.
 
     Args:
         seconds: that a thread may take for what it is just making or undoing.
+
+    Yields the errors; what is left then is found by the next run.
     """
     unless_ending.acquire(timeout=seconds)
     for undo in reversed([*_undoing.values()]):
-        with contextlib.suppress(Exception):  # what is left is found by the next run
+        try:
             undo()
+        except Exception as error:
+            yield error
+
+
+def is_interrupted() -> bool:
+    """Returns whether a signal has come, after which no new work is begun and nothing is shown."""
+    return _signalled.is_set()
+
+
+def hold_if_interrupted(seconds: float = 0) -> None:
+    """Blocks this thread for good if a signal has come, or comes within some seconds."""
+    if _signalled.wait(seconds):
+        threading.Event().wait()
+
+
+def delay_end(worker: object) -> None:
+    """Has a signal wait until a worker has written what it holds in memory, and calls `allow_end`."""
+    with _lock:
+        _busy.add(id(worker))
+
+
+def allow_end(worker: object) -> None:
+    """Ends what `delay_end` began, if it did."""
+    with _lock:
+        _busy.discard(id(worker))
+        _lock.notify_all()
+
+
+def interrupt() -> bool:
+    """Asks all workers to write what they hold; returns False if they were asked before."""
+    was_set = _signalled.is_set()
+    _signalled.set()
+    return not was_set
+
+
+def has_busy_workers() -> bool:
+    """Returns whether a worker holds something."""
+    return bool(_busy)
+
+
+def wait_for_workers(seconds: float) -> None:
+    """Waits until no worker holds anything, as long as that may take, or until `stop_waiting`."""
+    with _lock:
+        _lock.wait_for(lambda: not _busy, seconds)
+
+
+def stop_waiting() -> None:
+    """Has `wait_for_workers` wait no more: what is not written is dropped."""
+    with _lock:
+        _busy.clear()
+        _lock.notify_all()
+
+
+def keep(what: str) -> None:
+    """Notes a part of the work that the next run continues with, in the words of a message."""
+    _kept[what] = None
+
+
+def expect_text(size: int) -> None:
+    """Notes how many bytes of text are to be encoded into runs that are kept."""
+    with _lock:
+        _text.update(kept=0, total=size)
+
+
+def keep_text(size: int) -> None:
+    """Notes that so many more bytes of text are encoded and kept."""
+    with _lock:
+        _text['kept'] += size
+
+
+def kept_work() -> str:
+    """Returns what is kept, as `the counts, the vocabulary, 34 of 48 MB encoded`; '' if nothing is."""
+    parts = [*_kept]
+    kept = _text['kept']
+    if kept:
+        total = max(kept, _text['total'])
+        unit, name = next((unit for unit in _UNITS if total >= 10 * unit[0]), (1, 'bytes'))
+        parts.append(f'{kept / unit:,.0f} of {total / unit:,.0f} {name} encoded')
+    return ', '.join(parts)

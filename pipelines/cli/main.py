@@ -21,12 +21,16 @@ from pipelines.cli.help import topic_help
 from pipelines.cli.parser import parse_command
 from pipelines.cli.printable import LogFormatter, printable, printable_lines
 from pipelines.cli.terminal import end_on_signals, flush_printed, print_lines
-from pipelines.engines.interruption import GRACE_SECONDS, hold_if_interrupted, is_interrupted
 from pipelines.engines.progress import AT_ONCE
 from pipelines.files.system_errors import as_input_error
 from pipelines.options.beam import text_without_secrets, without_secrets
 from tokcore.errors import InputError
-from tokcore.process_end import temporary_folder
+from tokcore.process_end import (
+    GRACE_SECONDS,
+    hold_if_interrupted,
+    is_interrupted,
+    temporary_folder,
+)
 
 _FILTERS = ('tokenize', 'detokenize')
 _OF_FOLDERS = (

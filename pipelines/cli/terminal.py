@@ -3,7 +3,7 @@
 Progress is a bar on a terminal and elsewhere a line every half minute, drawn by a thread of its own
 because a long kernel reports nothing for minutes. Python runs signal handlers in the main thread
 only, and not while that waits for a lock or a kernel; so a thread waits for the signals and ends
-the process. The first signal lets workers write what they hold (`interruption`), and removes temporary
+the process. The first signal lets workers write what they hold, and removes temporary
 files (`process_end`); the second does not wait for workers.
 """
 
@@ -21,16 +21,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, NoReturn, TextIO
 
 from pipelines.cli.printable import escaped, printable
-from pipelines.engines.interruption import (
-    GRACE_SECONDS,
-    has_busy_workers,
-    hold_if_interrupted,
-    interrupt,
-    is_interrupted,
-    kept_work,
-    stop_waiting,
-    wait_for_workers,
-)
 from pipelines.engines.progress import (
     BYTES,
     ON_BAR,
@@ -41,10 +31,19 @@ from pipelines.engines.progress import (
     WorkDone,
     listening,
 )
-from pipelines.engines.remote_jobs import cancel_jobs, has_jobs
 from pipelines.files.system_errors import system_error
 from tokcore.errors import InputError
-from tokcore.process_end import undo_all
+from tokcore.process_end import (
+    GRACE_SECONDS,
+    has_busy_workers,
+    hold_if_interrupted,
+    interrupt,
+    is_interrupted,
+    kept_work,
+    stop_waiting,
+    undo_all,
+    wait_for_workers,
+)
 
 if typing.TYPE_CHECKING:
     from tqdm import tqdm
@@ -60,11 +59,11 @@ Clock = Callable[[], float]
 _FINISH_SECONDS = 10
 """For workers to write what they hold in memory."""
 
-_LAST_SECONDS = 10
-"""After that, to end processes and delete files."""
+_LAST_SECONDS = 40
+"""After that, to end processes, cancel a cluster's job and delete files."""
 
-_CANCEL_SECONDS = 30
-"""More, where a cluster has to end a job first."""
+_SECOND_SECONDS = 2
+"""To end processes and delete files after a second signal."""
 
 _QUIET_LOOKS = 4
 _BETWEEN_LOOKS = 0.02  # seconds
@@ -424,8 +423,9 @@ def end_on_signals(keeps_work: bool) -> None:
 def _take(number: int, keeps_work: bool) -> None:
     if interrupt():
         threading.Thread(target=_end, args=[number, keeps_work], daemon=True).start()
-    else:
+    elif number != getattr(signal, 'SIGHUP', None):  # which comes twice when a terminal is closed
         stop_waiting()
+        threading.Timer(_SECOND_SECONDS, os._exit, [128 + number]).start()
 
 
 def _wait_for_blocked(number: int, keeps_work: bool) -> None:
@@ -473,8 +473,7 @@ def _end(number: int, keeps_work: bool) -> None:
     name = 'interrupted' if number == signal.SIGINT else 'terminated'
     is_busy = has_busy_workers()
     # Whatever happens to the line: the reader of stderr may have stopped.
-    seconds = _FINISH_SECONDS * is_busy + _LAST_SECONDS + _CANCEL_SECONDS * has_jobs()
-    threading.Timer(seconds, os._exit, [128 + number]).start()
+    threading.Timer(_FINISH_SECONDS + _LAST_SECONDS, os._exit, [128 + number]).start()
     # Otherwise a bar that is being drawn would follow the line. A terminal that is stuck is not
     # waited for.
     terminal_lock.acquire(timeout=GRACE_SECONDS)
@@ -488,12 +487,9 @@ def _end(number: int, keeps_work: bool) -> None:
     outcome = f'kept: {kept}; run the same command to continue' if kept else 'nothing is kept'
     _write_line(f'{name}; {outcome}' if keeps_work else name)
     try:
-        cancel_jobs()
-    except Exception as error:
-        _write_line(str(error))
-    try:
         _end_children()
-        undo_all(GRACE_SECONDS)
+        for error in undo_all(GRACE_SECONDS):
+            _write_line(str(error))
     finally:
         os._exit(128 + number)
 

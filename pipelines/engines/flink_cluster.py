@@ -40,10 +40,10 @@ from pipelines.engines.flink_rest import (
     milliseconds,
 )
 from pipelines.engines.progress import AT_ONCE, advance, running_stage, set_total, track_work
-from pipelines.engines.remote_jobs import cancelled_at_the_end
 from pipelines.engines.work_reports import workers_report
 from tokcore.errors import FullDiskError, InputError
 from tokcore.options import shown
+from tokcore.process_end import undone_at_end
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -237,7 +237,7 @@ class ClusterRunner(PortableRunner):
             self._runner_jar,
         )
         # It may run before its id is known here, so until then it is known by its name.
-        with cancelled_at_the_end(functools.partial(self._cancel_left, rest)):
+        with undone_at_end(functools.partial(self._cancel_left, rest)):
             slots = options.view_as(FlinkRunnerOptions).parallelism
             return ClusterJob(rest, rest.submit(archive), name, slots)
 
@@ -286,7 +286,7 @@ class ClusterJob(PipelineResult):
         """
         end = float('inf') if duration is None else time.monotonic() + duration / 1000
         try:
-            with cancelled_at_the_end(self.cancel):
+            with undone_at_end(self.cancel):
                 state = self._look_until(end)
         except FlinkError as error:
             raise RuntimeError(

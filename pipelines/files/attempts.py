@@ -1,13 +1,13 @@
 """Attempts: a run's own folder in the output folder, from which whole files get their final names.
 
-A mark file names the output, and the folder gets its name only when the mark is written; so another
-user's folder that only looks like an attempt is left alone.
+The name of an attempt begins with a digest of the output's files, so that a run deletes what earlier runs
+have left at its output alone.
 """
 
 import contextlib
+import hashlib
 import json
 import os
-import re
 from collections.abc import Iterator, Sequence
 
 from pipelines.files import filesystem
@@ -17,13 +17,8 @@ from pipelines.files.system_errors import telling
 from tokcore.errors import InputError
 from tokcore.process_end import UndoneAtEnd
 
-_MARK_NAME = '.tokbeam-attempt.json'
-_NEW_PREFIX = '.tokbeam-new-'
-_UUID = r'[0-9a-f]{32}'
-_ATTEMPT = re.compile(re.escape(ATTEMPT_PREFIX) + _UUID)
-_NEW = re.compile(re.escape(_NEW_PREFIX) + _UUID)
-
-_MOST_MARK_BYTES = 1 << 20
+_DIGITS = 8
+"""Of the digest; other outputs in a folder are few."""
 
 
 class Attempt:
@@ -39,7 +34,8 @@ class Attempt:
 
     def __init__(self, folder: str, names: Sequence[str] = (), held: LocalFolder | None = None):
         self.folder = folder
-        self._name = attempt_name()
+        beginning = _beginning(names)
+        self._name = beginning + attempt_name()[len(beginning) :]
         self.path = _below(folder, self._name)
         self._names = tuple(names)
         self._held = held
@@ -64,33 +60,18 @@ class Attempt:
     def __exit__(self, *_) -> None:
         self._stack.close()
 
+    def _begin(self) -> None:
+        if self._held is not None:
+            self._held.make_folder(self._name)
+            self._own = self._held.below(self._name)
+
     def _delete(self) -> None:
         if self._held is None or self._own is None:
             _delete_objects(self.path)
-        else:
-            with telling(f'delete {self.path}'), self._own:
-                _delete_marked(self._held, self._name, self._own)
-
-    def _begin(self) -> None:
-        mark = json.dumps({'tokbeam': 'attempt', 'of': self._names}).encode()
-        if self._held is None:
-            self.write(_MARK_NAME, mark)
             return
-        new = _NEW_PREFIX + self._name.removeprefix(ATTEMPT_PREFIX)
-        self._held.make_folder(new)
-        try:
-            self._own = self._held.below(new)
-            # Not by another name first: were this killed meanwhile, nobody would know that file.
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-            with os.fdopen(self._own.open_file(_MARK_NAME, flags), 'wb') as file:
-                file.write(mark)
-            self._held.replace(new, self._name)
-        except BaseException:
-            if self._own is not None:
-                self._own.delete(_MARK_NAME)
-                self._own.close()
-            self._held.delete_if_empty(new)
-            raise
+        with telling(f'delete {self.path}'), self._own:
+            self._own.delete_all()
+            self._held.delete_if_empty(self._name)
 
     def write(self, name: str, data: bytes) -> None:
         """Writes a file of this attempt."""
@@ -183,75 +164,23 @@ def sweep_attempts(folder: str, names: Sequence[str], held: LocalFolder | None) 
     """
     missing = contextlib.suppress(FileNotFoundError, NotADirectoryError)
     with telling(f'delete what is left in {folder}'), missing:
+        beginning = _beginning(names)
         if held is None:
-            _sweep_objects(folder, names)
+            for name in filesystem.entries(folder):
+                if name.startswith(beginning):
+                    _delete_objects(_below(folder, name))
             return
         for name, is_folder in held.entries():
-            if is_folder:
-                _sweep_folder(held, name, names)
-            elif _is_our_link(held, name, names):
-                held.delete(name)
+            if name.startswith(beginning):
+                (held.delete_tree if is_folder else held.delete)(name)
 
 
-def _sweep_folder(above: LocalFolder, name: str, names: Sequence[str]) -> None:
-    is_new, is_attempt = _NEW.fullmatch(name), _ATTEMPT.fullmatch(name)
-    if not (is_new or is_attempt):
-        return
-    with above.below(name) as folder:
-        if is_new:
-            _sweep_unnamed(above, name, folder)
-        elif _is_marked(folder.read(_MARK_NAME, _MOST_MARK_BYTES), names):
-            _delete_marked(above, name, folder)
-
-
-def _is_our_link(folder: LocalFolder, name: str, names: Sequence[str]) -> bool:
-    """Returns whether an entry is a link in the place of an attempt."""
-    has_our_name = bool(_ATTEMPT.fullmatch(name)) or (not names and name.startswith(ATTEMPT_PREFIX))
-    return has_our_name and folder.is_link(name)
-
-
-def _delete_marked(above: LocalFolder, name: str, own: LocalFolder) -> None:
-    """Deletes an attempt in an order in which it stays recognizable, should this be killed.
-
-    The mark goes last, after the folder has the name of an attempt that holds only its mark. If
-    something else has the attempt's name by now, it is left alone, unless it is a link.
-    """
-    own.delete_all(kept=_MARK_NAME)
-    if above.has(name, own):
-        unnamed = _NEW_PREFIX + name.removeprefix(ATTEMPT_PREFIX)
-        above.replace(name, unnamed)
-        name = unnamed
-    _sweep_unnamed(above, name, own)
-    if above.is_link(name):
-        above.delete(name)
-
-
-def _sweep_unnamed(above: LocalFolder, name: str, own: LocalFolder) -> None:
-    """Deletes an attempt that holds its mark at most."""
-    if {entry for entry, _ in own.entries()} <= {_MARK_NAME}:
-        own.delete(_MARK_NAME)
-        above.delete_if_empty(name)
+def _beginning(names: Sequence[str]) -> str:
+    return ATTEMPT_PREFIX + hashlib.sha256(json.dumps(names).encode()).hexdigest()[:_DIGITS]
 
 
 def _delete_objects(path: str) -> None:
-    """Deletes an attempt on an object store, its mark last."""
-    paths = [file.path for file in filesystem.list_folder(path) if file.name != _MARK_NAME]
-    filesystem.delete_files(paths)
-    filesystem.delete_file(_below(path, _MARK_NAME))
-
-
-def _is_marked(mark: bytes | None, names: Sequence[str]) -> bool:
-    try:
-        return json.loads(mark or b'') == {'tokbeam': 'attempt', 'of': list(names)}
-    except (ValueError, RecursionError):
-        return False
-
-
-def _sweep_objects(folder: str, names: Sequence[str]) -> None:
-    for name in filter(_ATTEMPT.fullmatch, filesystem.entries(folder)):
-        path = _below(folder, name)
-        if _is_marked(filesystem.read_if_there(_below(path, _MARK_NAME)), names):
-            _delete_objects(path)
+    filesystem.delete_files([file.path for file in filesystem.list_folder(path)])
 
 
 def _below(folder: str, name: str) -> str:

@@ -16,9 +16,6 @@ import platform
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
-
-import psutil
 
 from pipelines.files import filesystem
 from pipelines.files.filesystem import delete_empty_folders, make_folders
@@ -60,22 +57,12 @@ class _Holder:
     id: str
     pid: int
     host: str
-    system: str  # `_system` of the process
-    began: float  # when the process began, seconds since 1970: a pid may come again
     since: str
 
     @classmethod
     def this_process(cls) -> '_Holder':
         now = datetime.datetime.now(datetime.timezone.utc)
-        began = psutil.Process().create_time()
-        return cls(
-            uuid.uuid4().hex,
-            os.getpid(),
-            platform.node(),
-            _system(),
-            began,
-            f'{now:%Y-%m-%d %H:%M:%S} UTC',
-        )
+        return cls(uuid.uuid4().hex, os.getpid(), platform.node(), f'{now:%Y-%m-%d %H:%M:%S} UTC')
 
     @classmethod
     def from_json(cls, data: bytes) -> '_Holder | None':
@@ -83,12 +70,7 @@ class _Holder:
         try:
             fields = json.loads(data)
             return cls(
-                str(fields['id']),
-                int(fields['pid']),
-                str(fields['host']),
-                str(fields['system']),
-                float(fields['began']),
-                str(fields['since']),
+                str(fields['id']), int(fields['pid']), str(fields['host']), str(fields['since'])
             )
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             return None
@@ -96,28 +78,8 @@ class _Holder:
     def to_json(self) -> bytes:
         return json.dumps(asdict(self)).encode()
 
-    def is_gone(self) -> bool:
-        """Returns whether the process would be seen here and certainly has ended."""
-        if (self.host, self.system) != (platform.node(), _system()):
-            return False
-        try:
-            return abs(psutil.Process(self.pid).create_time() - self.began) > 1
-        except psutil.Error:
-            return not psutil.pid_exists(self.pid)
-
     def __str__(self) -> str:
         return f'process {self.pid} on host {self.host} since {self.since}'
-
-
-def _system() -> str:
-    """Identifies, on Linux, this machine since it was started and the processes that are seen here.
-
-    Machines and containers may have the same name, and containers see only their own processes.
-    """
-    with contextlib.suppress(OSError):
-        boot = Path('/proc/sys/kernel/random/boot_id').read_text(encoding='ascii').strip()
-        return f'{boot} {os.readlink("/proc/self/ns/pid")}'
-    return ''
 
 
 class Claim:
@@ -297,7 +259,7 @@ class Claim:
 
     def _write(self) -> None:
         holder = _Holder.from_json(self._read())
-        if holder is not None and not holder.is_gone():
+        if holder is not None:
             raise self._held_by(holder, f' (if that process has died, delete {self._path})')
         self._written = _Holder.this_process()
         filesystem.write_bytes(self._path, self._written.to_json())

@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from pipelines.engines.interruption import keep
 from pipelines.engines.progress import AT_ONCE, stage_running
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim, HeldError
@@ -34,6 +33,7 @@ from pipelines.files.transfer import (
 )
 from tokcore.errors import InputError
 from tokcore.format_numbers import FETCHED_FILE
+from tokcore.process_end import keep
 
 _LOGGER = logging.getLogger(__name__)
 

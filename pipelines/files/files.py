@@ -46,9 +46,6 @@ class Files(Protocol):
     def is_obstructed(self, folder: str) -> bool:
         """Returns whether something that is not a folder, or a link, has the path of a folder."""
 
-    def is_link(self, path: str) -> bool:
-        """Returns whether a path is a symbolic link."""
-
     def has_folder_at(self, path: str) -> bool:
         """Returns whether a file cannot have a path, since a folder has it."""
 
@@ -92,9 +89,6 @@ class Files(Protocol):
     def delete_known(self, folder: str, is_known: Callable[[str], bool]) -> None:
         """Deletes the files in a folder whose names are known, and folders left empty."""
 
-    def delete_links(self, folder: str) -> None:
-        """Deletes the links in a folder, at any depth, or one that is in its place."""
-
     def make_folders(self, folder: str, root: str | None) -> list[str]:
         """Makes a folder and those above it; returns the new ones, the lowest first."""
 
@@ -116,9 +110,6 @@ class StoreFiles:
     def is_obstructed(self, folder: str) -> bool:
         return False
 
-    def is_link(self, path: str) -> bool:
-        return False
-
     def has_folder_at(self, path: str) -> bool:
         return False
 
@@ -127,9 +118,6 @@ class StoreFiles:
 
     def delete_known(self: Files, folder: str, is_known: Callable[[str], bool]) -> None:
         self.delete([file.path for file in self.list_folder(folder) if is_known(file.name)])
-
-    def delete_links(self, folder: str) -> None:
-        """There are none."""
 
     def make_folders(self, folder: str, root: str | None) -> list[str]:
         return []

@@ -185,12 +185,6 @@ def delete_known(folder: str, is_known: Callable[[str], bool]) -> None:
         files_of(folder).delete_known(folder, is_known)
 
 
-def delete_links(folder: str) -> None:
-    """Deletes the links in a folder, at any depth, or one that is in its place."""
-    with telling(f'delete {folder}'):
-        files_of(folder).delete_links(folder)
-
-
 def make_folders(folder: str, root: str | None = None) -> list[str]:
     """Makes a folder and those above it; returns the ones that were not there, the lowest first.
 

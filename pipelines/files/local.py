@@ -33,9 +33,6 @@ class LocalFiles:
         is_there = os.path.lexists(folder)
         return is_there and (os.path.islink(folder) or not os.path.isdir(folder))
 
-    def is_link(self, path: str) -> bool:
-        return os.path.islink(path)
-
     def has_folder_at(self, path: str) -> bool:
         return os.path.isdir(path)
 
@@ -117,9 +114,6 @@ class LocalFiles:
             with own:
                 own.delete_known(is_known)
             above.delete_if_empty(name)
-
-    def delete_links(self, folder: str) -> None:
-        self.delete_known(folder, lambda name: os.path.islink(os.path.join(folder, name)))
 
     def make_folders(self, folder: str, root: str | None) -> list[str]:
         missing = []

@@ -304,9 +304,9 @@ class LocalFolder:
         place, at = self._place(name)
         os.rmdir(place, dir_fd=at)
 
-    def delete_all(self, kept: str | None = None) -> None:
-        """Deletes all entries but one."""
-        entries = [entry for entry in self.entries() if entry[0] != kept]
+    def delete_all(self) -> None:
+        """Deletes all entries."""
+        entries = self.entries()
         self._delete_files([name for name, is_folder in entries if not is_folder])
         for name, is_folder in entries:
             if is_folder:

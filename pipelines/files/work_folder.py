@@ -4,11 +4,13 @@ import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from pipelines.files import filesystem
+from pipelines.files.claims import LostError
 from pipelines.files.filesystem import delete_empty_folders, delete_if_empty, make_folders
 from pipelines.files.system_errors import system_error
-from tokcore.errors import InputError
+from tokcore.errors import InputError, OperatingSystemError
 
 WORK_FOLDER = '.tokbeam'
 """Below or beside the output, unless `--work` names another."""
@@ -30,11 +32,8 @@ class WorkFolder:
     def path(self) -> str:
         return self.given or os.path.join(self.output, WORK_FOLDER)
 
-    def sweep(self) -> None:
-        """Does nothing: what is in it is swept by those who put it there."""
-
     @contextlib.contextmanager
-    def swept(self) -> Iterator[None]:
+    def made(self) -> Iterator[None]:
         """Has the folder there for a block that writes to it, if it was given.
 
         One that was made for the block is deleted at its end if nothing is left in it.
@@ -57,6 +56,33 @@ class WorkFolder:
             yield
         finally:
             delete_empty_folders(made)
+
+
+class KeptWork(Protocol):
+    """Work for an output from which a rerun continues: sorted runs, a learner's rounds."""
+
+    def sweep(self, keep_begun: bool = False) -> None:
+        """Deletes what no other run is working on; with `keep_begun` only what no rerun can use."""
+
+
+@contextlib.contextmanager
+def swept(work: KeptWork) -> Iterator[None]:
+    """Deletes work after a block that makes the output, unless a rerun can use it.
+
+    A rerun can where this one was killed, failed or was refused something by the system. After a
+    whole result there is no rerun, and after a refusal the input or the options must change.
+    """
+    try:
+        yield
+    except LostError:
+        raise
+    except OperatingSystemError:
+        work.sweep(keep_begun=True)
+        raise
+    except InputError:
+        work.sweep()
+        raise
+    work.sweep()
 
 
 def delete_own_if_empty(work: str) -> None:

@@ -4,6 +4,7 @@ All files are looked up before any work, so that a mistyped path of the last spl
 not the hours of a count.
 """
 
+import collections
 import dataclasses
 import functools
 import itertools
@@ -191,6 +192,7 @@ def find_corpus(
     inputs: list[CorpusInput] = []
     archives = archive_lists()
     found: list[MatchedFile] = []
+    counts: collections.Counter[str] = collections.Counter()  # of files, by split
     for dataset in datasets:
         kind = dataset.chosen_format
         by_role = [
@@ -211,7 +213,8 @@ def find_corpus(
             raise InputError(
                 f'the {dataset.split} corpus is empty: no byte in {names}; check the files'
             )
-        first = sum(len(split.files) for split in splits if split.name == dataset.split)
+        first = counts[dataset.split]
+        counts[dataset.split] += len(files)
         split = _split_of(dataset, kind, tuple(files), first)
         splits.append(
             dataclasses.replace(split, keeps_dropped=keeps_dropped and bool(split.filters))

@@ -85,10 +85,12 @@ def read_job_stats(
     rejected_lines = sum(tally.rejected for tally in tallies)
     if max_rejected is not None:
         refuse_losses(max_rejected, tallies)
+    by_dataset: dict[tuple[str, str], list[LineTally]] = {}
+    for tally in tallies:
+        by_dataset.setdefault((tally.split, tally.dataset), []).append(tally)
     datasets = []
     for split in corpus.splits:
-        own = [tally for tally in tallies if tally.dataset == split.dataset]
-        tally = add_tallies(split.name, own)
+        tally = add_tallies(split.name, by_dataset.get((split.name, split.dataset), ()))
         if tally.examples + tally.not_sampled == 0:
             names = ', '.join(
                 file.stored.path

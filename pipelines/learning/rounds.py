@@ -25,12 +25,12 @@ import numpy as np
 from pipelines.engines.engine import RunPipeline
 from pipelines.files import filesystem
 from pipelines.files.checked_files import damaged, read_checked, write_checked
-from pipelines.files.claims import Claim, LostError, sweep_claim
+from pipelines.files.claims import Claim, sweep_claim
 from pipelines.files.filesystem import delete_known
 from pipelines.files.work_folder import WORK_FOLDER, delete_own_if_empty
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned, Scheme
-from tokcore.errors import InputError, OperatingSystemError
+from tokcore.errors import InputError
 from tokcore.format_numbers import LEARNER_ROUNDS
 from tokcore.subword.partitioned.suffix_tables import PrefixPartitions, SuffixTable
 from tokcore.subword.partitioned.sweep import PartitionSelection
@@ -99,25 +99,6 @@ class OutputRounds:
                 sweep_claim(os.path.join(self.work, name))
         delete_own_if_empty(self.work)
 
-    @contextlib.contextmanager
-    def swept(self) -> Iterator[None]:
-        """Deletes the rounds after a block that makes the output, unless a new run may resume them.
-
-        They stay if the run is killed, fails, or gets an error from the operating system. They are
-        deleted after success, and after an `InputError`, since then input or options must change.
-        """
-        try:
-            yield
-        except LostError:
-            raise
-        except OperatingSystemError:
-            self.sweep(keep_begun=True)
-            raise
-        except InputError:
-            self.sweep()
-            raise
-        self.sweep()
-
 
 @dataclass(frozen=True)
 class SearchRounds:
@@ -149,7 +130,6 @@ class SearchRounds:
         """
         with _claim(self.folder) as claim:
             claim.require()
-            filesystem.delete_links(self.folder)  # a run would write through them
             self._write_description()
             yield claim
 
@@ -239,7 +219,7 @@ class LearnerFiles:
 
     def clear(self) -> None:
         """Deletes all files, the survey first: without it a new run ignores the others."""
-        filesystem.delete_file(self.survey_path)
+        delete_known(self.folder, {_SURVEY_FILE}.__contains__)
         delete_known(self.folder, is_learner_file)
 
 
@@ -548,8 +528,6 @@ def _claim(folder: str) -> Claim:
 def _output_of(folder: str, name: str) -> str | None:
     """Returns the output of the search whose folder this is; None if it is not one."""
     path = os.path.join(folder, _SEARCH_FILE)
-    if filesystem.files_of(folder).is_link(folder) or not filesystem.exists(path):
-        return None
     try:
         description = json.loads(read_checked(path))
         is_own = _PREFIX + _digest(description) == name

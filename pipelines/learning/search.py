@@ -21,7 +21,6 @@ from pipelines.artifacts.counts import (
     read_new_batches,
 )
 from pipelines.engines.engine import Engine
-from pipelines.engines.interruption import keep
 from pipelines.engines.machine import available_bytes, peak_bytes
 from pipelines.engines.progress import ON_BAR, RoundEnded, WorkDone, notify
 from pipelines.files import filesystem
@@ -32,6 +31,7 @@ from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
 from tokcore.options import flag, recorded
+from tokcore.process_end import keep
 from tokcore.source_digest import source_digest
 from tokcore.subword.scheme import T2T_RANGE
 from tokcore.text.unicode import UNICODE_VERSION

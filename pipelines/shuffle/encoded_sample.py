@@ -126,12 +126,12 @@ _Pass = tuple[WorkItem, ...]
 def _taken_passes(split: Split, read_plan: ReadPlan) -> list[_Pass]:
     """Returns a dataset's passes up to the last row that is taken."""
     last = split.file_indexes.stop if split.end is None else split.end[0]
-    return [
-        items
-        for items in read_plan.passes[split.name]
-        if items[0].file_index in split.file_indexes
-        and min(item.file_index for item in items) <= last
-    ]
+    passes, indexes = read_plan.passes[split.name], split.file_indexes
+    start, end = (
+        bisect.bisect_left(passes, index, key=lambda items: items[0].file_index)
+        for index in (indexes.start, indexes.stop)
+    )
+    return [items for items in passes[start:end] if min(item.file_index for item in items) <= last]
 
 
 def _stored(items: Iterable[WorkItem]) -> int:

@@ -20,12 +20,11 @@ import apache_beam as beam
 import google_crc32c
 import numpy as np
 
-from pipelines.engines.interruption import expect_text, keep
 from pipelines.engines.pool import OrderedPool, in_global_window
 from pipelines.engines.progress import advance, set_total, track_work
 from pipelines.engines.work_reports import work_reports
 from pipelines.files import filesystem
-from pipelines.files.claims import CLAIM_NAME, Claim, LostError
+from pipelines.files.claims import CLAIM_NAME, Claim
 from pipelines.files.system_errors import telling
 from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.job import EncodeOptions, Execution
@@ -39,7 +38,6 @@ from pipelines.shuffle.plan import (
     begin_shuffle,
     plan_shuffle,
     sweep_shuffles,
-    sweep_unbegun,
 )
 from pipelines.shuffle.write_runs import RunWriter, WrittenPart, full_disk_as_error
 from pipelines.transforms.encode_blocks import BlockEncoder, SplitShards
@@ -55,8 +53,9 @@ from pipelines.transforms.stats import (
 from pipelines.transforms.write_shards import write_shard_index
 from tokcore.corpus.corpus import OpenBinary
 from tokcore.corpus.stats import BlockStats
-from tokcore.errors import InputError, OperatingSystemError
+from tokcore.errors import InputError
 from tokcore.kernels.sorting import SortedRows
+from tokcore.process_end import expect_text, keep
 from tokcore.records.manifest import shard_name
 from tokcore.records.sorted_runs import (
     RejectedSection,
@@ -144,28 +143,9 @@ class KeptRuns:
     work: str
     output: str
 
-    def sweep(self) -> None:
-        """Deletes the shuffles that no other run is working on."""
-        sweep_shuffles(self.work, self.output)
-
-    @contextlib.contextmanager
-    def swept(self) -> Iterator[None]:
-        """Deletes the runs after the block that makes the output's result, unless a rerun can use them.
-
-        A rerun can where this one was killed, failed or was refused something by the system. After a
-        whole result there is no rerun, and after a refusal the input or the options must change.
-        """
-        try:
-            yield
-        except LostError:
-            raise
-        except OperatingSystemError:
-            sweep_unbegun(self.work, self.output)
-            raise
-        except InputError:
-            self.sweep()
-            raise
-        self.sweep()
+    def sweep(self, keep_begun: bool = False) -> None:
+        """Deletes the shuffles that no other run is working on; perhaps not those with a finished run."""
+        sweep_shuffles(self.work, self.output, keep_begun)
 
 
 @dataclass(eq=False)

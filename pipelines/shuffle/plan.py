@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import google_crc32c
 
 from pipelines.files import filesystem
-from pipelines.files.claims import CLAIM_NAME, Claim, sweep_claim
+from pipelines.files.claims import CLAIM_NAME, Claim
 from pipelines.files.filesystem import delete_if_empty, delete_known, names_below
 from pipelines.files.work_folder import delete_own_if_empty
 from pipelines.jobs.corpus import InputChecksums
@@ -29,7 +29,6 @@ from tokcore.corpus.corpus import Split, WorkItem, split_of
 from tokcore.errors import InputError
 from tokcore.format_numbers import SHUFFLE
 from tokcore.options import recorded
-from tokcore.records.sorted_runs import recorded_fingerprint
 from tokcore.source_digest import source_digest
 from tokcore.text.unicode import UNICODE_VERSION
 
@@ -47,9 +46,6 @@ _FOLDER = re.compile(rf'{FOLDER_PREFIX}[0-9a-f]{{32}}')
 _RUN = re.compile(rf'{_RUN_PREFIX}\d{{6,}}-\d{{4,}}')
 _HALF = re.compile(r'\.tokbeam-attempt-[0-9a-f]{32}')
 _RUN_FILES = re.compile(f'{_RUN.pattern}|{_HALF.pattern}')
-
-_PLAN_BEGINNING = b'{"block_bytes": '
-"""Of every plan: its names are sorted."""
 
 
 @dataclass(frozen=True)
@@ -238,110 +234,43 @@ def run_name(run: int, part: int) -> str:
     return f'{_RUN_PREFIX}{run:06d}-{part:04d}'
 
 
-def sweep_shuffles(work: str, output: str) -> None:
-    """Deletes all folders of runs for an output, and a work folder left empty."""
-    _sweep_except(None, work, output)
-    delete_own_if_empty(work)
+def sweep_shuffles(work: str, output: str, keep_begun: bool = False) -> None:
+    """Deletes all folders of runs for an output, and a work folder left empty.
 
-
-def sweep_unbegun(work: str, output: str) -> None:
-    """Deletes the folders for an output that have no finished run."""
-    for plan in list(stored_plans(work)):
-        if plan.content.get('output') == output:
-            if not any(map(_RUN.fullmatch, names_below(plan.folder))):
-                _delete_shuffle(plan.folder)
+    Args:
+        work: the work folder.
+        output: whose runs these are.
+        keep_begun: keep folders that have a finished run, and those without a sound plan.
+    """
+    if not keep_begun:
+        _sweep_except(None, work, output)
+    else:
+        for plan in list(stored_plans(work)):
+            if plan.content.get('output') == output:
+                if not any(map(_RUN.fullmatch, names_below(plan.folder))):
+                    _delete_shuffle(plan.folder)
     delete_own_if_empty(work)
 
 
 def _sweep_except(keep: str | None, work: str, output: str) -> None:
-    """Deletes all folders of runs for an output except one."""
-    for plan in list(stored_plans(work)):
+    """Deletes all folders of runs for an output except one, and those that have no sound plan."""
+    plans = list(stored_plans(work))
+    for plan in plans:
         if plan.folder != keep and plan.content.get('output') == output:
             _delete_shuffle(plan.folder)
-    _sweep_unplanned(work, output, keep)
-
-
-def _sweep_unplanned(work: str, output: str, keep: str | None) -> None:
-    """Deletes the tool's own files in folders of runs that have no sound plan, except in `keep`.
-
-    Either the plan is missing, since a run was killed before it wrote one, or it is damaged, so that no
-    rerun resumes from it.
-    """
-    if filesystem.is_shared(work):
-        _sweep_claims(work, keep)
-        return
-    if not os.path.isdir(work):
-        return
-    planned = {keep, *(plan.folder for plan in stored_plans(work))}
-    for name in filter(_FOLDER.fullmatch, os.listdir(work)):
+    planned = {keep, *(plan.folder for plan in plans)}
+    for name in filter(_FOLDER.fullmatch, filesystem.entries(work)):
         folder = os.path.join(work, name)
-        if folder in planned or os.path.islink(folder) or not os.path.isdir(folder):
-            continue
-        own = _own_files(folder, output)
-        if own:
+        if folder not in planned:
             # Another run may be about to write its plan there.
             with contextlib.suppress(InputError), Claim(_claim_of(folder), folder) as claim:
                 claim.require()
-                delete_known(folder, own.__contains__)
-        elif CLAIM_NAME in os.listdir(folder):
-            sweep_claim(_claim_of(folder))
-        delete_if_empty(folder)
-
-
-def _sweep_claims(work: str, keep: str | None) -> None:
-    """Deletes the claims that are all there is in folders of runs on an object store.
-
-    There a plan is never half, and is written before any run, but after the claim.
-    """
-    for name in filter(_FOLDER.fullmatch, filesystem.entries(work)):
-        folder = os.path.join(work, name)
-        if folder != keep and names_below(folder) == [CLAIM_NAME]:
-            sweep_claim(_claim_of(folder))
-
-
-def _own_files(folder: str, output: str) -> set[str]:
-    """Returns the names of files in a folder without a sound plan that are certainly the tool's.
-
-    A run records the fingerprint that is the folder's name; a half-written file is known by its name.
-    """
-    fingerprint = _fingerprint_in(os.path.basename(folder))
-    own = set()
-    for name in os.listdir(folder):
-        path = os.path.join(folder, name)
-        if os.path.islink(path) or not os.path.isfile(path):
-            continue
-        is_plan = name == PLAN_NAME and _is_damaged_plan(path, output)
-        if is_plan or _HALF.fullmatch(name) or _is_run_of(fingerprint, path):
-            own.add(name)
-    return own
-
-
-def _is_damaged_plan(path: str, output: str) -> bool:
-    """Whether a file that is not a sound plan was one of this output, as far as can be told."""
-    try:
-        data = filesystem.read_bytes(path)
-    except InputError:
-        return False  # it may be read by nobody, or be gone by now
-    if not data.strip(b'\0'):
-        return True  # what a crash of the system leaves of a new file
-    if not data.startswith(_PLAN_BEGINNING):
-        return _PLAN_BEGINNING.startswith(data)
-    try:
-        return json.loads(data).get('output') == output
-    except (ValueError, RecursionError):
-        return True
+                _delete_shuffle(folder)
+            delete_if_empty(folder)
 
 
 def _claim_of(folder: str) -> str:
     return os.path.join(folder, CLAIM_NAME)
-
-
-def _is_run_of(fingerprint: bytes, path: str) -> bool:
-    try:
-        with filesystem.open_binary(path) as stream:
-            return recorded_fingerprint(stream, os.path.getsize(path)) == fingerprint
-    except (InputError, OSError):
-        return False  # it may be read by nobody, or be gone by now
 
 
 def _fingerprint_in(name: str) -> bytes:

@@ -11,13 +11,6 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pipelines.engines.interruption import (
-    allow_end,
-    delay_end,
-    hold_if_interrupted,
-    is_interrupted,
-    keep_text,
-)
 from pipelines.engines.pool import Call, OrderedPool
 from pipelines.engines.progress import advance
 from pipelines.files import filesystem
@@ -28,6 +21,13 @@ from pipelines.transforms.stats import RejectionBudget
 from tokcore.corpus.block_batches import BATCH_BYTES, Batch, BlockBatches
 from tokcore.corpus.corpus import Block
 from tokcore.errors import FullDiskError
+from tokcore.process_end import (
+    allow_end,
+    delay_end,
+    hold_if_interrupted,
+    is_interrupted,
+    keep_text,
+)
 from tokcore.records.examples import EncodedBlock
 from tokcore.records.sorted_runs import (
     RunBuffer,

@@ -8,7 +8,6 @@ from pipelines.artifacts.counts import CountsFolder, find_counts, log_sample
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput, StageTask
 from pipelines.artifacts.vocabularies import folder_for_side, warn_of_missing_tokens
-from pipelines.engines.interruption import keep
 from pipelines.engines.progress import stage_running
 from pipelines.files.attempts import Attempt
 from pipelines.files.work_folder import WorkFolder
@@ -25,6 +24,7 @@ from pipelines.stages.run_stage import StageResult, run_stage
 from pipelines.stages.vocabulary import learn
 from tokcore.encoding.document_ends import listed_ends, unknown_end
 from tokcore.errors import InputError
+from tokcore.process_end import keep
 from tokcore.records.manifest import InputText, Manifest, VocabularyRecord
 
 _LEARNED = 'the vocabulary to be learned'
@@ -91,7 +91,8 @@ def build_stage(job: BuildJob) -> Manifest | None:
         execution,
         kernels=['counting', 'learning', 'encoding'] if folders else ['encoding'],
         parts=['count', 'vocab', 'encode'] if folders else [],
-        kept=[work, KeptRuns(work.path, job.output), *rounds.values()],
+        work=work,
+        kept=[KeptRuns(work.path, job.output), *rounds.values()],
         check=lambda: refuse_too_large(job.reading, execution, len(names)),
     )
     if result is None:

@@ -118,7 +118,8 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         make,
         execution,
         kernels=['encoding'],
-        kept=[work, KeptRuns(work.path, job.output)],
+        work=work,
+        kept=[KeptRuns(work.path, job.output)],
         read=[*dict.fromkeys(own for own, _ in copies)],
         check=lambda: refuse_too_large(job.reading, execution, len(records)),
     )

@@ -6,12 +6,12 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from pipelines.artifacts.outputs import StageTask, publish, up_to_date
 from pipelines.engines.progress import stage_running
 from pipelines.files import filesystem
 from pipelines.files.claims import Claim, loss_named
+from pipelines.files.work_folder import KeptWork, WorkFolder, swept
 from pipelines.jobs.job import Execution
 from pipelines.jobs.stats import refuse_losses
 from tokcore.object_stores import counted_requests, requests_since
@@ -36,16 +36,6 @@ class StageResult:
     seconds: dict[str, float] | None = None
 
 
-class KeptWork(Protocol):
-    """Work beside an output from which a rerun continues: sorted runs, a learner's rounds."""
-
-    def sweep(self) -> None:
-        """Deletes it, because the output is complete."""
-
-    def swept(self) -> contextlib.AbstractContextManager[None]:
-        """Returns a context that deletes it after the output is made, unless it is still of use."""
-
-
 def run_stage(
     tasks: Sequence[StageTask],
     make: Callable[..., Sequence[StageResult]],
@@ -53,6 +43,7 @@ def run_stage(
     *,
     kernels: Sequence[str] = (),
     parts: Sequence[str] = (),
+    work: WorkFolder | None = None,
     kept: Sequence[KeptWork] = (),
     read: Sequence[str] = (),
     check: Callable[[], None] = lambda: None,
@@ -66,6 +57,7 @@ def run_stage(
         execution: how the job is run.
         kernels: the parts of `warm_up.PARTS` whose kernels the work needs.
         parts: the stages that `make` runs, in order, if there are several.
+        work: is there while `make` runs, if it was given.
         kept: is deleted when the output is complete.
         read: paths that are read beside the inputs.
         check: refuses, before anything is made, what cannot be made.
@@ -90,16 +82,18 @@ def run_stage(
             elif execution.max_rejected is not None:
                 refuse_losses(execution.max_rejected, done.lines)
         if not claims:
-            for work in kept:
-                work.sweep()
+            for each in kept:
+                each.sweep()
             _LOGGER.info(
                 '%s: already done in %s', stage, ', '.join(task.output.path for task in tasks)
             )
             return results
         check()
         execution.engine.compile_ahead(kernels)
-        for work in kept:
-            stack.enter_context(work.swept())
+        if work is not None:
+            stack.enter_context(work.made())
+        for each in kept:
+            stack.enter_context(swept(each))
         attempts = [
             stack.enter_context(task.output.attempt(claims[number])) if number in claims else None
             for number, task in enumerate(tasks)

@@ -94,7 +94,8 @@ def vocabulary_stage(job: VocabJob) -> Manifest | None:
         make,
         execution,
         kernels=['learning'] if isinstance(source, CountFiles) else ['counting', 'learning'],
-        kept=[WorkFolder(execution.work, output.folder), rounds],
+        work=WorkFolder(execution.work, output.folder),
+        kept=[rounds],
     )
     if result is None:
         return None

@@ -28,8 +28,7 @@ def attempts(folder: Path) -> list[Path]:
 
 
 def is_attempt(path: Path, folder: Path) -> bool:
-    prefixes = ('.tokbeam-attempt-', '.tokbeam-new-')
-    return any(part.startswith(prefixes) for part in path.relative_to(folder).parts)
+    return any(part.startswith('.tokbeam-attempt-') for part in path.relative_to(folder).parts)
 
 
 def is_work(path: Path, folder: Path) -> bool:

@@ -22,7 +22,7 @@ _CALLS = (
 _RANDOM = re.compile(r'[0-9a-f]{16,}')
 
 _VICTIMS = [
-    'thesis', 'chapters/1', 'tokbeam.json', 'tokbeam.run.json', '.tokbeam-attempt.json', '.tokbeam-lock',
+    'thesis', 'chapters/1', 'tokbeam.json', 'tokbeam.run.json', '.tokbeam-lock',
     'n-train-00000-of-00001', 'n-train-00001-of-00002', 'rejected/train.invalid_utf8.jsonl', 'train.invalid_utf8.jsonl',
     'plan.json', 'run-000000-0000', 'search.json', 'survey.json', 'round-3/sizes.json', 'sizes.json',
     'counts-00000-of-00032.parquet', 'vocabulary', 'empty/',

@@ -8,6 +8,8 @@ import pytest
 from jobs import refuse, run, succeed, write
 from leftovers import result_files
 
+from pipelines.files.attempts import Attempt
+
 HEX = 'ab' * 16
 
 
@@ -137,12 +139,11 @@ def test_a_link_in_the_place_of_an_earlier_file_is_removed(encode, victim):
 
 
 def test_a_link_that_looks_like_an_attempt_is_not_followed(encode, victim):
-    links = [victim / 'out' / f'.tokbeam-attempt-{name}' for name in ('x', HEX, f'run-{HEX}')]
-    for link in links:
-        link.symlink_to('../victim')
+    link = Attempt(str(victim / 'out')).path
+    os.symlink('../victim', link)
     succeed(*encode(victim / 'out'))
     assert precious(victim) == 3
-    assert not any(map(os.path.lexists, links))
+    assert not os.path.lexists(link)
 
 
 def test_a_folder_that_looks_like_an_attempt_is_left_alone(encode, victim):
@@ -156,9 +157,9 @@ def test_a_folder_that_looks_like_an_attempt_is_left_alone(encode, victim):
 def test_a_work_folder_gives_up_only_what_the_tool_made_there(encode, victim):
     folder = victim / 'out'
     shuffle = folder / '.tokbeam' / f'shuffle-{HEX}'
-    plan = {'output': str(folder), 'run_bytes': 1}
-    write(shuffle / 'plan.json', json.dumps(plan).encode())
-    write(shuffle / 'run-000000-0000', b'precious')
+    write(shuffle / 'plan.json', json.dumps({'output': str(folder), 'run_bytes': 1}).encode())
+    write(shuffle / 'thesis', b'precious')
+    os.symlink(victim / 'victim' / '1', shuffle / 'run-000000-0000')
     (folder / '.tokbeam' / f'shuffle-{HEX[::-1]}').symlink_to(victim / 'victim')
     succeed(*encode(folder))
     assert precious(victim) == 4

@@ -21,7 +21,7 @@ pytest.importorskip('obstore')
 
 FOLDER, WORK = 's3://bucket/out', 's3://bucket/work'
 SHARD, CRC32C = 'n-train-00000-of-00001', '364b3fb7'  # of b'abc'
-OTHER = {'id': 'o', 'pid': 7, 'host': 'elsewhere', 'system': '', 'began': 0, 'since': 'then'}
+OTHER = {'id': 'o', 'pid': 7, 'host': 'elsewhere', 'since': 'then'}
 LOST = f'{FOLDER} was taken over by process 7 on host elsewhere'
 
 FILES_OF_OTHER = {

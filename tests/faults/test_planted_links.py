@@ -60,8 +60,8 @@ def make_result(folder, shards, seed):
 
     engine = types.SimpleNamespace(flags=(), compile_ahead=lambda parts: None)
     execution = Execution(engine, overwrite=True)
-    kept = [work, KeptRuns(work.path, folder), place]
-    run_stage([StageTask(key, output, names)], make, execution, kept=kept)
+    kept = [KeptRuns(work.path, folder), place]
+    run_stage([StageTask(key, output, names)], make, execution, work=work, kept=kept)
 
 
 def assert_whole(folder, planted):

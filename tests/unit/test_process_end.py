@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from tokcore import process_end
-from tokcore.process_end import UndoneAtEnd, temporary_folder, undo_all
+from tokcore.process_end import UndoneAtEnd, temporary_folder, undo_all, undone_at_end
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +21,13 @@ def test_a_block_undoes_what_it_made_however_it_ends():
     with pytest.raises(KeyError), UndoneAtEnd(lambda: 2, undone.append):
         raise KeyError
     assert undone == [1, 2] and process_end._undoing == {}
+
+
+def test_something_is_undone_at_the_end_of_the_process_alone():
+    undone = []
+    with undone_at_end(lambda: undone.append(1)):
+        assert list(undo_all(1)) == [] and undone == [1]
+    assert undone == [1] and process_end._undoing == {}
 
 
 def test_what_could_not_be_made_is_not_undone():
@@ -40,7 +47,8 @@ def test_the_end_undoes_the_last_first_and_all_of_it(tmp_path):
         UndoneAtEnd(make, undo).__enter__()
     folder = temporary_folder(above=str(tmp_path)).__enter__()
     (tmp_path / folder / 'file').touch()
-    undo_all(1)
+    [error] = undo_all(1)
+    assert isinstance(error, OSError)
     assert undone == ['fails', 'first'] and not [*tmp_path.iterdir()]
 
 
@@ -56,7 +64,7 @@ def test_no_thread_makes_or_leaves_anything_after_the_end():
     working = threading.Thread(target=work, daemon=True)
     working.start()
     began.wait()
-    undo_all(1)  # by this thread, which never gives the lock back
+    assert list(undo_all(1)) == []  # by this thread, which never gives the lock back
     ended.set()
     working.join(0.2)
     assert working.is_alive() and not left.is_set()

@@ -50,7 +50,6 @@ FLOORS = [
     'pipelines/keyword_types.py',
     'pipelines/options/',
     'pipelines/engines/progress.py',
-    'pipelines/engines/interruption.py',
     'pipelines/files/',
     'pipelines/engines/',
     'pipelines/transforms/',

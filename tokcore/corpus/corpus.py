@@ -7,8 +7,10 @@ between processes, so they are frozen and hold plain values.
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import functools
+import operator
 import pickle
 import typing
 import zlib
@@ -196,10 +198,20 @@ def _unpacked_split(packed: bytes) -> Split:
 
 
 def split_of(splits: Sequence[Split], name: str, file_index: int) -> Split | None:
-    """Returns the split or dataset that a file belongs to; None if the corpus has no such file."""
-    for split in splits:
-        if split.name == name and file_index in split.file_indexes:
-            return split
+    """Returns the split or dataset that a file belongs to; None if the corpus has no such file.
+
+    The datasets of a split follow one another.
+    """
+    first = 0
+    while first < len(splits):
+        here = splits[first].name
+        end = bisect.bisect(splits, False, first, key=lambda split: split.name != here)
+        if here == name:
+            starts = operator.attrgetter('first_file_index')
+            after = bisect.bisect(splits, file_index, first, end, key=starts)
+            split = splits[max(first, after - 1)]
+            return split if file_index in split.file_indexes else None
+        first = end
     return None
 
 

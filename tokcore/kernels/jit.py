@@ -259,6 +259,7 @@ class _KernelCache(FunctionCache):
     def __init__(self, kernel: Any, folder: pathlib.Path | None):
         # Without numba's, which looks for a source file and makes a folder for it.
         self._kernel, self._folder = kernel, folder
+        self._name, self._cache_path = repr(kernel.py_func), str(folder)  # numba shows them
 
     def _load_overload(self, sig, target_context):
         if self._folder is None:

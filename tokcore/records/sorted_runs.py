@@ -265,13 +265,6 @@ def read_run_stats(stream: BinaryIO, size: int, head: RunHead) -> tuple[RunStats
     return RunStats.from_json(stats), bool(last)
 
 
-def recorded_fingerprint(stream: BinaryIO, size: int) -> bytes | None:
-    """Returns the fingerprint in the footer of a run file; None if the file is not a whole run."""
-    stream.seek(max(0, size - FOOTER_BYTES))
-    footer = stream.read(FOOTER_BYTES)
-    return _FOOTER.unpack(footer[: _FOOTER.size])[1] if _is_footer(footer) else None
-
-
 def bucket_bounds(keys: np.ndarray, buckets: int) -> np.ndarray:
     """Returns the first row of each bucket, `(key * buckets) >> 64`, among ascending keys.
 

@@ -10,7 +10,7 @@ import random
 from pathlib import Path
 
 import google_crc32c
-from planted_links import HARD_LINK, LINK, make_victim, state_of
+from planted_links import make_victim, state_of
 
 from .room import Room, Violation
 
@@ -27,20 +27,17 @@ def attack_with_links(room: Room, dice: random.Random) -> None:
     victim, out = make_victim(room.victim), room.here / 'out'
     before = state_of(victim)
     words = _words(dice, out)
-    _, steps = _run(room, words, victim, None, '', LINK)
+    _, steps = _run(room, words, victim, None, '')
     step = int(dice.random() ** dice.choice([1, 2]) * steps * _AFTER_THE_END)
-    how = dice.choice([LINK, LINK, HARD_LINK])
-    planted, _ = _run(
-        room, [*words, '--overwrite', *_other_options(dice, words)], victim, step,
-        str(dice.random()), how,
-    )  # fmt: skip
-    room.history[-1] += f'  # a {how} before step {step} of {steps}: {planted}'
+    others = _other_options(dice, words)
+    planted, _ = _run(room, [*words, '--overwrite', *others], victim, step, str(dice.random()))
+    room.history[-1] += f'  # a link before step {step} of {steps}: {planted}'
     _check_victim(victim, before)
     if planted is None:
         return
-    if _is_link(planted, victim):
+    if os.path.islink(planted):
         os.unlink(planted)
-    _run(room, [*words, '--overwrite'], victim, None, '', LINK)
+    _run(room, [*words, '--overwrite'], victim, None, '')
     _check_victim(victim, before)
 
 
@@ -73,7 +70,7 @@ def _other_options(dice: random.Random, words: list[object]) -> list[object]:
 
 
 def _run(
-    room: Room, words: list[object], victim: Path, step: int | None, seed: str, how: str
+    room: Room, words: list[object], victim: Path, step: int | None, seed: str
 ) -> tuple[str | None, int]:
     """Runs a command with a planter; returns the link's path, and the number of steps."""
     out, record = room.here / 'out', room.here / 'planted.json'
@@ -81,7 +78,7 @@ def _run(
     record.write_text('{}')
     plant = {
         'folder': str(out), 'victim': str(victim), 'gone': str(gone), 'step': step, 'seed': seed,
-        'how': how, 'record': str(record),
+        'record': str(record),
     }  # fmt: skip
 
     def may_leave(path: str) -> bool:
@@ -104,15 +101,6 @@ def _run(
 def _check_victim(victim: Path, before: dict[str, object]) -> None:
     if state_of(victim) != before:
         raise Violation('what a link leads to was touched')
-
-
-def _is_link(path: str, victim: Path) -> bool:
-    """Returns whether a path still is the link that was planted there."""
-    if not os.path.lexists(path):
-        return False
-    return os.path.islink(path) or any(
-        os.path.samefile(path, each) for each in victim.rglob('*') if each.is_file()
-    )
 
 
 def _check_published(out: Path, planted: str | None) -> None:

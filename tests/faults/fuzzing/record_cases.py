@@ -121,7 +121,7 @@ def _seed(room: Room, dice: random.Random, folder: Path) -> list[str]:
     digits = ''.join(dice.choices('0123456789abcdef', k=32))
     names = [
         f'.tokbeam-attempt-{digits}', f'.tokbeam-attempt-run-{digits}', '.tokbeam-attempt-x',
-        f'.tokbeam-attempt-tokbeam.json-{digits}', f'.tokbeam-new-{digits}', '.tokbeam-lock',
+        f'.tokbeam-attempt-tokbeam.json-{digits}', '.tokbeam-lock',
         '.tokbeam', f'.tokbeam/shuffle-{digits}', f'.tokbeam/learner-{digits}', 'rejected',
         'n-train-00000-of-00002', 'counts', f'.tokbeam/shuffle-{digits}/plan.json',
     ]  # fmt: skip

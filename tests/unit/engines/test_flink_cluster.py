@@ -19,8 +19,8 @@ from pipelines.engines import cluster_probe
 from pipelines.engines.engine import check_engine, choose_engine, users_mistake
 from pipelines.engines.flink_cluster import ClusterJob, ClusterRunner, ask_cluster
 from pipelines.engines.flink_rest import FlinkRest
-from pipelines.engines.remote_jobs import cancel_jobs, has_jobs
 from pipelines.options.beam import beam_options
+from tokcore import process_end
 from tokcore.errors import FullDiskError, InputError
 
 
@@ -153,7 +153,8 @@ def test_the_job_of_a_killed_driver_is_cancelled_and_no_other(flink, run):
 
 
 @pytest.fixture
-def job(flink):
+def job(flink, monkeypatch):
+    monkeypatch.setattr(process_end, '_undoing', {})
     rest = FlinkRest(flink.address)
     return ClusterJob(rest, rest.submit(b''), 'tokbeam-count-1-x', slots=2)
 
@@ -161,7 +162,7 @@ def job(flink):
 def test_a_job_that_finishes_is_done(flink, job):
     flink.states['job1'] = ['RUNNING', 'FINISHED']
     assert job.wait_until_finish() == 'DONE'
-    assert not has_jobs()
+    assert not process_end._undoing
 
 
 def test_a_failure_that_the_cluster_survives_is_told(flink, job, caplog):
@@ -236,12 +237,13 @@ def test_a_deadline_returns_and_cancelling_is_seen_to_its_end(flink, job):
 def test_a_job_is_cancelled_when_the_process_ends(flink, job):
     waiting = threading.Thread(target=lambda: pytest.raises(RuntimeError, job.wait_until_finish))
     waiting.start()
-    while not has_jobs():
+    while not process_end._undoing:
         pass
-    cancel_jobs()
+    assert list(process_end.undo_all(1)) == []
+    process_end.unless_ending.release()  # which the end of a process never does
     waiting.join()
     assert flink.cancelled == ['job1']
-    assert not has_jobs()
+    assert not process_end._undoing
 
 
 @pytest.fixture

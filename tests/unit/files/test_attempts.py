@@ -64,13 +64,6 @@ def test_an_attempt_sweeps_those_that_were_killed(tmp_path):
     assert names_below(tmp_path) == ['.mine', 'mine']
 
 
-def test_one_killed_before_it_had_its_name_is_swept(tmp_path):
-    (tmp_path / f'.tokbeam-new-{HEX}').mkdir()
-    with Attempt(str(tmp_path)):
-        pass
-    assert names_below(tmp_path) == []
-
-
 @contextlib.contextmanager
 def killed_after(calls, names):
     """Lets so many calls of these functions of `os` happen, and nothing after them."""
@@ -91,7 +84,7 @@ def killed_after(calls, names):
         yield
 
 
-@pytest.mark.parametrize('calls', range(1, 10))
+@pytest.mark.parametrize('calls', range(1, 4))
 def test_one_killed_while_it_began_is_swept(tmp_path, calls):
     with killed_after(calls, ['mkdir', 'open', 'fdopen', 'replace', 'unlink', 'rmdir']):
         Attempt(str(tmp_path)).__enter__()
@@ -100,7 +93,7 @@ def test_one_killed_while_it_began_is_swept(tmp_path, calls):
     assert names_below(tmp_path) == []
 
 
-@pytest.mark.parametrize('calls', range(1, 12))
+@pytest.mark.parametrize('calls', range(1, 8))
 def test_one_killed_while_it_was_swept_is_swept(tmp_path, calls):
     left = Attempt(str(tmp_path)).__enter__()
     for name in ('part', 'deep/part', 'deep/deeper/part'):
@@ -120,7 +113,6 @@ def test_one_killed_while_it_was_swept_is_swept(tmp_path, calls):
         '.tokbeam-attempt-mine/probe',
         '.tokbeam-attempt-z-train-00000-of-00002',
         f'.tokbeam-attempt-tokbeam.json-{HEX}',
-        f'.tokbeam-new-{HEX}/part',
     ],
 )
 def test_what_only_looks_like_an_attempt_is_left_alone(tmp_path, name):
@@ -133,8 +125,7 @@ def test_what_only_looks_like_an_attempt_is_left_alone(tmp_path, name):
 
 def test_a_link_of_such_a_name_is_removed_and_not_followed(tmp_path):
     make_files(tmp_path, 'docs/thesis', 'out/mine')
-    for name in ('x', HEX, f'run-{HEX}'):
-        (tmp_path / 'out' / f'.tokbeam-attempt-{name}').symlink_to('../docs')
+    os.symlink('../docs', Attempt(str(tmp_path / 'out')).path)
     with Attempt(str(tmp_path / 'out')):
         pass
     assert names_below(tmp_path) == ['docs', 'docs/thesis', 'out', 'out/mine']

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import os
 
 import pytest
@@ -13,8 +12,6 @@ from pipelines.files.attempts import Attempt
 from pipelines.files.claims import Claim
 from pipelines.files.work_folder import WorkFolder
 from tokcore.errors import InputError
-
-HEX = '0123456789abcdef' * 2
 
 
 class _Object(io.BytesIO):
@@ -131,8 +128,7 @@ def test_folders_and_links_are_not_there(store):
     assert filesystem.make_folders('memory://x/out') == []
     assert filesystem.open_folder('memory://x/out') is None
     filesystem.delete_if_empty('memory://x/out')
-    filesystem.delete_links('memory://x/out')
-    with WorkFolder('memory://x/work', 'memory://x/out').swept():
+    with WorkFolder('memory://x/work', 'memory://x/out').made():
         pass
     assert store == {}
 
@@ -146,9 +142,7 @@ def test_an_unknown_scheme_and_a_missing_file_are_told(store):
 
 
 def test_an_attempt_publishes_its_files_and_sweeps_those_that_were_killed(store):
-    mark = json.dumps({'tokbeam': 'attempt', 'of': []}).encode()
-    store[f'memory://x/out/.tokbeam-attempt-{HEX}/.tokbeam-attempt.json'] = mark
-    store[f'memory://x/out/.tokbeam-attempt-{HEX}/part'] = b'left'
+    store[f'{Attempt("memory://x/out").path}/part'] = b'left'
     store['memory://x/out/mine'] = b'mine'
     with Attempt('memory://x/out') as attempt:
         filesystem.write_bytes(os.path.join(attempt.path, 'a'), b'new')

@@ -231,13 +231,14 @@ def test_an_attempt_publishes_and_leaves_nothing():
 def test_what_a_killed_attempt_left_is_swept_and_no_other():
     killed = Attempt('gs://bucket/out').__enter__()
     filesystem.write_bytes(f'{killed.path}/shard', b'')
-    other = Attempt('gs://bucket/out', ['vocab']).__enter__()
+    other = f'{Attempt("gs://bucket/out", ["vocab"]).path}/vocab'
+    filesystem.write_bytes(other, b'')
     foreign = f'gs://bucket/out/.tokbeam-attempt-{"0" * 32}/mine'
     filesystem.write_bytes(foreign, b'')
     with Attempt('gs://bucket/out'):
         pass
     kept = {file.path for file in filesystem.list_folder('gs://bucket/out')}
-    assert kept == {foreign, f'{other.path}/.tokbeam-attempt.json'}
+    assert kept == {foreign, other}
 
 
 def test_one_of_two_holds_a_claim(without_waiting):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pipelines.files.claims import Claim
+from pipelines.files.work_folder import swept
 from pipelines.learning.rounds import (
     LearnerFiles,
     MergeFiles,
@@ -350,21 +351,23 @@ def test_only_the_tools_own_work_folder_is_deleted(tmp_path):
     assert names(own) == ['thesis']
 
 
-def test_links_are_removed_and_not_followed(tmp_path):
+def test_links_are_not_written_through_and_not_followed(tmp_path):
     victim, work = tmp_path / 'victim', tmp_path / 'work'
     begin(rounds_of(victim))
     before = names(victim)
     rounds = rounds_of(work)
     folder = begin(rounds)
     (folder / 'round-8').symlink_to(Path(rounds_of(victim).folder) / 'round-7')
-    (folder / 'first-00000.json').symlink_to(victim)
+    (folder / 'first-00000.json').symlink_to(victim / 'thesis')
+    (folder / 'frequent').symlink_to(victim)
     with rounds.claimed():
-        assert not (folder / 'round-8').is_symlink()
+        files = LearnerFiles(rounds.folder)
+        with pytest.raises(InputError, match='round-8 is a symbolic link'):
+            files.round(8).write_sizes({4: 10})
+        files.finish_pass(0, 1, [[2, 3]])
         assert not (folder / 'first-00000.json').is_symlink()
-        (folder / 'round-8').symlink_to(Path(rounds_of(victim).folder) / 'round-7')
-        (folder / 'round-8').rename(folder / 'frequent')
     rounds.output_rounds.sweep()
-    assert (folder / 'frequent').is_symlink()  # not a name of a learner's file
+    assert names(folder) == ['frequent', 'round-8']
     assert names(victim) == before
 
 
@@ -375,10 +378,10 @@ def test_a_link_in_place_of_the_folder_is_removed(tmp_path):
     work.mkdir()
     rounds = rounds_of(work)
     Path(rounds.folder).symlink_to(victim)
+    with pytest.raises(InputError, match='is a symbolic link'), rounds.claimed():
+        pass
     rounds.output_rounds.sweep()
-    assert names(victim) == before
-    with rounds.claimed():
-        assert not Path(rounds.folder).is_symlink()
+    assert not Path(rounds.folder).is_symlink()
     assert names(victim) == before
 
 
@@ -423,7 +426,7 @@ def test_rounds_stay_if_a_new_run_may_resume_them(tmp_path, error, is_kept):
     rounds = rounds_of(tmp_path / '.tokbeam')
     folder = begin(rounds)
     try:
-        with rounds.output_rounds.swept():
+        with swept(rounds.output_rounds):
             if error is not None:
                 raise error
     except BaseException as raised:
@@ -434,7 +437,7 @@ def test_rounds_stay_if_a_new_run_may_resume_them(tmp_path, error, is_kept):
 
 def test_no_folder_stays_if_nothing_was_begun(tmp_path):
     rounds = rounds_of(tmp_path / '.tokbeam')
-    with pytest.raises(FullDiskError), rounds.output_rounds.swept(), rounds.claimed():
+    with pytest.raises(FullDiskError), swept(rounds.output_rounds), rounds.claimed():
         raise FullDiskError('no room for the survey')
     assert names(tmp_path) == []
 
@@ -442,7 +445,7 @@ def test_no_folder_stays_if_nothing_was_begun(tmp_path):
 def test_a_refused_claim_leaves_the_rounds_to_a_later_run(tmp_path):
     rounds = rounds_of(tmp_path)
     with Claim(f'{rounds.folder}.lock', 'this'), pytest.raises(InputError):
-        with rounds.output_rounds.swept(), rounds.claimed():
+        with swept(rounds.output_rounds), rounds.claimed():
             pass
     with rounds.claimed():
         pass

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.engines import interruption
 from pipelines.engines.progress import WorkDone, listening, track_work
 from pipelines.options.job import rejection_limit
 from pipelines.shuffle import write_runs
@@ -18,6 +17,7 @@ from pipelines.shuffle.write_runs import RunWriter
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
 from pipelines.transforms.read import READING
 from pipelines.transforms.stats import RejectionBudget
+from tokcore import process_end
 from tokcore.corpus.corpus import CorpusFile, Split
 from tokcore.corpus.formats import plan_items
 from tokcore.corpus.plain_text import PlainText
@@ -146,13 +146,14 @@ def test_interrupted_runs_lose_nothing_and_double_nothing(
 def test_what_was_encoded_when_a_signal_came_is_written_and_told(
     writing, interrupted_after, monkeypatch
 ):
-    monkeypatch.setattr(interruption, '_text', {'kept': 0, 'total': 0})
-    monkeypatch.setattr(interruption, '_busy', set())
+    monkeypatch.setattr(process_end, '_text', {'kept': 0, 'total': 0})
+    monkeypatch.setattr(process_end, '_busy', set())
+    monkeypatch.setattr(process_end, '_kept', {})
     interrupted_after(3)
     with pytest.raises(EndedError):
         writing(LINE * 100, 1000)
-    assert not interruption.has_busy_workers()
-    said = interruption.kept_work()
+    assert not process_end.has_busy_workers()
+    said = process_end.kept_work()
     kept = int(said.split()[0].replace(',', ''))
     assert kept > 2 * BLOCK_BYTES and said == f'{kept:,} of {kept:,} bytes encoded'
     monkeypatch.setattr(write_runs, 'is_interrupted', lambda: False)
@@ -168,9 +169,10 @@ def test_what_was_encoded_when_a_signal_came_is_written_and_told(
     ],
 )  # fmt: skip
 def test_kept_text_is_told_in_a_unit(monkeypatch, kept, total, said):
-    monkeypatch.setattr(interruption, '_kept', {})
-    interruption.expect_text(total)
-    interruption.keep_text(kept)
-    assert interruption.kept_work() == said
-    interruption.keep('the vocabulary')
-    assert interruption.kept_work() == ', '.join(filter(None, ['the vocabulary', said]))
+    monkeypatch.setattr(process_end, '_kept', {})
+    monkeypatch.setattr(process_end, '_text', {})
+    process_end.expect_text(total)
+    process_end.keep_text(kept)
+    assert process_end.kept_work() == said
+    process_end.keep('the vocabulary')
+    assert process_end.kept_work() == ', '.join(filter(None, ['the vocabulary', said]))
