@@ -9,7 +9,7 @@ import reprlib
 
 from tokcore.errors import InputError
 
-DATASET = 4
+DATASET = 5
 """`tokbeam.json` of `build` and `encode`."""
 
 COUNTS = 3
