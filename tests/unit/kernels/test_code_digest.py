@@ -314,7 +314,7 @@ def test_what_was_not_used_for_thirty_days_is_deleted(tiny, tmp_path, monkeypatc
     'damage',
     [
         lambda data: b'', lambda data: bytes(len(data)), lambda data: data[:-1],
-        lambda data: data[:-9] + bytes([data[-9] ^ 1]) + data[-8:],
+        lambda data: data and data[:-9] + bytes([data[-9] ^ 1]) + data[-8:],  # some are empty by now
     ],
     ids=['empty', 'zeros', 'cut', 'flipped bit'],
 )  # fmt: skip
