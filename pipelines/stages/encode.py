@@ -115,7 +115,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         [StageTask(key, output, [*names])],
         make,
         execution,
-        kernels=['encoding'],
+        kernels=['encoding', 'records'],
         kept=[work, KeptRuns(work.path, job.output)],
         read=[*copies],
         check=lambda: refuse_too_large(job.reading, execution, len(records)),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pipelines.artifacts.outputs import StageTask, publish, up_to_date
+from pipelines.engines.compiling import compile_ahead
 from pipelines.engines.progress import stage_running
 from pipelines.files import filesystem
 from pipelines.files.claims import Claim, loss_named
@@ -97,7 +98,7 @@ def run_stage(
             )
             return results
         check()
-        execution.engine.compile_ahead(kernels)
+        compile_ahead(execution.engine.scheme, kernels)
         for work in kept:
             stack.enter_context(work.swept())
         attempts = [
