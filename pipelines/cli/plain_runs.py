@@ -41,7 +41,7 @@ def run_plain_if_small(options: argparse.Namespace, is_for_filter: bool) -> None
     if getattr(options, 'workers', None) not in (None, 1):
         return
     try:
-        size = sum(_sizes(options)) + (_bytes_waiting() if is_for_filter else 0)
+        size = sum(_sizes(options)) + (_bytes_waiting(0) if is_for_filter else 0)
     except (OSError, ValueError):  # the command says what is wrong with a path
         return
     if size <= MOST_BYTES and not has_kernels():
@@ -78,18 +78,18 @@ def _sizes_of(path: str) -> Iterator[float]:
             yield state.st_size
 
 
-def _bytes_waiting() -> float:
-    """Returns how much standard input has; infinity for a writer that has not ended yet."""
+def _bytes_waiting(descriptor: int) -> float:
+    """Returns how much an input has; infinity for a writer that has not ended yet."""
     import fcntl
     import termios
 
-    state = os.fstat(0)
+    state = os.fstat(descriptor)
     if stat.S_ISREG(state.st_mode):
         return state.st_size
     if not stat.S_ISFIFO(state.st_mode):
         return float('inf')
     poll = select.poll()
-    poll.register(0, 0)  # for the end alone
+    poll.register(descriptor, 0)  # for the end alone
     if not any(event & select.POLLHUP for _, event in poll.poll(0)):
         return float('inf')
-    return int.from_bytes(fcntl.ioctl(0, termios.FIONREAD, bytes(4)), sys.byteorder)
+    return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
