@@ -45,7 +45,7 @@ def without_compiling(said: str) -> str:
     return ''.join(line for line in lines if not line.startswith(_COMPILING))
 
 
-_COMPILING = ('tokbeam: compiling kernels ', 'tokbeam: compiled in ')
+_COMPILING = ('tokbeam: compiling kernels ', 'tokbeam: compile kernels ', 'tokbeam: compiled in ')
 
 
 def succeed(*arguments: object) -> str:

@@ -77,4 +77,6 @@ def find_scheme(scheme: str | Scheme = DEFAULT_SCHEME, **options: Unpack[SchemeK
 
 def schemes_of_file(data: bytes) -> list[str]:
     """Returns the names of the schemes of which a file without a record is a vocabulary, by its form."""
+    if find_scheme('subword').recognizes(data):
+        return ['subword']  # no other does then, and to import them takes an eighth of a second
     return [name for name in scheme_names() if find_scheme(name).recognizes(data)]

@@ -15,6 +15,7 @@ import pathlib
 import pickle
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -23,6 +24,7 @@ from tokcore.bpe.cutting import learn_by_cutting
 from tokcore.bpe.model_kernels import SHORT
 from tokcore.bpe.options import PRESETS
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
+from tokcore.corpus.filters.applying import select_rows
 from tokcore.corpus.formats import all_formats
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.tables import BlockCounter, TableMerger, partition_table
@@ -33,6 +35,7 @@ from tokcore.kernels.jit import CACHE_FOLDER, IS_DISABLED, read_only
 from tokcore.kernels.sorting import SortedRows
 from tokcore.records.examples import Feature, FeatureEncoder, encode_block
 from tokcore.records.tfrecord import FramedRows, sort_rows, split_by_bucket
+from tokcore.schemes import find_scheme
 from tokcore.source_digest import source_digest
 from tokcore.subword.partitioned.segmenting import Segmenter, escaped_batches, pack_all_suffixes
 from tokcore.subword.partitioned.suffix_tables import (
@@ -59,10 +62,18 @@ PROCESS_BYTES = 400 << 20
 """The memory of a process that compiles: imports, numba, and LLVM at work on the largest kernel."""
 
 _COMPILE = """
-import pickle, sys
+import gc, pickle, sys
+gc.set_threshold(200_000, 20, 100)
 sys.path[:] = pickle.load(sys.stdin.buffer)
 import tokcore.warm_up
-tokcore.warm_up.PARTS[sys.argv[1]](pickle.load(sys.stdin.buffer))
+import numba.core.event
+
+class Compiled(numba.core.event.Listener):
+    def on_start(self, event): pass
+    def on_end(self, event): print(flush=True)
+
+with numba.core.event.install_listener('numba:compile', Compiled()):
+    tokcore.warm_up.PARTS[sys.argv[1]](pickle.load(sys.stdin.buffer))
 sys.exit(tokcore.kernels.jit.unkept_reason())
 """
 
@@ -78,7 +89,7 @@ def missing_parts(scheme: Scheme, parts: Sequence[str]) -> list[str]:
 
 
 def compile_in_processes(
-    scheme: Scheme, parts: Sequence[str], processes: int, done: Callable[[], None]
+    scheme: Scheme, parts: Sequence[str], processes: int, done: Callable[[int], None]
 ) -> dict[str, str]:
     """Compiles the kernels of parts of a job in other processes, into the cache.
 
@@ -86,7 +97,7 @@ def compile_in_processes(
         scheme: of the job.
         parts: some of `missing_parts`.
         processes: how many run at once.
-        done: is called after each part.
+        done: is called with a number of kernels, in all with those that `KERNELS` says.
 
     Returns the parts that failed, each with the last line of its error. What they have not compiled, or
     could not keep, is compiled when it is called.
@@ -95,25 +106,37 @@ def compile_in_processes(
     failed = {}
     given = pickle.dumps(sys.path) + pickle.dumps(scheme)
     with concurrent.futures.ThreadPoolExecutor(processes) as pool:
-        ending = {
-            pool.submit(
-                subprocess.run,
-                [sys.executable, '-c', _COMPILE, part],
-                input=given,
-                capture_output=True,
-            ): part
-            for part in parts
-        }
+        ending = {pool.submit(_compile, part, given, done): part for part in parts}
         for future in concurrent.futures.as_completed(ending):
-            part, ended = ending[future], future.result()
-            if ended.returncode:
-                lines = ended.stderr.decode(errors='replace').strip().splitlines()
-                failed[part] = lines[-1] if lines else f'status {ended.returncode}'
-            else:
-                with contextlib.suppress(OSError):  # the disk is full: it is compiled once more
-                    _mark(CACHE_FOLDER, scheme, part).touch()
-            done()
+            error = future.result()
+            if error is not None:
+                failed[ending[future]] = error
+                continue
+            with contextlib.suppress(OSError):  # the disk is full: it is compiled once more
+                _mark(CACHE_FOLDER, scheme, ending[future]).touch()
     return failed
+
+
+def _compile(part: str, given: bytes, done: Callable[[int], None]) -> str | None:
+    """Compiles a part in a process; returns the last line of its error, None if there was none."""
+    left = KERNELS[part]
+    with tempfile.TemporaryFile() as errors:
+        command = [sys.executable, '-c', _COMPILE, part]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=errors) as process:
+            assert process.stdin is not None and process.stdout is not None
+            with contextlib.suppress(BrokenPipeError), process.stdin as stdin:  # it has failed
+                stdin.write(given)
+            for _ in process.stdout:
+                if left:
+                    left -= 1
+                    done(1)
+        done(left)
+        if not process.returncode:
+            return None
+        errors.seek(0)
+        lines = errors.read().decode(errors='replace').strip().splitlines()
+        return lines[-1] if lines else f'status {process.returncode}'
 
 
 def _mark(folder: pathlib.Path, scheme: Scheme, part: str) -> pathlib.Path:
@@ -160,6 +183,7 @@ def compile_kernels(scheme: Scheme) -> None:
     """Counts, encodes and shuffles a few lines of every format with a scheme."""
     compile_counting(scheme)
     compile_encoding(scheme)
+    compile_records(scheme)
 
 
 def compile_counting(scheme: Scheme) -> None:
@@ -183,20 +207,31 @@ def compile_learning(scheme: Scheme) -> None:
 
 
 def compile_encoding(scheme: Scheme) -> None:
-    """Encodes and shuffles a few lines of every format with a scheme."""
-    splits = _splits()
+    """Turns a few lines of every format into ids of a scheme."""
+    splits, feature = _splits(), _feature(scheme)
+    for block in _blocks(splits):
+        rows = select_rows(block, splits, scheme.normalizer)
+        feature.tally(rows, feature.encode(rows, feature.feature.prefix))
+
+
+def compile_records(_scheme: Scheme) -> None:
+    """Makes records of a few lines of every format and shuffles them; with ids of any scheme, so bytes."""
+    splits, scheme = _splits(), find_scheme('byte')
+    for block in _blocks(splits):
+        rows = encode_block(block, (_feature(scheme),), 0, splits, scheme.normalizer).rows
+        lengths = rows.lengths.astype(np.uint32)
+        SortedRows.of(rows.keys, rows.records, row_offsets(lengths)[:-1], lengths).records()
+        sort_rows([FramedRows.from_bytes(part.to_bytes()) for _, part in split_by_bucket(rows, 2)])
+
+
+def _feature(scheme: Scheme) -> FeatureEncoder:
     vocabulary = scheme.vocabulary_of(sorted(set(_TEXT.decode())))
-    feature = FeatureEncoder(
+    return FeatureEncoder(
         Feature('targets', 0, 'a prefix '),
         scheme.encoder(vocabulary),
         scheme.template(vocabulary),
         vocabulary.special_ids.unknown,
     )
-    for block in _blocks(splits):
-        rows = encode_block(block, (feature,), 0, splits, scheme.normalizer).rows
-        lengths = rows.lengths.astype(np.uint32)
-        SortedRows.of(rows.keys, rows.records, row_offsets(lengths)[:-1], lengths).records()
-        sort_rows([FramedRows.from_bytes(part.to_bytes()) for _, part in split_by_bucket(rows, 2)])
 
 
 def compile_characters(scheme: Scheme) -> None:
@@ -230,9 +265,13 @@ def _counted(scheme: Scheme, block: Block, splits: Sequence[Split]) -> TokenTabl
 
 
 PARTS: dict[str, Callable[[Scheme], None]] = {
-    'encoding': compile_encoding,
     'counting': compile_counting,
     'learning': compile_learning,
+    'encoding': compile_encoding,
+    'records': compile_records,
     'characters': compile_characters,
 }
 """The parts of a job by name, those that take longest to compile first."""
+
+KERNELS = {'counting': 50, 'learning': 40, 'encoding': 70, 'records': 30, 'characters': 5}
+"""How many kernels a part compiles, about; schemes differ."""

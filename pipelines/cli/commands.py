@@ -124,10 +124,9 @@ def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
     if options.dry_run:
         print_lines(dry_run(job))
         return
-    started = time.monotonic()
     made = run_job(job)
     if made is not None:
-        for line in summary(job, made, time.monotonic() - started):
+        for line in summary(job, made, time.monotonic() - options.began):
             _LOGGER.info('%s', line)
 
 

@@ -322,7 +322,6 @@ def _card(options: argparse.Namespace) -> int:
 
 
 def _convert(options: argparse.Namespace) -> int:
-    started = time.monotonic()
     check_pack(options.to, options.pack, '--to')
     ending = options_from(EndOptions, vars(options))
     ending.check(options.to)
@@ -344,7 +343,7 @@ def _convert(options: argparse.Namespace) -> int:
     for line in (*rows_lost(made), *documents_joined(made)):
         _LOGGER.info('%s', line)
     size = sum(file.bytes for file in made.outputs)
-    seconds = format_time(time.monotonic() - started)
+    seconds = format_time(time.monotonic() - options.began)
     _LOGGER.info('done in %s: %s in %s', seconds, format_amount(size, BYTES), output)
     if made.root is not None:
         _LOGGER.info('root %s', made.root)

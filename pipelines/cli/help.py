@@ -101,7 +101,12 @@ vocabularies are large tokenizer files as they were parsed. datasets are copies 
 tokcore.open_dataset; do not delete them while one is read. Copies in a folder that was given as cache are not
 listed."""
 
+_WARM_UP = """\
+A job compiles what this machine lacks by itself. Small local inputs need no compiled kernels: as long as
+none are kept for this version and processor, up to 256 KiB run as plain Python, with the same result."""
+
 _NOTES = {
+    'warm-up': _WARM_UP,
     'cache': _CACHE,
     'convert': _CONVERT,
     'index': _INDEX,
@@ -277,8 +282,8 @@ def _usage(name: str, command: Command) -> str:
         return 'tokbeam tokenize --vocab FILE [OPTION ...] < TEXT'
     if name == 'detokenize':
         return 'tokbeam detokenize --vocab FILE [OPTION ...] < IDS'
-    if name == 'cache':
-        return 'tokbeam cache [OPTION ...]'
+    if name in ('cache', 'warm-up'):
+        return f'tokbeam {name} [OPTION ...]'
     return f'tokbeam {name} [JOB.toml] [OPTION ...]'
 
 

@@ -13,12 +13,14 @@ import logging
 import os
 import sys
 import tempfile
+import time
 import traceback
 import types
 from collections.abc import Iterator, Sequence
 
 from pipelines.cli.help import topic_help
 from pipelines.cli.parser import parse_command
+from pipelines.cli.plain_runs import run_plain_if_small
 from pipelines.cli.printable import LogFormatter, printable, printable_lines
 from pipelines.cli.terminal import end_on_signals, flush_printed, print_lines
 from pipelines.engines.progress import AT_ONCE
@@ -58,19 +60,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Without `arguments` it runs the command line of the process, which signals then end with a line.
     """
-    is_process = arguments is None
+    began, is_process = time.monotonic(), arguments is None
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     if sys.stderr is None:  # closed by the parent; a message would go to stdout
         sys.stderr = open(os.devnull, 'w')
     if sys.flags.optimize > 1:
         _import_beam_without_docstrings()
     if is_process:
-        leaves_nothing = arguments[:1] and arguments[0] in (*_FILTERS, *_OF_FOLDERS, 'cache')
+        leaves_nothing = arguments[:1] and arguments[0] in (
+            *_FILTERS,
+            *_OF_FOLDERS,
+            'cache',
+            'warm-up',
+        )
         end_on_signals(keeps_work=not leaves_nothing)
     _log_to_stderr()
     try:
         try:
-            return _run(arguments)
+            return _run(arguments, is_process, began)
         finally:
             flush_printed()
     except InputError as error:
@@ -150,7 +157,7 @@ def _is_shown(record: logging.LogRecord) -> bool:
     return not any(text in message for text in chatter)
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _run(arguments: Sequence[str], is_process: bool, began: float) -> int:
     if arguments[:1] == ['help']:
         if len(arguments) > 2:
             raise InputError('help takes one topic; `tokbeam help` lists them')
@@ -167,6 +174,13 @@ def _run(arguments: Sequence[str]) -> int:
     if options.version:
         print('tokbeam', importlib.metadata.version('tokbeam'))
         return 0
+    if options.command == 'warm-up':
+        from pipelines.cli.warm_up_command import warm_up
+
+        return warm_up(options)
+    options.began = began
+    if is_process and not beam_flags:
+        run_plain_if_small(options, options.command in _FILTERS)
     if options.command in _FILTERS:
         from pipelines.cli import line_commands
 

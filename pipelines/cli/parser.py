@@ -26,7 +26,7 @@ tokbeam help TOPIC          {topics}
 tokbeam completion SHELL    completion for bash, zsh or fish
 """
 
-_WITHOUT_JOB = ('tokenize', 'detokenize', 'cache')
+_WITHOUT_JOB = ('tokenize', 'detokenize', 'cache', 'warm-up')
 """The commands that take neither a path nor a job file."""
 
 

@@ -11,7 +11,6 @@ import functools
 import logging
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -32,8 +31,6 @@ from apache_beam.runners.runner import PipelineResult, PipelineRunner, PipelineS
 from apache_beam.transforms.environments import DockerEnvironment
 
 import tokcore.errors
-from pipelines.engines.machine import available_bytes, usable_cores
-from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.engines.runners import (
     FLINK_NUMBERS,
     LOCAL_NUMBERS,
@@ -59,16 +56,9 @@ from pipelines.options.beam import (
 )
 from tokcore.encoding.scheme import Scheme
 from tokcore.errors import InputError
-from tokcore.kernels.jit import CACHE_FOLDER
 from tokcore.options import shown
 from tokcore.schemes import find_scheme
-from tokcore.warm_up import (
-    PARTS,
-    PROCESS_BYTES,
-    compile_in_processes,
-    compile_kernels,
-    missing_parts,
-)
+from tokcore.warm_up import compile_kernels
 
 _EXTRAS = {
     'dataflow': 'apache-beam[gcp]',
@@ -95,9 +85,6 @@ _CANCEL_SECONDS = 30
 
 _NEAR_BYTES = 16 << 20
 """So much is read here before a cluster has begun a job, which takes some seconds."""
-
-_COMPILING = 'compiling'
-"""The work of which each part of a job is a part."""
 
 _USER_ERROR = re.compile(r'tokcore\.errors\.(\w+): (.*)')
 _STEP_NOTE = re.compile(r" \[while running '.*")
@@ -178,30 +165,6 @@ class Engine:
         return dataclasses.replace(
             self, runner=runner, flags=tuple(flags), workers=runner.workers, deadline=None
         )
-
-    def compile_ahead(self, parts: Sequence[str]) -> None:
-        """Compiles the kernels of parts of a job, keys of `PARTS`, if this machine never has.
-
-        Several at once, in processes of their own.
-        """
-        missing = missing_parts(self.scheme, [part for part in PARTS if part in parts])
-        if not missing:
-            return
-        _LOGGER.info('compiling kernels for this machine, once; mostly half a minute')
-        started = time.monotonic()
-        processes = max(1, min(usable_cores(), available_bytes() // PROCESS_BYTES))
-        with (
-            stage_running('compile kernels'),
-            track_work('compile kernels', _COMPILING, len(missing), 'parts'),
-        ):
-            failed = compile_in_processes(
-                self.scheme, missing, processes, lambda: advance(_COMPILING, 1)
-            )
-        for error in dict.fromkeys(failed.values()):
-            late = ', '.join(part for part, reason in failed.items() if reason == error)
-            _LOGGER.warning('the kernels of %s are compiled as they are called: %s', late, error)
-        if len(failed) < len(missing):
-            _LOGGER.info('compiled in %.1f s, kept in %s', time.monotonic() - started, CACHE_FOLDER)
 
     def compile_first(self, compile_all: Callable[[], None]) -> None:
         """Compiles kernels before Beam's processes start here, each of which would compile them too.

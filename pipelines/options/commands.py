@@ -320,6 +320,12 @@ def _commands_of(
             ('licence',),
             'DIR',
         ),
+        'warm-up': Command(
+            'compile the kernels of a scheme ahead, as for an image of a container',
+            (Group((scheme, tokens)),),
+            ('tokbeam warm-up', 'tokbeam warm-up --scheme bpe --pre-tokenizer cl100k'),
+            ('scheme',),
+        ),
         'cache': Command(
             'list or delete what is kept on this machine for later runs',
             (Group((CacheOptions,)),),

@@ -89,7 +89,9 @@ def build_stage(job: BuildJob) -> Manifest | None:
         [StageTask(key, output, job.file_names)],
         make,
         execution,
-        kernels=['counting', 'learning', 'encoding'] if folders else ['encoding'],
+        kernels=['counting', 'learning', 'encoding', 'records']
+        if folders
+        else ['encoding', 'records'],
         parts=['count', 'vocab', 'encode'] if folders else [],
         work=work,
         kept=[KeptRuns(work.path, job.output), *rounds.values()],

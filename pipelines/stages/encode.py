@@ -117,7 +117,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         [StageTask(key, output, [*names])],
         make,
         execution,
-        kernels=['encoding'],
+        kernels=['encoding', 'records'],
         work=work,
         kept=[KeptRuns(work.path, job.output)],
         read=[*dict.fromkeys(own for own, _ in copies)],

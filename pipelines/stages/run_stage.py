@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pipelines.artifacts.outputs import StageTask, publish, up_to_date
+from pipelines.engines.compiling import compile_ahead
 from pipelines.engines.progress import stage_running
 from pipelines.files import filesystem
 from pipelines.files.claims import Claim, loss_named
@@ -89,7 +90,7 @@ def run_stage(
             )
             return results
         check()
-        execution.engine.compile_ahead(kernels)
+        compile_ahead(execution.engine.scheme, kernels)
         if work is not None:
             stack.enter_context(work.made())
         for each in kept:

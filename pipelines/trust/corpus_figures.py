@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import apache_beam as beam
 import numpy as np
 
+from pipelines.engines.compiling import compile_ahead
 from pipelines.engines.pool import BundleOutput, OrderedPool, in_global_window, with_output_types
 from pipelines.engines.progress import stage_running, track_work
 from pipelines.files import filesystem
@@ -133,7 +134,7 @@ def read_corpus(
     """
     refuse_other_job(job, manifest)
     engine = job.execution.engine
-    engine.compile_ahead(['encoding', 'characters'])
+    compile_ahead(engine.scheme, ['encoding', 'records', 'characters'])
     with _work_folder(job, work) as folder:
         with stage_running('index'):
             plan = plan_reading(job.reading, job.execution, folder)

@@ -19,6 +19,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from pipelines.engines.compiling import compile_ahead
 from pipelines.engines.progress import stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, CorpusReading, EncodeJob
@@ -200,7 +201,7 @@ class DatasetCorpus:
 
     def prepare(self) -> None:
         """Loads the vocabularies, before threads need them."""
-        self._job.execution.engine.compile_ahead(['encoding'])
+        compile_ahead(self._job.execution.engine.scheme, ['encoding', 'records'])
         self._loaded().features()
 
     def place(self, read: CorpusRows, key: int) -> RowPlace:

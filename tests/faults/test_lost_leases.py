@@ -50,7 +50,7 @@ def rounds_of_other():
 
 def run(make):
     key = StageKey('encode', {}, (), find_scheme('subword').rules)
-    engine = types.SimpleNamespace(flags=(), compile_ahead=lambda parts: None)
+    engine = types.SimpleNamespace(flags=(), scheme=None)
     run_stage(
         [StageTask(key, StageOutput.of_dataset(FOLDER), [SHARD])],
         lambda attempt: [StageResult(key.manifest((), files=make(attempt)))],
@@ -131,7 +131,7 @@ def test_a_manifest_that_was_there_goes_before_its_files_do(monkeypatch):
 
     filesystem.write_bytes(f'{FOLDER}/tokbeam.json', b'{}')
     key = StageKey('encode', {}, (), find_scheme('subword').rules)
-    engine = types.SimpleNamespace(flags=(), compile_ahead=lambda parts: None)
+    engine = types.SimpleNamespace(flags=(), scheme=None)
     run_stage(
         [StageTask(key, StageOutput.of_dataset(FOLDER), [SHARD])],
         lambda attempt: [StageResult(key.manifest((), files=make(attempt)))],

@@ -59,7 +59,7 @@ def make_result(folder, shards, seed):
         rejected = entry(attempt, 'rejected/train.invalid_utf8.jsonl')
         return [StageResult(key.manifest((), files=files), (rejected,))]
 
-    engine = types.SimpleNamespace(flags=(), compile_ahead=lambda parts: None)
+    engine = types.SimpleNamespace(flags=(), scheme=None)
     execution = Execution(engine, overwrite=True)
     kept = [KeptRuns(work.path, folder), place]
     run_stage([StageTask(key, output, names)], make, execution, work=work, kept=kept)

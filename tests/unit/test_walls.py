@@ -174,6 +174,7 @@ HEAVY = {'apache_beam', 'numba', 'numpy', 'pyarrow', 'tensorflow'}
 COMMANDS = [
     'build', 'count', 'vocab', 'encode', 'tokenize', 'detokenize', 'verify', 'where', 'index',
     'inspect', 'report', 'compare', 'card', 'convert', 'export', 'cache',
+    'warm-up',
 ]  # fmt: skip
 
 RUN_COMMANDS = """

@@ -144,7 +144,7 @@ def _name(data: bytes) -> str:
 
 @functools.cache
 def _folder() -> pathlib.Path | None:
-    from tokcore.kernels.jit import CACHE_FOLDER, private_folder
+    from tokcore.kernels.cache_folder import CACHE_FOLDER, private_folder
 
     if CACHE_FOLDER is None:
         return None

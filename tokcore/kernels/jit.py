@@ -3,9 +3,8 @@
 numba checks a cached kernel against its own source file only: it would use a stale one if a kernel
 that it calls changed in another file, and compile again if a comment changed. Here a compiled kernel
 is named by a digest of all that it depends on; see `code_digest`. Those that were not used for 30
-days are deleted. Kernels are cached as pickles, and a pickle can run any code; so a folder that
-others can write to is not used. A cache that cannot be used costs time only: kernels are then compiled
-in each process, which logs the reason once.
+days are deleted. A cache that cannot be used costs time only: kernels are then compiled in each
+process, which logs the reason once.
 
 A family is a function with a body for each type of state, a `NamedTuple` of arrays and numbers:
 
@@ -22,7 +21,6 @@ function looks it up by the argument's type.
 """
 
 import contextlib
-import errno
 import functools
 import hashlib
 import inspect
@@ -31,10 +29,9 @@ import os
 import pathlib
 import pickle
 import re
-import stat
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar, cast
 
 import numba
@@ -42,21 +39,30 @@ import numba.extending
 import numpy as np
 from numba.core.caching import FunctionCache
 from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 from numba.extending import overload
 
 from tokcore.cached_files import read_cached, write_cached
+from tokcore.kernels.cache_folder import (
+    CACHE_FOLDER,
+    NO_FOLDER,
+    NUMBA_VARIABLE,
+    note_kernels,
+    refusal_of,
+)
 from tokcore.kernels.code_digest import code_digest
 
 _LOGGER = logging.getLogger(__name__)
 
 _Function = TypeVar('_Function', bound=Callable)
 
-# A user who sets it chooses the disk, not the folder's name.
-_NUMBA_VARIABLE = 'NUMBA_CACHE_DIR'
-
 IS_DISABLED = bool(vars(numba.config)['DISABLE_JIT'])
 """Whether kernels run as plain Python (NUMBA_DISABLE_JIT=1)."""
+
+if IS_DISABLED:
+    # Sums of NumPy's integers are modulo 2⁶⁴, as in kernels; `np.seterr` is for one thread alone.
+    warnings.filterwarnings('ignore', 'overflow encountered', RuntimeWarning)
 
 _Decorator = Callable[[Callable], Callable]
 
@@ -67,10 +73,6 @@ _KERNEL = '.nbc'
 
 _LONGEST_NAME = 150
 """Characters of a kernel's name in those of its files, which may have 255."""
-
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def kernel(function: _Function) -> _Function:
@@ -134,106 +136,8 @@ def read_only_state(state: Any) -> Any:
     return state
 
 
-def _candidate_folders() -> Iterator[tuple[pathlib.Path, bool]]:
-    """Yields folders for caches, and whether each belongs to this program alone."""
-    chosen = os.environ.get(_NUMBA_VARIABLE)
-    if chosen:
-        yield pathlib.Path(chosen), False
-    home = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')
-    if os.path.isabs(home):
-        yield pathlib.Path(home) / 'tokbeam', True
-
-
-def _writable_cache_folder(name: str) -> tuple[pathlib.Path | None, str]:
-    """Returns the first folder that can be used, or None and the reason why there is none."""
-    refusal = f'there is no home folder, and {_NUMBA_VARIABLE} is not set'
-    for parent, is_own in _candidate_folders():
-        # A child process inherits the variable with the folder already named.
-        folder = parent if parent.name == name else parent / name
-        try:
-            private = private_folder(folder, is_own)
-            with tempfile.TemporaryFile(dir=private):
-                return private, ''
-        except OSError as error:
-            refusal = _refusal(folder, error)
-    return None, refusal
-
-
-def _refusal(folder: object, error: OSError) -> str:
-    return f'the cache at {folder} cannot be written ({error.strerror or error})'
-
-
-def private_folder(path: pathlib.Path, own_parent: bool = False) -> pathlib.Path:
-    """Returns a folder that only this user can change, made if needed.
-
-    The user's own folder gets mode 0700. On systems without owners the folder is used as it is.
-
-    Args:
-        path: of the folder, which is not a link; missing parents are made with mode 0700.
-        own_parent: whether the parent gets mode 0700 too.
-
-    Raises:
-        OSError: it cannot be made, or others could change it.
-    """
-    if not hasattr(os, 'geteuid'):
-        path.mkdir(parents=True, exist_ok=True)
-        return path
-    _make(path.parent)
-    # Links in the path are the user's choice; what matters is who may change their targets.
-    parent = path.parent.resolve(strict=True)
-    if own_parent:
-        _narrow(parent)
-    if not only_owner_may_replace(
-        [folder.stat() for folder in [*reversed(parent.parents), parent]]
-    ):
-        raise PermissionError(
-            errno.EPERM, f'others may write to {parent} or to a folder above it', str(path)
-        )
-    path = parent / path.name
-    _make(path)
-    _narrow(path)
-    return path
-
-
-def _make(path: pathlib.Path) -> None:
-    if not os.path.lexists(path):
-        _make(path.parent)
-        path.mkdir(mode=stat.S_IRWXU, exist_ok=True)
-
-
-def _narrow(path: pathlib.Path) -> None:
-    """Removes the rights of others; raises PermissionError if it is not a folder of this user."""
-    state = path.lstat()
-    if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.geteuid():
-        raise PermissionError(errno.EPERM, f'{path} is not a folder of this user', str(path))
-    if state.st_mode & _OTHERS:
-        path.chmod(stat.S_IRWXU)
-
-
-def only_owner_may_replace(folders: Sequence[os.stat_result]) -> bool:
-    """Whether nobody else can replace a folder of this user in the last of the folders of a path.
-
-    The folders are those from the root on: whoever may rename one of them can replace all in it.
-    """
-    user = os.geteuid()
-    # The owner of the root is trusted: the administrator, whatever number a container gives him.
-    trusted = {0, user, folders[0].st_uid}
-    for folder in folders:
-        if folder.st_uid not in trusted:
-            return False
-        if folder.st_uid == user and not folder.st_mode & _OTHERS_ENTER:
-            return True  # nobody else can enter it
-        # In a folder with the sticky bit, as /tmp, users may rename only their own entries.
-        if folder.st_mode & _OTHERS_WRITE and not folder.st_mode & stat.S_ISVTX:
-            return False
-    return True
-
-
-CACHE_FOLDER, _NO_FOLDER = _writable_cache_folder('kernels-by-code')
-"""The folder of compiled kernels, or None if there is none that can be used; and the reason."""
-
 if CACHE_FOLDER is not None:
-    os.environ[_NUMBA_VARIABLE] = str(CACHE_FOLDER)
+    os.environ[NUMBA_VARIABLE] = str(CACHE_FOLDER)
     vars(numba.config)['CACHE_DIR'] = str(CACHE_FOLDER)
 
 
@@ -241,7 +145,8 @@ def _compiled(function: _Function, allocates: bool, is_inlined: bool = False) ->
     # The option is not public. It leaves out numba's runtime, which allocates and counts references.
     options = {'forceinline': True} if is_inlined else {}
     compile_: Any = numba.njit
-    compiled = compile_(nogil=True, _nrt=allocates, **options)(function)
+    # Only a kernel that is an argument of another needs a wrapper for C.
+    compiled = compile_(nogil=True, no_cfunc_wrapper=True, _nrt=allocates, **options)(function)
     if not IS_DISABLED:
         compiled._cache = _KernelCache(compiled, CACHE_FOLDER)
     return compiled
@@ -261,6 +166,11 @@ class _KernelCache(FunctionCache):
         self._kernel, self._folder = kernel, folder
         self._name, self._cache_path = repr(kernel.py_func), str(folder)  # numba shows them
 
+    def load_overload(self, sig, target_context):
+        # Without numba's refresh of its contexts, which imports all that it can compile.
+        rtsys.initialize(target_context)
+        return self._load_overload(sig, target_context)
+
     def _load_overload(self, sig, target_context):
         if self._folder is None:
             return None
@@ -269,11 +179,12 @@ class _KernelCache(FunctionCache):
         if content is None:
             return None
         _note_use(path)
+        note_kernels()
         return CompileResult._rebuild(target_context, *pickle.loads(content))
 
     def _save_overload(self, sig, data):
         if self._folder is None:
-            _log_unkept(_NO_FOLDER)
+            _log_unkept(NO_FOLDER)
             return
         if data.library.has_dynamic_globals or not all(each.can_cache for each in data.lifted):
             return
@@ -281,9 +192,10 @@ class _KernelCache(FunctionCache):
         try:
             path = self._path(self._folder, sig, data.codegen)
             write_cached(path, dumps(data._reduce()))
+            note_kernels()
             _sweep(self._folder)
         except OSError as error:
-            _log_unkept(_refusal(self._folder, error))
+            _log_unkept(refusal_of(self._folder, error))
 
     def _path(self, folder: pathlib.Path, sig, codegen) -> pathlib.Path:
         function = self._kernel.py_func

@@ -7,12 +7,15 @@ counted with them, come from the package `regex`.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import unicodedata
 
 import numpy as np
 
+from tokcore.cached_files import read_cached, write_cached
 from tokcore.errors import InputError
+from tokcore.kernels.cache_folder import CACHE_FOLDER
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import byte_range_mask, popcount, trailing_zeros
 
@@ -117,8 +120,14 @@ def check_unicode(version: str | None, what: str, here: str = 'this Python') -> 
 @functools.cache
 def category_table() -> np.ndarray:
     """Returns uint8[0x110000, 2]: the two letters of each code point's general category."""
-    letters = ''.join(map(unicodedata.category, map(chr, range(CODE_POINTS))))
-    return read_only(np.frombuffer(letters.encode('ascii'), np.uint8).reshape(CODE_POINTS, 2))
+    path = CACHE_FOLDER and CACHE_FOLDER / f'categories-{UNICODE_VERSION}'
+    letters = path and read_cached(path)
+    if letters is None:  # to ask for each code point takes a seventh of a second
+        letters = ''.join(map(unicodedata.category, map(chr, range(CODE_POINTS)))).encode()
+        if path is not None:
+            with contextlib.suppress(OSError):  # the disk is full
+                write_cached(path, letters)
+    return read_only(np.frombuffer(letters, np.uint8).reshape(CODE_POINTS, 2))
 
 
 @functools.cache

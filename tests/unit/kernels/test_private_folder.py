@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from tokcore.kernels.jit import only_owner_may_replace, private_folder
+from tokcore.kernels.cache_folder import only_owner_may_replace, private_folder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, 'geteuid'), reason='no owners on this system')
 

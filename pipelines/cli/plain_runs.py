@@ -1,0 +1,95 @@
+"""Small inputs without compiled kernels, where this machine has none yet.
+
+To compile what a command needs takes ten seconds or more. Every kernel is a Python function too, some
+hundred times slower, which numba leaves as it is with NUMBA_DISABLE_JIT=1: a few hundred kilobytes are
+done before a compiler would be. What is made is the same, byte for byte.
+"""
+
+import argparse
+import glob
+import os
+import select
+import stat
+import sys
+from collections.abc import Iterator
+
+from tokcore.kernels.cache_folder import has_kernels
+
+MOST_BYTES = 256 << 10
+"""Of everything that a plain run reads."""
+
+_VARIABLE = 'NUMBA_DISABLE_JIT'
+
+_COMPRESSED = ('.gz', '.bgz', '.bz2', '.xz', '.zst', '.tgz', '.zip', '.parquet')
+"""Endings of files whose text may be many times as long."""
+
+_OUTPUTS = ('output', 'temp_location', 'work')
+
+
+def run_plain_if_small(options: argparse.Namespace, is_for_filter: bool) -> None:
+    """Has numba leave kernels as they are, if all that the command reads is small and local.
+
+    It must run before numba is imported, which reads the variable then. Threads that share a table need
+    compiled kernels, so such a command has one worker. Whoever sets the variable decides.
+
+    Args:
+        options: of the command; `workers` may be set.
+        is_for_filter: whether the command reads standard input.
+    """
+    if _VARIABLE in os.environ or 'numba' in sys.modules:
+        return
+    if getattr(options, 'workers', None) not in (None, 1):
+        return
+    try:
+        size = sum(_sizes(options)) + (_bytes_waiting(0) if is_for_filter else 0)
+    except (OSError, ValueError):  # the command says what is wrong with a path
+        return
+    if size <= MOST_BYTES and not has_kernels():
+        os.environ[_VARIABLE] = '1'
+        options.workers = 1
+
+
+def _sizes(options: argparse.Namespace) -> Iterator[float]:
+    """Yields the bytes of each file that an option names; infinity where that is not known."""
+    values = [value for key, value in vars(options).items() if key not in _OUTPUTS]
+    values += (getattr(options, 'datasets', None) or {}).values()
+    while values:
+        value = values.pop()
+        if isinstance(value, (list, tuple)):
+            values += value
+        elif hasattr(value, 'paths'):
+            values += value.paths.values()
+        elif isinstance(value, str):
+            yield from _sizes_of(value)
+
+
+def _sizes_of(path: str) -> Iterator[float]:
+    if '://' in path:
+        yield float('inf')
+    for name in glob.iglob(path):
+        state = os.stat(name)
+        if stat.S_ISDIR(state.st_mode):
+            for folder, _, files in os.walk(name):
+                for file in files:
+                    yield os.stat(os.path.join(folder, file)).st_size
+        elif not stat.S_ISREG(state.st_mode) or name.endswith(_COMPRESSED):
+            yield float('inf')
+        else:
+            yield state.st_size
+
+
+def _bytes_waiting(descriptor: int) -> float:
+    """Returns how much an input has; infinity for a writer that has not ended yet."""
+    import fcntl
+    import termios
+
+    state = os.fstat(descriptor)
+    if stat.S_ISREG(state.st_mode):
+        return state.st_size
+    if not stat.S_ISFIFO(state.st_mode):
+        return float('inf')
+    poll = select.poll()
+    poll.register(descriptor, 0)  # for the end alone
+    if not any(event & select.POLLHUP for _, event in poll.poll(0)):
+        return float('inf')
+    return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)

@@ -1,0 +1,149 @@
+"""The folder of compiled kernels, which is found without numba, whose import takes a quarter of a second.
+
+Kernels are cached as pickles, and a pickle can run any code; so a folder that others can write to is
+not used.
+"""
+
+import contextlib
+import errno
+import functools
+import hashlib
+import os
+import pathlib
+import platform
+import stat
+import tempfile
+from collections.abc import Iterator, Sequence
+
+from tokcore.source_digest import source_digest
+
+NUMBA_VARIABLE = 'NUMBA_CACHE_DIR'
+"""A user who sets it chooses the disk, not the folder's name."""
+
+_OF_PROCESSOR = ('model name', 'flags', 'Features', 'CPU implementer', 'CPU part', 'isa')
+"""Lines of Linux's description of a processor that say which code it can run."""
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def _candidate_folders() -> Iterator[tuple[pathlib.Path, bool]]:
+    """Yields folders for caches, and whether each belongs to this program alone."""
+    chosen = os.environ.get(NUMBA_VARIABLE)
+    if chosen:
+        yield pathlib.Path(chosen), False
+    home = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')
+    if os.path.isabs(home):
+        yield pathlib.Path(home) / 'tokbeam', True
+
+
+def _writable_cache_folder(name: str) -> tuple[pathlib.Path | None, str]:
+    """Returns the first folder that can be used, or None and the reason why there is none."""
+    refusal = f'there is no home folder, and {NUMBA_VARIABLE} is not set'
+    for parent, is_own in _candidate_folders():
+        # A child process inherits the variable with the folder already named.
+        folder = parent if parent.name == name else parent / name
+        try:
+            private = private_folder(folder, is_own)
+            with tempfile.TemporaryFile(dir=private):
+                return private, ''
+        except OSError as error:
+            refusal = refusal_of(folder, error)
+    return None, refusal
+
+
+def refusal_of(folder: object, error: OSError) -> str:
+    return f'the cache at {folder} cannot be written ({error.strerror or error})'
+
+
+def private_folder(path: pathlib.Path, own_parent: bool = False) -> pathlib.Path:
+    """Returns a folder that only this user can change, made if needed.
+
+    The user's own folder gets mode 0700. On systems without owners the folder is used as it is.
+
+    Args:
+        path: of the folder, which is not a link; missing parents are made with mode 0700.
+        own_parent: whether the parent gets mode 0700 too.
+
+    Raises:
+        OSError: it cannot be made, or others could change it.
+    """
+    if not hasattr(os, 'geteuid'):
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+    _make(path.parent)
+    # Links in the path are the user's choice; what matters is who may change their targets.
+    parent = path.parent.resolve(strict=True)
+    if own_parent:
+        _narrow(parent)
+    if not only_owner_may_replace(
+        [folder.stat() for folder in [*reversed(parent.parents), parent]]
+    ):
+        raise PermissionError(
+            errno.EPERM, f'others may write to {parent} or to a folder above it', str(path)
+        )
+    path = parent / path.name
+    _make(path)
+    _narrow(path)
+    return path
+
+
+def _make(path: pathlib.Path) -> None:
+    if not os.path.lexists(path):
+        _make(path.parent)
+        path.mkdir(mode=stat.S_IRWXU, exist_ok=True)
+
+
+def _narrow(path: pathlib.Path) -> None:
+    """Removes the rights of others; raises PermissionError if it is not a folder of this user."""
+    state = path.lstat()
+    if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.geteuid():
+        raise PermissionError(errno.EPERM, f'{path} is not a folder of this user', str(path))
+    if state.st_mode & _OTHERS:
+        path.chmod(stat.S_IRWXU)
+
+
+def only_owner_may_replace(folders: Sequence[os.stat_result]) -> bool:
+    """Whether nobody else can replace a folder of this user in the last of the folders of a path.
+
+    The folders are those from the root on: whoever may rename one of them can replace all in it.
+    """
+    user = os.geteuid()
+    # The owner of the root is trusted: the administrator, whatever number a container gives him.
+    trusted = {0, user, folders[0].st_uid}
+    for folder in folders:
+        if folder.st_uid not in trusted:
+            return False
+        if folder.st_uid == user and not folder.st_mode & _OTHERS_ENTER:
+            return True  # nobody else can enter it
+        # In a folder with the sticky bit, as /tmp, users may rename only their own entries.
+        if folder.st_mode & _OTHERS_WRITE and not folder.st_mode & stat.S_ISVTX:
+            return False
+    return True
+
+
+@functools.cache
+def note_kernels() -> None:
+    """Notes that this process has kernels from the cache, or keeps them there."""
+    if CACHE_FOLDER is not None:
+        with contextlib.suppress(OSError):  # it is full: small inputs then run as plain Python
+            _note_of_kernels(CACHE_FOLDER).touch()
+
+
+def has_kernels() -> bool:
+    """Whether a process has noted that kernels of these sources are kept for this processor."""
+    return CACHE_FOLDER is not None and _note_of_kernels(CACHE_FOLDER).exists()
+
+
+def _note_of_kernels(folder: pathlib.Path) -> pathlib.Path:
+    processor = platform.processor()
+    with contextlib.suppress(OSError):  # there is none but on Linux
+        lines = pathlib.Path('/proc/cpuinfo').read_text().split('\n\n')[0].split('\n')
+        processor = '\n'.join(line for line in lines if line.startswith(_OF_PROCESSOR))
+    digest = hashlib.sha256(f'{source_digest()}\n{processor}'.encode()).hexdigest()[:16]
+    return folder / f'kept-{digest}'
+
+
+CACHE_FOLDER, NO_FOLDER = _writable_cache_folder('kernels-by-code')
+"""The folder of compiled kernels, or None if there is none that can be used; and the reason."""
