@@ -125,6 +125,9 @@ class VocabularyRecord:
     beside: tuple[OutputFile, ...] = ()  # of its ids, of its tokenizer folder
     sha256: _Sha256 | None = None
     licence: str | None = None  # as the README.md beside a copied file stated it
+    origin: str | None = (
+        None  # of a copied file of the Hugging Face Hub: its address with the commit
+    )
 
 
 @dataclass(frozen=True)
@@ -183,7 +186,7 @@ class Manifest:
             _rules_to_json(record)
             for file in record['beside']:
                 _omit_unset(file, *_OPTIONAL)
-            _omit_unset(record, 'scheme_options', 'beside', 'sha256', 'licence')
+            _omit_unset(record, 'scheme_options', 'beside', 'sha256', 'licence', 'origin')
         for record in (*fields['files'], *fields.get('index', ()), *fields['rejected']):
             _omit_unset(record, *_OPTIONAL)
         return json_bytes(fields)

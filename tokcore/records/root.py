@@ -2,7 +2,8 @@
 
 A Merkle tree (RFC 6962, section 2.1, with SHA-256) over a leaf for each thing that the bytes of the
 shards depend on, and for each shard. Two folders with the same root hold the same training data. No
-path, no name of an input, no time and nothing of the run is in it. `docs/formats.md` defines it for
+path, no time, nothing of the run and no name of an input is in it, but for files of the Hugging Face Hub, whose
+names have the commit. `docs/formats.md` defines it for
 other programs.
 """
 
@@ -19,6 +20,8 @@ ROOT_STAGES = ('build', 'encode')
 """The commands whose results have a root."""
 
 _VERSION = 1
+
+_HUB = 'hf://'
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(',', ':'))
 
@@ -62,8 +65,12 @@ def _leaves(manifest: Manifest) -> Iterator[bytes]:
             yield _leaf('option', name, value)
     for text in manifest.inputs:
         yield _leaf('input', text.split, text.role, text.bytes, text.crc32c)
+        if text.name.startswith(_HUB):
+            yield _leaf('origin', text.name)
     for vocabulary in manifest.vocabularies:
         yield _leaf('vocabulary', vocabulary.side, vocabulary.scheme, *_content(vocabulary))
+        if vocabulary.origin is not None:
+            yield _leaf('origin', vocabulary.origin)
         for file in vocabulary.beside:
             yield _leaf('beside', vocabulary.side, *_content(file))
     for end in manifest.end_of_document:
