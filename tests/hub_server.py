@@ -8,10 +8,21 @@ import contextlib
 import hashlib
 import http.server
 import json
+import sys
 import threading
+import time
 import urllib.parse
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+
+import huggingface_hub
+import pytest
+
+from pipelines.files import hub
+
+# The package imports its modules when these are asked for.
+assert huggingface_hub.hf_hub_download and huggingface_hub.cached_assets_path
 
 _PAGE = 2
 _STORED = ('.bin', '.gz', '.parquet')
@@ -173,7 +184,10 @@ class _Answer:
         if path.endswith(_STORED):
             place = urllib.parse.quote(f'/store/{name}/{commit}/{path}')
             linked = {'X-Linked-Etag': etag, 'X-Linked-Size': size}
-            self.send(302, Location=self.hub.address + place, **linked, **headers)
+            store = self.hub.address.replace(
+                '127.0.0.1', 'localhost'
+            )  # the client tells hosts apart
+            self.send(302, Location=store + place, **linked, **headers)
         else:
             self.send_content(files[path], **headers)
 
@@ -200,3 +214,43 @@ class _Answer:
             is_file = 'resolve' in self.words or self.words[0] == 'store'
             cut = self.hub.cuts.pop(0) if self.hub.cuts and is_file and content else None
             self.handler.wfile.write(content[:cut])
+
+
+def use_hub(address: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has the client of this process use a server, a new cache, and no token."""
+    forget_hub()
+    connect_hub(address, monkeypatch)
+    constants = {
+        'HF_HUB_CACHE': str(cache / 'hub'),
+        'HF_ASSETS_CACHE': str(cache / 'assets'),
+        'HF_TOKEN_PATH': str(cache / 'token'),
+    }
+    set_hub_constants(constants, monkeypatch)
+    monkeypatch.delenv('HF_TOKEN', raising=False)
+    monkeypatch.setattr(
+        time, 'sleep', lambda seconds: None
+    )  # the client waits before it asks again
+
+
+def connect_hub(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has the client of this process ask another server."""
+    template = f'{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}'
+    constants = {'ENDPOINT': address, 'HUGGINGFACE_CO_URL_TEMPLATE': template}
+    set_hub_constants(constants, monkeypatch)
+
+
+def set_hub_constants(values: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Does what variables of the environment do before the client is imported, in all its modules."""
+    for name, module in list(sys.modules.items()):
+        for constant, value in values.items():
+            if name.startswith('huggingface_hub.') and constant in vars(module):
+                monkeypatch.setattr(module, constant, value)
+
+
+def forget_hub() -> None:
+    """Forgets what another process would not know."""
+    hub.forget_commits()
+    hub.fetch_into(None)
+    hub._paths.cache_clear()
+    utils = sys.modules['huggingface_hub.utils']
+    (utils.reset_sessions if hasattr(utils, 'reset_sessions') else utils.close_session)()

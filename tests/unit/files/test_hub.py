@@ -4,14 +4,20 @@ import errno
 import gzip
 import os
 import sys
-import time
 
-import huggingface_hub.file_download
-import huggingface_hub.hf_api
+import huggingface_hub
 import pytest
-from hub_server import Repository, commit_of, hub_server
+from hub_server import (
+    Repository,
+    commit_of,
+    connect_hub,
+    forget_hub,
+    hub_server,
+    set_hub_constants,
+    use_hub,
+)
 
-from pipelines.files import filesystem, hub
+from pipelines.files import filesystem
 from pipelines.files.hub import address_in_cache, fetch_into, forget_commits, to_be_fetched
 from pipelines.files.vocabulary_files import vocabulary_path
 from tokcore.errors import InputError
@@ -42,41 +48,9 @@ def server(tmp_path, monkeypatch):
         'models/me/model': Repository([TOKENIZER]),
     }
     with hub_server(repositories) as running:
-        use(running.address, tmp_path / 'cache', monkeypatch)
+        use_hub(running.address, tmp_path / 'cache', monkeypatch)
         yield running
-    forget()
-
-
-def use(address, cache, monkeypatch):
-    forget()
-    constants = huggingface_hub.constants
-    connect(address, monkeypatch)
-    monkeypatch.setattr(constants, 'HF_HUB_CACHE', str(cache / 'hub'))
-    assets = sys.modules['huggingface_hub.utils._cache_assets']
-    monkeypatch.setattr(assets, 'HF_ASSETS_CACHE', str(cache / 'assets'))
-    monkeypatch.setattr(constants, 'HF_TOKEN_PATH', str(cache / 'token'))
-    monkeypatch.delenv('HF_TOKEN', raising=False)
-    monkeypatch.setattr(
-        time, 'sleep', lambda seconds: None
-    )  # the client waits before it asks again
-
-
-def connect(address, monkeypatch):
-    """What HF_ENDPOINT does before the client is imported."""
-    constants, template = huggingface_hub.constants, '/{repo_id}/resolve/{revision}/{filename}'
-    monkeypatch.setattr(constants, 'ENDPOINT', address)
-    for module in (constants, huggingface_hub.file_download):
-        if hasattr(module, 'HUGGINGFACE_CO_URL_TEMPLATE'):
-            monkeypatch.setattr(module, 'HUGGINGFACE_CO_URL_TEMPLATE', address + template)
-
-
-def forget():
-    """What another process would not know."""
-    forget_commits()
-    fetch_into(None)
-    hub._paths.cache_clear()
-    utils = huggingface_hub.utils
-    (utils.reset_sessions if hasattr(utils, 'reset_sessions') else utils.close_session)()
+    forget_hub()
 
 
 def read(pattern):
@@ -122,8 +96,8 @@ def test_a_repository_that_moved_is_followed(server):
 def test_without_a_network_the_same_files_are_found(server, monkeypatch, caplog):
     patterns = 'hf://datasets/me/texts/data/*.txt', 'hf://datasets/me/texts/data/c.txt.gz'
     before = [read(pattern) for pattern in patterns]
-    forget()
-    connect(NOWHERE, monkeypatch)
+    forget_hub()
+    connect_hub(NOWHERE, monkeypatch)
     assert [read(pattern) for pattern in patterns] == before
     assert f'{commit_of(0)} was its commit the last time, and is taken' in caplog.text
     assert [
@@ -133,16 +107,16 @@ def test_without_a_network_the_same_files_are_found(server, monkeypatch, caplog)
 
 def test_without_a_network_what_is_not_known_is_refused(server, monkeypatch):
     read('hf://datasets/me/texts/data/a.txt')
-    forget()
-    connect(NOWHERE, monkeypatch)
+    forget_hub()
+    connect_hub(NOWHERE, monkeypatch)
     # The pattern would match the file that is there, and who knows what else.
     assert refusal(f'{FIRST}/data/*.t*').startswith(
         f'cannot fetch {FIRST}/data: Connection refused, and it is not in '
     )
     assert 'Connection refused' in refusal(f'{FIRST}/data/b.txt')
     assert 'Connection refused' in refusal('hf://datasets/me/others/a.txt')
-    monkeypatch.setattr(huggingface_hub.constants, 'HF_HUB_OFFLINE', True)
-    forget()
+    set_hub_constants({'HF_HUB_OFFLINE': True}, monkeypatch)
+    forget_hub()
     assert 'HF_HUB_OFFLINE is set' in refusal('hf://datasets/me/others/a.txt')
 
 
@@ -290,7 +264,7 @@ def test_a_repository_without_a_tokenizer_is_refused_by_its_address(server):
 def test_a_tokenizer_that_another_library_fetched_is_found_without_a_network(server, monkeypatch):
     for name in ('tokenizer.json', 'tokenizer_config.json'):
         huggingface_hub.hf_hub_download('me/model', name)
-    connect(NOWHERE, monkeypatch)
+    connect_hub(NOWHERE, monkeypatch)
     path = vocabulary_path('hf://me/model')
     assert address_in_cache(path) == f'hf://me/model@{commit_of(0)}/tokenizer.json'
 
