@@ -4,14 +4,17 @@
     dataset = tokcore.open_dataset(result.path)
 
 Keyword arguments are the options of the command, as `help(pipelines.BuildKeywords)` lists them, with
-underscores for dashes. Nothing is printed: what the command reports goes to the log of `pipelines`.
+underscores for dashes. Nothing is printed: what the command reports goes to the log of `pipelines`. In IPython
+and Jupyter a bar shows the progress.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import operator
 import os
+import sys
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +24,7 @@ from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput
 from pipelines.cli.commands import make_job, run_job
 from pipelines.cli.parser import with_job_file
+from pipelines.cli.terminal import in_ipython, shown_progress
 from pipelines.engines.machine import usable_cores
 from pipelines.files import filesystem
 from pipelines.files.system_errors import as_input_error
@@ -204,8 +208,10 @@ def _run(
         made = typing.cast(Job, job)
     else:
         made = _make(command, job, options, beam_options)
+    progress = shown_progress(sys.stderr) if in_ipython() else contextlib.nullcontext()
     try:
-        run_job(made)
+        with progress:
+            run_job(made)
     except InputError:
         raise
     except Exception as error:
