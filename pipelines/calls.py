@@ -34,6 +34,8 @@ from pipelines.options.commands import Command, known_commands
 from tokcore.errors import InputError
 from tokcore.keywords import keyword_value, unknown_keyword
 from tokcore.options import Choice, Declared, declared
+from tokcore.reading.dataset import open_dataset
+from tokcore.reading.html import dataset_html, html_table
 from tokcore.records.manifest import Manifest
 
 if typing.TYPE_CHECKING:
@@ -89,6 +91,25 @@ class Result:
             for file in manifest.files
             if file.is_stored
         ]
+
+    def _repr_html_(self) -> str:
+        """Shows in a notebook what was made, and the first rows of a dataset."""
+        facts: list[tuple[str, object]] = [
+            (f'vocabulary of {record.side}', f'{record.name}, {record.size:,} entries')
+            for manifest in self.manifests.values()
+            for record in manifest.vocabularies
+        ]
+        if self.manifest.root is not None:
+            facts.append(('root', self.manifest.root))
+        shown = html_table([(self.manifest.stage, self.path), *facts])
+        if self.manifest.root is None or filesystem.is_shared(self.path):
+            return shown
+        try:
+            return shown + dataset_html(open_dataset(self.path))
+        except (
+            InputError
+        ):  # rows of this format are not opened, or the folder is not there any more
+            return shown
 
 
 def build(
