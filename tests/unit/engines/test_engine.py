@@ -371,3 +371,17 @@ def test_light_work_on_few_bytes_is_done_here():
     near.run(lambda pipeline: pipeline | beam.Create([1]) | beam.Map(abs))
     local = choose_engine([], None)
     assert local.near(0) is local
+
+
+def test_an_interrupt_within_a_step_is_one(caplog):
+    """A notebook's kernel is interrupted wherever its main thread is, mostly in a step."""
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    def build(pipeline):
+        pipeline | beam.Create([1]) | beam.Map(interrupted)
+
+    with pytest.raises(KeyboardInterrupt):
+        choose_engine([], 1).run(build)
+    assert 'KeyboardInterrupt' not in caplog.text
