@@ -7,6 +7,8 @@ import itertools
 import typing
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from tokcore.errors import InputError
 from tokcore.text.whitespace import escape_piece
 
@@ -25,8 +27,8 @@ _CELL = '<td style="text-align: left; vertical-align: top">{}</td>'
 def html_table(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:
     """Returns a table of cells, which are HTML if they are so marked by `Html`, else text.
 
-    >>> html_table([('a < b', 1)])[:56]
-    '<table><tr><td style="text-align: left; vertical-align: t'
+    >>> 'a &lt; b' in html_table([('a < b', 1)])
+    True
     """
     lines = [''.join(_LEFT.format(html.escape(name)) for name in head)] if head else []
     lines += [''.join(_CELL.format(_cell(value)) for value in row) for row in rows]
@@ -52,7 +54,7 @@ def dataset_html(dataset: Dataset) -> str:
     return sizes + html_table(shown, dataset.features)
 
 
-def _pieces(dataset: Dataset, feature: str, ids: Sequence[int]) -> Html:
+def _pieces(dataset: Dataset, feature: str, ids: np.ndarray) -> Html:
     """Returns the pieces of a row, in two colours in turn; ids without a vocabulary are shown as numbers."""
     try:
         pieces: Sequence[str] = dataset.vocabulary(feature).pieces
