@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import html
 import itertools
-import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
+from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.text.whitespace import escape_piece
-
-if typing.TYPE_CHECKING:
-    from tokcore.reading.dataset import Dataset
 
 _ROWS, _PIECES = 3, 40
 """The most that are shown: rows of the first split, and pieces of each."""
@@ -39,7 +37,21 @@ class Html(str):
     """Text that is HTML already."""
 
 
-def dataset_html(dataset: Dataset) -> str:
+class ShownDataset(Protocol):
+    """What is shown of `Dataset`."""
+
+    @property
+    def features(self) -> tuple[str, ...]: ...
+
+    @property
+    def splits(self) -> Mapping[str, Any]: ...
+
+    def examples(self, split: str) -> Iterator[dict[str, np.ndarray]]: ...
+
+    def vocabulary(self, feature: str) -> Vocabulary: ...
+
+
+def dataset_html(dataset: ShownDataset) -> str:
     """Returns the sizes of a dataset's splits, and its first rows, as far as they can be read."""
     splits = dataset.splits
     sizes = html_table(
@@ -54,7 +66,7 @@ def dataset_html(dataset: Dataset) -> str:
     return sizes + html_table(shown, dataset.features)
 
 
-def _pieces(dataset: Dataset, feature: str, ids: np.ndarray) -> Html:
+def _pieces(dataset: ShownDataset, feature: str, ids: np.ndarray) -> Html:
     """Returns the pieces of a row, in two colours in turn; ids without a vocabulary are shown as numbers."""
     try:
         pieces: Sequence[str] = dataset.vocabulary(feature).pieces
