@@ -4,14 +4,17 @@
     dataset = tokcore.open_dataset(result.path)
 
 Keyword arguments are the options of the command, as `help(pipelines.BuildKeywords)` lists them, with
-underscores for dashes. Nothing is printed: what the command reports goes to the log of `pipelines`.
+underscores for dashes. Nothing is printed: what the command reports goes to the log of `pipelines`. In IPython
+and Jupyter a bar shows the progress.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import operator
 import os
+import sys
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +24,7 @@ from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput
 from pipelines.cli.commands import make_job, run_job
 from pipelines.cli.parser import with_job_file
+from pipelines.cli.terminal import in_ipython, shown_progress
 from pipelines.engines.machine import usable_cores
 from pipelines.files import filesystem
 from pipelines.files.system_errors import as_input_error
@@ -30,6 +34,8 @@ from pipelines.options.commands import Command, known_commands
 from tokcore.errors import InputError
 from tokcore.keywords import keyword_value, unknown_keyword
 from tokcore.options import Choice, Declared, declared
+from tokcore.reading.dataset import open_dataset
+from tokcore.reading.html import dataset_html, html_table
 from tokcore.records.manifest import Manifest
 
 if typing.TYPE_CHECKING:
@@ -85,6 +91,23 @@ class Result:
             for file in manifest.files
             if file.is_stored
         ]
+
+    def _repr_html_(self) -> str:
+        """Shows in a notebook what was made, and the first rows of a dataset."""
+        facts: list[tuple[str, object]] = [
+            (f'vocabulary of {record.side}', f'{record.name}, {record.size:,} entries')
+            for manifest in self.manifests.values()
+            for record in manifest.vocabularies
+        ]
+        if self.manifest.root is not None:
+            facts.append(('root', self.manifest.root))
+        shown = html_table([(self.manifest.stage, self.path), *facts])
+        if self.manifest.root is None or filesystem.is_shared(self.path):
+            return shown
+        try:
+            return shown + dataset_html(open_dataset(self.path))
+        except InputError:  # rows of this format are not opened, or the folder is gone
+            return shown
 
 
 def build(
@@ -204,8 +227,10 @@ def _run(
         made = typing.cast(Job, job)
     else:
         made = _make(command, job, options, beam_options)
+    progress = shown_progress(sys.stderr) if in_ipython() else contextlib.nullcontext()
     try:
-        run_job(made)
+        with progress:
+            run_job(made)
     except InputError:
         raise
     except Exception as error:

@@ -696,7 +696,7 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
         none, or those of the job file)
     dev_source … dev_clean: as of the training corpus
     test_source … test_clean: as of the training corpus
-    vocab: vocabulary of all sides: a file, or the folder of a tokenizer
+    vocab: vocabulary of all sides: a file, the folder of a tokenizer, or hf://OWNER/NAME
     source_vocab: vocabulary of the source side
     target_vocab: vocabulary of the target side
     scheme: how text becomes ids (default: the one recorded beside the vocabulary, else the one

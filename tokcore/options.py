@@ -491,6 +491,11 @@ positive = WholeNumber(1, LARGEST_INT32)
 
 
 def _without_names(text: str, prefix: str) -> str:
+    if text.startswith('hf://'):
+        raise argparse.ArgumentTypeError(
+            f'{shown(text)} is on the Hugging Face Hub, to which nothing is written; give a folder here, '
+            'and upload it'
+        )
     for name in path(text).split('/'):
         if name.startswith(prefix):
             raise argparse.ArgumentTypeError(

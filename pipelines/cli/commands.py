@@ -23,6 +23,7 @@ from pipelines.engines.engine import Engine, check_engine, choose_engine
 from pipelines.engines.machine import total_bytes
 from pipelines.files import filesystem
 from pipelines.files.claims import stores_without_leases
+from pipelines.files.hub import forget_commits
 from pipelines.files.vocabulary_files import find_vocabulary, vocabulary_path
 from pipelines.jobs.corpus import Corpus, SplitPaths
 from pipelines.jobs.job import (
@@ -159,6 +160,7 @@ def make_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Job | No
         InputError: options that do not go together, inputs that cannot be found, or an engine that
             cannot run.
     """
+    forget_commits()
     makers = {'build': _build_job, 'count': _count_job, 'vocab': _vocab_job, 'encode': _encode_job}
     return makers[options.command](options, beam_flags)
 
@@ -166,7 +168,7 @@ def make_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Job | No
 def _build_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> BuildJob | None:
     engine = _engine(options, beam_flags)
     output = filesystem.absolute(options.output)
-    corpus = resolve_corpus(options, SPLITS, output)
+    corpus = resolve_corpus(options, SPLITS, output, engine)
     if corpus is None:
         return None
     scheme = scheme_from_options(options.scheme, vars(options))
@@ -199,7 +201,8 @@ def _count_job(
         return _pieces_job(options, beam_flags)
     names = list(dict.fromkeys(options.scheme))
     schemes = [_learning_scheme(options, name, names) for name in names]
-    execution = _execution(options, _engine(options, beam_flags), schemes[0])
+    engine = _engine(options, beam_flags)
+    execution = _execution(options, engine, schemes[0])
     output = filesystem.absolute(options.output)
     _refuse_long_names_beside(output, [f'.{REJECTED_FOLDER}'])
     _refuse_long_work(options)
@@ -208,7 +211,7 @@ def _count_job(
         if names_files(options) or options.side or len(schemes) > 1:
             raise InputError('--merge takes the place of text; give one of the two')
         return MergeJob(folders=options.merge, output=output, execution=execution)
-    corpus = resolve_corpus(options, ('train',), os.path.dirname(output))
+    corpus = resolve_corpus(options, ('train',), os.path.dirname(output), engine)
     if corpus is None:
         return None
     side = _side(options, corpus)
@@ -238,7 +241,7 @@ def _pieces_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Piece
     if options.merge:
         raise InputError('--merge adds up counts of tokens; leave it out, or --pieces')
     _refuse_sample(options, '--pieces counts by one that exists')
-    codes_path, output = map(filesystem.absolute, (options.vocab, options.output))
+    codes_path, output = vocabulary_path(options.vocab), filesystem.absolute(options.output)
     names = [name for name in dict.fromkeys(options.scheme) if name != DEFAULT_SCHEME]
     scheme = scheme_of([codes_path], names[0] if names else None, vars(options))
     if len(names) > 1 or scheme.entries_name(codes_path) is None:
@@ -246,9 +249,10 @@ def _pieces_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Piece
             f'{codes_path} has ids of its own, and --pieces is for codes, of --scheme bpe with '
             '--preset subword-nmt or textbook; leave it out'
         )
-    execution = _execution(options, _engine(options, beam_flags), scheme)
+    engine = _engine(options, beam_flags)
+    execution = _execution(options, engine, scheme)
     _refuse_long_names_beside(output, _BESIDE_VOCABULARY)
-    corpus = resolve_corpus(options, ('train',), os.path.dirname(output))
+    corpus = resolve_corpus(options, ('train',), os.path.dirname(output), engine)
     if corpus is None:
         return None
     special_tokens = options.special_tokens
@@ -280,7 +284,7 @@ def _vocab_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> VocabJ
             raise InputError('--counts takes the place of text; give one of the two')
         source: TextToCount | CountFiles = find_counts(options.counts)
     else:
-        corpus = resolve_corpus(options, ('train',), os.path.dirname(output))
+        corpus = resolve_corpus(options, ('train',), os.path.dirname(output), engine)
         if corpus is None:
             return None
         reading = _reading(options, corpus, scheme)
@@ -293,7 +297,7 @@ def _vocab_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> VocabJ
 def _encode_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> EncodeJob | None:
     engine = _engine(options, beam_flags)
     output = filesystem.absolute(options.output)
-    corpus = resolve_corpus(options, SPLITS, output)
+    corpus = resolve_corpus(options, SPLITS, output, engine)
     if corpus is None:
         return None
     vocabularies = _vocabulary_paths(options, corpus)

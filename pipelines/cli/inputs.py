@@ -11,8 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from pipelines.cli.terminal import print_lines
+from pipelines.engines.engine import Engine
 from pipelines.files import filesystem
 from pipelines.files.fetching import fetch_all, fetched_before
+from pipelines.files.hub import fetch_into, is_hub_address, to_be_fetched
 from pipelines.files.transfer import is_web_address
 from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.corpus import Corpus, SplitPaths, find_corpus
@@ -33,7 +35,7 @@ learner's rounds, and a name of at most 255 in them."""
 
 
 def resolve_corpus(
-    options: argparse.Namespace, splits: Sequence[str], folder: str
+    options: argparse.Namespace, splits: Sequence[str], folder: str, engine: Engine
 ) -> Corpus | None:
     """Returns the corpus of some splits; None for a dry run if inputs still have to be fetched.
 
@@ -43,11 +45,12 @@ def resolve_corpus(
         options: of a command.
         splits: that the command reads.
         folder: of the output; the default work folder is in it.
+        engine: what runs the job; workers on other machines read what is fetched in the work folder.
 
     Raises:
         InputError: the inputs of the splits do not go together, do not exist, or cannot be fetched.
     """
-    corpus = _find_or_fetch(options, splits, folder)
+    corpus = _find_or_fetch(options, splits, folder, engine)
     if corpus and options.keep_rejected and not any(split.filters for split in corpus.splits):
         raise InputError(
             '--keep-rejected keeps what --clean drops, and no split has it; leave it out (with '
@@ -57,20 +60,22 @@ def resolve_corpus(
 
 
 def _find_or_fetch(
-    options: argparse.Namespace, splits: Sequence[str], folder: str
+    options: argparse.Namespace, splits: Sequence[str], folder: str, engine: Engine
 ) -> Corpus | None:
     datasets, keeps = split_paths(options, splits), options.keep_rejected
-    if not options.fetch:
-        return find_corpus(datasets, keeps_dropped=keeps)
     paths = [path for dataset in datasets for role in dataset.paths.values() for path in role]
     work = WorkFolder(filesystem.absolute(options.work) if options.work else None, folder).path
+    fetch_into(None if engine.runner.is_local else os.path.join(work, 'hub'))
+    asked = paths if options.fetch else []
     if not options.dry_run:
-        return find_corpus(datasets, fetch_all(paths, work), keeps)
-    fetched, missing = fetched_before(paths, work)
+        return find_corpus(datasets, fetch_all(asked, work), keeps)
+    fetched, missing = fetched_before(asked, work)
+    of_hub = {path: to_be_fetched(path) for path in filter(is_hub_address, paths)}
+    missing += [f'{file} is to be fetched' for files in of_hub.values() for file in files]
     if not missing:
         return find_corpus(datasets, fetched, keeps)
     for path in paths:
-        if not is_web_address(path):
+        if not is_web_address(path) and not of_hub.get(path):
             find_files(path)
     print_lines(missing)
     return None

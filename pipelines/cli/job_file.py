@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.files import filesystem
+from pipelines.files.hub import is_hub_address
 from pipelines.jobs.corpus import SplitPaths
 from pipelines.options.commands import Command
 from pipelines.options.job import SPLITS, DatasetSource, RejectionLimit
@@ -128,7 +129,7 @@ def _value(option: Declared, value: Any) -> object:
 
 
 def _absolute(path: str) -> str:
-    if '://' in path:
+    if '://' in path and not is_hub_address(path):
         return path
     try:
         # Whatever the locale's encoding is.

@@ -77,7 +77,7 @@ terminal_lock = threading.RLock()
 
 @contextlib.contextmanager
 def shown_progress(stream: TextIO, as_json: bool = False) -> Iterator[None]:
-    """Shows how far a job is while the block runs: a bar if the stream is a terminal, or lines.
+    """Shows how far a job is while the block runs: a bar on a terminal or in a notebook, or lines.
 
     With `as_json` each event is an object on a line, for a program.
     """
@@ -85,7 +85,7 @@ def shown_progress(stream: TextIO, as_json: bool = False) -> Iterator[None]:
     if as_json:
         shown = JsonProgress(stream)
     else:
-        shown = Bar(stream) if stream.isatty() else ProgressLog()
+        shown = Bar(stream) if stream.isatty() or in_ipython() else ProgressLog()
     ended = threading.Event()
 
     def look() -> None:
@@ -101,6 +101,12 @@ def shown_progress(stream: TextIO, as_json: bool = False) -> Iterator[None]:
         ended.set()
         looking.join()
         shown.close()
+
+
+def in_ipython() -> bool:
+    """Returns whether this process is one of IPython: in a terminal, or the kernel of a notebook."""
+    module = sys.modules.get('IPython')
+    return module is not None and module.get_ipython() is not None
 
 
 class ProgressState:
@@ -330,7 +336,10 @@ class Bar:
 
     def _begin_bar(self) -> None:
         # Its import is slow, and without a terminal there is no bar.
-        from tqdm import tqdm
+        if in_ipython():
+            from tqdm.auto import tqdm
+        else:
+            from tqdm import tqdm
 
         tqdm.monitor_interval = 0  # its monitor is a second thread like the one of `shown_progress`
         work = self._now.work

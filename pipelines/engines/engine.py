@@ -88,6 +88,7 @@ _NEAR_BYTES = 16 << 20
 
 _USER_ERROR = re.compile(r'tokcore\.errors\.(\w+): (.*)')
 _STEP_NOTE = re.compile(r" \[while running '.*")
+_INTERRUPT = re.compile(r'^(?:RuntimeError: )?KeyboardInterrupt\b', re.MULTILINE)
 
 # Beam's modules that log options as the user typed them.
 _OPTION_LOGGERS = (
@@ -139,6 +140,7 @@ class Engine:
             InputError: a user's mistake, in this process or in a worker's; the system refused
                 something; or the cluster does not take the job.
             RuntimeError: the pipeline failed otherwise, or did not end in time and was cancelled.
+            KeyboardInterrupt: it was interrupted in this process.
         """
         self.compile_first(functools.partial(compile_kernels, self.scheme))
         self.runner.prepare()
@@ -149,6 +151,8 @@ class Engine:
             try:
                 state = self._wait(self._submit(pipeline))
             except Exception as error:
+                if _is_interrupt(error):
+                    raise KeyboardInterrupt from error
                 mistake = users_mistake(error)
                 if mistake is None:
                     raise
@@ -427,6 +431,11 @@ def users_mistake(error: BaseException) -> InputError | None:
     return as_input_error(error, doing) or as_input_error_from_text(text, doing)
 
 
+def _is_interrupt(error: BaseException) -> bool:
+    """Returns whether an error is an interrupt of the main thread in a step, which Beam wraps."""
+    return _INTERRUPT.search(str(error)) is not None
+
+
 def _told_mistake(error: BaseException) -> InputError | None:
     """Returns the `InputError` that an error is, or that it tells of."""
     if isinstance(error, InputError):
@@ -460,5 +469,8 @@ def _hide_secrets(record: logging.LogRecord) -> bool:
 
 
 def _is_not_users_mistake(record: logging.LogRecord) -> bool:
-    """Lets a record through unless it has a user's mistake, which `main` prints as a sentence."""
-    return not (record.exc_info and record.exc_info[1] and users_mistake(record.exc_info[1]))
+    """Lets a record through unless it has a user's mistake, which `main` prints, or an interrupt."""
+    error = record.exc_info[1] if record.exc_info else None
+    if error is None:
+        return True
+    return not isinstance(error, KeyboardInterrupt) and users_mistake(error) is None

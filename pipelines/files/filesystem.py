@@ -1,17 +1,18 @@
 """Files and folders by their paths, wherever they are; system errors become sentences.
 
-A path with a scheme, as `gs://`, is of an object store; every other path is of this machine. All have
-`/` between names, so `os.path` joins and splits them. A file has its name only when it is whole.
-Folders are deleted file by file, by the names of what is known to be the program's own.
+A path with a scheme, as `gs://`, is of an object store, or with `hf://` of the Hugging Face Hub; every other
+path is of this machine. All have `/` between names, so `os.path` joins and splits them. A file has its name
+only when it is whole. Folders are deleted file by file, by the names of what is known to be the program's own.
 """
 
 import contextlib
 import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from pipelines.files.files import Files, StoredFile
+from pipelines.files.hub import HubFiles, is_hub_address
 from pipelines.files.local import LocalFiles
 from pipelines.files.local_folder import LocalFolder
 from pipelines.files.objects import ObjectFiles
@@ -24,12 +25,15 @@ __all__ = ['StoredFile']
 _WILDCARD = re.compile(r'[*?\[]')
 _HAS_SCHEME = re.compile(r'\s*[a-zA-Z][-a-zA-Z0-9+.]*://')
 _LOCAL, _OBJECTS = LocalFiles(), ObjectFiles()
+_HUB = cast(Files, HubFiles())  # `output_path` refuses what would be written there
 
 
 def files_of(path: str) -> Files:
-    """Returns what a path belongs to: this machine's files, or those of object stores."""
+    """Returns what a path belongs to: this machine's files, or those of object stores or the Hub."""
     if _HAS_SCHEME.match(path) is None:
         return _LOCAL
+    if is_hub_address(path):
+        return _HUB
     return _OBJECTS if is_object(path) else _beam_files()
 
 

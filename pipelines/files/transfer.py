@@ -379,11 +379,11 @@ def refused_by_network(address: WebAddress, error: Exception) -> InputError:
         return InputError(
             f'cannot fetch {address.name}: it leads on and on to other addresses; check it'
         )
-    return OperatingSystemError(f'cannot fetch {address.name}: {_reason(error)}; {_NETWORK}')
+    return OperatingSystemError(f'cannot fetch {address.name}: {network_reason(error)}; {_NETWORK}')
 
 
-def _reason(error: Exception) -> str:
-    """What the system said, in all that one error after another was made of."""
+def network_reason(error: BaseException) -> str:
+    """Returns what the system said, in all that one error after another was made of."""
     causes = _all_causes(error)
     for cause in causes:
         if isinstance(cause, OSError) and cause.errno is not None and cause.strerror:
@@ -394,7 +394,7 @@ def _reason(error: Exception) -> str:
     return type(error).__name__
 
 
-def _all_causes(error: Exception) -> list[BaseException]:
+def _all_causes(error: BaseException) -> list[BaseException]:
     causes: list[BaseException] = []
     waiting: list[object] = [error]
     while waiting:

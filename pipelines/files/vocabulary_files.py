@@ -3,6 +3,7 @@
 import logging
 
 from pipelines.files import filesystem
+from pipelines.files.hub import fetched_vocabulary, is_hub_address
 from tokcore.encoding.hub_folders import FolderVocabulary, vocabulary_in_folder
 
 _LOGGER = logging.getLogger(__name__)
@@ -10,6 +11,8 @@ _LOGGER = logging.getLogger(__name__)
 
 def find_vocabulary(path: str, side: str | None = None) -> FolderVocabulary:
     """Returns a vocabulary's file by its absolute path; of a folder, the file in it.
+
+    One of the Hub is fetched, and the path is that in its cache.
 
     Args:
         path: of a file or a folder.
@@ -19,13 +22,13 @@ def find_vocabulary(path: str, side: str | None = None) -> FolderVocabulary:
         InputError: nothing here opens such a path, or the folder does not tell which file it is.
     """
     whole = filesystem.absolute(path)
-    if not filesystem.is_folder(whole):
-        return FolderVocabulary(whole, [])
-    names = filesystem.entries(whole)
-    found = vocabulary_in_folder(whole, names, filesystem.read_if_there, side)
-    besides = f'; {" and ".join(found.unread)} there is not read' if found.unread else ''
-    _LOGGER.info('the vocabulary is %s%s', found.path, besides)
-    return found
+    found = FolderVocabulary(whole, [])
+    if filesystem.is_folder(whole):
+        names = filesystem.entries(whole)
+        found = vocabulary_in_folder(whole, names, filesystem.read_if_there, side)
+        besides = f'; {" and ".join(found.unread)} there is not read' if found.unread else ''
+        _LOGGER.info('the vocabulary is %s%s', found.path, besides)
+    return found._replace(path=fetched_vocabulary(found.path)) if is_hub_address(whole) else found
 
 
 def vocabulary_path(path: str, side: str | None = None) -> str:

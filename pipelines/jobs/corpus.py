@@ -17,6 +17,7 @@ from pipelines.artifacts.outputs import InputState
 from pipelines.files import filesystem
 from pipelines.files.fetching import FetchedFile
 from pipelines.files.filesystem import StoredFile
+from pipelines.files.hub import is_hub_address
 from pipelines.jobs.repeated_files import warn_of_repeated
 from pipelines.options.job import split_flag
 from pipelines.transforms.read import MatchedFile, archive_lists, files_at, find_files, warn_of_nuls
@@ -61,6 +62,7 @@ class CorpusInput:
             f'{summary.crc32c:08x}',
             stored_bytes=None if sha256 is None else self.stored.size,
             sha256=sha256,
+            origin=self.file.name if is_hub_address(self.file.name) else None,
         )
 
 

@@ -219,7 +219,10 @@ class VocabularyFiles:
     """Vocabularies to encode with: one for all sides, or one for each."""
 
     vocab: str | None = option(
-        'vocabulary of all sides: a file, or the folder of a tokenizer', path, 'FILE', default=None
+        'vocabulary of all sides: a file, the folder of a tokenizer, or hf://OWNER/NAME',
+        path,
+        'FILE',
+        default=None,
     )
     source_vocab: str | None = option('vocabulary of the source side', path, 'FILE', default=None)
     target_vocab: str | None = option('vocabulary of the target side', path, 'FILE', default=None)
@@ -230,7 +233,7 @@ class TokenizeOptions:
     """What `tokenize` reads lines with, and what it writes of them."""
 
     vocab: str | None = option(
-        'vocabulary file, or the folder of a tokenizer; of byte there is none',
+        'vocabulary file, the folder of a tokenizer, or hf://OWNER/NAME; of byte there is none',
         path,
         'FILE',
         default=None,
@@ -266,7 +269,7 @@ class DetokenizeOptions:
     """What `detokenize` reads lines with, and what it writes of them."""
 
     vocab: str | None = option(
-        'vocabulary file, or the folder of a tokenizer; of byte there is none',
+        'vocabulary file, the folder of a tokenizer, or hf://OWNER/NAME; of byte there is none',
         path,
         'FILE',
         default=None,

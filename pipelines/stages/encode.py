@@ -23,6 +23,7 @@ from pipelines.artifacts.vocabularies import (
 from pipelines.engines.progress import track_work
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
+from pipelines.files.hub import address_in_cache
 from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.corpus import Corpus, InputChecksums
 from pipelines.jobs.job import EncodeJob, EncodeOptions, Execution, VocabularyPaths
@@ -175,6 +176,7 @@ def vocabulary_records(
                 ),
                 sha256=hashlib.sha256(vocabulary.data).hexdigest(),
                 licence=vocabulary.licence or stated_licence(path),
+                origin=address_in_cache(path),
             )
         )
     return tuple(records)

@@ -38,6 +38,14 @@ REQUIREMENTS = {
     'datatrove': ['datatrove==0.10.1', 'tokenizers', 'numpy'],
     'Megatron': ['megatron-core>=0.12,<0.20'],
     'PyTorch': ['torch>=2.3,<3', 'torchdata', *READING],
+    'Jupyter': [
+        'apache-beam>=2.70,<3',
+        'ipykernel',
+        'ipywidgets',
+        'nbclient',
+        'nbformat',
+        *RUNNING,
+    ],
     'Dataflow': ['apache-beam[gcp]>=2.70,<3', *RUNNING],
 }
 

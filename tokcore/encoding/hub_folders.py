@@ -32,6 +32,12 @@ _BESIDE = {'vocab.json': 'merges.txt'}
 _MODEL_CONFIG = 'config.json'
 _SPECIAL_TOKENS_MAP = 'special_tokens_map.json'
 
+NEIGHBOURS = (
+    CONFIG_NAME, _SPECIAL_TOKENS_MAP, _MODEL_CONFIG, 'README.md', 'vocab.json', 'merges.txt',
+    DATASET_MANIFEST,
+)  # fmt: skip
+"""Files of a folder that say more of the vocabulary in another one, or are read together with it."""
+
 _OWN_CLASS = 'PreTrainedTokenizer'  # of the folders that tokbeam itself writes
 _CLASSES = {
     'vocab.json': {'GPT2Tokenizer', 'gpt2', _OWN_CLASS},

@@ -29,6 +29,7 @@ from tokcore.reading.batch_options import (
 )
 from tokcore.reading.batching import BatchRule
 from tokcore.reading.extra_packages import extra_package
+from tokcore.reading.html import dataset_html
 from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
 from tokcore.reading.ordered_rows import OrderedRows, SplitInOrder
 from tokcore.reading.other_records import is_of_others, other_manifest
@@ -525,6 +526,10 @@ class Dataset:
         scheme = self._manifest.scheme
         own = '' if scheme is None else f'; scheme {scheme.name}'
         return f'<Dataset {self.folder}: examples of {splits}; ids of {ids}{own}>'
+
+    def _repr_html_(self) -> str:
+        """Shows the sizes of splits and the first rows in a notebook."""
+        return dataset_html(self)
 
     def _shards(self, split: str) -> tuple[ShardFile, ...]:
         splits = self._manifest.splits

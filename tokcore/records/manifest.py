@@ -73,6 +73,7 @@ class InputText:
     rules: TokenRules | None = None  # of a count file: those that it records
     stored_bytes: int | None = None  # of a file that was fetched, whose name is its URL
     sha256: str | None = None  # of the same bytes
+    origin: str | None = None  # of a file of the Hugging Face Hub: its address with the commit
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,7 @@ class VocabularyRecord:
     beside: tuple[OutputFile, ...] = ()  # of its ids, of its tokenizer folder
     sha256: _Sha256 | None = None
     licence: str | None = None  # as the README.md beside a copied file stated it
+    origin: str | None = None  # of a copy from the Hugging Face Hub: its address with the commit
 
 
 @dataclass(frozen=True)
@@ -178,12 +180,12 @@ class Manifest:
         _rules_to_json(fields)
         for record in fields['inputs']:
             _rules_to_json(record)
-            _omit_unset(record, 'stored_bytes', 'sha256')
+            _omit_unset(record, 'stored_bytes', 'sha256', 'origin')
         for record in fields['vocabularies']:
             _rules_to_json(record)
             for file in record['beside']:
                 _omit_unset(file, *_OPTIONAL)
-            _omit_unset(record, 'scheme_options', 'beside', 'sha256', 'licence')
+            _omit_unset(record, 'scheme_options', 'beside', 'sha256', 'licence', 'origin')
         for record in (*fields['files'], *fields.get('index', ()), *fields['rejected']):
             _omit_unset(record, *_OPTIONAL)
         return json_bytes(fields)

@@ -386,3 +386,17 @@ def test_no_secret_goes_to_a_cluster(runner):
 )
 def test_on_this_machine_secrets_stay_in_it(flags):
     assert choose_engine([*flags, *SECRET], None).runner.is_local
+
+
+def test_an_interrupt_within_a_step_is_one(caplog):
+    """A notebook's kernel is interrupted wherever its main thread is, mostly in a step."""
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    def build(pipeline):
+        pipeline | beam.Create([1]) | beam.Map(interrupted)
+
+    with pytest.raises(KeyboardInterrupt):
+        choose_engine([], 1).run(build)
+    assert 'KeyboardInterrupt' not in caplog.text

@@ -85,6 +85,8 @@ WITH_EFFECT = {
     'seed': {'options': {**MANIFEST.options, 'seed': 1}},
     'another option': {'options': {**MANIFEST.options, 'template': 'eos'}},
     'line': {'inputs': (dataclasses.replace(MANIFEST.inputs[0], crc32c='abcdef02'),)},
+    'origin of an input': {'inputs': (dataclasses.replace(MANIFEST.inputs[0], origin='hf://a'),)},
+    'origin of a vocabulary': of_vocabulary(origin='hf://a'),
     'split': {'inputs': (dataclasses.replace(MANIFEST.inputs[0], split='dev'),)},
     'one more input': {'inputs': MANIFEST.inputs * 2},
     'stage': {'stage': 'encode'},

@@ -1,0 +1,30 @@
+"""Beam in IPython and Jupyter.
+
+There Beam looks through the user's variables before each transform, to put the number of the cell into its
+label. That needs pandas below 3, and loads JavaScript into the cell. Only Interactive Beam shows the label,
+so it is left as it is where the user has not imported that.
+"""
+
+import functools
+import sys
+from collections.abc import Callable
+
+import apache_beam.pipeline
+
+_INTERACTIVE = 'apache_beam.runners.interactive.interactive_environment'
+
+
+def _only_interactive(alter_label: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(alter_label)
+    def altered(transform: object, inputs: object) -> None:
+        if _INTERACTIVE in sys.modules:
+            alter_label(transform, inputs)
+
+    return altered
+
+
+# A later Beam that does not look any more has no such function.
+if hasattr(apache_beam.pipeline, 'alter_label_if_ipython'):
+    apache_beam.pipeline.alter_label_if_ipython = _only_interactive(
+        apache_beam.pipeline.alter_label_if_ipython
+    )
