@@ -230,15 +230,11 @@ class BpeTokenizer(Tokenizer):
             return [pieces[id_] for id_ in self.encode(text, add_special_tokens=False)]
         return CodesSegmenter(self.vocabulary, self._options.nmt_rules).pieces(text)
 
-    def decode(self, ids: Iterable[int]) -> str:
-        """Returns the text of ids; bytes that are not UTF-8 become U+FFFD."""
-        return self.vocabulary.decode(ids)
-
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Returns the bytes of ids, exactly."""
         if isinstance(self.vocabulary, BpeVocabulary):
-            return self.vocabulary.decode_bytes(ids)
-        return self.vocabulary.decode(ids).encode()
+            return self.vocabulary.decode_bytes(self._known(ids))
+        return self.decode(ids).encode()
 
 
 class PretrainedTokenizer(Tokenizer):
@@ -312,13 +308,9 @@ class PretrainedTokenizer(Tokenizer):
         """Returns the pieces of a text, as the file spells them."""
         return [self.pieces[id_] for id_ in self.encode(text, add_special_tokens=False)]
 
-    def decode(self, ids: Iterable[int]) -> str:
-        """Returns the text of ids; bytes that are not UTF-8 become U+FFFD."""
-        return self.vocabulary.decode(ids)
-
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Returns the bytes of ids, exactly where they stand for bytes."""
-        return self.vocabulary.decode_bytes(ids)
+        return self.vocabulary.decode_bytes(self._known(ids))
 
 
 class ByteTokenizer(Tokenizer):
@@ -352,10 +344,6 @@ class ByteTokenizer(Tokenizer):
     def tokenize(self, text: str) -> list[bytes]:
         """Returns the bytes of a text, one by one."""
         return [bytes([byte]) for byte in text.encode('utf-8', 'surrogatepass')]
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """Returns the text of ids; bytes that are not UTF-8 become U+FFFD."""
-        return self.vocabulary.decode(ids)
 
 
 class WordTokenizer(Tokenizer):
@@ -405,10 +393,6 @@ class WordTokenizer(Tokenizer):
     def tokenize(self, text: str) -> list[str]:
         """Returns the words of a text, with the unknown token in place of unknown words."""
         return [self.vocabulary.words[id_] for id_ in self.encode(text)]
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """Returns the words of ids, with spaces between them."""
-        return self.vocabulary.decode(ids)
 
 
 class WordPieceTokenizer(Tokenizer):
@@ -505,10 +489,6 @@ class WordPieceTokenizer(Tokenizer):
     def tokenize(self, text: str) -> list[str]:
         """Returns the pieces of a text, `[UNK]` for a word that cannot be spelt."""
         return self.vocabulary.pieces_of(self.encode(text, add_special_tokens=False))
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """Returns the text of ids; see `WordPieceVocabulary.decode`."""
-        return self.vocabulary.decode(ids)
 
 
 def learn_wordpiece_vocabulary(

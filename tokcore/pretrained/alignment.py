@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from tokcore.encoding.encoder import check_text
 from tokcore.text.normal_units import Form, Span
 
 _DECOMPOSED: dict[Form, Form] = {'NFC': 'NFD', 'NFKC': 'NFKD'}
@@ -99,6 +100,7 @@ class AlignedText(NamedTuple):
 
 def joined_surrogates(text: str) -> str:
     """Returns a text with a character for each pair of surrogates, and U+FFFD for others."""
+    check_text(text)
     return text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')
 
 

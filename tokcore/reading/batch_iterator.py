@@ -164,6 +164,16 @@ class BatchIterator:
     def __iter__(self) -> BatchIterator:
         return self
 
+    def __repr__(self) -> str:
+        """Tells what is read, and the arguments that are not the defaults."""
+        arguments = {name: value for name, value in self._arguments.items() if name != 'ends'}
+        if self._options.readers > 1:
+            arguments |= {
+                'num_readers': self._options.readers, 'reader_index': self._options.reader
+            }  # fmt: skip
+        shown = ', '.join(f'{name}={value!r}' for name, value in arguments.items())
+        return f'<BatchIterator over {self._options.name}: {shown}>'
+
     def __next__(self) -> Batch:
         self._pass_rounds_of_others()
         window, which, bucket = self._next_round()

@@ -63,6 +63,10 @@ class TorchBatches(torch.utils.data.IterableDataset):
             self._current = self._resumed(state)
         return self._tensors(self._current)
 
+    def __repr__(self) -> str:
+        """Tells the arguments that are not the defaults."""
+        return f'TorchBatches({self._options.non_defaults()})'
+
     def state_dict(self) -> dict[str, Any]:
         """Returns where the last iteration is, as a value of JSON.
 
