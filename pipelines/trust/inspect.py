@@ -22,6 +22,7 @@ from pipelines.artifacts.counts import counts_name
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of
 from pipelines.files import filesystem
+from pipelines.options.job import FLAT
 from pipelines.shard_formats.id_streams import what_ends
 from tokcore.encoding.vocabulary import Vocabulary, spelled_ids, without_special_ids
 from tokcore.errors import InputError
@@ -30,6 +31,8 @@ from tokcore.records.features import parse_features
 from tokcore.records.manifest import MANIFEST_NAME, Manifest
 from tokcore.records.root import ROOT_STAGES
 from tokcore.records.tfrecord import masked_crc32c, stream_records
+
+_FLAT_ENDING = '.npy'
 
 _PARQUET = b'PAR1'
 
@@ -138,9 +141,25 @@ def content_of(path: str, split: str | None = None, vocabulary: str | None = Non
         with _opened(path, is_packed) as records:
             if _has_record_head(records):
                 return Content('TFRecords', _records(path, vocabulary, is_packed))
+    if path.endswith(_FLAT_ENDING):
+        _refuse_flat(os.path.dirname(path), os.path.basename(path))
     scheme = scheme_of([path])
     entries = read_vocabulary(path, scheme).entries
     return Content(f'vocabulary of --scheme {scheme.name}', _pieces(entries))
+
+
+def _refuse_flat(folder: str, name: str | None = None) -> None:
+    """Raises InputError, saying how they are read, for flat files: nothing in them says what they are."""
+    manifest = read_manifest(os.path.join(folder, MANIFEST_NAME))
+    if manifest is None or manifest.options.get('output_format') != FLAT:
+        return
+    for file in manifest.files:
+        if name in (None, file.name) and file.name.endswith(_FLAT_ENDING) and file.is_stored:
+            path = os.path.join(folder, file.name)
+            raise InputError(
+                f'{path} is {file.dtype} ids one after another, without a header, so that numpy.load does not '
+                f"open it; read it by numpy.memmap({file.name!r}, dtype='{file.dtype}', mode='r')"
+            )
 
 
 def _folder(path: str, split: str | None, vocabulary: str | None) -> Content:
@@ -149,6 +168,7 @@ def _folder(path: str, split: str | None, vocabulary: str | None) -> Content:
         raise InputError(
             f'{path} has no {MANIFEST_NAME}; give a folder that a command has finished, or a file'
         )
+    _refuse_flat(path)
     if manifest.stage in ROOT_STAGES:
         dataset = open_dataset(path, vocabulary=vocabulary)
         splits = [split] if split else [*dataset.splits]
