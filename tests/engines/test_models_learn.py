@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from jobs import succeed
-from test_documentation import blocks_of
+from test_documentation import RECIPES, blocks_of, run_blocks
 
 from tokcore import open_dataset
 
@@ -56,3 +56,42 @@ def test_the_readmes_snippet_teaches_whole_sentences(tensorflow, tmp_path):
     first_pieces = begun[:, 0].argmax(-1) == batch['labels'][:, 0]
     print(f'{first_pieces.mean():.0%} of the sentences begin with their first piece')
     assert first_pieces.mean() > 0.5
+
+
+@pytest.fixture
+def sample_alone(tmp_path, monkeypatch):
+    """An empty folder but for the files of the sample."""
+    for name in ('train.en', 'train.zh', 'dev.en', 'dev.zh'):
+        (tmp_path / name).write_bytes((SAMPLE / name).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_each_recipe_has_a_test_here():
+    assert RECIPES == ['docs/recipe-gpt.md', 'docs/recipe-translation.md']
+
+
+@pytest.mark.slow
+def test_the_recipe_of_a_translation_model(tensorflow, sample_alone):
+    names: dict = {}
+    run_blocks('docs/recipe-translation.md', names)
+    assert names['losses'][0] > 5 and names['losses'][-1] < 3.5
+    rows = names['dataset']['train'].rows(range(40))
+    begun = [names['translate'](row['inputs'], most=1)[0] == row['targets'][0] for row in rows]
+    print(f'{np.mean(begun):.0%} of the sentences begin with their first piece')
+    assert np.mean(begun) > 0.4
+
+
+@pytest.mark.slow
+def test_the_recipe_of_a_gpt(tensorflow, sample_alone):
+    names: dict = {}
+    run_blocks('docs/recipe-gpt.md', names)
+    assert names['losses'][0] > 5 and names['losses'][-1] < 4.5
+    dataset = names['dataset']
+    documents = [row['targets'].tolist() for row in dataset['train'][:]]
+    # What is written begins as a document of the corpus does.
+    assert names['written'][1] in {document[0] for document in documents}
+    for split, file in (('train', 'train.bin'), ('dev', 'val.bin')):
+        ids = np.memmap(file, np.uint16, 'r').tolist()
+        rows = [row['targets'].tolist() for row in dataset[split][:]]
+        assert ids == [id_ for row in rows for id_ in [*row, names['end']]]
