@@ -304,6 +304,7 @@ class PackOptions(OrderOptions):
                 f'concat cuts rows, and these are pairs of {" and ".join(dataset.features)}; give '
                 'another strategy'
             )
+        ends = self._ends(dataset)  # before the padding: who lacks both is to give the end
         # Of a language model the last id of a packed row is a label alone.
         is_longer = self.for_model == 'lm' and self.start is None
         return PackedBatches(
@@ -312,7 +313,7 @@ class PackOptions(OrderOptions):
             strategy=self.strategy,
             pad=_first(self._pads(dataset), 'pad', 'pad'),
             features=dataset.features,
-            ends=self._ends(dataset),
+            ends=ends,
         )
 
 
