@@ -55,7 +55,7 @@ def test_the_readmes_snippet_teaches_whole_sentences(tensorflow, tmp_path):
     begun = model.predict_on_batch([batch['encoder_inputs'], batch['decoder_inputs'][:, :1]])
     first_pieces = begun[:, 0].argmax(-1) == batch['labels'][:, 0]
     print(f'{first_pieces.mean():.0%} of the sentences begin with their first piece')
-    assert first_pieces.mean() > 0.5
+    assert first_pieces.mean() > 0.3  # the most frequent one begins a tenth
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_the_recipe_of_a_translation_model(tensorflow, sample_alone):
 def test_the_recipe_of_a_gpt(tensorflow, sample_alone):
     names: dict = {}
     run_blocks('docs/recipe-gpt.md', names)
-    assert names['losses'][0] > 5 and names['losses'][-1] < 4.5
+    assert names['losses'][0] > 4 and names['losses'][-1] < 3.2
     dataset = names['dataset']
     documents = [row['targets'].tolist() for row in dataset['train'][:]]
     # What is written begins as a document of the corpus does.
