@@ -36,7 +36,7 @@ from tokcore.keywords import keyword_value, unknown_keyword
 from tokcore.options import Choice, Declared, declared
 from tokcore.reading.dataset import open_dataset
 from tokcore.reading.html import dataset_html, html_table
-from tokcore.records.manifest import Manifest
+from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord
 
 if typing.TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -55,7 +55,7 @@ _OF_THE_COMMAND = {'quiet', 'progress', 'print_job', 'dry_run'}
 """Options of what the command does around a job, which calls do not have."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """What a job made, or found made before.
 
@@ -67,6 +67,28 @@ class Result:
 
     path: str
     manifests: Mapping[str, Manifest]
+
+    def __repr__(self) -> str:
+        """Tells what was made, and where."""
+        return f'<Result of {self.manifest.stage} in {self.path}>'
+
+    def __str__(self) -> str:
+        """Tells in five lines, or fewer, what was made."""
+        manifest, size = self.manifest, sum(file.bytes for file in self._outputs)
+        examples = (f'{tally.split} {tally.examples:,}' for tally in manifest.lines)
+        ids = (f'{record.name} {record.size:,}' for record in manifest.vocabularies)
+        lines = {
+            manifest.stage: self.path,
+            'lines with text' if manifest.root is None else 'examples': ', '.join(examples),
+            'entries': ', '.join(ids),
+            'files': f'{len(self._outputs):,}, {size:,} bytes',
+            'root': manifest.root,
+        }
+        return '\n'.join(f'{name}: {value}' for name, value in lines.items() if value)
+
+    @property
+    def _outputs(self) -> list[OutputFile | VocabularyRecord]:
+        return [file for manifest in self.manifests.values() for file in manifest.outputs]
 
     @property
     def manifest(self) -> Manifest:

@@ -33,7 +33,7 @@ MANIFESTS = {
 RECORDS = 1
 """`index/records.json` beside TFRecords of other programs."""
 
-ITERATOR_STATE = 5
+ITERATOR_STATE = 6
 """What `state()` of an iterator over batches returns."""
 
 SHUFFLE = 3

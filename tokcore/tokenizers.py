@@ -27,7 +27,13 @@ from tokcore.bpe.vocabulary import BpeVocabulary
 from tokcore.byte.scheme import SCHEME as BYTE_SCHEME
 from tokcore.byte.scheme import ByteVocabulary
 from tokcore.counts.token_table import TokenTable
-from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, Encoder, RowEncoder, SharedEncoder
+from tokcore.encoding.encoder import (
+    DEFAULT_CACHE_BYTES,
+    Encoder,
+    RowEncoder,
+    SharedEncoder,
+    check_text,
+)
 from tokcore.encoding.hub_folders import DatasetVocabulary, local_vocabulary
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.tokenizer import (
@@ -229,15 +235,11 @@ class BpeTokenizer(Tokenizer):
             return [pieces[id_] for id_ in self.encode(text, add_special_tokens=False)]
         return CodesSegmenter(self.vocabulary, self._options.nmt_rules).pieces(text)
 
-    def decode(self, ids: Iterable[int]) -> str:
-        """Returns the text of ids; bytes that are not UTF-8 become U+FFFD."""
-        return self.vocabulary.decode(ids)
-
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Returns the bytes of ids, exactly."""
         if isinstance(self.vocabulary, BpeVocabulary):
-            return self.vocabulary.decode_bytes(ids)
-        return self.vocabulary.decode(ids).encode()
+            return self.vocabulary.decode_bytes(self._known(ids))
+        return self.decode(ids).encode()
 
 
 class PretrainedTokenizer(Tokenizer):
@@ -294,6 +296,7 @@ class PretrainedTokenizer(Tokenizer):
         return self._encoder.encode(self._checked(text), *around)
 
     def _checked(self, text: str) -> str:
+        check_text(text)
         return (
             joined_surrogates(text)
             if self.vocabulary.joins_surrogates
@@ -311,13 +314,9 @@ class PretrainedTokenizer(Tokenizer):
         """Returns the pieces of a text, as the file spells them."""
         return [self.pieces[id_] for id_ in self.encode(text, add_special_tokens=False)]
 
-    def decode(self, ids: Iterable[int]) -> str:
-        """Returns the text of ids; bytes that are not UTF-8 become U+FFFD."""
-        return self.vocabulary.decode(ids)
-
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Returns the bytes of ids, exactly where they stand for bytes."""
-        return self.vocabulary.decode_bytes(ids)
+        return self.vocabulary.decode_bytes(self._known(ids))
 
 
 class ByteTokenizer(Tokenizer):
@@ -351,10 +350,6 @@ class ByteTokenizer(Tokenizer):
     def tokenize(self, text: str) -> list[bytes]:
         """Returns the bytes of a text, one by one."""
         return [bytes([byte]) for byte in text.encode('utf-8', 'surrogatepass')]
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """Returns the text of ids; bytes that are not UTF-8 become U+FFFD."""
-        return self.vocabulary.decode(ids)
 
 
 class WordTokenizer(Tokenizer):
@@ -404,10 +399,6 @@ class WordTokenizer(Tokenizer):
     def tokenize(self, text: str) -> list[str]:
         """Returns the words of a text, with the unknown token in place of unknown words."""
         return [self.vocabulary.words[id_] for id_ in self.encode(text)]
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """Returns the words of ids, with spaces between them."""
-        return self.vocabulary.decode(ids)
 
 
 class WordPieceTokenizer(Tokenizer):
@@ -504,10 +495,6 @@ class WordPieceTokenizer(Tokenizer):
     def tokenize(self, text: str) -> list[str]:
         """Returns the pieces of a text, `[UNK]` for a word that cannot be spelt."""
         return self.vocabulary.pieces_of(self.encode(text, add_special_tokens=False))
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """Returns the text of ids; see `WordPieceVocabulary.decode`."""
-        return self.vocabulary.decode(ids)
 
 
 def learn_wordpiece_vocabulary(

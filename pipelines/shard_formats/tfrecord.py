@@ -72,10 +72,13 @@ class TfRecord:
 
 def tokcore_code(manifest: Manifest) -> Iterator[str]:
     """Yields the lines that read a dataset by `tokcore.open_dataset`."""
+    arguments = f'{manifest.lines[0].split!r}, tokens_per_batch=4096'
+    if ends := len(manifest.end_of_document):  # of each side
+        arguments += f', for_model={"lm" if ends == 1 else "seq2seq"!r}'
     yield from (
         'import tokcore',
         '',
         "dataset = tokcore.open_dataset('.')",
-        f'for batch in dataset.batches({manifest.lines[0].split!r}, tokens_per_batch=4096):',
+        f'for batch in dataset.batches({arguments}):',
         '    ...',
     )

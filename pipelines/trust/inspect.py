@@ -24,6 +24,7 @@ from pipelines.artifacts.counts import counts_name
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of, vocabulary_reader
 from pipelines.files import filesystem
+from pipelines.options.job import FLAT
 from pipelines.shard_formats.formats import stored_format
 from pipelines.shard_formats.id_streams import IdStreams, documents_joined, what_ends
 from pipelines.stages.convert import recorded_columns
@@ -34,6 +35,8 @@ from tokcore.records.features import parse_features
 from tokcore.records.manifest import MANIFEST_NAME, SHARD_NAME, Manifest
 from tokcore.records.root import ROOT_STAGES
 from tokcore.records.tfrecord import masked_crc32c, stream_records
+
+_FLAT_ENDING = '.npy'
 
 _PARQUET = b'PAR1'
 
@@ -142,9 +145,24 @@ def content_of(path: str, split: str | None = None, vocabulary: str | None = Non
         with _opened(path, is_packed) as records:
             if _has_record_head(records):
                 return Content('TFRecords', _records(path, vocabulary, is_packed))
+    if path.endswith(_FLAT_ENDING):
+        _refuse_flat(os.path.dirname(path), os.path.basename(path))
     scheme = scheme_of([path])
     entries = read_vocabulary(path, scheme).entries
     return Content(f'vocabulary of --scheme {scheme.name}', _pieces(entries))
+
+
+def _refuse_flat(folder: str, name: str) -> None:
+    """Raises InputError for a flat file, and says how it is read: nothing in it says what it is."""
+    manifest = read_manifest(os.path.join(folder, MANIFEST_NAME))
+    if manifest is None or manifest.options.get('output_format') != FLAT:
+        return
+    for file in manifest.files:
+        if file.name == name:
+            raise InputError(
+                f'{os.path.join(folder, name)} is {file.dtype} ids one after another, without a header, so that numpy.load does not '
+                f"open it; read it by numpy.memmap({file.name!r}, dtype='{file.dtype}', mode='r')"
+            )
 
 
 def _folder(path: str, split: str | None, vocabulary: str | None) -> Content:
@@ -156,6 +174,8 @@ def _folder(path: str, split: str | None, vocabulary: str | None) -> Content:
     form = stored_format(manifest)
     if manifest.stage in ROOT_STAGES and isinstance(form, IdStreams):
         dtypes = ' and '.join(sorted({file.dtype for file in manifest.files if file.dtype}))
+        if form.name == FLAT:
+            dtypes += ' without a header'
         what = f'{form.name} files of {dtypes}: {next(documents_joined(manifest))}'
         return Content(what, _documents(path, manifest, form, split))
     if manifest.stage in ROOT_STAGES:

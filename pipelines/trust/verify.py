@@ -8,6 +8,7 @@ again (`rerun`).
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import json
@@ -75,7 +76,7 @@ class Verified:
         manifest: of it; None if it could not be read.
         root: of what is there now; None if a file is missing or the manifest is not readable.
         files: that were read.
-        rows: of its shards.
+        rows: of its shards; one with several files counts once.
         bytes: that were read.
         findings: all that is wrong, by files in the order of the manifest.
         not_covered: the names of files that the manifest does not list, and of folders with a manifest
@@ -176,11 +177,20 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
         manifest,
         found_root,
         len(present),
-        sum(by_name[file.name].rows for file in manifest.files if file.name in by_name),
+        _row_count(by_name),
         sum(result.bytes for result in present),
         tuple(findings),
         tuple(not_covered),
     )
+
+
+def _row_count(by_name: Mapping[str, CheckedFile]) -> int:
+    """Returns the number of rows; files of a shard, as those of two sides, have the same ones."""
+    rows: dict[str, collections.Counter[str]] = {}
+    for name, file in by_name.items():
+        if shard := _SHARD.fullmatch(name):
+            rows.setdefault(shard['split'], collections.Counter())[shard['ending']] += file.rows
+    return sum(max(counts.values()) for counts in rows.values())
 
 
 def _contradictions(manifest: Manifest) -> Iterator[Finding]:

@@ -28,7 +28,13 @@ ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / 'pipelines' / 'sample'
 README = (ROOT / 'README.md').read_text()
 CORPORA = (ROOT / 'docs' / 'corpora.md').read_text()
-PAGES = ['README.md', *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob('docs/*.md'))]
+RECIPES = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob('docs/recipe-*.md'))
+"""Pages that train a model, each run from a folder with the sample alone: `test_models_learn.py`."""
+
+PAGES = [
+    'README.md',
+    *sorted({str(path.relative_to(ROOT)) for path in ROOT.glob('docs/*.md')} - {*RECIPES}),
+]
 LONG_PAGES = ['docs/corpora.md', 'docs/reading.md', 'docs/schemes.md', 'docs/trust.md']
 
 _FENCE = re.compile(r'(?:^<!-- (needs .*?) -->\n)?^```(\w+)\n(.*?)^```$', re.DOTALL | re.MULTILINE)
@@ -109,6 +115,11 @@ def test_every_block_of_a_page_runs(page, folder, tensorflow):
         Path('data/t2t').mkdir()
         for path in [*Path('data/enzh').glob('enzh-train-*'), *Path('data/enzh').glob('vocab.*')]:
             Path('data/t2t', path.name).write_bytes(path.read_bytes())
+    run_blocks(page, names)
+
+
+def run_blocks(page, names):
+    """Runs the blocks of a page in the working folder; Python's names are those in `names`."""
     for block in blocks_of(page):
         assert block.language in (*_RUN, *_SHOWN), block
         if block.needs or is_installation(block) or block.language in _SHOWN:
@@ -157,7 +168,7 @@ def run_in_shell(code):
 
 
 def test_blocks_that_are_not_run_say_what_they_need():
-    left = [block for page in PAGES for block in blocks_of(page) if block.needs]
+    left = [block for page in [*PAGES, *RECIPES] for block in blocks_of(page) if block.needs]
     assert {block.needs.split(':')[0] for block in left} == {
         'needs PyTorch', 'needs a server', 'needs grain', 'needs the web',
     }  # fmt: skip

@@ -19,6 +19,11 @@ def test_build_makes_what_the_command_makes(small, tmp_path):
         name = path.removeprefix(mine.path + '/')
         assert (tmp_path / 'mine' / name).read_bytes() == (tmp_path / 'theirs' / name).read_bytes()
     assert sorted(mine.vocabularies) == ['inputs', 'targets'] and len(mine.files) == 2
+    assert repr(mine) == f'<Result of build in {mine.path}>'
+    lines = str(mine).splitlines()
+    assert len(lines) == 5 and max(map(len, lines)) < 200
+    assert lines[0] == f'build: {mine.path}' and lines[-1] == f'root: {mine.manifest.root}'
+    assert lines[1] == f'examples: train {mine.manifest.lines[0].examples:,}'
 
 
 def test_a_result_that_exists_is_returned_and_another_is_refused(small, tmp_path, caplog):

@@ -17,6 +17,7 @@ KINDS = {
     'subword': (['--vocab-size', 900], {'start': 0}),
     'wordpiece': (['--scheme', 'wordpiece', '--vocab-size', 700, '--min-count-range', '2:10000'], {}),
     'bpe': (['--scheme', 'bpe', '--vocab-size', 500, *ENDS], {}),
+    'bpe by default': (['--scheme', 'bpe', '--vocab-size', 500], {'start': 0}),
     'bpe with ends': (
         ['--scheme', 'bpe', '--vocab-size', 500, *ENDS, '--template', '<s> $A </s>'], {},
     ),
@@ -80,7 +81,7 @@ def test_batches_are_nmts_of_rows_without_their_template(kind, dataset, stored):
     asked = {'batch_size': 8, 'shuffle': False, **KINDS[kind][1]}
     roles = dataset.special_ids()
     start, end = asked.get('start', roles.begin), roles.end
-    pad = end if kind == 'word' else roles.pad  # NMT's vocabularies have no other
+    pad = end if roles.pad is None else roles.pad  # NMT's vocabularies have no other
     pairs = [
         (
             dataset.template('inputs').stripped(row['inputs']),
@@ -94,13 +95,30 @@ def test_batches_are_nmts_of_rows_without_their_template(kind, dataset, stored):
     )
 
 
-def test_a_role_that_nothing_has_is_named(kind, dataset):
-    missing = {'subword': 'begin', 'byte': 'begin'}.get(kind)
-    if missing is None:
-        assert next(dataset.batches('train', batch_size=2))
-        return
-    with pytest.raises(InputError, match=f"has the role '{missing}'; give .* --special-token"):
-        dataset.batches('train', batch_size=2)
+def test_targets_begin_with_padding_or_the_end_where_no_id_begins_texts(kind, dataset):
+    batch = next(dataset.batches('train', batch_size=2))
+    roles = dataset.special_ids()
+    begin = next(id_ for id_ in (roles.begin, roles.pad, roles.end) if id_ is not None)
+    assert batch['target_input'][:, 0].tolist() == [begin] * 2
+
+
+@pytest.mark.parametrize(
+    ('method', 'asked'),
+    [
+        ('batches', {'batch_size': 8, 'num_buckets': 1}),
+        ('batches', {'tokens_per_batch': 2000}),
+        ('packed', {'length': 400, 'strategy': 'greedy'}),
+    ],
+    ids=str,
+)
+def test_a_decoder_reads_what_it_has_just_learned(dataset, method, asked):
+    batch = next(getattr(dataset, method)('train', for_model='seq2seq', **asked))
+    end = dataset.end_of_document().id
+    texts = {dataset.text(row['targets']) for row in dataset['train'][:]}
+    for read, labels in zip(batch['decoder_inputs'], batch['labels'], strict=True):
+        learned = labels[: np.flatnonzero(labels == end)[0] + 1].tolist()
+        assert read[1 : len(learned)].tolist() == learned[:-1]
+        assert dataset.text(learned) in texts
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,12 @@ def test_each_iterator_begins_at_the_first_batch(told, plain):
     assert told['side by side'] == [[*plain[:2], plain[0]], [*plain[2:4], plain[1]]]
 
 
+def test_labels_are_those_of_numpy(told, dataset_folder):
+    asked = {'tokens_per_batch': 256, 'seed': 3, 'for_model': 'seq2seq'}
+    batches = open_dataset(dataset_folder).batches('train', **asked)
+    assert told['labels'] == [batch['labels'].tolist() for batch in batches]
+
+
 def test_batches_are_mapped_and_prefetched(told, plain):
     doubled = [[[2 * id_ for id_ in row] for row in batch] for batch in plain]
     assert told['mapped'] == told['prefetched'] == told['by workers'] == doubled

@@ -23,6 +23,19 @@ def test_each_iteration_continues_with_the_next_epoch(tensorflow, dataset_folder
         assert [batch['targets'].numpy().tolist() for batch in batches] == plain
 
 
+@pytest.mark.parametrize(
+    ('method', 'asked'), [('batches', ARGUMENTS), ('packed', {'length': 64, 'seed': 3})], ids=str
+)
+def test_batches_for_a_model_are_those_of_numpy(tensorflow, dataset_folder, method, asked):
+    dataset = open_dataset(dataset_folder)
+    plain = [*getattr(dataset, method)('train', for_model='seq2seq', **asked)]
+    found = [*dataset.tensorflow('train', for_model='seq2seq', **asked)]
+    assert len(found) == len(plain) > 5
+    for batch, expected in zip(found, plain, strict=True):
+        assert batch.keys() == expected.keys()
+        assert all((batch[name].numpy() == expected[name]).all() for name in expected)
+
+
 def test_it_is_resumed_by_skipping_what_was_given(tensorflow, dataset_folder):
     dataset = open_dataset(dataset_folder)
     plain = lists(dataset.batches('train', first_epoch=1, **ARGUMENTS))

@@ -1,5 +1,7 @@
 """`dataset.torch` in PyTorch's DataLoader, and in torchdata's StatefulDataLoader."""
 
+import math
+
 import pytest
 from environments import run_script
 
@@ -23,6 +25,17 @@ def test_epochs_are_those_of_batches(told, dataset_folder):
     assert told['dtype'] == 'torch.int32'
     assert told['alone'] == [targets(dataset_folder, first_epoch=each) for each in (0, 1)]
     assert told['alone'][0] != told['alone'][1]
+
+
+def test_labels_are_what_pytorchs_loss_takes(told, dataset_folder):
+    found = told['for a model']
+    asked = {'tokens_per_batch': 256, 'seed': 3, 'for_model': 'seq2seq'}
+    plain = next(open_dataset(dataset_folder).batches('train', **asked))
+    assert found['arrays'] == {name: array.tolist() for name, array in plain.items()}
+    assert found['dtypes'] == {
+        name: 'torch.int64' if name == 'labels' else 'torch.int32' for name in plain
+    }
+    assert math.isclose(found['loss'], math.log(found['ids']), rel_tol=1e-5)
 
 
 @pytest.mark.parametrize('workers', ['workers', 'persistent workers', 'spawned workers'])

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -66,6 +67,16 @@ def test_one_interface(tokenizers, name):
     assert tokenizer.decode_batch(batch) == [tokenizer.decode(ids) for ids in batch]
     with pytest.raises(TypeError, match='in a list'):
         tokenizer.encode_batch('the cat')
+    for wrong in (5, None, b'the cat', ['the', 'cat']):
+        message = f'the text is {re.escape(repr(wrong))}, of the type .*; give a string'
+        for call in (tokenizer.encode, tokenizer.encode_with_offsets):
+            with pytest.raises(TypeError, match=message):
+                call(wrong)
+        with pytest.raises(TypeError, match=message):
+            tokenizer.encode_batch(['the cat', wrong])
+    for id_ in (10**9, len(tokenizer), -1):
+        with pytest.raises(InputError, match=f'{id_} is not an id of the vocabulary, which has'):
+            tokenizer.decode([id_])
 
 
 @pytest.mark.parametrize('name', OPTIONS)

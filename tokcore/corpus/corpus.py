@@ -323,7 +323,7 @@ class BlockText:
     """Bytes of one file, and the offset of the first in the decompressed file."""
 
     offset: int
-    data: bytes
+    data: bytes = field(repr=False)  # megabytes
 
 
 @dataclass(frozen=True)

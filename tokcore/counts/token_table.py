@@ -49,6 +49,10 @@ class TokenTable:
     def __len__(self) -> int:
         return len(self.counts)
 
+    def __repr__(self) -> str:
+        """Tells how many tokens there are, distinct and in all."""
+        return f'<TokenTable: {len(self):,} distinct tokens of {self.total:,}>'
+
     @property
     def total(self) -> int:
         """The sum of all counts, exact also beyond 2^63."""

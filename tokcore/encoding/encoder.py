@@ -7,6 +7,7 @@ bounded size; the model segments the others. `unknown_tokens` lists those with t
 from __future__ import annotations
 
 import dataclasses
+import reprlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
@@ -193,6 +194,8 @@ class SharedEncoder:
         """Returns the ids of each text, as `encode` does; raises ValueError as `encode_side`."""
         if not texts:
             return []
+        for text in texts:
+            check_text(text)
         rows = [text.encode('utf-8', 'surrogatepass') for text in texts]
         ends = np.cumsum([len(row) + 1 for row in rows]) - 1
         starts = np.append(0, ends[:-1] + 1)
@@ -209,8 +212,16 @@ class SharedEncoder:
         return [ids[start:end] for start, end in zip(offsets, offsets[1:])]
 
 
+def check_text(text: object) -> None:
+    """Raises TypeError if a text is not a string."""
+    if not isinstance(text, str):
+        kind = type(text).__name__
+        raise TypeError(f'the text is {reprlib.repr(text)}, of the type {kind}; give a string')
+
+
 def side_of_text(text: str) -> Side:
-    """Returns a side with one row."""
+    """Returns a side with one row; raises TypeError for what is not a string."""
+    check_text(text)
     data = np.frombuffer(text.encode('utf-8', 'surrogatepass'), np.uint8)
     return Side(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import abc
+import operator
 import os
 import pathlib
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tokcore.encoding.encoder import SharedEncoder
+from tokcore.encoding.encoder import SharedEncoder, check_text
 from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template, Vocabulary
+from tokcore.errors import InputError
 from tokcore.text.alignment import Span
 
 
@@ -127,9 +129,26 @@ class Tokenizer(abc.ABC):
         pieces = self.pieces
         return Encoding(ids, [pieces[id_] for id_ in ids], spans)
 
-    @abc.abstractmethod
     def decode(self, ids: Iterable[int]) -> str:
-        """Returns the text of ids."""
+        """Returns the text of ids, as the scheme's decoder joins it; bytes that are not UTF-8 are U+FFFD.
+
+        Raises:
+            InputError: the vocabulary does not have one of the ids.
+        """
+        return self.vocabulary.decode(self._known(ids))
+
+    def _known(self, ids: Iterable[int]) -> list[int]:
+        """Returns ids as a list; raises InputError for one that the vocabulary does not have."""
+        known, size = [operator.index(id_) for id_ in ids], self.vocab_size
+        # Files of ranks do not list the special tokens, whose ids are above all others.
+        if not getattr(self.vocabulary, 'has_unlisted_ids', False):
+            for id_ in known:
+                if not 0 <= id_ < size:
+                    raise InputError(
+                        f'{id_} is not an id of the vocabulary, which has {size:,} from 0 on; decode ids with '
+                        'the vocabulary that made them'
+                    )
+        return known
 
     def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
         """Returns `decode` of each list of ids."""
@@ -158,7 +177,8 @@ def write_whole(path: str | os.PathLike, data: bytes) -> None:
 
 
 def without_surrogates(text: str) -> str:
-    """Returns a text; raises ValueError if there is a surrogate in it."""
+    """Returns a text; raises ValueError if there is a surrogate in it, TypeError if it is not a string."""
+    check_text(text)
     if not text.isascii():
         try:
             text.encode()

@@ -6,7 +6,7 @@ min-counts that they try.
 
 import collections
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, cast, get_args
 
 from tokcore.errors import InputError
@@ -25,7 +25,7 @@ Progress = Callable[[int, int, int], None]
 class SearchResult:
     """The best vocabulary, and the path of the search."""
 
-    subtokens: tuple[str, ...]
+    subtokens: tuple[str, ...] = field(repr=False)  # tens of thousands
     min_count: int
     tried: tuple[tuple[int, int], ...]
     """(min-count, size) of each vocabulary built, in order, each once."""

@@ -24,7 +24,9 @@ from tokcore.checked_json import Within, WrongValue, checked, fields_of
 from tokcore.errors import InputError
 from tokcore.format_numbers import ITERATOR_STATE, check_format
 from tokcore.reading.batching import Batch, BatchedRows, BatchRule, Part, Pieces, Signature
+from tokcore.reading.epoch_order import permutation
 from tokcore.reading.extra_packages import extra_package
+from tokcore.reading.model_arrays import ModelArrays
 from tokcore.reading.ordered_rows import OrderedRows
 from tokcore.reading.prefetching import PrefetchedBatches
 from tokcore.reading.shards import EncodedRows
@@ -34,6 +36,9 @@ if typing.TYPE_CHECKING:
 
 _MOST_EMPTY_EPOCHS = 100
 """Epochs without a batch until an iterator gives up; it would seem to hang if it went on."""
+
+_PARTIAL = 1
+"""With seed and epoch, the seed of the order of partial batches; that of shards has these two alone."""
 
 _Count = Annotated[int, Within(0, (1 << 63) - 1)]
 
@@ -52,6 +57,7 @@ class ReaderOptions:
             that fill no round after the last epoch.
         first_epoch: the number of the first.
         most_ids: ids of rows after which no round is dealt any more; None: there is no such number.
+        seed: of the order of the batches that are not full; None: they come by their lengths.
     """
 
     name: str
@@ -63,6 +69,7 @@ class ReaderOptions:
     drop_remainder: bool = False
     first_epoch: int = 0
     most_ids: int | None = None
+    seed: int | None = None
 
     @property
     def end_epoch(self) -> int | None:
@@ -130,9 +137,14 @@ class BatchIterator:
         rule: BatchRule,
         options: ReaderOptions,
         arguments: dict[str, object],
+        model_arrays: ModelArrays | None = None,
     ):
-        """Takes the rows, the rule and the options, and the arguments of all that the state repeats."""
+        """Takes the rows, the rule and the options, and the arguments of all that the state repeats.
+
+        Without `model_arrays` batches have the arrays of the rule.
+        """
         self._rows, self._rule, self._options, self._arguments = rows, rule, options, arguments
+        self._model_arrays = model_arrays
         self._order = _BatchOrder(rows, rule, options, str(arguments['split']))
         self._windows: collections.deque[_FormedWindow] = collections.deque()
         self._dealt = 0  # batches of the first window that all readers have had
@@ -152,6 +164,16 @@ class BatchIterator:
     def __iter__(self) -> BatchIterator:
         return self
 
+    def __repr__(self) -> str:
+        """Tells what is read, and the arguments that are not the defaults."""
+        arguments = {name: value for name, value in self._arguments.items() if name != 'ends'}
+        if self._options.readers > 1:
+            arguments |= {
+                'num_readers': self._options.readers, 'reader_index': self._options.reader
+            }  # fmt: skip
+        shown = ', '.join(f'{name}={value!r}' for name, value in arguments.items())
+        return f'<BatchIterator over {self._options.name}: {shown}>'
+
     def __next__(self) -> Batch:
         self._pass_rounds_of_others()
         window, which, bucket = self._next_round()
@@ -160,7 +182,7 @@ class BatchIterator:
         cells, ids = self._rule.cells(batch)
         self._cells += cells
         self._ids += ids
-        return batch
+        return batch if self._model_arrays is None else self._model_arrays.of(batch)
 
     @property
     def padding_share(self) -> float:
@@ -248,7 +270,8 @@ class BatchIterator:
 
     def signature(self) -> Signature:
         """Returns the shape and dtype of each array of a batch; None where batches differ."""
-        return self._rule.signature()
+        signature = self._rule.signature()
+        return signature if self._model_arrays is None else self._model_arrays.signature(signature)
 
     def prefetch(self, ahead: int = 2) -> PrefetchedBatches:
         """Returns the batches after the last one, some of them made ahead by a thread.
@@ -450,9 +473,7 @@ class _BatchOrder:
             without_piece = len(rows) - len(np.unique(pieces.numbers))
             held = held.with_pieces(positions, pieces)
         batched = self._rule.arrange(held.rows)
-        batches = batched.partial_batches() if is_end else batched.full_batches()
-        if is_end and self._options.drop_remainder:
-            batches = []
+        batches = self._partial_batches(batched, epoch) if is_end else batched.full_batches()
         sizes = []
         if self._options.most_ids is not None:
             sizes = [batched.ids_in(which) for which, _ in batches]
@@ -469,6 +490,16 @@ class _BatchOrder:
             is_end,
             (*itertools.accumulate(sizes, initial=start.place.ids),),
         )
+
+    def _partial_batches(self, batched: BatchedRows, epoch: int) -> list[Part]:
+        """Returns the batches of rows that wait at the end of an epoch."""
+        if self._options.drop_remainder:
+            return []
+        batches, seed = batched.partial_batches(), self._options.seed
+        if seed is None:
+            return batches
+        # By their lengths they would be a curriculum that no full batch follows.
+        return [batches[number] for number in permutation(len(batches), seed, epoch, _PARTIAL)]
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, Protocol, TypeVar
+from typing import Annotated, ClassVar, Literal, Protocol, TypeVar
 
 from tokcore.checked_json import Within, WrongValue, fields_of
 from tokcore.encoding.document_ends import EndOfDocument
@@ -13,6 +13,7 @@ from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template
 from tokcore.errors import InputError
 from tokcore.options import shown
 from tokcore.reading.batching import BatchRule, BudgetBatches, NmtBatches, growing_boundaries
+from tokcore.reading.model_arrays import ForModel, ModelArrays
 from tokcore.reading.ordered_rows import Shuffle
 from tokcore.reading.packing import PackedBatches, Strategy
 from tokcore.reading.shards import check_features
@@ -26,7 +27,7 @@ _Size = Annotated[int, Within(1, (1 << 31) - 1)]
 _Length = Annotated[int, Within(1, _LARGEST)]
 _Whole = Annotated[int, Within(-_LARGEST, _LARGEST)]
 
-_NMT_OPTIONS = ('num_buckets', 'source_max_length', 'target_max_length', 'start', 'end')
+_NMT_OPTIONS = ('num_buckets', 'source_max_length', 'target_max_length')
 _BUDGET_OPTIONS = ('min_length', 'max_length', 'boundaries', 'pad_to_boundary')
 
 READER_OPTIONS = ('num_readers', 'reader_index')
@@ -41,6 +42,9 @@ _SPECIAL_TOKEN_EXAMPLES = {'begin': "'<s>'", 'end': "'</s>'", 'pad': "'<pad>'"}
 class OrderOptions:
     """The arguments of both methods, which describe them, with their ranges."""
 
+    for_model: ForModel | None = None
+    start: _Id | None = None
+    end: _Id | Literal[False] | None = None
     drop_remainder: bool = False
     pad: _Id | None = None
     shuffle: bool | Literal['exact', 'corpus'] = True
@@ -51,6 +55,7 @@ class OrderOptions:
     num_readers: Annotated[int, Within(1, 1 << 20)] = 1
     reader_index: _Whole = 0
     on_error: Literal['stop', 'skip'] = 'stop'
+    _reason_for_ends: ClassVar[str] = ''
 
     @classmethod
     def of(cls: type[_Options], arguments: Mapping[str, object]) -> _Options:
@@ -85,10 +90,74 @@ class OrderOptions:
     def _check(self) -> None:
         """Raises InputError if values do not go together."""
 
+    def _refuse(self, names: Sequence[str], others: str) -> None:
+        """Raises InputError if one of these arguments is there, which others need."""
+        for name in names:
+            if getattr(self, name) != getattr(type(self), name):
+                raise InputError(f'{name} goes with {others}; leave it out')
+
     def rule(self, dataset: _RowFormat) -> BatchRule:
         """Returns the rule for a dataset; raises InputError if an id that it needs is not known."""
         check_features(dataset.features, dataset.folder)
+        if self.for_model == 'lm' and len(dataset.features) > 1:
+            raise InputError(
+                f'a language model learns single texts, and rows of {dataset.folder} are pairs of '
+                f"{' and '.join(dataset.features)}; give for_model='seq2seq'"
+            )
+        if self.for_model == 'seq2seq' and dataset.features != ('inputs', 'targets'):
+            raise InputError(
+                f'an encoder and a decoder learn pairs of inputs and targets, and rows of {dataset.folder} '
+                f"are {' and '.join(dataset.features)}; give for_model='lm' for single texts"
+            )
         return self._rule(dataset)
+
+    def model_arrays(self, dataset: _RowFormat) -> ModelArrays | None:
+        """Returns what makes the arrays of a model; None: batches have those of the rule."""
+        if self.for_model is None:
+            return None
+        feature = _learned(dataset)
+        is_read_first = self.for_model == 'lm' or dataset.template(feature).before
+        start = None if is_read_first and self.start is None else self._start(dataset)
+        return ModelArrays(self.for_model, feature, start)
+
+    def _start(self, dataset: _RowFormat) -> int:
+        """Returns the id before each target; as in Tensor2Tensor that of padding if none begins texts."""
+        feature = _learned(dataset)
+        begin, before = dataset.special_ids(feature).begin, dataset.template(feature).before[:1]
+        return _first([self.start, begin, *before, *self._pads(dataset)], 'start', 'begin')
+
+    def _pads(self, dataset: _RowFormat) -> list[int | None]:
+        """Returns the ids that may be padding, the best ones first; None where there is no such id."""
+        return [
+            self.pad,
+            dataset.special_ids(_learned(dataset)).pad,
+            *self._known_ends(dataset),
+            None if self.end is False else self.end,
+        ]
+
+    def _known_ends(self, dataset: _RowFormat) -> list[int | None]:
+        """Returns the ids that end targets: by the roles of the vocabulary, and as it is recorded."""
+        recorded = dataset.end_of_document(_learned(dataset))
+        end = dataset.special_ids(_learned(dataset)).end
+        return [end, None if recorded is None else recorded.id]
+
+    def _ends(self, dataset: _RowFormat) -> dict[str, int]:
+        """Returns by feature the id that is added to each row, where rows do not have their end."""
+        ends = {name: self._end(name, dataset) for name in dataset.features}
+        return {name: id_ for name, id_ in ends.items() if id_ is not None}
+
+    def _end(self, feature: str, dataset: _RowFormat) -> int | None:
+        """Returns the id that is added to each row; None: rows have their end, or are to have none."""
+        if self.end is False:
+            return None
+        if self.end is not None:
+            return None if dataset.template(feature).after[-1:] == (self.end,) else self.end
+        recorded = dataset.end_of_document(feature)
+        if recorded is None and not dataset.has_no_ends:
+            raise InputError(
+                f'{dataset.folder} does not say which token ends its documents, and {self._reason_for_ends}'
+            )
+        return None if recorded is None or recorded.in_template else recorded.id
 
     def _rule(self, dataset: _RowFormat) -> BatchRule:
         raise NotImplementedError
@@ -117,13 +186,14 @@ class BatchOptions(OrderOptions):
     num_buckets: Annotated[int, Within(-(1 << 63), 1 << 20)] = 5
     source_max_length: _Length | None = None
     target_max_length: _Length | None = None
-    start: _Id | None = None
-    end: _Id | None = None
     tokens_per_batch: _Size | None = None
     min_length: _Whole = 0
     max_length: _Length | None = None
     boundaries: tuple[_Length, ...] | None = None
     pad_to_boundary: bool = False
+    _reason_for_ends = (
+        'a model learns by it where to stop; give end=ID, or end=False for rows that have one'
+    )
 
     def _check(self) -> None:
         if (self.batch_size is None) == (self.tokens_per_batch is None):
@@ -133,9 +203,11 @@ class BatchOptions(OrderOptions):
             others, rule = _BUDGET_OPTIONS, 'tokens_per_batch'
         else:
             others, rule = _NMT_OPTIONS, 'batch_size'
-        for name in others:
-            if getattr(self, name) != getattr(type(self), name):
-                raise InputError(f'{name} goes with {rule}; leave it out')
+        self._refuse(others, rule)
+        if self.batch_size is None and self.for_model is None:
+            self._refuse(('start', 'end'), 'batch_size, or with for_model')
+        if self.batch_size and self.end is False:
+            raise InputError('end is False, and batches of batch_size end each target; give an id')
         bounds = self.boundaries
         if bounds is not None and list(bounds) != sorted(set(bounds)):
             raise InputError(
@@ -147,25 +219,30 @@ class BatchOptions(OrderOptions):
                 f'pad_to_boundary makes rows of {widest} ids; give bounds of {_WIDEST} or less'
             )
 
+    def model_arrays(self, dataset: _RowFormat) -> ModelArrays | None:
+        arrays = super().model_arrays(dataset)
+        if arrays is None or self.batch_size is None:
+            return arrays
+        return dataclasses.replace(arrays, feature='targets', start=self._start(dataset))
+
     def _rule(self, dataset: _RowFormat) -> BatchRule:
         if self.batch_size is not None:
-            has_inputs = 'inputs' in dataset.features
-            start = _id(self.start, 'start', 'begin', dataset)
-            end = _id(self.end, 'end', 'end', dataset)
-            pad = dataset.special_ids('targets').pad if self.pad is None else self.pad
+            target = _learned(dataset)
+            source = 'inputs' if 'inputs' in dataset.features and target != 'inputs' else None
+            end = _first([self.end, *self._known_ends(dataset)], 'end', 'end')
             return NmtBatches(
                 batch_size=self.batch_size,
-                start=start,
+                start=self._start(dataset),
                 end=end,
-                pad=end
-                if pad is None
-                else pad,  # as TensorFlow NMT, whose vocabularies have no pad
+                # As TensorFlow NMT, whose vocabularies have no pad.
+                pad=_first([self.pad, dataset.special_ids(target).pad, end], 'pad', 'pad'),
                 num_buckets=self.num_buckets,
                 source_max_length=self.source_max_length,
                 target_max_length=self.target_max_length,
-                source='inputs' if has_inputs else None,
-                source_template=dataset.template('inputs') if has_inputs else NO_TEMPLATE,
-                target_template=dataset.template(),
+                source=source,
+                target=target,
+                source_template=NO_TEMPLATE if source is None else dataset.template(source),
+                target_template=dataset.template(target),
             )
         assert self.tokens_per_batch is not None  # `_check` saw to it
         longest = self.max_length or self.tokens_per_batch
@@ -178,10 +255,12 @@ class BatchOptions(OrderOptions):
             max_length = longest
         return BudgetBatches(
             tokens=self.tokens_per_batch,
-            pad=_id(self.pad, 'pad', 'pad', dataset),
+            # Without masked labels it must differ from all other ids.
+            pad=_first(self._pads(dataset)[: None if self.for_model else 2], 'pad', 'pad'),
             boundaries=bounds,
             longest=longest,
             features=dataset.features,
+            ends=self._ends(dataset) if self.for_model else {},
             min_length=self.min_length,
             max_length=max_length,
             pad_to_boundary=self.pad_to_boundary,
@@ -195,7 +274,25 @@ class PackOptions(OrderOptions):
     length: Annotated[int, Within(1, _WIDEST)]
     batch_size: _Size = 8
     strategy: Strategy = 'best-fit'
-    end: _Id | Literal[False] | None = None
+    cross_documents: bool = False
+    positions: bool = False
+    _reason_for_ends = (
+        'packed rows have several of them; give end=ID, or end=False to join them without an end'
+    )
+
+    def _check(self) -> None:
+        if self.for_model != 'lm':
+            self._refuse(('cross_documents', 'positions'), "for_model='lm'")
+        if self.for_model is None:
+            self._refuse(('start',), 'for_model')
+
+    def model_arrays(self, dataset: _RowFormat) -> ModelArrays | None:
+        arrays = super().model_arrays(dataset)
+        if arrays is None or self.for_model != 'lm':
+            return arrays
+        return dataclasses.replace(
+            arrays, cross_documents=self.cross_documents, positions=self.positions
+        )
 
     def _rule(self, dataset: _RowFormat) -> BatchRule:
         if self.strategy == 'concat' and len(dataset.features) > 1:
@@ -203,35 +300,17 @@ class PackOptions(OrderOptions):
                 f'concat cuts rows, and these are pairs of {" and ".join(dataset.features)}; give '
                 'another strategy'
             )
-        ends = {name: self._end(name, dataset) for name in dataset.features}
-        last = dataset.features[-1]
-        special_ids = dataset.special_ids(last)
-        known = dataset.end_of_document(last)
-        recorded = None if known is None else known.id
-        pads = [self.pad, special_ids.pad, special_ids.end, recorded, ends[last]]
-        pad = next((id_ for id_ in pads if id_ is not None), None)
+        ends = self._ends(dataset)  # before the padding: who lacks both is to give the end
+        # Of a language model the last id of a packed row is a label alone.
+        is_longer = self.for_model == 'lm' and self.start is None
         return PackedBatches(
-            length=self.length,
+            length=self.length + is_longer,
             batch_size=self.batch_size,
             strategy=self.strategy,
-            pad=_id(pad, 'pad', 'pad', dataset),
+            pad=_first(self._pads(dataset), 'pad', 'pad'),
             features=dataset.features,
-            ends={name: id_ for name, id_ in ends.items() if id_ is not None},
+            ends=ends,
         )
-
-    def _end(self, feature: str, dataset: _RowFormat) -> int | None:
-        """Returns the id that is added to each row; None: rows have their end, or are to have none."""
-        if self.end is False:
-            return None
-        if self.end is not None:
-            return None if dataset.template(feature).after[-1:] == (self.end,) else self.end
-        recorded = dataset.end_of_document(feature)
-        if recorded is None and not dataset.has_no_ends:
-            raise InputError(
-                f'{dataset.folder} does not say which token ends its documents, and packed rows have several '
-                'of them; give end=ID, or end=False to join them without an end'
-            )
-        return None if recorded is None or recorded.in_template else recorded.id
 
 
 def options_type(arguments: Mapping[str, object]) -> type[OrderOptions]:
@@ -258,13 +337,17 @@ class _RowFormat(Protocol):
     def end_of_document(self, feature: str = 'targets') -> EndOfDocument | None: ...
 
 
-def _id(argument_value: int | None, argument: str, role: str, dataset: _RowFormat) -> int:
-    if argument_value is not None:
-        return argument_value
-    id_ = getattr(dataset.special_ids('targets'), role)
-    if id_ is None:
-        raise InputError(
-            f'no id of the vocabulary has the role {role!r}; give {argument}=, or build with '
-            f'--special-token {_SPECIAL_TOKEN_EXAMPLES[role]}'
-        )
-    return id_
+def _learned(dataset: _RowFormat) -> str:
+    """Returns the feature that a model learns."""
+    return 'targets' if 'targets' in dataset.features else dataset.features[-1]
+
+
+def _first(ids: Sequence[int | None], argument: str, role: str) -> int:
+    """Returns the first of some ids; raises InputError if there is none."""
+    for id_ in ids:
+        if id_ is not None:
+            return id_
+    raise InputError(
+        f'no id of the vocabulary has the role {role!r}; give {argument}=, or build with '
+        f'--special-token {_SPECIAL_TOKEN_EXAMPLES[role]}'
+    )

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -142,6 +142,7 @@ class BudgetBatches(_WholeRows):
         features: those of the rows; a row is as long as its longest feature.
         min_length, max_length: other rows are left out; None: no row is too long.
         pad_to_boundary: arrays are as wide as the longest row that their bucket can hold.
+        ends: by feature the id that is added to each row.
     """
 
     tokens: int
@@ -152,6 +153,7 @@ class BudgetBatches(_WholeRows):
     min_length: int = 0
     max_length: int | None = None
     pad_to_boundary: bool = False
+    ends: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -161,6 +163,9 @@ class BudgetBatches(_WholeRows):
     def widths(self) -> tuple[int, ...]:
         """The greatest length of each bucket."""
         return (*(bound - 1 for bound in self.boundaries), self.longest)
+
+    def pieces(self, rows: EncodedRows) -> Pieces:
+        return super().pieces(rows.with_ends(self.ends))
 
     def arrange(self, rows: EncodedRows) -> BatchedRows:
         return _BudgetRows(self, rows)

@@ -27,10 +27,11 @@ from tokcore.reading.batch_options import (
     PackOptions,
     options_type,
 )
-from tokcore.reading.batching import BatchRule
+from tokcore.reading.batching import BatchRule, BudgetBatches
 from tokcore.reading.extra_packages import extra_package
 from tokcore.reading.html import dataset_html
 from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
+from tokcore.reading.model_arrays import ForModel, ModelArrays
 from tokcore.reading.ordered_rows import OrderedRows, SplitInOrder
 from tokcore.reading.other_records import is_of_others, other_manifest
 from tokcore.reading.packing import PackedBatches, Strategy
@@ -101,14 +102,20 @@ def open_dataset(
 
 _Parameters = ParamSpec('_Parameters')
 _Returned = TypeVar('_Returned')
+_Method = TypeVar('_Method', bound=Callable[..., object])
 
 
 def _with_parameters_of(
     original: Callable[_Parameters, object],
 ) -> Callable[[Callable[..., _Returned]], Callable[_Parameters, _Returned]]:
-    """Returns a decorator: the method takes what `original` does, for `help` and type checkers too."""
+    """Returns a decorator: to type checkers the method takes what `original` does."""
+    return lambda method: method
 
-    def decorate(method: Callable[..., _Returned]) -> Callable[_Parameters, _Returned]:
+
+def _showing_parameters_of(original: Callable) -> Callable[[_Method], _Method]:
+    """Returns a decorator: in `help` the method takes what `original` does."""
+
+    def decorate(method: _Method) -> _Method:
         parameters = inspect.signature(original).parameters.values()
         signature = inspect.signature(method).replace(parameters=[*parameters])
         vars(method)['__signature__'] = signature
@@ -272,12 +279,13 @@ class Dataset:
         self,
         split: str,
         *,
+        for_model: ForModel | None = None,
         batch_size: int | None = None,
         num_buckets: int = 5,
         source_max_length: int | None = None,
         target_max_length: int | None = None,
         start: int | None = None,
-        end: int | None = None,
+        end: int | Literal[False] | None = None,
         tokens_per_batch: int | None = None,
         min_length: int = 0,
         max_length: int | None = None,
@@ -304,13 +312,24 @@ class Dataset:
         With `tokens_per_batch` the rule is Tensor2Tensor's. Rows are as they are stored, by feature
         [batch, length], and their lengths are in `inputs_length` and `targets_length` [batch].
 
+        With `for_model` a batch is what a model learns from, by either rule: `labels` [batch, length] has
+        the id that belongs to each id that the model reads, and -100 at padding.
+
+        - `seq2seq`, of pairs: `encoder_inputs`, `decoder_inputs` [batch, length], and their lengths
+          `encoder_inputs_length` and `decoder_inputs_length` [batch]. Targets are shifted right with
+          `start`; where the template begins with a token, that one is read first instead.
+        - `lm`, of single texts: `inputs` [batch, length] and `inputs_length` [batch]. A label is the next
+          id, and the first id of a row is one if `start` is given, or by NMT's rule.
+
         Args:
             split: a key of `splits`.
+            for_model: `seq2seq` or `lm`; None: batches have the arrays of the rule.
             batch_size: rows of a batch, by NMT's rule; either this or `tokens_per_batch` is given.
             num_buckets: one less than the number of buckets; up to 1: a single bucket.
             source_max_length, target_max_length: rows are cut to so many ids.
-            start, end: ids before and after each target; None: those with the roles `begin` and
-                `end`.
+            start, end: ids before and after each target, by NMT's rule or for a model. None: those with
+                the roles `begin` and `end`; without them the first of the template or `pad`, and the end
+                of documents. For a model, rows that have their end get no other; with False none does.
             tokens_per_batch: rows times the longest length at most, by Tensor2Tensor's rule.
             min_length, max_length: rows of other lengths are left out; a row is as long as its
                 longest feature, its template included.
@@ -321,8 +340,8 @@ class Dataset:
                 left out.
             drop_remainder: rows that fill no batch at an epoch's end are left out, and so are batches
                 that are not one for each reader at the end of all epochs.
-            pad: the id of padding; None: that with the role `pad`, or by NMT's rule `end` if there is
-                none.
+            pad: the id of padding; None: that with the role `pad`; if there is none, by NMT's rule and
+                for a model, the end.
             shuffle: each epoch has another order of the shards, and of rows within windows of them;
                 `exact`: one of all rows, which are read one by one by an index (see `__getitem__`), and
                 takes 8 bytes of memory for each; `corpus`: likewise, in the order of the corpus, which
@@ -352,9 +371,13 @@ class Dataset:
         split: str,
         length: int,
         *,
+        for_model: ForModel | None = None,
         batch_size: int = 8,
         strategy: Strategy = 'best-fit',
+        start: int | None = None,
         end: int | Literal[False] | None = None,
+        cross_documents: bool = False,
+        positions: bool = False,
         drop_remainder: bool = False,
         pad: int | None = None,
         shuffle: bool | Literal['exact', 'corpus'] = True,
@@ -374,17 +397,31 @@ class Dataset:
         both of its features. Order, readers and states are as of `batches`, and `padding_share` tells
         the share of padding so far.
 
+        With `for_model` a batch is what a model learns from, all arrays int32 [batch, length].
+
+        - `lm`, of single texts: `inputs` and `labels`, which are the ids of a packed row but the last one,
+          and but the first one; so packed rows have `length` + 1 ids. Labels are -100 at padding, and
+          where the next id is of another document. With `start` each document is shifted right with it
+          instead, so that its first id is a label.
+        - `seq2seq`, of pairs: `encoder_inputs`, `decoder_inputs` and `labels` as of `batches`, each pair by
+          itself, and numbers and places as `encoder_inputs_segmentation`, `decoder_inputs_position` and
+          so on.
+
         Args:
             split: a key of `splits`.
-            length: ids of a feature in a packed row.
+            length: ids of a feature in a packed row, as a model reads them.
+            for_model: `lm` or `seq2seq`; None: batches have the three arrays of each feature.
             batch_size: packed rows of a batch.
             strategy: `best-fit` places the rows of a window, the longest first, where the least room is
                 left after each; `greedy` places them in their order into the first of ten packed rows
                 with room, as Tensor2Tensor; `concat` puts them one after another, and cuts them where
                 a packed row is full. The first two cut rows that are longer than `length`, and leave
                 out pairs that are. A part of a row is a segment of its own.
+            start: the id before each row, for a model; None: as of `batches` for `seq2seq`, none for `lm`.
             end: the id after each row; None: that of `end_of_document`, or none with `has_no_ends`;
                 False: none. Where the template of rows ends with it, none is added.
+            cross_documents: of `lm`, whether the first id of a document is the label of the id before it.
+            positions: of `lm`, whether there are `inputs_segmentation` and `inputs_position` too.
             pad: the id of padding; None: that with the role `pad`, or the end if there is none.
             drop_remainder: as of `batches`; a row is left out if any part of it is.
             shuffle, seed, epochs, first_epoch, window: as of `batches`.
@@ -402,7 +439,8 @@ class Dataset:
     ) -> BatchIterator:
         rule = options.rule(self)
         rows = self.in_order(split, rule.features, options)
-        return batch_iterator(rows, rule, options, split, self.folder, worker, workers)
+        arrays = options.model_arrays(self)
+        return batch_iterator(rows, rule, arrays, options, split, self.folder, worker, workers)
 
     def in_order(
         self, split: str, features: Sequence[str], options: OrderOptions, keeps_window: bool = False
@@ -459,8 +497,18 @@ class Dataset:
         iterator.resume(state)
         return iterator
 
+    @typing.overload
     @_with_parameters_of(batches)
-    def tensorflow(self, split: str, **arguments: Any) -> tf.data.Dataset:
+    def tensorflow(self, split: str, **arguments: Any) -> tf.data.Dataset: ...
+
+    @typing.overload
+    @_with_parameters_of(packed)
+    def tensorflow(self, split: str, **arguments: Any) -> tf.data.Dataset: ...
+
+    @_showing_parameters_of(batches)
+    def tensorflow(
+        self, split: str, length: int | None = None, **arguments: Any
+    ) -> tf.data.Dataset:
         """Returns the batches as a `tf.data.Dataset`; takes the arguments of `batches`, or of `packed`.
 
         Each iteration over it continues with the next `epochs` epochs. `tf.train.Checkpoint` cannot
@@ -473,7 +521,7 @@ class Dataset:
         """
         with extra_package('tensorflow'):
             from tokcore.reading.tensorflow import as_tensorflow
-        options = options_type(arguments).of(arguments)
+        options = _options(length, arguments)
 
         def iteration(number: int) -> BatchIterator:
             first = options.first_epoch + number * (options.epochs or 0)
@@ -481,8 +529,16 @@ class Dataset:
 
         return as_tensorflow(iteration)
 
+    @typing.overload
     @_with_parameters_of(batches)
-    def grain(self, split: str, **arguments: Any) -> GrainBatches:
+    def grain(self, split: str, **arguments: Any) -> GrainBatches: ...
+
+    @typing.overload
+    @_with_parameters_of(packed)
+    def grain(self, split: str, **arguments: Any) -> GrainBatches: ...
+
+    @_showing_parameters_of(batches)
+    def grain(self, split: str, length: int | None = None, **arguments: Any) -> GrainBatches:
         """Returns the batches as a `grain.IterDataset`; takes the arguments of `batches`, or of `packed`.
 
         It maps, mixes, prefetches and is saved in checkpoints as grain's own datasets are. Every
@@ -494,12 +550,18 @@ class Dataset:
         """
         with extra_package('grain'):
             from tokcore.reading.grain import GrainBatches
-        return GrainBatches(
-            functools.partial(self._batches, split), options_type(arguments).of(arguments)
-        )
+        return GrainBatches(functools.partial(self._batches, split), _options(length, arguments))
 
+    @typing.overload
     @_with_parameters_of(batches)
-    def torch(self, split: str, **arguments: Any) -> TorchBatches:
+    def torch(self, split: str, **arguments: Any) -> TorchBatches: ...
+
+    @typing.overload
+    @_with_parameters_of(packed)
+    def torch(self, split: str, **arguments: Any) -> TorchBatches: ...
+
+    @_showing_parameters_of(batches)
+    def torch(self, split: str, length: int | None = None, **arguments: Any) -> TorchBatches:
         """Returns the batches as a `torch.utils.data.IterableDataset`, for a `DataLoader`.
 
         Takes the arguments of `batches`, or of `packed`; tensors have the names, shapes and values of the arrays.
@@ -512,9 +574,7 @@ class Dataset:
         """
         with extra_package('torch'):
             from tokcore.reading.torch import TorchBatches
-        return TorchBatches(
-            functools.partial(self._batches, split), options_type(arguments).of(arguments)
-        )
+        return TorchBatches(functools.partial(self._batches, split), _options(length, arguments))
 
     def __repr__(self) -> str:
         """Tells where it is, its scheme, and the sizes of splits and vocabularies."""
@@ -543,6 +603,7 @@ class Dataset:
 def batch_iterator(
     rows: OrderedRows,
     rule: BatchRule,
+    model_arrays: ModelArrays | None,
     options: OrderOptions,
     split: str,
     name: str,
@@ -561,11 +622,19 @@ def batch_iterator(
         drop_remainder=options.drop_remainder,
         first_epoch=options.first_epoch,
         most_ids=most_ids,
+        seed=options.seed if options.shuffle in (True, 'exact') else None,
     )
     arguments = {'split': split, **options.of_all_readers()}
-    if isinstance(rule, PackedBatches) and rule.ends:
+    if isinstance(rule, (PackedBatches, BudgetBatches)) and rule.ends:
         arguments['ends'] = dict(rule.ends)  # a dataset made again may have others
-    return BatchIterator(rows, rule, reader_options, arguments)
+    return BatchIterator(rows, rule, reader_options, arguments, model_arrays)
+
+
+def _options(length: int | None, arguments: Mapping[str, object]) -> OrderOptions:
+    """Returns the options of `batches`, or with a length those of `packed`."""
+    if length is not None:
+        arguments = {'length': length, **arguments}
+    return options_type(arguments).of(arguments)
 
 
 def asked_of(state: IteratorState, num_readers: int, reader_index: int) -> tuple[str, OrderOptions]:

@@ -44,7 +44,7 @@ class EpochOrder:
         """The numbers of the shards, in order."""
         shards = np.arange(len(self.shard_rows))
         if self.seed is not None:
-            shards = _permutation(len(shards), self.seed, self.epoch)
+            shards = permutation(len(shards), self.seed, self.epoch)
         return shards.tolist()
 
     @functools.cached_property
@@ -89,7 +89,7 @@ class EpochOrder:
         count = window.last - window.first
         if self.seed is None:
             return np.arange(count)
-        return _permutation(count, self.seed, self.epoch, window.shard, window.first)
+        return permutation(count, self.seed, self.epoch, window.shard, window.first)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class ListedOrder:
     @classmethod
     def exact(cls, rows: int, window_rows: int, seed: int, epoch: int) -> ListedOrder:
         """Returns one permutation of all rows, that of an epoch; no window keeps its rows."""
-        return cls(_permutation(rows, seed, epoch), window_rows)
+        return cls(permutation(rows, seed, epoch), window_rows)
 
     @property
     def window_count(self) -> int:
@@ -129,7 +129,7 @@ class ListedOrder:
         return min(number * self.window_rows, len(self.numbers))
 
 
-def _permutation(count: int, *seeds: int) -> np.ndarray:
+def permutation(count: int, *seeds: int) -> np.ndarray:
     """Returns the numbers below `count`, int64, in an order that depends on the seeds alone."""
     state = np.zeros(1, np.uint64)
     for seed in seeds:

@@ -41,6 +41,8 @@ class GrainBatches(grain.IterDataset):
     def __str__(self) -> str:
         return f'GrainBatches({self._options.non_defaults()})'
 
+    __repr__ = __str__
+
 
 class GrainIterator(grain.DatasetIterator):
     """Iterates over the batches, dictionaries of int32 arrays; its state is a value of JSON."""

@@ -270,6 +270,7 @@ class Mixture:
                 raise InputError(f'a mixture with stop={self._stop} has no epochs; leave them out')
             options = dataclasses.replace(options, epochs=1 if budgets else None)
         [rule, *_] = [options.rule(dataset) for dataset in self._datasets.values()]
+        [arrays, *_] = [options.model_arrays(dataset) for dataset in self._datasets.values()]
         sources = {
             name: dataset.in_order(split, rule.features, options, keeps_window=True)
             for name, dataset in self._datasets.items()
@@ -280,7 +281,7 @@ class Mixture:
         weights = self._weights or ends or {name: rows.rows(0) for name, rows in sources.items()}
         window_rows = min(source.window_rows for source in sources.values())
         rows = MixedRows(sources, weights, self._stop, window_rows, rule.features, ends)
-        return batch_iterator(rows, rule, options, split, repr(self), most_ids=most_ids)
+        return batch_iterator(rows, rule, arrays, options, split, repr(self), most_ids=most_ids)
 
     def __repr__(self) -> str:
         """Tells the datasets and their weights."""

@@ -33,6 +33,7 @@ class PrefetchedBatches(Iterator[Batch]):
         self._made: queue.SimpleQueue[_Made] = queue.SimpleQueue()
         self._room = threading.Semaphore(ahead)
         self._state, self._raised = batches.state(), False
+        self._shown = f'<PrefetchedBatches, {ahead} ahead: {batches!r}>'
         stop = threading.Event()
         self._thread = threading.Thread(
             target=_make, args=(batches, self._made, self._room, stop), daemon=True
@@ -49,6 +50,10 @@ class PrefetchedBatches(Iterator[Batch]):
             raise made
         self._room.release()
         return made
+
+    def __repr__(self) -> str:
+        """Tells what is read ahead."""
+        return self._shown
 
     def state(self) -> dict[str, object]:
         """Returns the state after the last batch that was given, as `BatchIterator.state`."""

@@ -7,6 +7,7 @@ import functools
 import io
 import itertools
 import operator
+import typing
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -43,6 +44,16 @@ class SplitRows:
 
     def __len__(self) -> int:
         return self._firsts[-1]
+
+    def __repr__(self) -> str:
+        """Tells how many rows there are, and of what features."""
+        return f'<SplitRows: {len(self):,} rows of {" and ".join(self._features)}>'
+
+    @typing.overload
+    def __getitem__(self, index: int) -> Row: ...
+
+    @typing.overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
 
     def __getitem__(self, index: int | slice) -> Row | list[Row]:
         """Returns a row, or the rows of a slice; numbers below 0 count from the end.

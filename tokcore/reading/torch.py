@@ -13,6 +13,7 @@ import multiprocessing.context
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 import torch.utils.data
 
@@ -20,6 +21,7 @@ from tokcore.checked_json import Within, WrongValue, checked
 from tokcore.errors import InputError
 from tokcore.reading.batch_iterator import BatchIterator, IteratorState
 from tokcore.reading.batch_options import OrderOptions
+from tokcore.reading.model_arrays import LABELS
 
 _REMEMBERED = 64
 """Iterations whose seeds are remembered: more than there are loaders that start at the same time."""
@@ -29,7 +31,7 @@ _NO_SEED = -1
 
 
 class TorchBatches(torch.utils.data.IterableDataset):
-    """The batches of a split, as dictionaries of int32 tensors.
+    """The batches of a split, as dictionaries of int32 tensors; `labels` for a model are int64.
 
     Each iteration over it, or over a `DataLoader` of it, continues with the next epochs. In a loader
     with workers, those of one iteration have the same seed from PyTorch; iterations that are given the
@@ -60,6 +62,10 @@ class TorchBatches(torch.utils.data.IterableDataset):
         else:
             self._current = self._resumed(state)
         return self._tensors(self._current)
+
+    def __repr__(self) -> str:
+        """Tells the arguments that are not the defaults."""
+        return f'TorchBatches({self._options.non_defaults()})'
 
     def state_dict(self) -> dict[str, Any]:
         """Returns where the last iteration is, as a value of JSON.
@@ -136,6 +142,8 @@ class TorchBatches(torch.utils.data.IterableDataset):
 
     def _tensors(self, iterator: BatchIterator) -> Iterator[dict[str, torch.Tensor]]:
         for batch in iterator:
+            if LABELS in batch:  # PyTorch's losses take no other integers
+                batch[LABELS] = batch[LABELS].astype(np.int64)
             yield {name: torch.from_numpy(array) for name, array in batch.items()}
         if self._current is iterator:
             self._current = None

@@ -142,6 +142,10 @@ class MemoryLearner:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _counts=read_only(state['_counts']))
 
+    def __repr__(self) -> str:
+        """Tells of how many tokens it learns."""
+        return f'<MemoryLearner of {len(self._counts):,} distinct tokens>'
+
     @property
     def smallest_size(self) -> int:
         """The size of the smallest vocabulary: the reserved tokens and the alphabet."""

@@ -172,7 +172,10 @@ class SubwordTextEncoder(Tokenizer):
     def decode(self, ids: Iterable[int], strip_extraneous: bool = False) -> str:
         """Returns the text of ids; `strip_extraneous` first drops padding and EOS at the end.
 
-        An id out of range is ignored; elsewhere `<pad>` and `<EOS>` appear as text.
+        Elsewhere `<pad>` and `<EOS>` appear as text.
+
+        Raises:
+            InputError: the vocabulary does not have one of the ids, which Tensor2Tensor ignores.
         """
         ids = list(ids)
         while strip_extraneous and ids and ids[-1] in self.special_ids.at_end:
@@ -181,8 +184,8 @@ class SubwordTextEncoder(Tokenizer):
         return detokenize(filter(None, map(unescape_token, escaped)))
 
     def decode_list(self, ids: Iterable[int]) -> list[str]:
-        """Returns the subtoken of each id, '' for an id out of range."""
-        return [self._subtokens[id_] if 0 <= id_ < len(self._subtokens) else '' for id_ in ids]
+        """Returns the subtoken of each id; raises as `decode`."""
+        return [self._subtokens[id_] for id_ in self._known(ids)]
 
 
 def parse_vocabulary(data: bytes, name: str) -> list[str]:

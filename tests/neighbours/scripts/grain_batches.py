@@ -38,6 +38,7 @@ def main(folder):
     mixed = grain.IterDataset.mix([batches, endless], [1, 2])
     prefetched = ThreadPrefetchIterDataset(mapped, prefetch_buffer_size=4)
     by_workers = mapped.mp_prefetch(grain.MultiprocessingOptions(num_workers=2))
+    labels = dataset.grain('train', for_model='seq2seq', tokens_per_batch=256, seed=3)
     one, two = iter(batches), iter(batches)
     side_by_side = [[next(each)['targets'].tolist() for each in (one, one, two)] for _ in range(2)]
     print(
@@ -45,6 +46,7 @@ def main(folder):
             {
                 'alone': targets(batches),
                 'again': targets(batches),
+                'labels': [batch['labels'].tolist() for batch in labels],
                 'side by side': side_by_side,
                 'mapped': targets(mapped),
                 'prefetched': targets(prefetched),

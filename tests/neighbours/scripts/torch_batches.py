@@ -53,6 +53,20 @@ def by_readers(dataset, readers, **arguments):
     ]
 
 
+def for_a_model(dataset):
+    """The arrays of a batch for a model, their dtypes, and whether PyTorch's loss takes the labels."""
+    batch = next(iter(dataset.torch('train', for_model='seq2seq', **ARGUMENTS)))
+    labels = batch['labels']
+    logits = torch.zeros(*labels.shape, dataset.vocab_size())
+    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+    return {
+        'arrays': {name: tensor.tolist() for name, tensor in batch.items()},
+        'dtypes': {name: str(tensor.dtype) for name, tensor in batch.items()},
+        'loss': float(loss),
+        'ids': dataset.vocab_size(),
+    }
+
+
 def main(folder):
     dataset = open_dataset(folder)
     alone = dataset.torch('train', **ARGUMENTS)
@@ -71,6 +85,7 @@ def main(folder):
             {
                 'version': torch.__version__,
                 'dtype': str(next(iter(dataset.torch('train', **ARGUMENTS)))['targets'].dtype),
+                'for a model': for_a_model(dataset),
                 'alone': [targets(alone), targets(DataLoader(alone, batch_size=None))],
                 'by workers': [targets(by_workers) for _ in range(3)],
                 'by persistent workers': [targets(by_persistent) for _ in range(3)],

@@ -49,7 +49,7 @@ def test_a_state_of_another_corpus_with_as_many_rows_is_refused(tmp_path, output
 
 def test_an_earlier_format_is_refused(dataset):
     with pytest.raises(
-        InputError, match='the state has format 1, and this version of tokbeam reads format 5'
+        InputError, match='the state has format 1, and this version of tokbeam reads format 6'
     ):
         dataset.from_state(
             {'format': 1, 'arguments': {'split': 'train', **ASKED}, 'shards': '00000000'}

@@ -278,7 +278,6 @@ def test_targets_alone_have_batches_of_targets(tmp_path):
     [
         ({}, 'give batch_size, or tokens_per_batch'),
         ({'batch_size': 2, 'tokens_per_batch': 9}, 'and not both'),
-        ({'batch_size': 2}, r'start=, or build with --special-token'),
         ({'batch_size': 2, 'boundaries': [3]}, 'boundaries goes with tokens_per_batch'),
         ({'tokens_per_batch': 9, 'num_buckets': 2}, 'num_buckets goes with batch_size'),
         ({'tokens_per_batch': 9, 'boundaries': [3, 3]}, 'each larger than the one before'),
@@ -317,3 +316,28 @@ def test_no_tensorflow_is_imported(dataset):
         'assert not {"tensorflow", "apache_beam", "torch"} & set(sys.modules)'
     )
     subprocess.run([sys.executable, '-c', code], check=True)
+
+
+def test_a_vocabulary_without_a_begin_begins_targets_with_its_padding(dataset):
+    batch = next(dataset.batches('train', batch_size=4))
+    assert batch['target_input'][:, 0].tolist() == [PAD] * 4
+
+
+def test_partial_batches_come_in_a_seeded_order(dataset):
+    """No bucket is ever full, so that an epoch has no other batches."""
+
+    def widths(**asked):
+        batches = dataset.batches('train', batch_size=ROWS, **asked)
+        return [batch['target_output'].shape[1] for batch in batches]
+
+    by_length = widths(shuffle=False)
+    assert by_length == sorted(by_length) and len(by_length) == 6
+    orders = [widths(seed=seed, first_epoch=epoch) for seed in range(3) for epoch in range(3)]
+    assert all(sorted(order) == by_length for order in orders)
+    assert len({*map(tuple, orders)}) == len(orders)
+    assert orders[3:5] == [widths(seed=1), widths(seed=1, first_epoch=1)]
+    begun = dataset.batches('train', batch_size=ROWS, seed=1)
+    for _ in range(2):
+        next(begun)
+    rest = dataset.from_state(begun.state())
+    assert [batch['target_output'].shape[1] for batch in rest] == orders[3][2:]

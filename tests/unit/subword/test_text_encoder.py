@@ -100,10 +100,12 @@ def test_decoding_shows_reserved_tokens_unless_they_are_stripped_from_the_end():
     assert encoder.decode([0, 1], strip_extraneous=True) == ''
 
 
-def test_ids_out_of_range_are_ignored():
+@pytest.mark.parametrize('wrong', [-1, len(SMALL), 10**12])
+def test_ids_that_there_are_not_are_refused(wrong):
     encoder = SubwordTextEncoder(SMALL)
-    assert encoder.decode([2, -1, len(SMALL), 10**12, 2]) == 'the the'
-    assert encoder.decode_list([-1, len(SMALL)]) == ['', '']
+    for decode in (encoder.decode, encoder.decode_list, encoder.decode_bytes):
+        with pytest.raises(InputError, match=f'{wrong} is not an id of the vocabulary, which has'):
+            decode([2, wrong, 2])
 
 
 def test_a_vocabulary_without_the_escape_characters_names_the_rest_of_the_token():

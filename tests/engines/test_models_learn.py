@@ -1,0 +1,97 @@
+"""Models learn from what `for_model` gives: the loss falls, and a sentence is decoded from its first piece on.
+
+The README's snippet for TensorFlow is run as it stands there. A model that is never shown where
+sentences begin learns all but their first pieces, and cannot begin one.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from jobs import succeed
+from test_documentation import RECIPES, blocks_of, run_blocks
+
+from tokcore import open_dataset
+
+SAMPLE = Path(__file__).parents[2] / 'pipelines' / 'sample'
+STEPS = 200
+
+
+def translation_model(tensorflow, size):
+    """An encoder and a decoder of one recurrent layer each."""
+    keras = tensorflow.keras
+    keras.utils.set_random_seed(1)
+    source, target = keras.Input([None], dtype='int32'), keras.Input([None], dtype='int32')
+    embedded = keras.layers.Embedding(size, 64, mask_zero=True)(source)
+    state = keras.layers.GRU(128)(embedded)
+    decoded = keras.layers.GRU(128, return_sequences=True)(
+        keras.layers.Embedding(size, 64)(target), initial_state=state
+    )
+    model = keras.Model([source, target], keras.layers.Dense(size)(decoded))
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=-100)
+    model.compile(keras.optimizers.Adam(0.01), loss)
+    return model
+
+
+@pytest.mark.slow
+def test_the_readmes_snippet_teaches_whole_sentences(tensorflow, tmp_path):
+    folder = tmp_path / 'enzh'
+    pairs = ['--source', SAMPLE / 'train.zh', '--target', SAMPLE / 'train.en', '--name', 'zhen']
+    succeed('build', *pairs, '--vocab-size', 2048, '--shared-vocab', '--output', folder)
+    dataset = open_dataset(folder)
+    [snippet] = [
+        block.code for block in blocks_of('README.md') if 'dataset.tensorflow' in block.code
+    ]
+    names = {'dataset': dataset}
+    exec(snippet, names)
+    model = translation_model(tensorflow, dataset.vocab_size())
+    steps = zip(range(STEPS), names['examples'].repeat())  # each iteration is another epoch
+    losses = [float(model.train_on_batch(*example)) for _, example in steps]
+    first, last = np.mean(losses[:10]), np.mean(losses[-10:])
+    print(f'loss {first:.2f} to {last:.2f}')
+    assert len(losses) == STEPS and last < 3.5 < first
+
+    batch = next(dataset.batches('train', for_model='seq2seq', batch_size=64, num_buckets=1))
+    begun = model.predict_on_batch([batch['encoder_inputs'], batch['decoder_inputs'][:, :1]])
+    first_pieces = begun[:, 0].argmax(-1) == batch['labels'][:, 0]
+    print(f'{first_pieces.mean():.0%} of the sentences begin with their first piece')
+    assert first_pieces.mean() > 0.3  # the most frequent one begins a tenth
+
+
+@pytest.fixture
+def sample_alone(tmp_path, monkeypatch):
+    """An empty folder but for the files of the sample."""
+    for name in ('train.en', 'train.zh', 'dev.en', 'dev.zh'):
+        (tmp_path / name).write_bytes((SAMPLE / name).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_each_recipe_has_a_test_here():
+    assert RECIPES == ['docs/recipe-gpt.md', 'docs/recipe-translation.md']
+
+
+@pytest.mark.slow
+def test_the_recipe_of_a_translation_model(tensorflow, sample_alone):
+    names: dict = {}
+    run_blocks('docs/recipe-translation.md', names)
+    assert names['losses'][0] > 5 and names['losses'][-1] < 3.5
+    rows = names['dataset']['train'].rows(range(40))
+    begun = [names['translate'](row['inputs'], most=1)[0] == row['targets'][0] for row in rows]
+    print(f'{np.mean(begun):.0%} of the sentences begin with their first piece')
+    assert np.mean(begun) > 0.4
+
+
+@pytest.mark.slow
+def test_the_recipe_of_a_gpt(tensorflow, sample_alone):
+    names: dict = {}
+    run_blocks('docs/recipe-gpt.md', names)
+    assert names['losses'][0] > 4 and names['losses'][-1] < 3.2
+    dataset = names['dataset']
+    documents = [row['targets'].tolist() for row in dataset['train'][:]]
+    # What is written begins as a document of the corpus does.
+    assert names['written'][1] in {document[0] for document in documents}
+    for split, file in (('train', 'train.bin'), ('dev', 'val.bin')):
+        ids = np.memmap(file, np.uint16, 'r').tolist()
+        rows = [row['targets'].tolist() for row in dataset[split][:]]
+        assert ids == [id_ for row in rows for id_ in [*row, names['end']]]
