@@ -34,6 +34,7 @@ from pipelines.options.commands import Command, known_commands
 from tokcore.errors import InputError
 from tokcore.keywords import keyword_value, unknown_keyword
 from tokcore.options import Choice, Declared, declared
+from tokcore.process_end import interrupted_call
 from tokcore.reading.dataset import open_dataset
 from tokcore.reading.html import dataset_html, html_table
 from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord
@@ -251,7 +252,7 @@ def _run(
         made = _make(command, job, options, beam_options)
     progress = shown_progress(sys.stderr) if in_ipython() else contextlib.nullcontext()
     try:
-        with progress:
+        with interrupted_call(), progress:
             run_job(made)
     except InputError:
         raise

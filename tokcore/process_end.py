@@ -3,12 +3,14 @@
 The command waits for signals in a thread of its own, which ends the process while all others work on
 (`pipelines.cli.terminal`). Workers first write what they hold in memory. What a block makes for its own time
 is registered here, so that it is undone then too. Where nobody ends the process so, these blocks are like
-any others.
+any others. A call in Python leaves the process to its caller: there Ctrl-C is a KeyboardInterrupt, which waits
+for workers too (`interrupted_call`).
 """
 
 import contextlib
 import functools
 import shutil
+import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -26,6 +28,7 @@ is made, and no thread leaves a block of `UndoneAtEnd`."""
 _undoing: dict[object, Callable[[], object]] = {}
 
 _signalled = threading.Event()
+_in_call = threading.Event()
 
 _lock = threading.Condition()
 _busy: set[int] = set()
@@ -99,9 +102,57 @@ def is_interrupted() -> bool:
 
 
 def hold_if_interrupted(seconds: float = 0) -> None:
-    """Blocks this thread for good if a signal has come, or comes within some seconds."""
+    """Blocks this thread for good if a signal has come, or comes within some seconds.
+
+    Raises:
+        KeyboardInterrupt: the process goes on after it.
+    """
     if _signalled.wait(seconds):
+        if _in_call.is_set():
+            raise KeyboardInterrupt
         threading.Event().wait()
+
+
+@contextlib.contextmanager
+def interrupted_call() -> Iterator[None]:
+    """Has Ctrl-C in a block wait until workers have written what they hold; a second one does not wait.
+
+    Only where it would be a KeyboardInterrupt, as in a script or a notebook.
+
+    Raises:
+        KeyboardInterrupt: with what is kept.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+
+    def take(*_: object) -> None:
+        if interrupt() and has_busy_workers():
+            return  # one that has written raises it
+        raise KeyboardInterrupt
+
+    _forget()
+    _in_call.set()
+    signal.signal(signal.SIGINT, take)
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        kept = kept_work()
+        outcome = f'kept: {kept}; make the same call to continue' if kept else 'nothing is kept'
+        raise KeyboardInterrupt(outcome) from error
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _in_call.clear()
+        _forget()
+
+
+def _forget() -> None:
+    """Begins anew: no signal has come, nothing is kept, and no worker is busy."""
+    _signalled.clear()
+    _kept.clear()
+    expect_text(0)
+    stop_waiting()
 
 
 def delay_end(worker: object) -> None:

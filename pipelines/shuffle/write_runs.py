@@ -149,6 +149,7 @@ class RunWriter:
             yield self._written()
         self._buffers = []
         allow_end(self)
+        hold_if_interrupted()
 
     def close(self) -> None:
         allow_end(self)

@@ -1,11 +1,14 @@
 """The commands as calls: the same files, checks and resume as on the command line."""
 
 import logging
+import os
+import signal
 
 import pytest
-from jobs import succeed
+from jobs import succeed, write
 
 import pipelines
+from pipelines.engines.progress import BYTES, WorkDone, listening
 from tokcore.errors import InputError
 
 
@@ -98,3 +101,33 @@ def test_mistakes_are_told_before_any_work(tmp_path, monkeypatch, options, error
     with pytest.raises(error, match=reason):
         pipelines.build(**({**whole, **options} if options else {}))
     assert not (tmp_path / 'out').exists()
+
+
+class Interrupt:
+    """Sends this process a SIGINT when a tenth of the text is read, as Jupyter does."""
+
+    is_sent = False
+
+    def __call__(self, event):
+        is_late = (
+            isinstance(event, WorkDone) and event.unit == BYTES and event.done > event.total // 10
+        )
+        if is_late and not self.is_sent:
+            self.is_sent = True
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_an_interrupted_call_keeps_what_it_has_encoded(tmp_path):
+    text = write(
+        tmp_path / 'text', ''.join(f'the line {each}\n' for each in range(400_000)).encode()
+    )
+    options = {'text': text, 'scheme': 'byte', 'name': 'd', 'shards': 2, 'workers': 1}
+    with pytest.raises(KeyboardInterrupt, match='kept: .*encoded; make the same call to continue'):
+        with listening(Interrupt()):
+            pipelines.build(**options, output=tmp_path / 'out')
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert not (tmp_path / 'out' / 'tokbeam.json').exists()
+    runs = [*(tmp_path / 'out').rglob('run-*')]
+    assert runs
+    made = pipelines.build(**options, output=tmp_path / 'out')
+    assert made.manifest.root == pipelines.build(**options, output=tmp_path / 'whole').manifest.root

@@ -25,4 +25,5 @@ def test_calls_and_transforms_work_in_notebooks(environment, tmp_path, pandas):
     assert row[0]['text/plain'].startswith('[')
     assert told['transforms'][-1] == [{'text/plain': '1'}]
     *_, interrupted, again = told['interrupted']
-    assert 'interrupted False\n' in interrupted and '500000\n' in again
+    assert 'kept: the runs that are finished' in interrupted[-1] and ' False\n' in interrupted[-1]
+    assert '500000\n' in again

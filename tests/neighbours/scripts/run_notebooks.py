@@ -42,8 +42,8 @@ options = dict(text=['many.txt'], scheme='byte', name='many', shards=2, workers=
     """try:
     with progress.listening(Interrupt()):
         pipelines.build(**options)
-except KeyboardInterrupt:
-    print('interrupted', os.path.exists('many/tokbeam.json'))""",
+except KeyboardInterrupt as interrupt:
+    print(interrupt, os.path.exists('many/tokbeam.json'))""",
     'print(pipelines.build(**options).manifest.lines[0].examples)',
 ]
 
