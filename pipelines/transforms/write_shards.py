@@ -18,6 +18,7 @@ from tokcore.corpus.stats import combine_crc32c
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
 from tokcore.options import dataset_name
+from tokcore.reading.other_records import list_shards
 from tokcore.reading.record_index import index_bytes, index_name
 from tokcore.reading.shards import ShardFile
 from tokcore.records.manifest import shard_name
@@ -47,7 +48,8 @@ class WriteShards(beam.PTransform):
             name: of the dataset; it begins the files' names.
             folder: the folder of the shards.
             layout: for each split number its shards and buckets; None: that of `EncodeBlocks`.
-            index: whether the index of each shard's records is written too, into the folder `index`.
+            index: whether the index of each shard's records is written too, into the folder `index`, and on this
+                machine a list of the shards, so that `open_dataset` opens the folder.
 
         Raises:
             InputError: no file can have such a name, or no folder.
@@ -69,7 +71,11 @@ class WriteShards(beam.PTransform):
                 'WriteShards is not applied to the output of EncodeBlocks itself, which says how '
                 'many shards there are; give layout='
             )
-        return write_shards(records, self.name, self.folder, layout, self.index)
+        written = write_shards(records, self.name, self.folder, layout, self.index)
+        if self.index and not filesystem.is_shared(self.folder):
+            listed = written | 'CollectFiles' >> beam.combiners.ToList()  # [WrittenFile]
+            _ = listed | 'ListShards' >> beam.Map(_list_shards, self.folder)
+        return written
 
 
 def write_shards(
@@ -189,6 +195,14 @@ def write_shard_index(
             size += len(data)
             crc32c = google_crc32c.extend(crc32c, data)
     return WrittenFile(name, size, crc32c, shard.rows)
+
+
+def _list_shards(written: Iterable[WrittenFile], folder: str) -> None:
+    files = [file for file in written if '/' not in file.name]
+    list_shards(
+        folder,
+        [ShardFile(file.name, file.rows, file.bytes, f'{file.crc32c:08x}') for file in files],
+    )
 
 
 def _starts(lengths: Iterable[np.ndarray]) -> Iterable[np.ndarray]:

@@ -1,16 +1,20 @@
 """Models learn from what `for_model` gives: the loss falls, and a sentence is decoded from its first piece on.
 
-The README's snippet for TensorFlow is run as it stands there. A model that is never shown where
+The README's snippet for TensorFlow is run as it stands there, and so is each recipe, also those without a model. A model that is never shown where
 sentences begin learns all but their first pieces, and cannot begin one.
 """
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from jobs import succeed
-from test_documentation import RECIPES, blocks_of, run_blocks
+from test_documentation import RECIPES, blocks_of, run_blocks, run_shell
+from test_library_calls import Interrupt
 
+import pipelines
+from pipelines.engines.progress import listening
 from tokcore import open_dataset
 
 SAMPLE = Path(__file__).parents[2] / 'pipelines' / 'sample'
@@ -67,8 +71,13 @@ def sample_alone(tmp_path, monkeypatch):
     return tmp_path
 
 
+def shards_of(folder):
+    return {path.name: path.read_bytes() for path in Path(folder).glob('*-of-*')}
+
+
 def test_each_recipe_has_a_test_here():
-    assert RECIPES == ['docs/recipe-gpt.md', 'docs/recipe-translation.md']
+    names = ('bert', 'gpt', 'pipeline', 'published-tokenizer', 'translation')
+    assert RECIPES == [f'docs/recipe-{name}.md' for name in names]
 
 
 @pytest.mark.slow
@@ -95,3 +104,55 @@ def test_the_recipe_of_a_gpt(tensorflow, sample_alone):
         ids = np.memmap(file, np.uint16, 'r').tolist()
         rows = [row['targets'].tolist() for row in dataset[split][:]]
         assert ids == [id_ for row in rows for id_ in [*row, names['end']]]
+
+
+@pytest.mark.slow
+def test_the_recipe_of_rows_for_bert(tensorflow, sample_alone):
+    names: dict = {}
+    run_blocks('docs/recipe-bert.md', names)
+    assert names['tokenizer'](names['text'])['input_ids'] == names['row']
+    read, labels, mask = names['read'], names['labels'], names['mask']
+    learned = labels >= 0
+    assert 0.1 < learned.sum() / (read != names['pad']).sum() < 0.2
+    assert 0.6 < (read[learned] == mask).mean() < 0.95
+    assert not (read[~learned] == mask).any() and not np.isin(labels, names['special']).any()
+    losses = names['losses']
+    assert len(losses) == STEPS and np.mean(losses[-10:]) < 4.5 < 6 < losses[0]
+    assert len(shards_of('data/bert.joined')) == 2
+
+
+@pytest.mark.slow
+def test_the_recipe_of_a_published_tokenizer(sample_alone):
+    page, names = 'docs/recipe-published-tokenizer.md', {}
+    run_blocks(page, names)
+    tokenizer, texts = names['tokenizer'], names['texts']
+    assert names['rows'] == {tuple(tokenizer(text)['input_ids']) for text in texts}
+    assert len(names['dataset']['train']) == len(texts) == 8000
+    whole = shards_of('data/web')
+    shutil.rmtree('data/web')
+    again = next(block.code for block in blocks_of(page) if 'tokbeam encode' in block.code)
+    with pytest.raises(KeyboardInterrupt, match='encoded; make the same call'):
+        with listening(Interrupt()):
+            pipelines.encode(
+                jsonl='web/*.jsonl.gz', fields='text', vocab='published', name='web', shards=4,
+                workers=1, output='data/web',
+            )  # fmt: skip
+    assert not Path('data/web/tokbeam.json').exists()
+    run_shell(again)
+    assert shards_of('data/web') == whole
+
+
+def test_the_recipe_of_a_pipeline(sample_alone):
+    names: dict = {}
+    run_blocks('docs/recipe-pipeline.md', names)
+    succeed(
+        'build', '--text', 'train.en', '--scheme', 'bpe', '--vocab-size', 600, '--name', 'mine',
+        '--shards', 2, '--output', 'theirs',
+    )  # fmt: skip
+    assert shards_of('own/shards') == shards_of('theirs')
+    lines = Path('train.en').read_text().splitlines()
+    texts = [names['dataset'].text(row['targets']) for row in names['rows'][:]]
+    assert sorted(texts) == sorted(lines)
+    assert names['batch']['labels'].shape == (8, 64)
+    sizes = Path('own/sizes').read_text().splitlines()
+    assert sum(int(size.split()[1]) for size in sizes if not size.startswith('index/')) == 400

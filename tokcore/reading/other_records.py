@@ -162,11 +162,7 @@ def index_of_others(place: str) -> list[str]:
                 'made; give a folder that `tokbeam build` or `tokbeam encode` has finished, or one of '
                 'TFRecords of another program'
             )
-        files = _by_split(folder, known.values())
-        records = OtherRecords(RECORDS, _features(folder, files), files)
-        text = json.dumps(dataclasses.asdict(records), indent=1)
-        checked(json.loads(text), OtherRecords)
-        write_whole(_records_path(folder), [text.encode()])
+        _write(folder, _by_split(folder, known.values()))
     except OSError as error:
         raise InputError(
             f'{place} cannot be indexed ({error.strerror}: {error.filename}); give a folder of this machine '
@@ -177,6 +173,22 @@ def index_of_others(place: str) -> list[str]:
             f'{place} cannot be indexed: {error!s:.200}; rename the file or the feature'
         ) from error
     return others
+
+
+def list_shards(folder: str, shards: Iterable[ShardFile]) -> None:
+    """Writes what `index_of_others` writes, of shards whose indexes are there; those without rows may be missing."""
+    files = [
+        IndexedFile(shard.path, _split(_group(shard.path)), shard.rows, shard.bytes, shard.crc32c)
+        for shard in shards
+    ]
+    _write(folder, tuple(sorted(files, key=lambda file: (file.split, file.name))))
+
+
+def _write(folder: str, files: tuple[IndexedFile, ...]) -> None:
+    records = OtherRecords(RECORDS, _features(folder, files), files)
+    text = json.dumps(dataclasses.asdict(records), indent=1)
+    checked(json.loads(text), OtherRecords)
+    write_whole(_records_path(folder), [text.encode()])
 
 
 def _read(folder: str) -> OtherRecords:
