@@ -8,7 +8,8 @@ import pytest
 from jobs import succeed, write
 
 import pipelines
-from pipelines.engines.progress import BYTES, WorkDone, listening
+from pipelines.engines.progress import WorkDone, listening
+from pipelines.transforms.read import READING
 from tokcore.errors import InputError
 
 
@@ -104,14 +105,16 @@ def test_mistakes_are_told_before_any_work(tmp_path, monkeypatch, options, error
 
 
 class Interrupt:
-    """Sends this process a SIGINT when a tenth of the text is read, as Jupyter does."""
+    """Sends this process a SIGINT when half of the text is read, as Jupyter does."""
 
     is_sent = False
 
     def __call__(self, event):
-        is_late = (
-            isinstance(event, WorkDone) and event.unit == BYTES and event.done > event.total // 10
+        is_encoding = isinstance(event, WorkDone) and (event.stage, event.work) == (
+            'encode',
+            READING,
         )
+        is_late = is_encoding and event.done > event.total // 2
         if is_late and not self.is_sent:
             self.is_sent = True
             os.kill(os.getpid(), signal.SIGINT)
