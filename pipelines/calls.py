@@ -236,6 +236,7 @@ def source(
     )[1]
 
 
+@interrupted_call()
 def _run(
     command: str,
     kinds: type | tuple[type, ...],
@@ -252,7 +253,7 @@ def _run(
         made = _make(command, job, options, beam_options)
     progress = shown_progress(sys.stderr) if in_ipython() else contextlib.nullcontext()
     try:
-        with interrupted_call(), progress:
+        with progress:
             run_job(made)
     except InputError:
         raise

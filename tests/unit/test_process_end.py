@@ -1,11 +1,25 @@
 """What a signal finds in the making is undone before the process ends, and nothing is made after."""
 
+import signal
 import threading
 
 import pytest
 
 from tokcore import process_end
-from tokcore.process_end import UndoneAtEnd, temporary_folder, undo_all, undone_at_end
+from tokcore.process_end import (
+    UndoneAtEnd,
+    allow_end,
+    delay_end,
+    has_busy_workers,
+    hold_if_interrupted,
+    interrupted_call,
+    is_interrupted,
+    keep,
+    kept_work,
+    temporary_folder,
+    undo_all,
+    undone_at_end,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -68,3 +82,45 @@ def test_no_thread_makes_or_leaves_anything_after_the_end():
     ended.set()
     working.join(0.2)
     assert working.is_alive() and not left.is_set()
+
+
+def interrupt_twice(worker):
+    signal.raise_signal(signal.SIGINT)
+
+
+def write_what_it_holds(worker):
+    allow_end(worker)
+    hold_if_interrupted()
+
+
+@pytest.mark.parametrize('goes_on', [interrupt_twice, write_what_it_holds])
+def test_an_interrupted_call_waits_for_a_worker_and_says_what_is_kept(goes_on):
+    worker = object()
+    with pytest.raises(KeyboardInterrupt, match='^kept: the counts; make the same call'):
+        with interrupted_call():
+            keep('the counts')
+            delay_end(worker)
+            signal.raise_signal(signal.SIGINT)
+            assert is_interrupted() and has_busy_workers()
+            goes_on(worker)
+    assert not is_interrupted() and not has_busy_workers() and not kept_work()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupted_call_without_workers_ends_at_once():
+    with pytest.raises(KeyboardInterrupt, match='^nothing is kept$'):
+        with interrupted_call():
+            signal.raise_signal(signal.SIGINT)
+    with interrupted_call():
+        assert not is_interrupted()
+
+
+def test_a_handler_of_the_caller_stays():
+    taken = []
+    before = signal.signal(signal.SIGINT, lambda *_: taken.append(1))
+    try:
+        with interrupted_call():
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert taken == [1] and not is_interrupted()
