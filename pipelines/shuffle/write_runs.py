@@ -156,7 +156,7 @@ class RunWriter:
         self._calls.close()
 
     def _write_all(self, making: _OpenRun) -> None:
-        """Writes what is in memory, and then waits for the end of the process."""
+        """Writes what is in memory, and then ends as `hold_if_interrupted` does."""
         try:
             collections.deque(self._collect(self._calls.drain()), maxlen=0)
             if making.buffer is not None:
