@@ -120,8 +120,8 @@ def check_unicode(version: str | None, what: str, here: str = 'this Python') -> 
 @functools.cache
 def category_table() -> np.ndarray:
     """Returns uint8[0x110000, 2]: the two letters of each code point's general category."""
-    path = CACHE_FOLDER and CACHE_FOLDER / f'categories-{UNICODE_VERSION}'
-    letters = path and read_cached(path)
+    path = None if CACHE_FOLDER is None else CACHE_FOLDER / f'categories-{UNICODE_VERSION}'
+    letters = None if path is None else read_cached(path)
     if letters is None:  # to ask for each code point takes a seventh of a second
         letters = ''.join(map(unicodedata.category, map(chr, range(CODE_POINTS)))).encode()
         if path is not None:
