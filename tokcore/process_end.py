@@ -130,7 +130,7 @@ def has_busy_workers() -> bool:
 
 
 def wait_for_workers(seconds: float) -> None:
-    """Waits until no worker holds anything, as long as that may take, or until `stop_waiting`."""
+    """Waits until no worker holds anything, for some seconds at most, or until `stop_waiting`."""
     with _lock:
         _lock.wait_for(lambda: not _busy, seconds)
 

@@ -85,10 +85,10 @@ def _write_runs(blocks: Iterator[EncodedBlock], folder: Path, buckets: int) -> I
 
 def _write_run(buffer: RunBuffer, folder: Path, number: int, buckets: int) -> RunFile:
     head = RunHead(_FINGERPRINT, number, 0, True, buckets)
-    facts = buffer.facts(_SPLIT, 0)
+    stats = buffer.stats(_SPLIT, 0, 1)
     path = folder / f'run-{number}'
     with open(path, 'wb') as stream:
-        size, _ = write_run(stream, head, buffer.sorted_rows(), facts)
+        size, _ = write_run(stream, head, buffer.sorted_rows(), stats)
     buffer.clear()
     return RunFile(str(path), size)
 
