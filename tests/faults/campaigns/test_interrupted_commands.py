@@ -136,7 +136,7 @@ def test_it_leaves_nothing_and_the_next_run_uses_what_is_kept(
             os.killpg(process.pid, signal.SIGKILL)
     said = said_in(folder)
     if status == -sent:  # the interpreter had only started
-        assert said == ''
+        assert said == '' or said.endswith('KeyboardInterrupt\n')
     elif status:
         assert is_running and status == _STATUSES[sent], said
         assert_told(name, said)
