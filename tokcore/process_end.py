@@ -39,8 +39,8 @@ class UndoneAtEnd(Generic[_Made], contextlib.AbstractContextManager[_Made]):
     """Makes something for a block, which is undone after it or when a signal ends the process.
 
     Args:
-        make: is called at the begin of the block; gives what the block gets.
-        undo: takes that.
+        make: makes it, when the block begins; the block gets what it returns.
+        undo: gets that too.
     """
 
     def __init__(self, make: Callable[[], _Made], undo: Callable[[_Made], object]):
