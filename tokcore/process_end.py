@@ -42,8 +42,8 @@ class UndoneAtEnd(Generic[_Made], contextlib.AbstractContextManager[_Made]):
     """Makes something for a block, which is undone after it or when a signal ends the process.
 
     Args:
-        make: is called at the begin of the block; gives what the block gets.
-        undo: takes that.
+        make: makes it, when the block begins; the block gets what it returns.
+        undo: gets that too.
     """
 
     def __init__(self, make: Callable[[], _Made], undo: Callable[[_Made], object]):
@@ -181,7 +181,7 @@ def has_busy_workers() -> bool:
 
 
 def wait_for_workers(seconds: float) -> None:
-    """Waits until no worker holds anything, as long as that may take, or until `stop_waiting`."""
+    """Waits until no worker holds anything, for some seconds at most, or until `stop_waiting`."""
     with _lock:
         _lock.wait_for(lambda: not _busy, seconds)
 

@@ -50,5 +50,9 @@ def _value(value: object) -> str:
 
 
 def _rest(column: Column) -> str:
-    left = len(column.values) - _MOST_VALUES
+    return and_more(len(column.values) - _MOST_VALUES)
+
+
+def and_more(left: int) -> str:
+    """Returns what a line says of things that it leaves out; '' if there are none."""
     return f' … and {left:,} more' if left > 0 else ''

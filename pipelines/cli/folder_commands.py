@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_run
 from pipelines.cli.commands import make_job
-from pipelines.cli.entry_lines import entry_lines
+from pipelines.cli.entry_lines import and_more, entry_lines
 from pipelines.cli.export_command import export
 from pipelines.cli.parser import with_job_file
 from pipelines.cli.summary import rows_lost
@@ -108,9 +108,8 @@ def _told(verified: Verified, made: Rerun | None) -> Iterator[str]:
     if verified.root is not None:
         yield f'root {verified.root}'
     if verified.not_covered:
-        left = len(verified.not_covered) - _MOST_NAMES
-        rest = f' … and {left:,} more' if left > 0 else ''
-        yield f'not covered: {", ".join(verified.not_covered[:_MOST_NAMES])}{rest}'
+        names = ', '.join(verified.not_covered[:_MOST_NAMES])
+        yield f'not covered: {names}{and_more(len(verified.not_covered) - _MOST_NAMES)}'
 
 
 def _where(options: argparse.Namespace) -> int:

@@ -76,6 +76,19 @@ terminal_lock = threading.RLock()
 
 
 @contextlib.contextmanager
+def _drawing() -> Iterator[bool]:
+    """Gives whether progress may be shown; after a signal it may not, and no worker waits for that."""
+    while not terminal_lock.acquire(timeout=_BETWEEN_LOOKS):
+        if is_interrupted():
+            yield False
+            return
+    try:
+        yield not is_interrupted()
+    finally:
+        terminal_lock.release()
+
+
+@contextlib.contextmanager
 def shown_progress(stream: TextIO, as_json: bool = False) -> Iterator[None]:
     """Shows how far a job is while the block runs: a bar on a terminal or in a notebook, or lines.
 
@@ -223,10 +236,11 @@ class JsonProgress:
     def __init__(self, stream: TextIO, clock: Clock = time.monotonic):
         self._stream, self._clock = stream, clock
         self._works: dict[str, tuple[float, float]] = {}  # when each began, and was last told
-        self._lock = threading.Lock()
 
     def __call__(self, event: Event) -> None:
-        with self._lock:
+        with _drawing() as is_shown:
+            if not is_shown:
+                return
             if isinstance(event, WorkDone):
                 self._tell_work(event)
             elif isinstance(event, StageBegan):
@@ -287,15 +301,15 @@ class Bar:
             handler.addFilter(_is_not_of_the_bar)
 
     def __call__(self, event: Event) -> None:
-        with self._lock:
-            self._now.take(event)
-            if not is_interrupted():
+        with _drawing() as is_shown:
+            if is_shown:
+                self._now.take(event)
                 self._draw()
 
     def look(self) -> None:
         """Draws the bar again, with the current time."""
-        with self._lock:
-            if self._bar is not None and not is_interrupted():
+        with _drawing() as is_shown:
+            if is_shown and self._bar is not None:
                 self._bar.refresh()
 
     def close(self) -> None:

@@ -156,10 +156,10 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
         for file in manifest.outputs:
             if file.name not in indexes:
                 findings += _differences(file, by_name.get(file.name), manifest)
+        by_name |= contents.check_unlisted_indexes(pool)
         for shard in manifest.files:
             name, result = index_name(shard.name), by_name.get(shard.name)
-            listed = indexes.pop(name, None)
-            index = by_name.get(name) if listed else contents.check(OutputFile(name, 0, '0' * 8, 0))
+            listed, index = indexes.pop(name, None), by_name.get(name)
             is_whole = result and not result.findings and result.crc32c == shard.crc32c
             if index and result and is_whole and index.sha256 != result.index_sha256:
                 problem = f'it is not the index of {shard.name}; run `tokbeam index` again'
@@ -336,6 +336,13 @@ class _Contents:
         except InputError as error:
             finding = Finding(file.name, f'it cannot be read ({error!s:.300})')
             return CheckedFile(0, 0, '00000000', '', (finding,))
+
+    def check_unlisted_indexes(self, pool: ThreadPoolExecutor) -> dict[str, CheckedFile]:
+        """Returns by their names what indexes hold of which the manifest says nothing."""
+        names = {*map(index_name, self._shards)} - self._indexes
+        files = [OutputFile(name, 0, '0' * 8, 0) for name in names]
+        checked_files = zip(files, pool.map(self.check, files), strict=True)
+        return {file.name: result for file, result in checked_files if result is not None}
 
     def unlisted_files(self) -> dict[str, None]:
         """Returns the names of files that the root does not cover and that are not compared with others.

@@ -11,9 +11,9 @@ import pytest
 from dataset_files import files_of, manifest_of
 from generated_text import kept_pairs
 from jobs import refuse, run, succeed
+from small_tokenizer import ENTRIES, TOKENIZER
 
 from tokcore import open_dataset
-from tokcore.text.byte_level import BYTE_TO_CHARACTER
 from tokcore.tokenizers import load_tokenizer
 
 LINES = ['the cat', "It's 12345 \u5b57", '', 'the the', '\ufefffirst', 'cafe\u0301!', ' x\t']
@@ -29,27 +29,16 @@ RANKS = [*(bytes([byte]) for byte in range(256)), b'th', b'the', b' t']
 
 def write_tokenizers(folder, text):
     """Writes a tokenizer of each kind into a folder of its own; returns options to encode with each."""
-    entries = {BYTE_TO_CHARACTER[byte]: byte for byte in range(256)} | {'th': 256, 'the': 257}
-    byte_level = {'type': 'ByteLevel', 'add_prefix_space': False, 'use_regex': True}
-    special = dict.fromkeys(('single_word', 'lstrip', 'rstrip', 'normalized'), False)
-    file = {
-        'added_tokens': [{'id': 258, 'content': '<|end|>', **special, 'special': True}],
-        'normalizer': {'type': 'NFC'},
-        'pre_tokenizer': byte_level,
-        'post_processor': None,
-        'decoder': byte_level,
-        'model': {'type': 'BPE', 'vocab': entries, 'merges': ['t h', 'th e']},
-    }
     config = json.dumps({'eos_token': '<|end|>', 'tokenizer_class': 'PreTrainedTokenizerFast'})
     files = {
         'published': {
-            'tokenizer.json': json.dumps(file),
+            'tokenizer.json': json.dumps(TOKENIZER),
             'tokenizer_config.json': config,
             'special_tokens_map.json': '{"eos_token": "<|end|>"}',
             'README.md': '---\ntags:\n- x\nlicense: "apache-2.0"\n---\n# A tokenizer\n',
         },
         'two files': {
-            'vocab.json': json.dumps(entries),
+            'vocab.json': json.dumps(ENTRIES),
             'merges.txt': '#version: 0.2\nt h\nth e\n',
         },
         'ranks': {

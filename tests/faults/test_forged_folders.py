@@ -12,10 +12,10 @@ import pytest
 from dataset_files import manifest_of
 from forged_folders import all_edits, changed_readings, copy_of, readings
 from jobs import succeed
+from small_tokenizer import TOKENIZER
 
 from pipelines.trust.verify import verify_folder
 from tokcore.errors import InputError
-from tokcore.text.byte_level import BYTE_TO_CHARACTER
 
 SEED = int(os.environ.get('FUZZ_SEED', '0'))
 CASES = int(os.environ.get('FUZZ_CASES', '12'))
@@ -27,20 +27,9 @@ KINDS = ['pairs', 'published', 'learned', 'flat', 'megatron']
 
 def write_tokenizer(folder):
     """Writes a byte-level tokenizer as a hub has it."""
-    byte_level = {'type': 'ByteLevel', 'add_prefix_space': False, 'use_regex': True}
-    entries = {BYTE_TO_CHARACTER[byte]: byte for byte in range(256)} | {'th': 256, 'the': 257}
-    special = dict.fromkeys(('single_word', 'lstrip', 'rstrip', 'normalized'), False)
-    tokenizer = {
-        'added_tokens': [{'id': 258, 'content': '<|end|>', **special, 'special': True}],
-        'normalizer': {'type': 'NFC'},
-        'pre_tokenizer': byte_level,
-        'post_processor': None,
-        'decoder': byte_level,
-        'model': {'type': 'BPE', 'vocab': entries, 'merges': ['t h', 'th e']},
-    }
     folder.mkdir()
     for name, value in {
-        'tokenizer.json': tokenizer,
+        'tokenizer.json': TOKENIZER,
         'tokenizer_config.json': {'eos_token': '<|end|>', 'model_max_length': 9},
         'special_tokens_map.json': {'eos_token': '<|end|>'},
     }.items():

@@ -184,4 +184,4 @@ def test_the_places_and_failures_are_what_they_say(store, tmp_path, monkeypatch)
         monkeypatch.setenv('AWS_ENDPOINT_URL', url)
         object_stores._bucket.cache_clear()
         ended = run('count', '--text', tmp_path / 't.txt', '--output', 's3://corpora/fails')
-        assert ended.status == 2 and 'refuses it (403)' in ended.said
+        assert ended.status == 2 and 'does not take the credentials (403' in ended.said

@@ -143,7 +143,7 @@ def test_a_second_signal_does_not_wait(arguments, tmp_path, monkeypatch):
     stuck = (
         'import sys, time\n'
         'from pipelines.shuffle.write_runs import RunWriter\n'
-        'RunWriter._write_all = lambda *_: time.sleep(60)\n'
+        'RunWriter._write = lambda *_: time.sleep(60)\n'
         'from pipelines.cli.main import main\n'
         'sys.exit(main())'
     )

@@ -21,6 +21,7 @@ from tokcore.kernels.jit import read_only
 from tokcore.pretrained.charsmap import parse_charsmap
 from tokcore.pretrained.cluster_replacements import ClusterReplacements
 from tokcore.text.alignment import AlignedText
+from tokcore.text.bert_plain import strip_marks
 from tokcore.text.patterns import WHITE_SPACE
 from tokcore.text.regex_splits import matches, replacing
 from tokcore.text.rewriting import replace_rows, rewrite_rows
@@ -253,21 +254,17 @@ def _bert_step(part: Mapping[str, Any]) -> TextStep:
         for table in tables:
             text = text.translate(table)
         if strips and not text.isascii():
-            text = _without_accents(unicodedata.normalize('NFD', text))
+            text = strip_marks(text)
         return _lowercase(text) if lower else text
 
     def align(text: AlignedText) -> AlignedText:
         for table in tables:
             text = text.mapped(operator.methodcaller('translate', table))
         if strips:
-            text = text.normalized('NFD').mapped(_without_accents)
+            text = text.normalized('NFD').mapped(strip_marks)
         return text.mapped(_lowercase) if lower else text
 
     return _text_step(change, align)
-
-
-def _without_accents(text: str) -> str:
-    return ''.join(character for character in text if unicodedata.category(character) != 'Mn')
 
 
 class _Cleaned(dict):

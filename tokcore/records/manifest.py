@@ -2,8 +2,8 @@
 
 `tokbeam.json` is written last, so a folder that has one is whole. It holds nothing that differs
 between two equal runs: no path, no time. This module declares what it holds, and both its writer
-(`pipelines`) and its reader for training (`tokcore.reading`) go by the declaration, which trust no number
-in it.
+(`pipelines`) and its reader for training (`tokcore.reading`) go by the declaration. Neither trusts a number
+in a file.
 """
 
 from __future__ import annotations
@@ -173,6 +173,10 @@ class Manifest:
 
     def to_json(self) -> bytes:
         """Returns the bytes of the file."""
+        return json_bytes(self.record())
+
+    def record(self) -> dict[str, Any]:
+        """Returns the fields of the file, as JSON has them."""
         fields = {**_plain(self), 'format': MANIFESTS[self.stage]}
         for name in ('lines', 'datasets'):
             fields[name] = [tally.record() for tally in getattr(self, name)]
@@ -188,7 +192,7 @@ class Manifest:
             _omit_unset(record, 'scheme_options', 'beside', 'sha256', 'licence', 'origin')
         for record in (*fields['files'], *fields.get('index', ()), *fields['rejected']):
             _omit_unset(record, *_OPTIONAL)
-        return json_bytes(fields)
+        return fields
 
     @classmethod
     def from_json(cls, data: bytes, path: str) -> Manifest:

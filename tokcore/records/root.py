@@ -38,7 +38,7 @@ def with_root(manifest: Manifest) -> Manifest:
 
 def root_hash(manifest: Manifest) -> str:
     """Returns the root of a dataset as 64 hexadecimal digits; `Manifest.root` is not looked at."""
-    fields = covered(json.loads(manifest.to_json())) | {'root': _VERSION}
+    fields = covered(manifest.record()) | {'root': _VERSION}
     text = json.dumps(fields, sort_keys=True, separators=(',', ':'))
     return hashlib.sha256(text.encode()).hexdigest()
 

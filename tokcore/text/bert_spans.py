@@ -1,11 +1,17 @@
 """BERT's words with their places in the text: what `bert_plain` does, character by character."""
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 
 from tokcore.text.alignment import AlignedText, Span
-from tokcore.text.bert_plain import Kind, is_cjk, is_dropped, is_punctuation, is_space
+from tokcore.text.bert_plain import (
+    Kind,
+    is_cjk,
+    is_dropped,
+    is_punctuation,
+    is_space,
+    strip_marks,
+)
 
 _Word = tuple[str, list[Span]]
 """A word, and for each of its characters what of the text became it."""
@@ -44,12 +50,8 @@ def _ordinary_words(
         if lower_case:  # as a whole, for the sigma at its end
             word = word.mapped(str.lower)._replace(text=word.text.lower())
         if strip:
-            word = word.normalized('NFD').mapped(_without_accent)
+            word = word.normalized('NFD').mapped(strip_marks)
         yield from _split_at_punctuation(word)
-
-
-def _without_accent(character: str) -> str:
-    return '' if unicodedata.category(character) == 'Mn' else character
 
 
 def _runs(text: str) -> Iterator[Span]:

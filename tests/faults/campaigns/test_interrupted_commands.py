@@ -136,7 +136,7 @@ def test_it_leaves_nothing_and_the_next_run_uses_what_is_kept(
             os.killpg(process.pid, signal.SIGKILL)
     said = said_in(folder)
     if status == -sent:  # the interpreter had only started
-        assert said == ''
+        assert said == '' or said.endswith('KeyboardInterrupt\n')
     elif status:
         assert is_running and status == _STATUSES[sent], said
         assert_told(name, said)
@@ -147,7 +147,9 @@ def test_it_leaves_nothing_and_the_next_run_uses_what_is_kept(
         assert final_files(folder / 'out') == files
         return
     again = command.finish(folder)
-    assert ('kept: ' in said and 'the vocabulary' in said) == (_LEARNED in again), (said, again)
+    # What is kept is noted after it is written: a signal between finds more than it says.
+    if 'kept: ' in said and 'the vocabulary' in said:
+        assert _LEARNED in again, (said, again)
     assert results_of(folder) == command.result
     assert sorted(path.name for path in folder.iterdir() if path.name != 'out') == [
         'stderr', 'stdout', 'tmp'

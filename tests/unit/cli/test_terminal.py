@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import re
+import threading
 import time
 
 import pytest
@@ -16,6 +17,7 @@ from pipelines.cli.terminal import (
     format_time,
     line_is_open,
     shown_progress,
+    terminal_lock,
 )
 from pipelines.engines.progress import (
     ON_BAR,
@@ -27,6 +29,7 @@ from pipelines.engines.progress import (
     notify,
     track_work,
 )
+from tokcore import process_end
 
 MIB = 1 << 20
 
@@ -254,3 +257,29 @@ def test_a_reader_of_json_that_is_gone_stops_nothing(tmp_path):
     stream = open(tmp_path / 'x', 'w')
     stream.close()
     JsonProgress(stream)(StageEnded('build'))
+
+
+@pytest.mark.parametrize('kind', [Bar, JsonProgress])
+def test_after_a_signal_nothing_is_shown_and_nobody_waits_to_show_it(monkeypatch, kind):
+    """The thread that ends the process keeps the terminal, while workers write what they hold."""
+    stream = io.StringIO()
+    shown = kind(stream)
+    signalled, is_kept, is_done = threading.Event(), threading.Event(), threading.Event()
+    monkeypatch.setattr(process_end, '_signalled', signalled)
+
+    def end():
+        with terminal_lock:
+            is_kept.set()
+            is_done.wait()
+
+    ending = threading.Thread(target=end)
+    ending.start()
+    is_kept.wait()
+    signalled.set()
+    working = threading.Thread(target=shown, args=[StageBegan('encode')], daemon=True)
+    working.start()
+    working.join(30)
+    is_waiting = working.is_alive()
+    is_done.set()
+    ending.join()
+    assert not is_waiting and stream.getvalue() == ''
