@@ -9,6 +9,7 @@ import os
 import random
 import re
 import shutil
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -244,3 +245,24 @@ _WAYS: dict[str, Callable[[Dataset, random.Random], Rows]] = {
     'mixture': _mixed,
     'by number': _by_number,
 }
+
+
+def main(above: Path, seed: int, rounds: int) -> None:
+    """Plays rounds with two to nine processes in each, and prints what readers met."""
+    originals = {
+        output_format: write_originals(above / output_format, output_format)
+        for output_format in ('tfrecord', 'parquet')
+    }
+    counts = []
+    for number in range(rounds):
+        dice = random.Random(f'replaced-{seed}-{number}')
+        folder = above / f'round-{number}' / 'd'
+        readers = 1 + number % 8
+        counts.append(play(dice, folder, originals[dice.choice([*originals])], readers))
+    whole, refused, absent = map(sum, zip(*counts, strict=True))
+    print(f'seed {seed}: {whole} read to the end, {refused} refused, {absent} not opened')
+    assert whole and refused
+
+
+if __name__ == '__main__':
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

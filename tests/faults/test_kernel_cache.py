@@ -12,7 +12,7 @@ import pytest
 from jobs import write
 from leftovers import result_files
 
-from tokcore.kernels import jit
+from tokcore.kernels import cache_folder as cache
 
 pytestmark = pytest.mark.skipif(not hasattr(os, 'geteuid'), reason='no owners on this system')
 
@@ -26,7 +26,7 @@ def cache_folder(umask: int = 0o022, **environment: object) -> pathlib.Path | No
         for name, value in environment.items():
             patch.setenv(name, str(value))
         stack.callback(os.umask, os.umask(umask))
-        return jit._writable_cache_folder('kernels-of-a-test')[0]
+        return cache._writable_cache_folder('kernels-of-a-test')[0]
 
 
 def mode_of(path: pathlib.Path) -> int:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tokcore.errors import InputError
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.t2t import alphabet_of, escape_token, unescape_token
 
@@ -38,9 +39,12 @@ def test_encoding_and_decoding(t2t_text_encoder, words, old, texts):
 @given(words=subtokens, data=st.data(), strip=st.booleans())
 def test_decoding_any_ids(t2t_text_encoder, words, data, strip):
     theirs, ours = both(t2t_text_encoder, ['<pad>_', '<EOS>_', *words, *CHARACTERS])
-    ids = data.draw(st.lists(st.integers(-3, ours.vocab_size + 3)))
+    ids = data.draw(st.lists(st.integers(0, ours.vocab_size - 1)))
     assert ours.decode(ids, strip) == theirs.decode(ids, strip)
     assert ours.decode_list(ids) == theirs.decode_list(ids)
+    for unknown in (-1, ours.vocab_size):  # which Tensor2Tensor leaves out
+        with pytest.raises(InputError, match=f'{unknown} is not an id of the vocabulary'):
+            ours.decode([*ids, unknown])
 
 
 @given(texts, st.frozensets(st.characters()))

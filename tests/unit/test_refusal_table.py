@@ -22,7 +22,7 @@ def refused():
 def test_commands(tmp_path, monkeypatch, refused):
     assert command.main(['completion', str(tmp_path / 'a')]) == 2
     assert command.main(['--version']) == 0
-    monkeypatch.setattr(command, '_run', lambda arguments: 1 / 0)
+    monkeypatch.setattr(command, '_run', lambda *_: 1 / 0)
     assert command.main(['vocab']) == 1
     line = [sys.executable, '-m', 'pipelines', 'verify']
     assert subprocess.run(line, capture_output=True).returncode == 2

@@ -65,7 +65,7 @@ def test_ids_pieces_and_text():
     assert tokenizer.decode(tokenizer.encode('the thé \r\t')) == 'the thé \r\t'
     assert tokenizer.decode([VOCABULARY.id_of('Ã')]) == '\ufffd'
     assert tokenizer.decode_bytes([VOCABULARY.id_of('Ã')]) == b'\xc3'
-    assert tokenizer.decode([0, 9_999, -1]) == '<s>'
+    assert tokenizer.decode([0]) == '<s>'
     assert tokenizer.vocab_size == 261
 
 

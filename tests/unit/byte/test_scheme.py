@@ -24,7 +24,7 @@ def test_texts_of_any_length(size):
 
 
 def test_what_is_not_utf_8_is_shown_as_such():
-    assert TOKENIZER.decode([1, 230, 99, 0, 258]) == '<EOS>\ufffda<pad>'
+    assert TOKENIZER.decode([1, 230, 99, 0]) == '<EOS>\ufffda<pad>'
     assert TOKENIZER.tokenize('é') == [b'\xc3', b'\xa9']
 
 

@@ -350,7 +350,7 @@ def test_kernels_run_without_a_cache_and_one_line_says_so(
     path = None if folder is None else tmp_path / folder
     monkeypatch.setattr(jit, 'CACHE_FOLDER', path)
     monkeypatch.setattr(
-        jit, '_NO_FOLDER', 'the cache at /nowhere cannot be written (Permission denied)'
+        jit, 'NO_FOLDER', 'the cache at /nowhere cannot be written (Permission denied)'
     )
     monkeypatch.setattr(jit, 'write_cached', write)
     monkeypatch.setattr(jit, '_unkept', [])

@@ -66,7 +66,7 @@ def test_long_rows_and_long_words_are_like_others():
     tokenizer = WordTokenizer(WordVocabulary(['<unk>', 'word', 'x' * 5000]))
     text = f'word {"x" * 5000} {"y" * 5000} ' * 60
     assert tokenizer.encode(text) == [1, 2, 0] * 60
-    assert tokenizer.decode([1, 0, 9]) == 'word <unk>'
+    assert tokenizer.decode([1, 0]) == 'word <unk>'
 
 
 def test_unknown_words_may_be_refused():
