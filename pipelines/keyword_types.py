@@ -11,7 +11,6 @@ from typing import Literal, TypedDict
 
 Path = str | os.PathLike
 
-
 class _JobKeywords(TypedDict, total=False):
     """Of every job."""
 
@@ -45,24 +44,7 @@ class _JobKeywords(TypedDict, total=False):
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: (
-        Literal[
-            'gpt2',
-            'cl100k',
-            'llama3',
-            'qwen2',
-            'qwen3.5',
-            'o200k',
-            'tekken',
-            'deepseek',
-            'none',
-            'space',
-            'whitespace',
-            'bert',
-            't2t',
-        ]
-        | None
-    )
+    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'qwen2', 'qwen3.5', 'o200k', 'tekken', 'deepseek', 'none', 'space', 'whitespace', 'bert', 't2t'] | None
     unicode_form: Literal['NFC', 'NFKC'] | None
     pattern: str | Sequence[str] | None
     add_prefix_space: bool
@@ -140,9 +122,7 @@ class _DatasetKeywords(TypedDict, total=False):
     source_prefix: str
     target_prefix: str
     seed: int
-    output_format: Literal[
-        'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record'
-    ]
+    output_format: Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat', 'nanogpt', 'packed', 'joined', 'array_record']
     pack: int | None
     end: int | str | None
     no_end: bool
@@ -246,15 +226,16 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     seed: of the shuffle, from 0 to 2^64 - 1 (default: 0)
     output_format: what shards are: TFRecords of tf.train.Example; aligned text, one file for
         each side, pieces between blanks; Parquet with columns list<int32>; .bin and .idx of
-        Megatron; flat, ids one after another as .npy without a head, with a .csv.gz of
-        documents; packed, TFRecords with several rows in each, of --pack ids; joined, TFRecords
-        of --pack ids with BERT's input_ids, input_mask and segment_ids; or ArrayRecord, for
-        grain (default: tfrecord)
+        Megatron; flat, ids one after another as .npy without a header, with a .csv.gz of
+        documents; nanogpt, likewise train.bin, and val.bin of the dev split, for nanoGPT;
+        packed, TFRecords with several rows in each, of --pack ids; joined, TFRecords of --pack
+        ids with BERT's input_ids, input_mask and segment_ids; or ArrayRecord, for grain
+        (default: tfrecord)
     pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
         texts are cut, longer pairs left out; with --output-format joined: ids of a row, at
         least 3; longer pairs are cut
-    end: the token, or its id, that follows each document in megatron and flat, and where rows
-        are packed as they are read (default: the vocabulary's)
+    end: the token, or its id, that follows each document in megatron, flat and nanogpt, and
+        where rows are packed as they are read (default: the vocabulary's)
     no_end: join documents without an end
     output: folder for the result
     scheme: how text becomes ids (default: subword)
@@ -749,15 +730,16 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     seed: of the shuffle, from 0 to 2^64 - 1 (default: 0)
     output_format: what shards are: TFRecords of tf.train.Example; aligned text, one file for
         each side, pieces between blanks; Parquet with columns list<int32>; .bin and .idx of
-        Megatron; flat, ids one after another as .npy without a head, with a .csv.gz of
-        documents; packed, TFRecords with several rows in each, of --pack ids; joined, TFRecords
-        of --pack ids with BERT's input_ids, input_mask and segment_ids; or ArrayRecord, for
-        grain (default: tfrecord)
+        Megatron; flat, ids one after another as .npy without a header, with a .csv.gz of
+        documents; nanogpt, likewise train.bin, and val.bin of the dev split, for nanoGPT;
+        packed, TFRecords with several rows in each, of --pack ids; joined, TFRecords of --pack
+        ids with BERT's input_ids, input_mask and segment_ids; or ArrayRecord, for grain
+        (default: tfrecord)
     pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
         texts are cut, longer pairs left out; with --output-format joined: ids of a row, at
         least 3; longer pairs are cut
-    end: the token, or its id, that follows each document in megatron and flat, and where rows
-        are packed as they are read (default: the vocabulary's)
+    end: the token, or its id, that follows each document in megatron, flat and nanogpt, and
+        where rows are packed as they are read (default: the vocabulary's)
     no_end: join documents without an end
     output: folder for the result
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
