@@ -227,7 +227,9 @@ class IdStreams(ABC):
     def _own_name(self, name: str) -> tuple[str, str, str] | None:
         """Returns the feature, the name without its ending and the ending of a file of this format."""
         file = file_of_shard(name)
-        for feature in ('', 'inputs', 'targets') if file else ():
+        if file is None:
+            return None
+        for feature in ('', 'inputs', 'targets'):
             base = self.base_name(file.shard, feature)
             ending = name.removeprefix(f'{base}.')
             if ending in self.endings:
