@@ -141,7 +141,15 @@ class _DatasetKeywords(TypedDict, total=False):
     target_prefix: str
     seed: int
     output_format: Literal[
-        'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record'
+        'tfrecord',
+        'text',
+        'parquet',
+        'megatron',
+        'flat',
+        'nanogpt',
+        'packed',
+        'joined',
+        'array_record',
     ]
     pack: int | None
     end: int | str | None
@@ -246,15 +254,16 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     seed: of the shuffle, from 0 to 2^64 - 1 (default: 0)
     output_format: what shards are: TFRecords of tf.train.Example; aligned text, one file for
         each side, pieces between blanks; Parquet with columns list<int32>; .bin and .idx of
-        Megatron; flat, ids one after another as .npy without a head, with a .csv.gz of
-        documents; packed, TFRecords with several rows in each, of --pack ids; joined, TFRecords
-        of --pack ids with BERT's input_ids, input_mask and segment_ids; or ArrayRecord, for
-        grain (default: tfrecord)
+        Megatron; flat, ids one after another as .npy without a header, with a .csv.gz of
+        documents; nanogpt, likewise train.bin, and val.bin of the dev split, for nanoGPT;
+        packed, TFRecords with several rows in each, of --pack ids; joined, TFRecords of --pack
+        ids with BERT's input_ids, input_mask and segment_ids; or ArrayRecord, for grain
+        (default: tfrecord)
     pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
         texts are cut, longer pairs left out; with --output-format joined: ids of a row, at
         least 3; longer pairs are cut
-    end: the token, or its id, that follows each document in megatron and flat, and where rows
-        are packed as they are read (default: the vocabulary's)
+    end: the token, or its id, that follows each document in megatron, flat and nanogpt, and
+        where rows are packed as they are read (default: the vocabulary's)
     no_end: join documents without an end
     output: folder for the result
     scheme: how text becomes ids (default: subword)
@@ -749,15 +758,16 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     seed: of the shuffle, from 0 to 2^64 - 1 (default: 0)
     output_format: what shards are: TFRecords of tf.train.Example; aligned text, one file for
         each side, pieces between blanks; Parquet with columns list<int32>; .bin and .idx of
-        Megatron; flat, ids one after another as .npy without a head, with a .csv.gz of
-        documents; packed, TFRecords with several rows in each, of --pack ids; joined, TFRecords
-        of --pack ids with BERT's input_ids, input_mask and segment_ids; or ArrayRecord, for
-        grain (default: tfrecord)
+        Megatron; flat, ids one after another as .npy without a header, with a .csv.gz of
+        documents; nanogpt, likewise train.bin, and val.bin of the dev split, for nanoGPT;
+        packed, TFRecords with several rows in each, of --pack ids; joined, TFRecords of --pack
+        ids with BERT's input_ids, input_mask and segment_ids; or ArrayRecord, for grain
+        (default: tfrecord)
     pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
         texts are cut, longer pairs left out; with --output-format joined: ids of a row, at
         least 3; longer pairs are cut
-    end: the token, or its id, that follows each document in megatron and flat, and where rows
-        are packed as they are read (default: the vocabulary's)
+    end: the token, or its id, that follows each document in megatron, flat and nanogpt, and
+        where rows are packed as they are read (default: the vocabulary's)
     no_end: join documents without an end
     output: folder for the result
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this

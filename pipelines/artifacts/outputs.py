@@ -33,6 +33,7 @@ from tokcore.errors import InputError
 from tokcore.options import flag
 from tokcore.reading.record_index import INDEX_FOLDER
 from tokcore.records.manifest import (
+    FILE_OF_SPLIT,
     MANIFEST_NAME,
     SHARD_ENDINGS,
     SHARD_NAME,
@@ -49,7 +50,7 @@ _LOGGER = logging.getLogger(__name__)
 _BEGUN, _WHOLE, _ENDED = '.tokbeam-begun', '.tokbeam-whole', '.tokbeam-ended'
 
 _DATASET_FILE = re.compile(
-    rf'({INDEX_FOLDER}/)?{SHARD_NAME}({SHARD_ENDINGS})?|{VOCABULARY_FILE}|{TOKENIZER_FILE}'
+    rf'({INDEX_FOLDER}/)?{SHARD_NAME}({SHARD_ENDINGS})?|{FILE_OF_SPLIT}|{VOCABULARY_FILE}|{TOKENIZER_FILE}'
 )
 _FILTERS = '|'.join([*filter_names(), r'[\w.]+:\w+'])
 """What filters are called, users' own too."""

@@ -46,6 +46,7 @@ from pipelines.options.commands import known_commands
 from pipelines.options.job import (
     ARRAY_RECORD,
     JOINED,
+    NANOGPT,
     SPLITS,
     TEXT,
     TFRECORD,
@@ -57,6 +58,7 @@ from pipelines.options.job import (
     ShuffleOptions,
     UnknownOptions,
     check_pack,
+    one_shard,
     split_flag,
 )
 from pipelines.options.reading import field_values, options_from
@@ -70,6 +72,7 @@ from pipelines.options.vocabulary import (
 )
 from pipelines.shard_formats.array_record import array_record_library
 from pipelines.shard_formats.formats import shard_format
+from pipelines.shard_formats.nanogpt import refuse_sides, refuse_size
 from pipelines.stages.build import build_stage
 from pipelines.stages.count import count_stage, merge_stage
 from pipelines.stages.dry_run import dry_run
@@ -81,7 +84,7 @@ from tokcore.corpus.fields import LabelNames
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
-from tokcore.options import format_size
+from tokcore.options import format_size, recorded
 from tokcore.records.manifest import Manifest, shard_name
 from tokcore.records.root import ROOT_STAGES
 from tokcore.schemes import DEFAULT_SCHEME
@@ -179,6 +182,10 @@ def _build_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> BuildJ
     if learning is None:
         _refuse_sample(options, f'--scheme {scheme.name} learns none')
     dataset = _dataset(options, corpus, scheme)
+    if dataset.output_format == NANOGPT and learning is not None:
+        for name, size in recorded(learning).items():
+            if name in ('vocab_size', 'merges') and isinstance(size, int):
+                refuse_size(size)
     layout = options_from(VocabularyLayout, vars(options))
     names = layout.names(scheme, options.name, learning, corpus.format.sides)
     refuse_long_names(output, [*names.values(), *_longest_shards(dataset, corpus)], '--name')
@@ -459,6 +466,9 @@ def _dataset(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> Enc
     ending = options_from(EndOptions, vars(options))
     ending.check(options.output_format)
     fields = field_values(DatasetOptions, vars(options))
+    if options.output_format == NANOGPT:
+        refuse_sides(sides)
+        fields |= one_shard(options.given)
     return EncodeOptions(**fields, **vars(ending), encoding=encoding)
 
 

@@ -215,6 +215,7 @@ def _inspect(options: argparse.Namespace) -> int:
                 values = ', '.join(f'{key} {value:,}' for key, value in numbers.items())
                 print_lines([f'  {name}: {values}'])
         return 0
+    _LOGGER.info('%s', content.what)
     if options.sample is not None:
         entries = sampled(entries, options.sample, options.seed)
     else:

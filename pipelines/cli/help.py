@@ -79,8 +79,9 @@ surrogate pair, which UTF-8 cannot hold, is written as U+FFFD."""
 _CONVERT = """\
 The rows are those of the TFRecords, in their order. megatron: NAME-SPLIT-…_text_document.bin and .idx for
 each shard, of pairs …_inputs_document and …_targets_document. flat: ….npy, ids one after another without a
-head, and ….csv.gz with start,end,row,shard,record of each row. Both leave out rows without text, and put the
-token that ends documents after each row that does not end with it. packed:
+header, and ….csv.gz with start,end,row,shard,record of each row. nanogpt: likewise all of a split as train.bin,
+val.bin of dev and test.bin, with uint16. These leave out rows without text, and put the token that ends
+documents after each row that does not end with it. packed:
 ….packed, TFRecords of several rows each, the longest of 65,536 rows first, where the least room is left.
 joined: ….joined, TFRecords of input_ids, input_mask and segment_ids for each row, as BERT's run_classifier.
 array_record: ….array_record, the payloads of the TFRecords, by pip install 'tokbeam[array-record]'."""

@@ -58,16 +58,18 @@ _BLOCK_SIZE = ByteSize(LARGEST_BLOCK)
 SPLITS = ('train', 'dev', 'test')
 
 OutputFormat = Literal[
-    'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record'
+    'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'nanogpt', 'packed', 'joined', 'array_record'
 ]
 """What the shards of a dataset are."""
 
-TFRECORD, TEXT, PARQUET, MEGATRON, FLAT, PACKED, JOINED, ARRAY_RECORD = get_args(OutputFormat)
+TFRECORD, TEXT, PARQUET, MEGATRON, FLAT, NANOGPT, PACKED, JOINED, ARRAY_RECORD = get_args(
+    OutputFormat
+)
 
-STREAM_FORMATS = (MEGATRON, FLAT)
+STREAM_FORMATS = (MEGATRON, FLAT, NANOGPT)
 """What joins rows, one after another."""
 
-CONVERTED_FORMATS = (PARQUET, MEGATRON, FLAT, PACKED, JOINED, ARRAY_RECORD)
+CONVERTED_FORMATS = (PARQUET, MEGATRON, FLAT, NANOGPT, PACKED, JOINED, ARRAY_RECORD)
 """What `convert` makes of TFRecords; pieces, which text consists of, take the vocabulary."""
 
 NameStyle = Literal['plain', 't2t']
@@ -184,6 +186,18 @@ def check_pack(output_format: str, pack: int | None, flag: str) -> None:
         )
 
 
+def one_shard(given: Mapping[str, object]) -> dict[str, object]:
+    """Returns the numbers of shards of `nanogpt`; raises InputError if the user gives others."""
+    numbers: dict[str, object] = {option_name(split, 'shards'): 1 for split in SPLITS}
+    for name in numbers:
+        if given.get(name, 1) != 1:
+            raise InputError(
+                f'{NANOGPT} has one file for each split, and {flag(name)} {given[name]} asks for '
+                'more; leave it out'
+            )
+    return numbers
+
+
 @dataclass(frozen=True, kw_only=True)
 class DatasetOptions:
     """What the shards depend on, besides the corpus and the vocabularies."""
@@ -210,7 +224,8 @@ class DatasetOptions:
     output_format: OutputFormat = option(
         'what shards are: TFRecords of tf.train.Example; aligned text, one file for each side, '
         'pieces between blanks; Parquet with columns list<int32>; .bin and .idx of Megatron; flat, ids '
-        'one after another as .npy without a head, with a .csv.gz of documents; packed, TFRecords '
+        'one after another as .npy without a header, with a .csv.gz of documents; nanogpt, likewise '
+        'train.bin, and val.bin of the dev split, for nanoGPT; packed, TFRecords '
         "with several rows in each, of --pack ids; joined, TFRecords of --pack ids with BERT's "
         'input_ids, input_mask and segment_ids; or ArrayRecord, for grain (default: tfrecord)',
         get_args(OutputFormat),
@@ -240,8 +255,8 @@ class EndOptions:
     """What ends documents where rows are joined."""
 
     end: str | None = option(
-        'the token, or its id, that follows each document in megatron and flat, and where rows are packed '
-        "as they are read (default: the vocabulary's)",
+        'the token, or its id, that follows each document in megatron, flat and nanogpt, and where rows are '
+        "packed as they are read (default: the vocabulary's)",
         token_or_id,
         'TOKEN|ID',
         default=None,

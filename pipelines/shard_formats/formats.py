@@ -9,6 +9,7 @@ from pipelines.shard_formats.array_record import ArrayRecord
 from pipelines.shard_formats.flat import Flat
 from pipelines.shard_formats.joined import Joined
 from pipelines.shard_formats.megatron import Megatron
+from pipelines.shard_formats.nanogpt import NanoGpt
 from pipelines.shard_formats.packed import Packed
 from pipelines.shard_formats.parquet import Parquet
 from pipelines.shard_formats.shard_format import ConvertedFormat, ShardFormat
@@ -17,8 +18,17 @@ from pipelines.shard_formats.tfrecord import TfRecord
 from tokcore.records.manifest import Manifest
 
 CONVERTED: Mapping[str, ConvertedFormat] = {
-    format_.name: format_
-    for format_ in (Text(), Parquet(), Megatron(), Flat(), Packed(), Joined(), ArrayRecord())
+    form.name: form
+    for form in (
+        Text(),
+        Parquet(),
+        Megatron(),
+        Flat(),
+        NanoGpt(),
+        Packed(),
+        Joined(),
+        ArrayRecord(),
+    )
 }
 """The formats that TFRecords are converted to."""
 

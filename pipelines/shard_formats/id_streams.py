@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import BinaryIO, ClassVar
@@ -18,7 +17,7 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 
 from pipelines.files import filesystem
-from pipelines.options.job import STREAM_FORMATS
+from pipelines.options.job import NANOGPT, STREAM_FORMATS
 from pipelines.shard_formats.shard_format import (
     Column,
     Shard,
@@ -35,7 +34,7 @@ from tokcore.kernels.bytes import row_offsets
 from tokcore.reading.checking import Advance, CheckedFile, Finding, check_bytes
 from tokcore.reading.checking_streams import check_ids, check_row_list
 from tokcore.reading.shards import EncodedRows
-from tokcore.records.manifest import SHARD_NAME, Manifest, OutputFile
+from tokcore.records.manifest import Manifest, OutputFile, file_of_shard, name_of_split
 from tokcore.records.tfrecord import FramedRows
 
 _DTYPES = ('uint16', 'int32', 'uint32')
@@ -227,11 +226,13 @@ class IdStreams(ABC):
 
     def _own_name(self, name: str) -> tuple[str, str, str] | None:
         """Returns the feature, the name without its ending and the ending of a file of this format."""
-        match = re.match(SHARD_NAME, name)
+        file = file_of_shard(name)
+        if file is None:
+            return None
         for feature in ('', 'inputs', 'targets'):
-            base = self.base_name(match[0] if match else '', feature)
+            base = self.base_name(file.shard, feature)
             ending = name.removeprefix(f'{base}.')
-            if match and ending in self.endings:
+            if ending in self.endings:
                 return feature, base, ending
         return None
 
@@ -241,20 +242,26 @@ def dropped_rows(manifest: Manifest) -> dict[str, int]:
     counts: dict[str, int] = {}
     seen = set()
     for file in manifest.files:
-        name = re.match(SHARD_NAME, file.name)
+        shard = file_of_shard(file.name)
         # A shard has several files, which leave out the same rows.
-        if name is not None and file.dropped and name[0] not in seen:
-            seen.add(name[0])
-            counts[name['split']] = counts.get(name['split'], 0) + len(file.dropped)
+        if shard is not None and file.dropped and shard.shard not in seen:
+            seen.add(shard.shard)
+            counts[shard.split] = counts.get(shard.split, 0) + len(file.dropped)
     return counts
 
 
 def documents_joined(made: Manifest) -> Iterator[str]:
-    """Yields how many documents a dataset joins, and what follows each of them."""
-    if made.options.get('output_format') not in STREAM_FORMATS:
+    """Yields how many documents a dataset joins, and what follows each of them; and a file that is missing."""
+    output_format = made.options.get('output_format')
+    if output_format not in STREAM_FORMATS:
         return
     count = sum(lines.examples for lines in made.lines) - sum(dropped_rows(made).values())
     yield f'{count:,} documents, {what_ends(made)}'
+    if output_format == NANOGPT and 'dev' not in (lines.split for lines in made.lines):
+        yield (
+            f'no {name_of_split("dev")}.bin, which nanoGPT reads too: give --dev-share or --dev-text, and '
+            'the split dev becomes that file'
+        )
 
 
 def what_ends(made: Manifest) -> str:

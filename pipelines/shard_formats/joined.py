@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO
 
@@ -22,7 +21,7 @@ from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
 from tokcore.reading.checking import Advance, CheckedFile, check_records
 from tokcore.reading.shards import EncodedRows
-from tokcore.records.manifest import SHARD_NAME, Manifest, OutputFile
+from tokcore.records.manifest import Manifest, OutputFile, file_of_shard
 from tokcore.records.tfrecord import FramedRows, frame_examples
 
 _FEATURES = ('input_ids', 'input_mask', 'segment_ids')
@@ -136,9 +135,9 @@ def cut_rows(files: Iterable[OutputFile]) -> dict[str, int]:
     """Returns how many rows of each split were cut; none of other formats."""
     counts: dict[str, int] = {}
     for file in files:
-        name = re.match(SHARD_NAME, file.name)
-        if name is not None and file.cut is not None:
-            counts[name['split']] = counts.get(name['split'], 0) + file.cut
+        shard = file_of_shard(file.name)
+        if shard is not None and file.cut is not None:
+            counts[shard.split] = counts.get(shard.split, 0) + file.cut
     return counts
 
 

@@ -9,7 +9,7 @@ import functools
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
 
@@ -29,9 +29,18 @@ from pipelines.artifacts.vocabularies import ends_of_documents
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
-from pipelines.options.job import JOINED, STREAM_FORMATS, TFRECORD, EndOptions, OutputFormat
+from pipelines.options.job import (
+    JOINED,
+    NANOGPT,
+    STREAM_FORMATS,
+    TFRECORD,
+    EndOptions,
+    OutputFormat,
+    one_shard,
+)
 from pipelines.shard_formats.formats import converted_format
 from pipelines.shard_formats.joined import ids_around
+from pipelines.shard_formats.nanogpt import refuse_ids, refuse_sides
 from pipelines.shard_formats.shard_format import Column, ConvertedFormat, Shard, shards_in_order
 from tokcore.checked_json import WrongValue, checked
 from tokcore.encoding.scheme import Scheme
@@ -39,8 +48,14 @@ from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
 from tokcore.options import recorded
 from tokcore.reading.manifest import recorded_format, recorded_scheme
-from tokcore.reading.shards import stream_rows
-from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord
+from tokcore.reading.shards import EncodedRows, stream_rows
+from tokcore.records.manifest import (
+    Manifest,
+    OutputFile,
+    VocabularyRecord,
+    file_of_shard,
+    shard_name,
+)
 from tokcore.records.root import with_root
 from tokcore.schemes import DEFAULT_SCHEME
 
@@ -86,11 +101,17 @@ def convert_dataset(
         _refuse_template(source, before)
     to_format = converted_format(output_format, pack)
     names = [column.name for column in columns]
-    files = [name for file in before.files for name in to_format.file_names(file.name, names)]
     beside: list[OutputFile | VocabularyRecord] = [*before.vocabularies]
     beside += [file for record in before.vocabularies for file in record.beside]
     changed: dict[str, object] = {'output_format': output_format, **recorded(ending)}
     changed |= {} if pack is None else {'pack': pack}
+    shards = shards_in_order(before.files)
+    read_by_shard = [[file] for file in before.files]
+    if output_format == NANOGPT:
+        refuse_sides(names)
+        changed |= {key: one for key, one in one_shard({}).items() if key in before.options}
+        shards, read_by_shard = _whole_splits(before)
+    files = [name for shard in shards for name in to_format.file_names(shard.name, names)]
     options = _changed(before.options, changed)
     ends = before.end_of_document
     is_joined = output_format in STREAM_FORMATS and not options.get('no_end')
@@ -98,6 +119,8 @@ def convert_dataset(
         paths = {column.name: os.path.join(source, column.vocabulary) for column in columns}
         template = checked(options.get('template'), str | None, 'template')
         ends = ends_of_documents(paths, scheme, template, ending, output_format)
+    if output_format == NANOGPT:
+        refuse_ids(before.vocabularies, ends)
     columns = [column.with_end(ends) for column in columns]
     key = StageKey(before.stage, options, _inputs(before, run), before.rules, before.unicode)
     task = StageTask(key, to, [*(file.name for file in beside), *files])
@@ -115,7 +138,7 @@ def convert_dataset(
                 _copy(source, file, attempt.path)
             convert = functools.partial(_convert, source, attempt.path, to_format, columns)
             with ThreadPoolExecutor(workers) as pool:
-                made = list(pool.map(convert, before.files, shards_in_order(before.files)))
+                made = list(pool.map(convert, read_by_shard, shards))
             manifest = dataclasses.replace(
                 before,
                 options=options,
@@ -223,33 +246,57 @@ def _copy(source: str, file: OutputFile | VocabularyRecord, folder: str) -> None
     filesystem.write_bytes(os.path.join(folder, file.name), data)
 
 
+def _whole_splits(before: Manifest) -> tuple[list[Shard], list[list[OutputFile]]]:
+    """Returns the one shard that each split becomes, and the files that have its rows."""
+    by_split: dict[str, list[OutputFile]] = {}
+    for file in before.files:
+        shard = file_of_shard(file.name)
+        assert shard is not None  # as in `shards_in_order`
+        by_split.setdefault(shard.split, []).append(file)
+    dataset = checked(before.options.get('name'), str, 'name')
+    shards = [Shard(shard_name(dataset, split, 0, 1), 0) for split in by_split]
+    return shards, [*by_split.values()]
+
+
 def _convert(
     source: str,
     folder: str,
     to_format: ConvertedFormat,
     columns: Sequence[Column],
-    file: OutputFile,
+    files: Sequence[OutputFile],
     shard: Shard,
 ) -> list[OutputFile]:
-    path = os.path.join(source, file.name)
-    with filesystem.open_binary(path) as stream:
-        counted = _CountedStream(stream)
-        parts = stream_rows(counted, [column.name for column in columns], path)
-        try:
-            written = list(to_format.write(parts, shard, folder, columns))
-        except (RuntimeError, ValueError) as error:
-            raise InputError(
-                f'{path} cannot be converted: {error}; `tokbeam verify {source}` names what is wrong'
-            ) from error
-    size, crc32c = counted.bytes, f'{counted.crc32c:08x}'
-    if (size, crc32c) != (file.bytes, file.crc32c):
-        raise _not_as_stated(path, size, crc32c, file)
+    """Makes a shard of the rows of these files, one file after another."""
+    path = source
+
+    def rows() -> Iterator[EncodedRows]:
+        nonlocal path
+        for file in files:
+            path, count = os.path.join(source, file.name), 0
+            with filesystem.open_binary(path) as stream:
+                counted = _CountedStream(stream)
+                for part in stream_rows(counted, [column.name for column in columns], path):
+                    count += len(part)
+                    yield part
+            size, crc32c = counted.bytes, f'{counted.crc32c:08x}'
+            if (size, crc32c) != (file.bytes, file.crc32c):
+                raise _not_as_stated(path, size, crc32c, file)
+            if count != file.rows:
+                raise InputError(
+                    f'{path} has {count} records, and the manifest states '
+                    f'{file.rows}; make the dataset again'
+                )
+
+    try:
+        written = list(to_format.write(rows(), shard, folder, columns))
+    except (RuntimeError, ValueError) as error:
+        raise InputError(
+            f'{path} cannot be converted: {error}; `tokbeam verify {source}` names what is wrong'
+        ) from error
+    count = sum(file.rows for file in files)
     for output in written:
-        if output.examples != file.rows:
-            raise InputError(
-                f'{path} has {output.examples} records, and the manifest states '
-                f'{file.rows}; make the dataset again'
-            )
+        if output.examples != count:
+            raise RuntimeError(f'{output.name} has {output.examples} of {count} rows')
     return [output.listed() for output in written]
 
 

@@ -17,7 +17,7 @@ from pipelines.shard_formats.id_streams import what_ends
 from tokcore.corpus.stats import LineTally
 from tokcore.format_numbers import MANIFESTS
 from tokcore.options import flag
-from tokcore.records.manifest import MANIFEST_NAME, SHARD_NAME, Manifest, VocabularyRecord
+from tokcore.records.manifest import MANIFEST_NAME, Manifest, VocabularyRecord, file_of_shard
 
 _SIZES = (
     (1_000, 'n<1K'), (10_000, '1K<n<10K'), (100_000, '10K<n<100K'), (1_000_000, '100K<n<1M'),
@@ -154,10 +154,10 @@ def _known(number: int | None) -> str:
 def _split_row(tally: LineTally, manifest: Manifest) -> tuple[str, ...]:
     files, shards = [], set()
     for file in manifest.files:
-        match = re.match(SHARD_NAME, file.name)
-        if match and match['split'] == tally.split:
+        shard = file_of_shard(file.name)
+        if shard and shard.split == tally.split:
             files.append(file)
-            shards.add(match[0])  # which may have several files
+            shards.add(shard.shard)  # which may have several files
     elsewhere = tally.lines + tally.added - tally.examples - tally.empty
     return (
         tally.split,

@@ -10,7 +10,6 @@ import contextlib
 import functools
 import os
 import random
-import re
 import typing
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ from pipelines.artifacts.counts import counts_name
 from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of, vocabulary_reader
 from pipelines.files import filesystem
-from pipelines.options.job import FLAT
+from pipelines.shard_formats.flat import Flat
 from pipelines.shard_formats.formats import stored_format
 from pipelines.shard_formats.id_streams import IdStreams, documents_joined, what_ends
 from pipelines.stages.convert import recorded_columns
@@ -32,11 +31,11 @@ from tokcore.encoding.vocabulary import Vocabulary, spelled_ids, without_special
 from tokcore.errors import InputError
 from tokcore.reading.dataset import Dataset, open_dataset
 from tokcore.records.features import parse_features
-from tokcore.records.manifest import MANIFEST_NAME, SHARD_NAME, Manifest
+from tokcore.records.manifest import MANIFEST_NAME, Manifest, file_of_shard
 from tokcore.records.root import ROOT_STAGES
 from tokcore.records.tfrecord import masked_crc32c, stream_records
 
-_FLAT_ENDING = '.npy'
+_FLAT_ENDINGS = ('.npy', '.bin')
 
 _PARQUET = b'PAR1'
 
@@ -145,7 +144,7 @@ def content_of(path: str, split: str | None = None, vocabulary: str | None = Non
         with _opened(path, is_packed) as records:
             if _has_record_head(records):
                 return Content('TFRecords', _records(path, vocabulary, is_packed))
-    if path.endswith(_FLAT_ENDING):
+    if path.endswith(_FLAT_ENDINGS):
         _refuse_flat(os.path.dirname(path), os.path.basename(path))
     scheme = scheme_of([path])
     entries = read_vocabulary(path, scheme).entries
@@ -155,7 +154,7 @@ def content_of(path: str, split: str | None = None, vocabulary: str | None = Non
 def _refuse_flat(folder: str, name: str) -> None:
     """Raises InputError for a flat file, and says how it is read: nothing in it says what it is."""
     manifest = read_manifest(os.path.join(folder, MANIFEST_NAME))
-    if manifest is None or manifest.options.get('output_format') != FLAT:
+    if manifest is None or not isinstance(stored_format(manifest), Flat):
         return
     for file in manifest.files:
         if file.name == name:
@@ -174,7 +173,7 @@ def _folder(path: str, split: str | None, vocabulary: str | None) -> Content:
     form = stored_format(manifest)
     if manifest.stage in ROOT_STAGES and isinstance(form, IdStreams):
         dtypes = ' and '.join(sorted({file.dtype for file in manifest.files if file.dtype}))
-        if form.name == FLAT:
+        if isinstance(form, Flat):
             dtypes += ' without a header'
         what = f'{form.name} files of {dtypes}: {next(documents_joined(manifest))}'
         return Content(what, _documents(path, manifest, form, split))
@@ -220,9 +219,9 @@ def _documents(
         for column in columns
     }
     numbers: collections.Counter[str] = collections.Counter()
-    matches = [re.match(SHARD_NAME, file.name) for file in manifest.files if file.is_stored]
-    wanted = [match for match in matches if match and split in (None, match['split'])]
-    for shard, name in {match[0]: match['split'] for match in wanted}.items():
+    found = [file_of_shard(file.name) for file in manifest.files if file.is_stored]
+    wanted = [file for file in found if file and split in (None, file.split)]
+    for shard, name in {file.shard: file.split for file in wanted}.items():
         paths = [os.path.join(folder, each) for each in form.file_names(shard, [*vocabularies])]
         sides = [form.stream(*pair, files) for pair in zip(paths[::2], paths[1::2], strict=True)]
         for row in range(min(len(offsets) for offsets, _ in sides) - 1):

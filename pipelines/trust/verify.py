@@ -42,12 +42,13 @@ from tokcore.reading.manifest import recorded_features, recorded_scheme
 from tokcore.reading.record_index import INDEX_FOLDER, index_name
 from tokcore.reading.shards import ShardFile
 from tokcore.records.manifest import (
+    FILE_OF_SPLIT,
     MANIFEST_NAME,
-    SHARD_ENDINGS,
     SHARD_NAME,
     Manifest,
     OutputFile,
     VocabularyRecord,
+    file_of_shard,
 )
 from tokcore.records.root import ROOT_STAGES, root_hash
 from tokcore.schemes import DEFAULT_SCHEME
@@ -57,10 +58,8 @@ _CHECKING = 'checking'
 
 _File = TypeVar('_File', OutputFile, VocabularyRecord)
 
-_SHARD = re.compile(rf'{SHARD_NAME}(?P<ending>{SHARD_ENDINGS}|)')
-
 _READ = re.compile(
-    rf'(?:.*/)?(?:{SHARD_NAME}.*|(?!tokbeam(?:\.run)?\.json$)[^/]*\.(?:json|jinja|model|tiktoken)|'
+    rf'(?:.*/)?(?:{SHARD_NAME}.*|{FILE_OF_SPLIT}|(?!tokbeam(?:\.run)?\.json$)[^/]*\.(?:json|jinja|model|tiktoken)|'
     rf'vocab\.txt|merges\.txt)|{INDEX_FOLDER}/(?!\w+\{CORPUS_ENDING}$).*',
     re.DOTALL,
 )
@@ -188,8 +187,8 @@ def _row_count(by_name: Mapping[str, CheckedFile]) -> int:
     """Returns the number of rows; files of a shard, as those of two sides, have the same ones."""
     rows: dict[str, collections.Counter[str]] = {}
     for name, file in by_name.items():
-        if shard := _SHARD.fullmatch(name):
-            rows.setdefault(shard['split'], collections.Counter())[shard['ending']] += file.rows
+        if shard := file_of_shard(name):
+            rows.setdefault(shard.split, collections.Counter())[shard.ending] += file.rows
     return sum(max(counts.values()) for counts in rows.values())
 
 
@@ -202,14 +201,14 @@ def _contradictions(manifest: Manifest) -> Iterator[Finding]:
     rows: dict[str, dict[str, int]] = {}
     shards: dict[tuple[str, str], list[int]] = {}
     for file in manifest.files:
-        name = _SHARD.fullmatch(file.name)
-        if name is None:
+        shard = file_of_shard(file.name)
+        if shard is None:
             continue
-        split, ending = name['split'], name['ending']
+        split, ending = shard.split, shard.ending
         of_split = rows.setdefault(split, {})
         of_split[ending] = of_split.get(ending, 0) + file.examples
         numbers = shards.setdefault((split, ending), [])
-        numbers.append(int(name['number']))
+        numbers.append(shard.number)
         if numbers != list(range(len(numbers))):
             yield finding(f'{file.name} is not the shard that comes after those before it')
     for tally in (*manifest.lines, *manifest.datasets):
@@ -388,10 +387,10 @@ class _Contents:
         """Yields what is wrong with the orders of the corpus that `tokbeam index` wrote, if it did."""
         splits: dict[str, list[ShardFile]] = {}
         for file in self._manifest.files:
-            if match := _SHARD.fullmatch(file.name):
+            if found := file_of_shard(file.name):
                 path = os.path.join(self._folder, file.name)
                 shard = ShardFile(path, file.rows, file.bytes, file.crc32c)
-                splits.setdefault(match['split'], []).append(shard)
+                splits.setdefault(found.split, []).append(shard)
         for split, shards in splits.items():
             path = corpus_order_path(self._folder, split)
             if filesystem.is_shared(path) or not filesystem.exists(path):

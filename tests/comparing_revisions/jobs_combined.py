@@ -71,7 +71,9 @@ OTHER_LEARNING: Mapping[str, tuple[str, Sequence[object]]] = {
 }  # fmt: skip
 """Further ways to learn, each with the entry of `TOKENS` that it goes with."""
 
-OUTPUTS = ('tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record')
+OUTPUTS = (
+    'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'nanogpt', 'packed', 'joined', 'array_record',
+)  # fmt: skip
 _CONVERTED = (('parquet', 'megatron', 'flat'), ('packed', 'joined', 'array_record'))
 """Of each dataset of TFRecords with text alone, those of one of these are made."""
 
@@ -138,6 +140,12 @@ def is_possible_encode(row: Mapping[str, str]) -> bool:
     output = row.get('output', 'tfrecord')
     if output == 'joined' and row.get('scheme', 'wordpiece') != 'wordpiece':
         return False  # no other has [CLS], [SEP] and [PAD]
+    if output == 'nanogpt' and (
+        row.get('clean') in _FILTERS_OF_PAIRS
+        or row.get('split') == 'two-shares'  # with two shards of a split
+        or (corpus is not None and corpus.sides == 2)
+    ):
+        return False
     if corpus is None:
         return True
     if corpus.format == 'parquet' and row.get('storage', 'plain') != 'plain':
@@ -217,7 +225,8 @@ def _encode_job(
     row: Mapping[str, str], corpora: OddCorpora, vocabularies: Mapping[str, Path]
 ) -> Job:
     scheme, name, output, bad = row['scheme'], row['corpus'], row['output'], row['rows'] == 'skip'
-    words = [*corpora.words(name, row['storage'], bad), *TOKENS[scheme], *_OUTPUT]
+    words = [*corpora.words(name, row['storage'], bad), *TOKENS[scheme]]
+    words += _OUTPUT if output != 'nanogpt' else _OUTPUT[:2]
     if scheme in vocabularies:
         words += ['--vocab', vocabularies[scheme]]
     words += ['--output-format', output, *_PACKED.get(output, [])]

@@ -101,9 +101,11 @@ def test_the_recipe_of_a_gpt(tensorflow, sample_alone):
     # What is written begins as a document of the corpus does.
     assert names['written'][1] in {document[0] for document in documents}
     for split, file in (('train', 'train.bin'), ('dev', 'val.bin')):
-        ids = np.memmap(file, np.uint16, 'r').tolist()
+        ids = np.memmap(f'data/gpt.nanogpt/{file}', np.uint16, 'r').tolist()
         rows = [row['targets'].tolist() for row in dataset[split][:]]
         assert ids == [id_ for row in rows for id_ in [*row, names['end']]]
+    x, y = names['x'], names['y']
+    assert x.shape == (16, 64) and x.dtype == y.dtype == np.int64 and (x[:, 1:] == y[:, :-1]).all()
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ CASES = int(os.environ.get('FUZZ_CASES', '12'))
 
 LINES = [f'the {word} of {number} ab' for number in range(12) for word in ('cat', 'day', 'Äpfel')]
 BYTES, WORDPIECE = ['--scheme', 'byte'], ['--scheme', 'wordpiece', '--vocab-size', 60]
-KINDS = ['pairs', 'published', 'learned', 'flat', 'megatron']
+KINDS = ['pairs', 'published', 'learned', 'flat', 'megatron', 'nanogpt']
 
 
 def write_tokenizer(folder):
@@ -44,16 +44,18 @@ def originals(tmp_path_factory):
     text.write_text(''.join(f'{line}\n' for line in LINES))
     other.write_text(''.join(f'{line[::-1]}\n' for line in LINES))
     write_tokenizer(above / 'hub')
-    pairs, shards = ['--source', text, '--target', other], ['--name', 'd', '--shards', 2]
+    pairs = ['--source', text, '--target', other]
     commands = {
         'pairs': ['build', *pairs, '--vocab-size', 60, '--dev-share', '20%'],
         'published': ['encode', '--text', text, '--vocab', above / 'hub'],
         'learned': ['build', '--text', text, *WORDPIECE, '--output-format', 'parquet'],
         'flat': ['build', *pairs, *BYTES, '--template', '$A', '--output-format', 'flat'],
         'megatron': ['build', '--text', text, *BYTES, '--output-format', 'megatron'],
+        'nanogpt': ['build', '--text', text, *BYTES, '--output-format', 'nanogpt'],
     }
     for kind, command in commands.items():
-        succeed(*command, *shards, '--workers', 1, '--output', above / kind)
+        shards = [] if kind == 'nanogpt' else ['--shards', 2]
+        succeed(*command, '--name', 'd', *shards, '--workers', 1, '--output', above / kind)
         for counts in (above / kind).glob('counts*'):
             shutil.rmtree(counts)  # nobody reads a dataset's
     return {kind: above / kind for kind in KINDS}

@@ -1,7 +1,7 @@
 """Rows as a flat stream of ids, and the list of its documents, as OLMo and Dolma have them.
 
-`X.npy` is the ids of all rows, little-endian, without a head, its name notwithstanding: `numpy.memmap`
-opens it, and `numpy.load` does not. `X.csv.gz` has a line for each row, without quotes or a head:
+`X.npy` is the ids of all rows, little-endian, without a header, its name notwithstanding: `numpy.memmap`
+opens it, and `numpy.load` does not. `X.csv.gz` has a line for each row, without quotes or a header:
 
     start,end,row,shard,record
 
@@ -17,7 +17,9 @@ import zlib
 
 import numpy as np
 
-_MOST_UINT16 = 1 << 16
+MOST_UINT16 = 1 << 16
+"""Ids that 16 bits have room for."""
+
 _COMPRESSION = 6
 _FIELDS = 5
 """Of a line."""
@@ -28,7 +30,7 @@ _PIECE_LINES = 1 << 16
 
 def flat_dtype(vocab_size: int) -> str:
     """Returns the dtype of the ids of a vocabulary: `uint16` or `uint32`."""
-    return 'uint16' if vocab_size <= _MOST_UINT16 else 'uint32'
+    return 'uint16' if vocab_size <= MOST_UINT16 else 'uint32'
 
 
 def list_bytes(lengths: np.ndarray, records: np.ndarray, first_row: int, shard: str) -> bytes:

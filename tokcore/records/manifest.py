@@ -11,11 +11,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import re
 import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from tokcore.checked_json import FilePath, Matches, Within, shown
 from tokcore.corpus.stats import LineTally
@@ -35,6 +36,14 @@ SHARD_ENDINGS = (
     r'_(?:text|inputs|targets)_document\.(?:bin|idx)'
 )
 """What follows the names of shards that are not TFRecords, as a regular expression."""
+
+_NAMES_OF_SPLITS = {'train': 'train', 'dev': 'val', 'test': 'test'}
+"""What files are called that are all of a split, as in nanoGPT."""
+
+FILE_OF_SPLIT = r'(?:train|val|test)\.(?:bin|csv\.gz)'
+"""The names of these files, as a regular expression."""
+
+_FILE_OF_SHARD = re.compile(rf'(?P<shard>{SHARD_NAME})(?P<ending>{SHARD_ENDINGS}|)')
 
 _OPTIONAL = ('sha256', 'dtype', 'dropped', 'packed', 'cut')
 """Fields of files that may be left out."""
@@ -58,6 +67,44 @@ _Side = Annotated[str, Matches('inputs|targets|both', 'inputs, targets or both')
 def shard_name(dataset: str, split: str, shard: int, shards: int) -> str:
     """Returns a shard's file name as Tensor2Tensor forms it: `enzh-train-00000-of-00010`."""
     return f'{dataset}-{split}-{shard:05d}-of-{shards:05d}'
+
+
+class FileOfShard(NamedTuple):
+    """What the name of a file says of its shard.
+
+    Attributes:
+        shard: the name of the shard, or what stands for it: the name of the file without its ending.
+        split: of the shard.
+        number: of the shard in the split.
+        ending: of the file.
+    """
+
+    shard: str
+    split: str
+    number: int
+    ending: str
+
+
+def file_of_shard(name: str) -> FileOfShard | None:
+    """Returns what a file's name says of its shard; None if it is not a file of one.
+
+    >>> file_of_shard('enzh-train-00003-of-00010.npy')
+    FileOfShard(shard='enzh-train-00003-of-00010', split='train', number=3, ending='.npy')
+    >>> file_of_shard('val.bin')
+    FileOfShard(shard='val', split='dev', number=0, ending='.bin')
+    """
+    if match := _FILE_OF_SHARD.fullmatch(name):
+        return FileOfShard(match['shard'], match['split'], int(match['number']), match['ending'])
+    if re.fullmatch(FILE_OF_SPLIT, name):
+        shard, dot, ending = name.partition('.')
+        split = next(split for split, own in _NAMES_OF_SPLITS.items() if own == shard)
+        return FileOfShard(shard, split, 0, dot + ending)
+    return None
+
+
+def name_of_split(split: str) -> str:
+    """Returns what a file is called, without its ending, that is all of a split: `val` for `dev`."""
+    return _NAMES_OF_SPLITS[split]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,248 @@
+"""`--output-format nanogpt` and `convert --to nanogpt`: `train.bin` and `val.bin`, as nanoGPT's loader reads them."""
+
+import base64
+import csv
+import gzip
+import random
+import shutil
+import struct
+
+import numpy as np
+import pytest
+from dataset_files import files_of, manifest_of, read_shards
+from jobs import refuse, run, succeed, write
+
+import pipelines
+
+NANO = ('--output-format', 'nanogpt')
+NAMES = {'train': 'train', 'dev': 'val', 'test': 'test'}
+RANKS = [(base64.b64encode(bytes([number])), number) for number in range(256)]
+WORDS = 'the cat sat on a mat and saw a dog, twice'.split()
+
+
+@pytest.fixture(scope='module')
+def encoding(tmp_path_factory):
+    """A command that encodes documents, some of which have no ids, as three splits."""
+    dice = random.Random(5)
+    lines = [' '.join(dice.choices(WORDS, k=dice.randint(1, 9))) for _ in range(300)]
+    lines[7:250:50] = ['\u200b'] * 5  # WordPiece has no token for this
+    folder = tmp_path_factory.mktemp('nanogpt')
+    text = write(folder / 'text.txt', ''.join(f'{line}\n' for line in lines).encode())
+    vocabulary = folder / 'vocab' / 'vocab.txt'
+    size = ['--vocab-size', 60, '--min-count-range', '1:100']
+    succeed('vocab', '--text', text, '--scheme', 'wordpiece', *size, '--output', vocabulary)
+    shares = ['--dev-share', '20%', '--test-share', '10%']
+    template = ['--template', '$A']
+    return ['encode', '--text', text, '--vocab', vocabulary, '--name', 'd', *shares, *template]
+
+
+@pytest.fixture(scope='module')
+def records(encoding, tmp_path_factory):
+    """The same as TFRecords in several shards."""
+    folder = tmp_path_factory.mktemp('records') / 'out'
+    succeed(*encoding, '--shards', 3, '--dev-shards', 2, '--output', folder)
+    return folder
+
+
+@pytest.fixture(scope='module')
+def made(encoding, tmp_path_factory):
+    folder = tmp_path_factory.mktemp('made') / 'out'
+    said = succeed(*encoding, *NANO, '--output', folder)
+    assert 'examples in 1 shard, ' in said and 'documents, each followed by [SEP] (' in said
+    assert 'val.bin' not in said
+    return folder
+
+
+def test_the_files_are_the_rows_in_their_order_each_with_its_end(records, made):
+    [end] = {end['id'] for end in manifest_of(made)['end_of_document']}
+    names = {name for name in files_of(made) if name.endswith(('.bin', '.csv.gz'))}
+    assert names == {f'{name}.{ending}' for name in NAMES.values() for ending in ('bin', 'csv.gz')}
+    listed = {file['name']: file for file in manifest_of(made)['files']}
+    assert {*listed} == names and {file['dtype'] for file in listed.values()} == {'uint16'}
+    for split, name in NAMES.items():
+        rows = [row['targets'] for shard in read_shards(records, split) for row in shard]
+        kept = [(number, [*row, end]) for number, row in enumerate(rows) if row]
+        ids = [id_ for _, row in kept for id_ in row]
+        assert (made / f'{name}.bin').read_bytes() == struct.pack(f'<{len(ids)}H', *ids)
+        with gzip.open(made / f'{name}.csv.gz', 'rt', newline='') as file:
+            numbers = [int(row) for _, _, row, _, _ in csv.reader(file)]
+        assert numbers == [number for number, _ in kept]
+        dropped = listed[f'{name}.bin'].get('dropped', [])
+        assert sorted([*dropped, *numbers]) == [*range(len(rows))]
+    assert sum(len(file.get('dropped', [])) for file in listed.values()) == 10  # of two files each
+
+
+def test_they_are_flat_shards_put_together(records, made, tmp_path):
+    succeed('convert', records, '--to', 'flat', '--output', tmp_path / 'flat')
+    for split, name in NAMES.items():
+        shards = sorted((tmp_path / 'flat').glob(f'd-{split}-*.npy'))
+        assert (
+            b''.join(shard.read_bytes() for shard in shards) == (made / f'{name}.bin').read_bytes()
+        )
+
+
+@pytest.mark.parametrize('how', [['--workers', 1], ['--workers', 3]], ids=str)
+def test_finished_shards_become_the_same_folder(how, records, made, tmp_path):
+    converting = ['convert', records, '--to', 'nanogpt', *how, '--output', tmp_path / 'out']
+    succeed(*converting)
+    assert files_of(tmp_path / 'out') == files_of(made)
+    assert 'already done' in succeed(*converting)
+
+
+@pytest.mark.parametrize(
+    'cut',
+    [('--shuffle', 'engine', '--workers', 1), ('--item-size', 512, '--shards', 1)],
+    ids=str,
+)
+def test_bytes_do_not_depend_on_how_it_is_cut(cut, encoding, made, tmp_path):
+    succeed(*encoding, *NANO, *cut, '--output', tmp_path / 'out')
+    assert files_of(tmp_path / 'out') == files_of(made)
+
+
+def test_the_loader_of_nanogpt_reads_what_follows_each_id(made):
+    block = 8
+    for name in ('train.bin', 'val.bin'):
+        data = np.memmap(made / name, dtype=np.uint16, mode='r')
+        for i in np.random.default_rng(1).integers(len(data) - block, size=20):
+            x = data[i : i + block].astype(np.int64)
+            y = data[i + 1 : i + 1 + block].astype(np.int64)
+            assert len(x) == len(y) == block and (x[1:] == y[:-1]).all()
+
+
+def test_it_is_verified_made_again_and_traced(records, made, printed, tmp_path):
+    converted = tmp_path / 'converted'
+    succeed('convert', records, '--to', 'nanogpt', '--output', converted)
+    for folder in (made, converted):
+        assert printed('verify', folder)[1][0]['findings'] == []
+        status, [report] = printed('verify', folder, '--rerun', 'all')
+        assert (status, report['findings']) == (0, [])
+        assert report['rerun']['rows'] == report['rerun']['of'] == report['rows'] + 5 == 300
+        for row in (0, 100):
+            of_records = printed('where', records, '--row', row)[1][0]
+            found = printed('where', folder, '--row', row)[1][0]
+            assert found['is_stored'] and found['shard'] == 'd-train-00000-of-00001'
+            assert {**of_records, 'shard': found['shard'], 'record': row} == found
+    assert run('card', made).status == 0
+
+
+def test_a_change_of_a_file_and_a_file_that_is_not_listed_are_found(made, printed, tmp_path):
+    folder = shutil.copytree(made, tmp_path / 'changed')
+    data = np.memmap(folder / 'val.bin', np.uint16, 'r+')
+    data[3] = 60_000
+    data.flush()
+    status, [report] = printed('verify', folder)
+    first = next(each for each in report['findings'] if each['file'] == 'val.bin')
+    assert status == 3 and (first['record'], first['byte']) == (0, 6)
+    folder = shutil.copytree(made, tmp_path / 'added')
+    manifest = (folder / 'tokbeam.json').read_text()
+    (folder / 'tokbeam.json').write_text(manifest.replace('"test.bin"', '"rest.bin"'))
+    status, [report] = printed('verify', folder)
+    assert status == 3 and {'test.bin', 'rest.bin'} <= {each['file'] for each in report['findings']}
+
+
+def test_inspect_shows_documents_and_says_that_there_is_no_header(made, capsys):
+    said = succeed('inspect', made, '--split', 'dev', '--head', 1)
+    assert 'nanogpt files of uint16 without a header: 295 documents, each followed by [SEP]' in said
+    shown = capsys.readouterr().out
+    assert shown.startswith('dev 0\n') and '[SEP]' in shown
+    said = refuse('inspect', made / 'val.bin')
+    assert 'without a header, so that numpy.load does not open it; read it by numpy.memmap' in said
+
+
+def test_flat_files_have_no_header_either(records, tmp_path):
+    succeed('convert', records, '--to', 'flat', '--output', tmp_path / 'flat')
+    assert 'flat files of uint16 without a header: ' in succeed('inspect', tmp_path / 'flat')
+    path = tmp_path / 'flat' / 'd-dev-00000-of-00002.npy'
+    assert path.stat().st_size == 2 * len(np.memmap(path, np.uint16, 'r'))
+    with pytest.raises(ValueError):
+        np.load(path)
+
+
+def test_a_result_takes_the_place_of_another(encoding, records, made, tmp_path):
+    out = ['--output', shutil.copytree(records, tmp_path / 'out')]
+    assert 'another --shards: 3 there, 1 now' in refuse(*encoding, *NANO, *out)
+    succeed(*encoding, *NANO, *out, '--overwrite')
+    assert files_of(out[1]) == files_of(made)
+    succeed(*encoding, '--shards', 3, '--dev-shards', 2, *out, '--overwrite')
+    assert files_of(out[1]) == files_of(records)
+
+
+def test_without_a_dev_split_the_summary_says_what_nanogpt_lacks(tmp_path):
+    text = write(tmp_path / 'a.txt', b'one\ntwo\n')
+    building = ['build', '--text', text, '--scheme', 'byte', '--name', 'd']
+    for command in (
+        [*building, *NANO, '--output', tmp_path / 'out'],
+        [*building, '--shards', 2, '--output', tmp_path / 'rows'],
+    ):
+        said = succeed(*command)
+        assert ('no val.bin, which nanoGPT reads too: give --dev-share' in said) == (
+            NANO[1] in command
+        )
+    said = succeed('convert', tmp_path / 'rows', '--to', 'nanogpt', '--output', tmp_path / 'again')
+    assert 'no val.bin, which nanoGPT reads too' in said
+    assert files_of(tmp_path / 'again') == files_of(tmp_path / 'out')
+
+
+def test_a_job_file_and_a_call_make_the_same(encoding, made, tmp_path, capsys):
+    capsys.readouterr()
+    assert run(*encoding, *NANO, '--output', tmp_path / 'out', '--print-job').status == 0
+    job = write(tmp_path / 'job.toml', capsys.readouterr().out.encode())
+    succeed('encode', job)
+    assert files_of(tmp_path / 'out') == files_of(made)
+    result = pipelines.encode(
+        text=encoding[2], vocab=encoding[4], name='d', dev_share='20%', test_share='10%',
+        template='$A', output_format='nanogpt', output=tmp_path / 'called',
+    )  # fmt: skip
+    assert files_of(tmp_path / 'called') == files_of(made)
+    assert {'train.bin', 'val.bin'} < {path.rpartition('/')[2] for path in map(str, result.files)}
+
+
+def test_what_nanogpt_cannot_read_is_refused_before_any_work(encoding, records, tmp_path):
+    out = ['--output', tmp_path / 'refused']
+    for option in ('--shards', '--dev-shards', '--test-shards'):
+        said = refuse(*encoding, *NANO, option, 4, *out)
+        assert f'nanogpt has one file for each split, and {option} 4 asks for more' in said
+    too_many = 'nanoGPT reads ids as uint16, at most 65,536 of them, and there are '
+    converting = ['convert', records, '--to', 'nanogpt']
+    text = ['--text', encoding[2], '--name', 'd']
+    ranks = write(tmp_path / 'bytes.tiktoken', b''.join(b'%b %d\n' % pair for pair in RANKS))
+    pretrained = ['encode', *text, '--vocab', ranks, '--scheme', 'pretrained', '--pattern', 'gpt2']
+    for command, size in (
+        (['build', *text, '--scheme', 'bpe', '--vocab-size', 65_537, *NANO], '65,537'),
+        (['build', *text, '--scheme', 'bpe', '--merges', 70_000, *NANO], '70,000'),
+        ([*pretrained, '--end', 65_536, *NANO], '65,537'),
+    ):
+        assert too_many + size in refuse(*command, *out)
+    succeed(*pretrained, '--end', 65_535, *NANO, '--output', tmp_path / 'largest')
+    assert np.memmap(tmp_path / 'largest' / 'train.bin', np.uint16, 'r').max() == 65_535
+    succeed(*pretrained, '--end', 65_536, '--output', tmp_path / 'wide')
+    assert too_many in refuse('convert', tmp_path / 'wide', *converting[2:], *out)
+    pairs = ['--source', encoding[2], '--target', encoding[2], '--scheme', 'byte', '--name', 'd']
+    assert 'one stream of ids, and pairs have two' in refuse('build', *pairs, *NANO, *out)
+    succeed('build', *pairs, '--shards', 1, '--output', tmp_path / 'pairs')
+    assert 'pairs have two' in refuse('convert', tmp_path / 'pairs', *converting[2:], *out)
+    assert not (tmp_path / 'refused').exists()
+
+
+def test_the_damaged_one_of_several_shards_is_named(records, tmp_path):
+    folder = shutil.copytree(records, tmp_path / 'damaged')
+    path = folder / 'd-train-00001-of-00003'
+    whole = path.read_bytes()
+    converting = ['convert', folder, '--to', 'nanogpt', '--output', tmp_path / 'out']
+    for data in (whole[:-3], whole[:20] + b'?' + whole[21:], (folder / path.name.replace('1', '2', 1)).read_bytes()):  # fmt: skip
+        path.write_bytes(data)
+        assert str(path) in refuse(*converting)
+    assert not (tmp_path / 'out').exists()
+
+
+@pytest.mark.slow
+def test_on_an_object_store(store, monkeypatch, encoding, made):
+    pytest.importorskip('obstore')
+    store.use(monkeypatch)
+    succeed(*encoding, *NANO, '--output', 's3://corpora/nano')
+    succeed(*encoding, '--shards', 3, '--dev-shards', 2, '--output', 's3://corpora/rows')
+    succeed('convert', 's3://corpora/rows', '--to', 'nanogpt', '--output', 's3://corpora/converted')
+    for name in ('nano', 'converted'):
+        stored = store.files(name)
+        assert {file: stored.get(file) for file in files_of(made)} == files_of(made)
+        assert run('verify', f's3://corpora/{name}', '--rerun', 'all').status == 0
