@@ -16,7 +16,7 @@ PAIRS = ['--source', SAMPLE / 'train.en', '--target', SAMPLE / 'train.zh']
 
 SIZES = {
     'subword': ['--vocab-size', 1300, '--shared-vocab'],
-    'bpe': ['--vocab-size', 500],
+    'bpe': ['--vocab-size', 400],
     'wordpiece': ['--vocab-size', 900],
     'word': ['--vocab-size', 500],
     'byte': [],

@@ -90,7 +90,8 @@ def test_a_job_without_a_cache_is_whole_and_one_line_says_why(tmp_path, shared, 
         'from pipelines.cli.main import main\n'
         'sys.exit(main())'
     )
-    line = ['encode', '--text', text, '--scheme', 'byte', '--name', 'n', '--shards', 1, '--output']
+    line = ['encode', '--text', text, '--scheme', 'byte', '--name', 'n', '--shards', 1]
+    line += ['--workers', 2, '--output']  # with one worker so small a text runs as plain Python
     environment = {
         **{name: value for name, value in os.environ.items() if name != 'NUMBA_CACHE_DIR'},
         'XDG_CACHE_HOME': str(caches),
