@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from jobs import succeed
-from test_documentation import RECIPES, blocks_of, run_blocks, run_shell
+from pages import blocks_of, run_blocks, run_shell
+from test_documentation import RECIPES
 from test_library_calls import Interrupt
 
 import pipelines

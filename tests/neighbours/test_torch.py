@@ -1,11 +1,21 @@
-"""`dataset.torch` in PyTorch's DataLoader, and in torchdata's StatefulDataLoader."""
+"""`dataset.torch` in PyTorch's DataLoader, and in torchdata's StatefulDataLoader; models learn from it.
+
+The code for PyTorch in the README and in `docs/` is run as it stands there.
+"""
 
 import math
+from pathlib import Path
 
+import numpy as np
 import pytest
 from environments import run_script
+from pages import blocks_of, run_shell
+from sample_lines import SAMPLE
+from written_dataset import write_dataset
 
 from tokcore import open_dataset
+
+HERE = 'tests/neighbours/test_torch.py runs it'
 
 # PyPI's PyTorch for Linux brings CUDA, three gigabytes.
 pytestmark = pytest.mark.large
@@ -57,3 +67,82 @@ def test_workers_of_several_readers_double_no_batch(told, dataset_folder):
 def test_a_state_goes_on_with_the_next_batch_and_the_next_epoch(told, loader):
     (rest, following), resumed = told['resumed'][loader]
     assert resumed == [rest, following] and rest and rest != following
+
+
+@pytest.fixture(scope='module')
+def replaced(environment, tmp_path_factory):
+    """What readers tell of a dataset that is replaced while they read, and its rows."""
+    folder, datasets = tmp_path_factory.mktemp('replaced'), {}
+    for name, first in {'ours': 10, 'theirs': 70}.items():
+        datasets[name] = [
+            [[first + (shard + row) % 50] * (row + 1) for row in range(5)] for shard in range(24)
+        ]
+        shards = [[{'targets': row} for row in shard] for shard in datasets[name]]
+        write_dataset(folder / name, shards)
+    told = run_script(
+        environment('PyTorch'), 'torch_replaced.py', folder / 'ours', folder / 'theirs'
+    )
+    return told, [row for shard in datasets['ours'] for row in shard]
+
+
+@pytest.mark.parametrize('reader', ['batches', 'no workers', 'workers', 'spawned workers'])
+def test_a_dataset_that_is_replaced_is_refused_in_one_sentence(replaced, reader):
+    told, rows = replaced
+    found = told[reader]
+    assert found['is_input_error']
+    path, _, sentence = found['sentence'].partition(' was ')
+    assert path.startswith(found['folder'] + '/d-train-')
+    assert sentence == 'replaced, changed or deleted after the dataset was opened; open it again'
+    assert found['rows'] and len(found['rows']) < len(rows)
+    assert all(row in rows for row in found['rows'])
+    if reader == 'no workers':
+        assert found['rows'] == told['batches']['rows']
+
+
+@pytest.fixture
+def sample_alone(tmp_path, monkeypatch):
+    """An empty folder but for the files of the sample."""
+    for name in ('train.en', 'train.zh', 'dev.en', 'dev.zh'):
+        (tmp_path / name).write_bytes((SAMPLE / name).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run_for_pytorch(python, page, told, before=''):
+    """Runs the code of a page that needs PyTorch; returns the values of the expression `told`."""
+    code = ''.join(each.code for each in blocks_of(page) if each.needs == f'needs PyTorch: {HERE}')
+    assert code
+    path = Path('for_pytorch.py')
+    path.write_text(f'{before}\n{code}\nimport json\nprint(json.dumps({told}))\n')
+    return run_script(python, path.resolve())
+
+
+def test_the_recipe_of_a_translation_model(environment, sample_alone):
+    page = 'docs/recipe-translation.md'
+    run_shell(next(block.code for block in blocks_of(page) if block.language == 'bash'))
+    begun = "[translate(row['inputs'], 1) == [row['targets'][0]] for row in dataset['train'][:40]]"
+    told = run_for_pytorch(environment('PyTorch'), page, f"{{'losses': losses, 'begun': {begun}}}")
+    losses, begun = told['losses'], told['begun']
+    assert len(losses) == 200 and losses[0] > 5 and np.mean(losses[-20:]) < 3.5
+    print(f'{np.mean(begun):.0%} of the sentences begin with their first piece')
+    assert np.mean(begun) > 0.4
+
+
+def test_the_recipe_of_a_gpt(environment, sample_alone):
+    page = 'docs/recipe-gpt.md'
+    run_shell(next(block.code for block in blocks_of(page) if block.language == 'bash'))
+    told = run_for_pytorch(environment('PyTorch'), page, "{'losses': losses, 'written': written}")
+    losses = told['losses']
+    assert len(losses) == 200 and losses[0] > 4 and np.mean(losses[-20:]) < 3.2
+    # What is written begins as a document of the corpus does.
+    assert told['written'][1] in {row['targets'][0] for row in open_dataset('data/gpt')['train'][:]}
+
+
+@pytest.mark.parametrize('page', ['README.md', 'docs/reading.md'])
+def test_the_snippet_of_a_page(environment, dataset_folder, tmp_path, monkeypatch, page):
+    monkeypatch.chdir(tmp_path)
+    Path('data').mkdir()
+    Path('data/enzh').symlink_to(dataset_folder)
+    before = "from tokcore import open_dataset\ndataset = open_dataset('data/enzh')\n"
+    told = "str(batch['labels'].dtype)"
+    assert run_for_pytorch(environment('PyTorch'), page, told, before) == 'torch.int64'

@@ -7,6 +7,7 @@ the copies count the iterations in shared memory.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import multiprocessing
 import multiprocessing.context
@@ -55,12 +56,13 @@ class TorchBatches(torch.utils.data.IterableDataset):
     def __iter__(self) -> Iterator[dict[str, torch.Tensor]]:
         options, number = self._options, self._next_number()
         state, self._loaded = self._loaded, None
-        if state is None:
-            first_epoch = options.first_epoch + number * (options.epochs or 0)
-            options = dataclasses.replace(options, first_epoch=first_epoch)
-            self._current = self._batches(options, *_worker())
-        else:
-            self._current = self._resumed(state)
+        with _errors_of_workers():
+            if state is None:
+                first_epoch = options.first_epoch + number * (options.epochs or 0)
+                options = dataclasses.replace(options, first_epoch=first_epoch)
+                self._current = self._batches(options, *_worker())
+            else:
+                self._current = self._resumed(state)
         return self._tensors(self._current)
 
     def __repr__(self) -> str:
@@ -141,12 +143,35 @@ class TorchBatches(torch.utils.data.IterableDataset):
         return self._of_process
 
     def _tensors(self, iterator: BatchIterator) -> Iterator[dict[str, torch.Tensor]]:
-        for batch in iterator:
-            if LABELS in batch:  # PyTorch's losses take no other integers
-                batch[LABELS] = batch[LABELS].astype(np.int64)
-            yield {name: torch.from_numpy(array) for name, array in batch.items()}
+        with _errors_of_workers():
+            for batch in iterator:
+                if LABELS in batch:  # PyTorch's losses take no other integers
+                    batch[LABELS] = batch[LABELS].astype(np.int64)
+                yield {name: torch.from_numpy(array) for name, array in batch.items()}
         if self._current is iterator:
             self._current = None
+
+
+class WorkerInputError(InputError):
+    """An `InputError` of a worker. Its loader raises it again, with the worker's traceback as the message.
+
+    The last line of that is the sentence, which is the message here, as without workers.
+    """
+
+    def __init__(self, message: str):
+        last = message.splitlines()[-1]
+        super().__init__(last.removeprefix(f'{__name__}.{type(self).__name__}: '))
+
+
+@contextlib.contextmanager
+def _errors_of_workers() -> Iterator[None]:
+    """Lets the loader of this worker, if it is one, raise the sentence of an error alone."""
+    try:
+        yield
+    except InputError as error:
+        if torch.utils.data.get_worker_info() is None:
+            raise
+        raise WorkerInputError(str(error)) from error
 
 
 @dataclasses.dataclass(frozen=True)
