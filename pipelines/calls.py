@@ -75,6 +75,10 @@ class Result:
 
     def __str__(self) -> str:
         """Tells in five lines, or fewer, what was made."""
+        return '\n'.join(f'{name}: {value}' for name, value in self._facts.items())
+
+    @property
+    def _facts(self) -> dict[str, str]:
         manifest, size = self.manifest, sum(file.bytes for file in self._outputs)
         examples = (f'{tally.split} {tally.examples:,}' for tally in manifest.lines)
         ids = (f'{record.name} {record.size:,}' for record in manifest.vocabularies)
@@ -85,7 +89,7 @@ class Result:
             'files': f'{len(self._outputs):,}, {size:,} bytes',
             'root': manifest.root,
         }
-        return '\n'.join(f'{name}: {value}' for name, value in lines.items() if value)
+        return {name: value for name, value in lines.items() if value}
 
     @property
     def _outputs(self) -> list[OutputFile | VocabularyRecord]:
@@ -117,14 +121,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Shows in a notebook what was made, and the first rows of a dataset."""
-        facts: list[tuple[str, object]] = [
-            (f'vocabulary of {record.side}', f'{record.name}, {record.size:,} entries')
-            for manifest in self.manifests.values()
-            for record in manifest.vocabularies
-        ]
-        if self.manifest.root is not None:
-            facts.append(('root', self.manifest.root))
-        shown = html_table([(self.manifest.stage, self.path), *facts])
+        shown = html_table(self._facts.items())
         if self.manifest.root is None or filesystem.is_shared(self.path):
             return shown
         try:

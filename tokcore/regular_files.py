@@ -17,6 +17,7 @@ def open_regular(path: str | os.PathLike) -> BinaryIO:
         OSError: as `open`.
     """
     name = os.fspath(path)
+    refuse_hub_address(name)
     try:
         # Without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever.
         descriptor = os.open(name, os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0))
@@ -28,6 +29,26 @@ def open_regular(path: str | os.PathLike) -> BinaryIO:
         what = 'a folder' if stat.S_ISDIR(mode) else 'a pipe or a device'
         raise InputError(f'{name} is {what} and not a regular file; give a regular file')
     return os.fdopen(descriptor, 'rb')
+
+
+def refuse_hub_address(path: str) -> None:
+    """Refuses an address of the Hugging Face Hub, whose files `pipelines` alone fetches.
+
+    Raises:
+        InputError: it is one.
+    """
+    if not path.startswith('hf://'):
+        return
+    is_dataset = path.startswith('hf://datasets/')
+    words = path.removeprefix('hf://').removeprefix('datasets/').split('/')
+    name, _, revision = '/'.join(words[:2]).partition('@')
+    arguments = [repr(name)]
+    arguments += ["repo_type='dataset'"] if is_dataset else []
+    arguments += [f'revision={revision!r}'] if revision else []
+    raise InputError(
+        f'{path} is on the Hugging Face Hub, and files of this machine are opened here; give the folder '
+        f'that huggingface_hub.snapshot_download({", ".join(arguments)}) returns'
+    )
 
 
 def read_regular(path: str | os.PathLike, most_bytes: int | None = None) -> bytes:

@@ -290,6 +290,7 @@ class Bar:
         self._terminal = terminal
         self._now = ProgressState(clock)
         self._bar: tqdm | None = None
+        self._output: _CellOutput | None = None
         self._shown: tuple[str, float] | None = None  # whose bar it is, and since when
         self._lock = terminal_lock
         self._replaced = [
@@ -316,6 +317,8 @@ class Bar:
         """Removes the bar, and gives the terminal back to the log."""
         with self._lock:
             self._end_bar()
+            if self._output is not None:
+                self._output.close()
             for handler, stream in self._replaced:
                 handler.setStream(stream)
                 handler.removeFilter(_is_not_of_the_bar)
@@ -352,7 +355,11 @@ class Bar:
         # Its import is slow, and without a terminal there is no bar.
         if in_ipython():
             from tqdm.auto import tqdm
+            from tqdm.notebook import tqdm_notebook
+
+            is_in_cell = issubclass(tqdm, tqdm_notebook)
         else:
+            is_in_cell = False
             from tqdm import tqdm
 
         tqdm.monitor_interval = 0  # its monitor is a second thread like the one of `shown_progress`
@@ -377,13 +384,39 @@ class Bar:
                 )
             arguments['unit_divisor'] = 1024 if is_bytes else 1000
         line_is_open.set()
+        if is_in_cell:
+            arguments['display'] = False
         self._bar = tqdm(dynamic_ncols=True, **arguments)
+        if is_in_cell:
+            self._output = self._output or _CellOutput()
+            self._output.show(self._bar)
 
     def _end_bar(self) -> None:
         if self._bar is not None:
             self._bar.close()
             line_is_open.clear()
         self._bar = self._shown = None
+
+
+class _CellOutput:
+    """The output of a notebook's cell in which bars follow each other; at the end it is empty.
+
+    Bars with an output each would leave as many lines in the notebook.
+    """
+
+    def __init__(self) -> None:
+        from IPython.display import display
+        from ipywidgets import VBox
+
+        self._box = VBox()
+        self._handle = display(self._box, display_id=True)
+
+    def show(self, bar: Any) -> None:
+        self._box.children = [bar.container]
+
+    def close(self) -> None:
+        self._box.close()
+        self._handle.update({'text/plain': ''}, raw=True)
 
 
 def _is_not_of_the_bar(record: logging.LogRecord) -> bool:

@@ -6,10 +6,21 @@ so it is left as it is where the user has not imported that.
 """
 
 import functools
+import logging
 import sys
 from collections.abc import Callable
 
-import apache_beam.pipeline
+
+def _is_of_use(record: logging.LogRecord) -> bool:
+    return not record.getMessage().startswith('apitools not found')
+
+
+# Beam warns of a package for Google's stores, in each program that has none of them.
+logging.getLogger().addFilter(_is_of_use)
+try:
+    import apache_beam.pipeline
+finally:
+    logging.getLogger().removeFilter(_is_of_use)
 
 _INTERACTIVE = 'apache_beam.runners.interactive.interactive_environment'
 

@@ -25,6 +25,7 @@ from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files.files import StoredFile, StoreFiles
 from pipelines.files.local import LocalFiles
 from pipelines.files.system_errors import system_error
+from tokcore.corpus.fields import fetchers
 from tokcore.encoding.hub_folders import NEIGHBOURS
 from tokcore.errors import InputError, OperatingSystemError
 from tokcore.regular_files import open_regular
@@ -139,6 +140,14 @@ class HubFiles(StoreFiles):
 
     def open(self, path: str, size: int | None = None, ahead: int = 0) -> BinaryIO:
         return open_regular(_fetched([_pinned(path)])[0].path)
+
+
+def _fetched_labels(path: str) -> tuple[str, str]:
+    [file] = _fetched([_pinned(path)])
+    return file.path, file.name
+
+
+fetchers['hf://'] = _fetched_labels
 
 
 def fetched_vocabulary(path: str) -> str:

@@ -114,6 +114,40 @@ def test_a_tokenizer_comes_from_its_repository(server, tmp_path):
     succeed('verify', tmp_path / 'hub')
 
 
+def test_names_of_labels_come_from_the_hub(server, tmp_path, capsys):
+    names = b'bad\ngood\n'
+    server.repositories['datasets/me/texts'].commits = [{**TEXTS, 'names.txt': names}]
+    labelled = ['--labelled-text', write(tmp_path / 'texts', b'a\nb\n')]
+    labelled += ['--line-labels', write(tmp_path / 'labels', b'good\nbad\n'), *BUILD]
+    succeed(
+        'build',
+        *labelled,
+        '--labels',
+        write(tmp_path / 'names', names),
+        '--output',
+        tmp_path / 'local',
+    )
+    job = [
+        'build',
+        *labelled,
+        '--labels',
+        'hf://datasets/me/texts/names.txt',
+        '--output',
+        tmp_path / 'out',
+    ]
+    succeed(*job)
+    assert shards_of(tmp_path / 'out') == shards_of(tmp_path / 'local')
+    assert manifest_of(tmp_path / 'out')['options']['labels'] == ['bad', 'good']
+    capsys.readouterr()
+    succeed(*job, '--print-job')
+    text = capsys.readouterr().out
+    assert f'"hf://datasets/me/texts@{commit_of(0)}/names.txt"' in text
+    succeed('build', write(tmp_path / 'job.toml', text.encode()), '--output', tmp_path / 'again')
+    assert shards_of(tmp_path / 'again') == shards_of(tmp_path / 'out')
+    job[-3] = 'hf://datasets/me/texts/other.txt'
+    assert 'the Hub answers 404, Not Found' in refuse(*job)
+
+
 def test_for_workers_on_other_machines_files_go_to_the_work_folder(server, tmp_path):
     out, work = str(tmp_path / 'out'), f'{tmp_path}/work'
     job = ['build', '--text', PATTERN, *map(str, BUILD), '--output', out]

@@ -6,7 +6,9 @@ import pytest
 
 from tokcore.encoding.vocabulary import read_vocabulary_file
 from tokcore.errors import InputError
+from tokcore.reading.dataset import open_dataset
 from tokcore.regular_files import open_regular, read_regular
+from tokcore.tokenizers import load_tokenizer
 
 
 def test_files_and_links_to_them_are_read(tmp_path):
@@ -27,6 +29,20 @@ def test_other_files_than_regular_ones_are_refused(tmp_path):
             read_regular(path)
         with pytest.raises(InputError, match=what):
             read_vocabulary_file(path)
+
+
+@pytest.mark.parametrize(
+    'address, call',
+    [
+        ('hf://datasets/me/x', "snapshot_download('me/x', repo_type='dataset') returns"),
+        ('hf://me/x@v1/vocab.txt', "snapshot_download('me/x', revision='v1') returns"),
+    ],
+)
+def test_an_address_of_the_hub_is_refused_with_the_call_that_fetches_it(address, call):
+    for opens in (open_dataset, load_tokenizer, read_vocabulary_file):
+        with pytest.raises(InputError) as caught:
+            opens(address)
+        assert str(caught.value).endswith(call)
 
 
 def test_errors_hold_nothing_that_a_terminal_obeys():

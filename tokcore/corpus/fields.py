@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,8 +123,12 @@ class LabelNames(tuple):
 
 def label_names(path: str) -> LabelNames:
     """Reads a file with the name of a label on each line; a type of option."""
+    local = path
     try:
-        text = _content(path).decode().removeprefix('\ufeff')
+        for beginning, fetch in fetchers.items():
+            if path.startswith(beginning):
+                local, path = fetch(path)
+        text = _content(local).decode().removeprefix('\ufeff')
         names = LabelNames(text.replace('\r\n', '\n').removesuffix('\n').split('\n'))
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
@@ -142,6 +147,10 @@ def label_names(path: str) -> LabelNames:
             )
     names.path = path
     return names
+
+
+fetchers: dict[str, Callable[[str], tuple[str, str]]] = {}
+"""By how an address begins, what returns a local path and the full address; `pipelines` adds the Hub's."""
 
 
 def _content(path: str) -> bytes:

@@ -39,6 +39,7 @@ from tokcore.reading.record_index import index_path, write_index
 from tokcore.reading.shards import ShardFile, open_shard, record_starts, rows_at_once
 from tokcore.reading.split_rows import SplitRows
 from tokcore.reading.stored_datasets import copied_dataset
+from tokcore.regular_files import refuse_hub_address
 
 if typing.TYPE_CHECKING:
     import tensorflow as tf
@@ -85,6 +86,7 @@ def open_dataset(
         InputError: there is no manifest, a shard is missing or cut off, or a vocabulary is given for a
             dataset, which has its own.
     """
+    refuse_hub_address(os.fspath(folder))
     is_copy = is_object(os.fspath(folder))
     if is_copy:
         folder = copied_dataset(os.fspath(folder), None if cache is None else os.fspath(cache))

@@ -16,7 +16,11 @@ from tokcore.text.whitespace import escape_piece
 _ROWS, _PIECES = 3, 40
 """The most that are shown: rows of the first split, and pieces of each."""
 
-_PIECE = '<span style="background: rgba({colour}, 0.25); padding: 0 0.15em; white-space: pre">{text}</span>'
+_PIECE = (
+    '<span style="background: rgba({colour}, 0.25); display: inline-block; padding: 0 0.15em; '
+    'white-space: pre">{text}</span>'
+)
+"""Of an inline block, so that lines of a wide table end between pieces."""
 _COLOURS = ('66, 133, 244', '219, 140, 40')
 _LEFT = '<th style="text-align: left">{}</th>'
 _CELL = '<td style="text-align: left; vertical-align: top">{}</td>'
