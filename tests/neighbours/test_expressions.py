@@ -1,7 +1,8 @@
 """Expressions cut text as the engines do that tokenizers 0.23 and tiktoken have.
 
 Random ones, TOKBEAM_EXPRESSIONS of each engine (200 of them unless it says otherwise), and those of
-published tokenizers; above 1,000, these with every character that is assigned in the tables of both sides.
+published tokenizers with every character that `regex` knows, also newer ones than the engines have: above
+1,000 all of them, else a few thousand.
 """
 
 import itertools
@@ -13,6 +14,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+import regex
 from environments import python_of
 from expression_strategies import expressions, known_characters, texts_for
 from hypothesis import HealthCheck, assume, given, settings
@@ -172,7 +174,7 @@ def test_random_expressions(engine, is_known):
 
 
 @pytest.mark.parametrize('expression', PUBLISHED)
-def test_published_expressions(engine, is_known, expression):
+def test_published_expressions(engine, expression):
     theirs, read = engine
     try:
         tree = read(expression)
@@ -183,9 +185,10 @@ def test_published_expressions(engine, is_known, expression):
         pytest.skip('ranks refuse it')
     # A few thousand, beside those at the borders of classes; all of them where all expressions are tried.
     step = 1 if COUNT > 1000 else 97
-    characters = [*filter(is_known, known_characters())][::step]
+    everything = ''.join(chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000)
+    characters = regex.findall(r'[^\p{Cn}\p{Co}]', everything)[::step]
     texts = [
-        *texts_for(tree, 0, is_known),
+        *texts_for(tree, 0, lambda character: not 0xD800 <= ord(character) < 0xE000),
         *characters,
         *(f'a{each}b {each}{each} 1{each}2{each}\n' for each in characters),
         *(''.join(characters[n : n + 200]) for n in range(0, len(characters), 200)),

@@ -11,17 +11,17 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import regex
 
 from tokcore.bpe.vocabulary import AddedToken
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import CHUNK, at_least_mask, trailing_zeros
+from tokcore.text.expression_trees import compiled_expression
 from tokcore.text.patterns import WHITE_SPACE
 from tokcore.text.pre_tokenizer import readable_parts
 from tokcore.text.rows import Side
 from tokcore.wordpiece.model import WORD_ROOT, double_array_trie, longest_piece
 
-_WORD = regex.compile(r'[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]')
+_WORD = r'[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]'
 _TEXT = -1
 
 _FIRST_ROOM = 1 << 10
@@ -194,7 +194,7 @@ def _pieces_of_matches(
 
 
 def _is_word(character: str) -> bool:
-    return bool(_WORD.match(character))
+    return bool(compiled_expression(_WORD).match(character))
 
 
 def _merged(parts: Parts, cut_rows: np.ndarray, pieces: np.ndarray) -> Parts:

@@ -1,6 +1,7 @@
 """The normalizers of a tokenizer.json, as functions of the texts of a block.
 
-Characters are of the classes of this Python's `unicodedata`; `tokenizers` has tables of its own.
+Marks and control characters are those of Unicode 8 and 9, as in `tokenizers`; the rest is as in this
+Python's `unicodedata`.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from tokcore.kernels.jit import read_only
 from tokcore.pretrained.charsmap import parse_charsmap
 from tokcore.pretrained.cluster_replacements import ClusterReplacements
 from tokcore.text.alignment import AlignedText
-from tokcore.text.bert_plain import strip_marks
 from tokcore.text.patterns import WHITE_SPACE
 from tokcore.text.regex_splits import matches, replacing
 from tokcore.text.rewriting import replace_rows, rewrite_rows
 from tokcore.text.rows import Side
-from tokcore.text.unicode_normalization import NormalForm, normalize_rows
+from tokcore.text.unicode_ages import category_in
+from tokcore.text.unicode_normalization import NormalForm, normalize_by_9, normalize_rows
 
 
 class TextStep(NamedTuple):
@@ -51,6 +52,10 @@ _IDEOGRAPHS = (
     (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
 )  # fmt: skip
 """Those that `tokenizers` puts spaces around; it leaves out U+2B820 to U+2B91F, which BERT has."""
+
+# Unicode has changed its mind about these since.
+_NONSPACING_IN_8 = {'\u1734': True, **dict.fromkeys('\u1885\u1886\ua9bd\U000111c9', False)}
+_MARKS_IN_9 = {'\u1cf2': True, '\u1cf3': True, '\U000111c9': False}
 
 
 def text_steps(part: Any, path: str, place: str) -> list[TextStep]:
@@ -227,9 +232,25 @@ def _lowercase(text: str) -> str:
 def _without_marks(text: str) -> str:
     if text.isascii():
         return text
-    return ''.join(
-        character for character in text if not unicodedata.category(character).startswith('M')
-    )
+    return ''.join(character for character in text if not _is_mark(character))
+
+
+@functools.lru_cache(1 << 14)
+def _is_mark(character: str) -> bool:
+    return _MARKS_IN_9.get(character, category_in(9, character)[0] == 'M')
+
+
+def _without_nonspacing_marks(text: str) -> str:
+    """Returns a text decomposed (NFD), without its nonspacing marks."""
+    if text.isascii():
+        return text
+    decomposed = normalize_by_9('NFD', text)
+    return ''.join(character for character in decomposed if not _is_nonspacing(character))
+
+
+@functools.lru_cache(1 << 14)
+def _is_nonspacing(character: str) -> bool:
+    return _NONSPACING_IN_8.get(character, category_in(8, character) == 'Mn')
 
 
 def _stripped(text: str, sides: tuple[bool, bool]) -> str:
@@ -253,15 +274,15 @@ def _bert_step(part: Mapping[str, Any]) -> TextStep:
     def change(text: str) -> str:
         for table in tables:
             text = text.translate(table)
-        if strips and not text.isascii():
-            text = strip_marks(text)
+        if strips:
+            text = _without_nonspacing_marks(text)
         return _lowercase(text) if lower else text
 
     def align(text: AlignedText) -> AlignedText:
         for table in tables:
             text = text.mapped(operator.methodcaller('translate', table))
         if strips:
-            text = text.normalized('NFD').mapped(strip_marks)
+            text = text.decomposed_by_9().mapped(_without_nonspacing_marks)
         return text.mapped(_lowercase) if lower else text
 
     return _text_step(change, align)
@@ -278,7 +299,7 @@ class _Cleaned(dict):
             or (character in WHITE_SPACE and unicodedata.category(character) != 'Cc')
         ):
             value: str | None = ' '
-        elif code in (0, 0xFFFD) or unicodedata.category(character) in ('Cc', 'Cf', 'Co', 'Cs'):
+        elif code in (0, 0xFFFD) or category_in(8, character) in ('Cc', 'Cf', 'Co', 'Cs'):
             value = None
         else:
             value = character

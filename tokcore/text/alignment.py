@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from tokcore.text.unicode_ages import NEWER, age_table
 from tokcore.text.unicode_normalization import NormalForm
 
 Span = tuple[int, int]
@@ -96,8 +97,12 @@ class AlignedText(NamedTuple):
 
     def normalized(self, form: NormalForm) -> AlignedText:
         """Returns the text in a normal form of Unicode."""
-        changes = _decomposed(self.text, _DECOMPOSED.get(form, form))
+        changes = _decomposed(self.text, _DECOMPOSED.get(form, form), NEWER)
         return self.changed(_composed(changes) if form in _DECOMPOSED else changes)
+
+    def decomposed_by_9(self) -> AlignedText:
+        """Returns the text in the form NFD of Unicode 9, in which newer characters stay as they are."""
+        return self.changed(_decomposed(self.text, 'NFD', 9))
 
 
 def joined_surrogates(text: str) -> str:
@@ -105,9 +110,14 @@ def joined_surrogates(text: str) -> str:
     return text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')
 
 
-def _decomposed(text: str, form: NormalForm) -> Iterator[tuple[str, int]]:
+def _decomposed(text: str, form: NormalForm, age: int) -> Iterator[tuple[str, int]]:
     pending: list[tuple[str, int]] = []
     for character in text:
+        if age_table()[ord(character)] > age:
+            yield from sorted(pending, key=_class)
+            pending.clear()
+            yield character, 0
+            continue
         for number, each in enumerate(unicodedata.normalize(form, character)):
             if not unicodedata.combining(each):
                 yield from sorted(pending, key=_class)

@@ -1,12 +1,14 @@
 r"""Regular expressions as trees, without a dialect, and as the package `regex` takes them.
 
 Letters in either case are classes, and so is a dot; `\b` and `^` are what must be around them. So equal
-trees match the same text, and `regex` needs none of its flags.
+trees match the same text, and `regex` needs none of its flags. Properties are those of Unicode 16, which
+the engines have, whatever `regex` is installed.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import and_, invert, or_
@@ -72,6 +74,8 @@ class Node:
 Tree: TypeAlias = Class | Node
 
 ANY = Class('ranges', ((0, 0x10FFFF),))
+
+_PROPERTY = re.compile(r'\\\\|\\([pP])\{([^}]+)\}')
 
 
 def ranges(*pairs: tuple[int, int]) -> Class:
@@ -159,9 +163,48 @@ def _is_optional(part: Tree) -> bool:
 @functools.lru_cache(256)
 def compiled(tree: Tree) -> regex.Pattern[str]:
     """Returns a tree as `regex` searches for it."""
+    return compiled_expression(spelled(tree))
+
+
+def compiled_for(text: str, expression: str) -> regex.Pattern[str]:
+    """Returns an expression, as `spelled` makes them, as `regex` searches for it in a text."""
+    # The properties of Unicode 16 take twice the time of all that `regex` has.
+    return compiled_expression(expression, not text.isascii() and bool(_rare().search(text)))
+
+
+@functools.lru_cache(256)
+def compiled_expression(expression: str, is_limited: bool = True) -> regex.Pattern[str]:
+    """Returns an expression as `regex` searches for it, whose properties are limited to Unicode 16."""
     import regex
 
-    return regex.compile(spelled(tree), regex.VERSION1)
+    limited = _PROPERTY.sub(_of_unicode_16, expression) if is_limited else expression
+    return regex.compile(limited, regex.VERSION1)
+
+
+def _of_unicode_16(found: re.Match[str]) -> str:
+    newer = _newer_characters()
+    if not found[1] or not newer:
+        return found[0]
+    has_newer = (found[1] == 'P') != (found[2] == 'Cn')
+    return f'[{found[0]}{"" if has_newer else "--"}[{newer}]]'
+
+
+@functools.cache
+def _rare() -> re.Pattern[str]:
+    """Finds newer characters, and more beyond U+FFFF, where exact ranges would take long."""
+    return re.compile(f'[{_newer_characters()}\U00010000-\U0010ffff]')
+
+
+@functools.cache
+def _newer_characters() -> str:
+    """Returns what Unicode 16 does not know and the installed `regex` knows, as ranges between brackets."""
+    import numpy as np
+    import regex
+
+    from tokcore.text.unicode_ages import NEWER, age_table
+
+    text = np.flatnonzero(age_table() == NEWER).astype('<u4').tobytes().decode('utf-32-le')
+    return _between_brackets(characters(map(ord, regex.findall(r'\P{Cn}', text))))
 
 
 def spelled(tree: Tree) -> str:

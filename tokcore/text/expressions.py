@@ -83,7 +83,7 @@ _RUST_WORD = _WORD | Class('property', 'Join_Control')
 _RUBY_WORD = _WORD | characters(map(ord, '²³¹¼½¾'))
 _VISIBLE = ~(_SPACE | _CONTROL | Class('property', 'Cn') | Class('property', 'Cs'))
 
-# Unicode 17 made U+0295 a letter without case. Both engines have Unicode 16.
+# Unicode 17 made U+0295 a letter without case. Both engines have Unicode 16, to which `compiled` keeps.
 _LETTER_OF_17 = characters([0x295])
 _CATEGORIES = 'L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp Cc Cf Co'
 _SCRIPTS = (

@@ -6,18 +6,19 @@ a kernel are a hundred times as fast (`byte_level_scan`).
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-import regex
 
-from tokcore.text.expression_trees import Tree, compiled
+from tokcore.text.expression_trees import Tree, compiled_for, spelled
 from tokcore.text.listed_tokens import ListedTokens
 from tokcore.text.pre_tokenizer import RowPart, TextRows
+
+if TYPE_CHECKING:
+    import regex
 
 Behavior = Literal['Isolated', 'Removed', 'MergedWithPrevious', 'MergedWithNext', 'Contiguous']
 BEHAVIORS: tuple[Behavior, ...] = get_args(Behavior)
@@ -48,7 +49,7 @@ class Split:
 
     def cuts(self, text: str) -> list[_Span]:
         """Returns the tokens of a text, as places in it; some may be empty."""
-        parts = _parts(_compiled(self.expression), text)
+        parts = _parts(self.expression, text)
         if self.behavior == 'Isolated':
             return [span for span, _ in parts]
         if self.invert:
@@ -82,16 +83,11 @@ def cut(text: str, splits: Sequence[Split]) -> list[_Span]:
     return [token for token in tokens if token[0] < token[1]]
 
 
-@functools.lru_cache(64)
-def _compiled(expression: str) -> regex.Pattern[str]:
-    return regex.compile(expression, regex.VERSION1)
-
-
-def _parts(pattern: regex.Pattern[str], text: str) -> list[tuple[_Span, bool]]:
+def _parts(expression: str, text: str) -> list[tuple[_Span, bool]]:
     """Returns the matches of a text and what lies between them, in order."""
     parts = []
     end = 0
-    for start, stop in _matches(pattern, text):
+    for start, stop in _matches(compiled_for(text, expression), text):
         if end < start:
             parts.append(((end, start), False))
         parts.append(((start, stop), True))
@@ -125,14 +121,16 @@ def _matches(pattern: regex.Pattern[str], text: str) -> Iterator[_Span]:
 
 def matches(tree: Tree, text: str) -> Iterator[_Span]:
     """Yields the matches of an expression in a text, as places in it."""
-    return _matches(compiled(tree), text)
+    return _matches(compiled_for(text, spelled(tree)), text)
 
 
 def replacing(tree: Tree, content: str) -> Callable[[str], str]:
     """Returns a function that replaces the matches of an expression."""
 
+    expression = spelled(tree)
+
     def replaced(text: str) -> str:
-        parts = _parts(compiled(tree), text)
+        parts = _parts(expression, text)
         return ''.join(content if is_match else text[a:b] for (a, b), is_match in parts)
 
     return replaced
@@ -221,7 +219,7 @@ class SplitPreTokenizer:
         None if that is not sure. It takes half of the time of `cut`.
         """
         split = self.splits[0]
-        pattern = _compiled(split.expression)
+        pattern = compiled_for(text, split.expression)
         takes_matches = (split.behavior, split.invert) in (('Isolated', False), ('Removed', True))
         if len(self.splits) > 1 or pattern.groups or not takes_matches:
             return None

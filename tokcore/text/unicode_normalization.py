@@ -9,6 +9,7 @@ its neighbors, or change places with them, are left to `unicodedata`.
 from __future__ import annotations
 
 import functools
+import re
 import unicodedata
 from typing import Literal, NamedTuple
 
@@ -20,7 +21,14 @@ from tokcore.kernels.simd import byte_range_mask, load_word, trailing_zeros
 from tokcore.text.pre_tokenizer import readable_parts
 from tokcore.text.rewriting import replace_rows, rewrite_rows
 from tokcore.text.rows import Side
-from tokcore.text.unicode import CODE_POINTS, decode_word, ideograph_mask, next_character
+from tokcore.text.unicode import (
+    CODE_POINTS,
+    category_table,
+    decode_word,
+    ideograph_mask,
+    next_character,
+)
+from tokcore.text.unicode_ages import age_table
 
 NormalForm = Literal['NFC', 'NFD', 'NFKC', 'NFKD']
 
@@ -54,6 +62,24 @@ def normalize_rows(side: Side, form: NormalForm) -> Side:
 def _normalize_lines(form: NormalForm, lines: bytes) -> bytes:
     # A line feed combines with nothing, and nothing becomes one.
     return unicodedata.normalize(form, lines.decode()).encode()
+
+
+def normalize_by_9(form: NormalForm, text: str) -> str:
+    """Returns a text in a normal form by Unicode 9, in which newer characters stay as they are."""
+    parts = _newer_than_9().split(text)
+    parts[::2] = [unicodedata.normalize(form, part) for part in parts[::2]]
+    return ''.join(parts)
+
+
+@functools.cache
+def _newer_than_9() -> re.Pattern[str]:
+    """Finds characters of newer versions that change, or combine with their neighbors."""
+    is_assigned = (category_table() != np.frombuffer(b'Cn', np.uint8)).any(1)
+    newer = set(map(chr, np.flatnonzero(is_assigned & (age_table() > 9)).tolist()))
+    change = {each for each in newer if unicodedata.normalize('NFKD', each) != each}
+    parts = newer.intersection(''.join(unicodedata.normalize('NFKD', each) for each in change))
+    marks = {each for each in newer if unicodedata.combining(each)}
+    return re.compile(f'([{"".join(sorted(change | parts | marks))}])')
 
 
 def _normalize_by_table(side: Side, rows: np.ndarray, form: NormalForm) -> tuple[Side, np.ndarray]:
