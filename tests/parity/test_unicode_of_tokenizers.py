@@ -6,13 +6,17 @@ import numpy as np
 import pytest
 import regex
 from families import family_file
+from scanned_tokens import laid_out, scanned
 
 from tokcore.encoding.encoder import side_of_text
 from tokcore.pretrained.files import parse_pretrained
 from tokcore.pretrained.normalizers import text_steps
+from tokcore.pretrained.pre_tokenizers import parse_cutting
 from tokcore.text.alignment import AlignedText
 from tokcore.text.expression_trees import compiled, compiled_for, spelled
 from tokcore.text.expressions import oniguruma
+from tokcore.text.patterns import DEFINITIONS, PUNCTUATION
+from tokcore.text.split_sequence import SequencePreTokenizer, pre_tokenizer_of
 from tokcore.text.unicode_ages import NEWER, age_table
 from tokcore.tokenizers import PretrainedTokenizer
 
@@ -75,6 +79,29 @@ def bert(**wanted):
 )
 def test_every_mark_and_control_character(tokenizers, part):
     assert normalized(part, ASSIGNED) == by_tokenizers(tokenizers, part, ASSIGNED)
+
+
+@pytest.mark.parametrize('kind', ['Punctuation', 'BertPreTokenizer'])
+def test_every_punctuation_mark(tokenizers, kind):
+    ours = parse_cutting({'type': kind}, 'file', 'pre_tokenizer').pre_tokenizer
+    theirs = getattr(tokenizers.pre_tokenizers, kind)()
+    for first in range(0, len(EVERY), 20_000):
+        text = 'a'.join(EVERY[first : first + 20_000])
+        assert ours.tokens(text) == [word for word, _ in theirs.pre_tokenize_str(text)]
+
+
+def test_every_punctuation_mark_in_a_kernel(tokenizers):
+    made = tokenizers.pre_tokenizers
+    gpt2 = DEFINITIONS['gpt2'].expressions[0]
+    theirs = made.Sequence(
+        [made.Punctuation('contiguous'), made.Split(tokenizers.Regex(gpt2), 'isolated')]
+    )
+    ours = pre_tokenizer_of([oniguruma(f'{PUNCTUATION}+'), oniguruma(gpt2)])
+    assert isinstance(ours, SequencePreTokenizer)
+    rows = ['a'.join(ASSIGNED[first : first + 500]) for first in range(0, len(ASSIGNED), 500)]
+    expected = [[word for word, _ in theirs.pre_tokenize_str(row)] for row in rows]
+    assert scanned(laid_out(rows), ours) == expected
+    assert [*map(ours.tokens, rows)] == expected
 
 
 def test_marks_next_to_newer_ones(tokenizers):

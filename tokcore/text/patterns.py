@@ -77,8 +77,7 @@ class RunRules(NamedTuple):
     """What the kernel needs to know of an expression that finds runs of characters.
 
     Attributes:
-        characters: which: categories N*; U+3040 to U+30FF and U+4E00 to U+9FA5; categories P* and the
-            punctuation of ASCII, `$` and `+` as well.
+        characters: which: categories N*; U+3040 to U+30FF and U+4E00 to U+9FA5; `PUNCTUATION`.
         most: how many of them are a token at most; 0 for any number.
     """
 
@@ -112,7 +111,17 @@ def _cased(ending: str, digits: str) -> str:
 
 
 KANA_AND_IDEOGRAPHS = '[一-龥\u3040-ゟ゠-ヿ]'
-PUNCTUATION = r'[!-/:-@\[-`{-~\p{P}]'
+ONCE_PUNCTUATION = '\u166d\U000111c9'
+"""What was punctuation in Unicode 8, and is not any more."""
+
+# Between the first and the last of each range, Unicode 8 has no punctuation.
+_NEWER_PUNCTUATION = (
+    '\u061d\u09fd-\u0a76\u0c77-\u0c84\u1b4e-\u1b4f\u1b7d-\u1b7f\u2e43-\u2e5d\U00010d6e-\U00010f89'
+    '\U000113d4-\U0001145d\U00011660-\U000116b9\U0001183b-\U00011fff\U00012ff1-\U00012ff2'
+    '\U00016d6d-\U00016fe2\U0001e5ff-\U0001e95f'
+)
+PUNCTUATION = rf'[!-/:-@\[-`{{-~{ONCE_PUNCTUATION}[\p{{P}}&&[^{_NEWER_PUNCTUATION}]]]'
+"""That of `Punctuation` and `BertPreTokenizer`: of ASCII, and what was punctuation in Unicode 8."""
 
 RUNS: dict[str, RunRules] = {
     r'\p{N}': RunRules('numbers', 1),
@@ -289,6 +298,8 @@ def split_by(text: str, trees: Sequence[Tree], has_kernel: bool = True) -> list[
 
 @functools.lru_cache(1 << 14)
 def _representative(code: int) -> str:
+    from tokcore.text.unicode_ages import age_table
+
     character = chr(code)
     # Expressions name these by themselves. ſ is an s where case is ignored.
     if code < 0x80 or character == 'ſ' or '\u3040' <= character <= '\u30ff':
@@ -298,6 +309,8 @@ def _representative(code: int) -> str:
     if character in WHITE_SPACE:
         return '\t'
     category = unicodedata.category(character)
+    if character in ONCE_PUNCTUATION or (category[0] == 'P' and age_table()[code] > 8):
+        return character
     return _REPRESENTATIVES.get(category) or _REPRESENTATIVES.get(category[0], '\0')
 
 

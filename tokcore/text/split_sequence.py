@@ -31,6 +31,7 @@ from tokcore.text.expression_trees import Tree, spelled
 from tokcore.text.expressions import oniguruma
 from tokcore.text.patterns import (
     DEFINITIONS,
+    ONCE_PUNCTUATION,
     RunRules,
     expressions_of,
     named_pattern,
@@ -47,6 +48,7 @@ from tokcore.text.pre_tokenizer import (
 )
 from tokcore.text.regex_splits import Split, SplitPreTokenizer
 from tokcore.text.unicode import CODE_POINTS, category_table
+from tokcore.text.unicode_ages import age_table
 
 _0, _1 = np.uint64(0), np.uint64(1)
 
@@ -167,7 +169,8 @@ def _characters(rules: RunRules) -> np.ndarray:
             return majors == ord('N')
         case 'punctuation':
             is_symbol = (codes < 0x80) & (majors == ord('S'))
-            return (majors == ord('P')) | is_symbol
+            was_punctuation = np.isin(codes, [*map(ord, ONCE_PUNCTUATION)])
+            return (majors == ord('P')) & (age_table() <= 8) | is_symbol | was_punctuation
         case 'kana and ideographs':
             is_kana = (codes >= 0x3040) & (codes <= 0x30FF)
             return is_kana | (codes >= 0x4E00) & (codes <= 0x9FA5)
