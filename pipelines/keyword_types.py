@@ -168,7 +168,6 @@ class _LearningKeywords(TypedDict, total=False):
     max_subtoken_length: int | None
     reserved_token: str | Sequence[str]
     learner: Literal['auto', 'memory', 'beam']
-    substring_counting: Literal['packed', 'plain']
     slack: float | str
     max_learned_word_length: int
     max_characters: int
@@ -294,8 +293,6 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
         (default: auto); or memory: from all tokens in this process; beam: on the workers, in
         rounds; auto: in memory where they fit, else in rounds, on the workers of a cluster or
         with files of words here (default: auto)
-    substring_counting: how a learner on Beam counts: packed tables of suffixes, or each
-        substring, which is slow and the reference (default: packed)
     slack: tensorflow-text ends at a size that is below the target by no more than this share
         (default: 0.05)
     max_learned_word_length: longer words are not learned from, in characters, from 1 to 2^31 -
@@ -584,8 +581,6 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
         (default: auto); or memory: from all tokens in this process; beam: on the workers, in
         rounds; auto: in memory where they fit, else in rounds, on the workers of a cluster or
         with files of words here (default: auto)
-    substring_counting: how a learner on Beam counts: packed tables of suffixes, or each
-        substring, which is slow and the reference (default: packed)
     slack: tensorflow-text ends at a size that is below the target by no more than this share
         (default: 0.05)
     max_learned_word_length: longer words are not learned from, in characters, from 1 to 2^31 -

@@ -17,7 +17,7 @@ from jobs import refuse, succeed
 from packed_in_parts import xz_of_blocks, zstd_with_table
 
 from pipelines.engines import runners
-from pipelines.files import filesystem, listed_archives
+from pipelines.files import filesystem
 
 WORDS = ['alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta', 'eta', '你好', '世界', 'theta']
 MEMBERS = 40
@@ -234,13 +234,6 @@ def test_an_archive_is_read_once_for_all_of_its_members(many, tmp_path, monkeypa
     counted = CountedReads(monkeypatch)
     succeed(*(word.format(many) for word in job), '--output', tmp_path / 'out')
     assert counted.bytes < (readings + 0.5) * many.stat().st_size
-
-
-def test_a_large_archive_is_listed_by_another_process(many, tmp_path, monkeypatch):
-    monkeypatch.setattr(listed_archives, '_LEAST_BYTES', many.stat().st_size)
-    counted = CountedReads(monkeypatch)
-    succeed('count', '--text', f'{many}!a/*.en', '--output', tmp_path / 'out')
-    assert many.stat().st_size <= counted.bytes < 1.5 * many.stat().st_size
 
 
 def large_tar(path):

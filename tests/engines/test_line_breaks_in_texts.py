@@ -116,9 +116,6 @@ def test_every_scheme_learns_and_gives_back(inputs, tmp_path, form, scheme):
 LEARNERS = [
     pytest.param(['--learner', 'memory'], id='memory'),
     pytest.param(['--learner', 'beam'], marks=pytest.mark.slow, id='beam'),
-    pytest.param(
-        ['--learner', 'beam', '--substring-counting', 'plain'], marks=pytest.mark.slow, id='plain'
-    ),
 ]
 
 
