@@ -68,16 +68,11 @@ class _JobKeywords(TypedDict, total=False):
     add_prefix_space: bool
     split: Literal['space', 'unicode']
     workers: int | None
-    deadline: str | None
     max_line_size: int | str
-    on_error: Literal['stop', 'skip']
+    on_error: int | str
     keep_rejected: bool
-    item_size: int | str
-    max_rejected: int | str | None
     work: Path | None
     overwrite: bool
-    no_claim: bool
-    fetch: bool
 
 
 class _DatasetKeywords(TypedDict, total=False):
@@ -154,8 +149,6 @@ class _DatasetKeywords(TypedDict, total=False):
     dropout: float | str
     dropout_seed: int
     unknown: Literal['token', 'stop']
-    shuffle: Literal['auto', 'files', 'engine']
-    buffer: int | str
 
 
 class _LearningKeywords(TypedDict, total=False):
@@ -353,31 +346,19 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
         word (default: token)
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
         process may use, 1 on a cluster)
-    deadline: cancel a pipeline that takes longer, as 90s, 30min or 12h, up to 10,000h; not for
-        the local engine, which cannot cancel (default: none)
     max_line_size: the longest line that is read, in bytes without its end, up to 1GiB; memory
         for 16 times as much may be needed (default: 16MiB)
-    on_error: at a line that is not UTF-8, lacks a column or is too long: stop, or leave it out
-        and keep it in rejected/SPLIT.REASON.jsonl (default: stop)
+    on_error: at a line that is not UTF-8, lacks a column or is too long: stop, or skip: leave
+        it out and keep it in rejected/SPLIT.REASON.jsonl; 100 or 0.5% skips so many lines, or
+        this share of those read, and stops once it is sure that there are more (default: stop)
     keep_rejected: keep what --clean drops too, in rejected/SPLIT.FILTER.jsonl
-    item_size: bytes of text in a work item, as 8MiB, up to 1GiB; changes no output (default:
-        8MiB)
-    max_rejected: with --on-error=skip: end the job once it is sure that more lines are left
-        out, as 100, or 0.5% of those read (default: no limit)
     work: where a learner on Beam keeps its rounds and the shuffle its runs, to resume from,
         until the output is whole, and what is fetched is kept; on a filesystem that every
         worker reaches (default: .tokbeam in the folder of the output)
     overwrite: make the result again, replacing what is there
-    no_claim: take an output on an object store that cannot refuse a second writer; give it only
-        where no other run writes there
-    fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
-        address may end in #sha256=HEX, which its content must have
     memory: memory of the whole job, locally no more than there is; buffers and threads are cut
         down to it, and a learner that needs more goes in rounds or on Beam (default: what is
         free, on a cluster no limit)
-    shuffle: files: sorted runs on disk, merged; engine: Beam's GroupByKey; auto: files locally
-        and on Flink, else engine (default: auto)
-    buffer: memory of a worker for the runs that it sorts, up to 1TiB (default: 256MiB)
     """
 
     special_tokens: str | Sequence[object] | None
@@ -464,25 +445,16 @@ class CountKeywords(_JobKeywords, total=False):
         all is counted)
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
         process may use, 1 on a cluster)
-    deadline: cancel a pipeline that takes longer, as 90s, 30min or 12h, up to 10,000h; not for
-        the local engine, which cannot cancel (default: none)
     max_line_size: the longest line that is read, in bytes without its end, up to 1GiB; memory
         for 16 times as much may be needed (default: 16MiB)
-    on_error: at a line that is not UTF-8, lacks a column or is too long: stop, or leave it out
-        and keep it in rejected/SPLIT.REASON.jsonl (default: stop)
+    on_error: at a line that is not UTF-8, lacks a column or is too long: stop, or skip: leave
+        it out and keep it in rejected/SPLIT.REASON.jsonl; 100 or 0.5% skips so many lines, or
+        this share of those read, and stops once it is sure that there are more (default: stop)
     keep_rejected: keep what --clean drops too, in rejected/SPLIT.FILTER.jsonl
-    item_size: bytes of text in a work item, as 8MiB, up to 1GiB; changes no output (default:
-        8MiB)
-    max_rejected: with --on-error=skip: end the job once it is sure that more lines are left
-        out, as 100, or 0.5% of those read (default: no limit)
     work: where a learner on Beam keeps its rounds and the shuffle its runs, to resume from,
         until the output is whole, and what is fetched is kept; on a filesystem that every
         worker reaches (default: .tokbeam in the folder of the output)
     overwrite: make the result again, replacing what is there
-    no_claim: take an output on an object store that cannot refuse a second writer; give it only
-        where no other run writes there
-    fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
-        address may end in #sha256=HEX, which its content must have
     """
 
     merge: Path | Sequence[Path]
@@ -617,25 +589,16 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
         or a folder with one; its ids and merges stay, and --vocab-size counts its entries too
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
         process may use, 1 on a cluster)
-    deadline: cancel a pipeline that takes longer, as 90s, 30min or 12h, up to 10,000h; not for
-        the local engine, which cannot cancel (default: none)
     max_line_size: the longest line that is read, in bytes without its end, up to 1GiB; memory
         for 16 times as much may be needed (default: 16MiB)
-    on_error: at a line that is not UTF-8, lacks a column or is too long: stop, or leave it out
-        and keep it in rejected/SPLIT.REASON.jsonl (default: stop)
+    on_error: at a line that is not UTF-8, lacks a column or is too long: stop, or skip: leave
+        it out and keep it in rejected/SPLIT.REASON.jsonl; 100 or 0.5% skips so many lines, or
+        this share of those read, and stops once it is sure that there are more (default: stop)
     keep_rejected: keep what --clean drops too, in rejected/SPLIT.FILTER.jsonl
-    item_size: bytes of text in a work item, as 8MiB, up to 1GiB; changes no output (default:
-        8MiB)
-    max_rejected: with --on-error=skip: end the job once it is sure that more lines are left
-        out, as 100, or 0.5% of those read (default: no limit)
     work: where a learner on Beam keeps its rounds and the shuffle its runs, to resume from,
         until the output is whole, and what is fetched is kept; on a filesystem that every
         worker reaches (default: .tokbeam in the folder of the output)
     overwrite: make the result again, replacing what is there
-    no_claim: take an output on an object store that cannot refuse a second writer; give it only
-        where no other run writes there
-    fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
-        address may end in #sha256=HEX, which its content must have
     memory: memory of the whole job, locally no more than there is; buffers and threads are cut
         down to it, and a learner that needs more goes in rounds or on Beam (default: what is
         free, on a cluster no limit)
@@ -757,39 +720,27 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     output: folder for the result
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
         process may use, 1 on a cluster)
-    deadline: cancel a pipeline that takes longer, as 90s, 30min or 12h, up to 10,000h; not for
-        the local engine, which cannot cancel (default: none)
     max_line_size: the longest line that is read, in bytes without its end, up to 1GiB; memory
         for 16 times as much may be needed (default: 16MiB)
-    on_error: at a line that is not UTF-8, lacks a column or is too long: stop, or leave it out
-        and keep it in rejected/SPLIT.REASON.jsonl (default: stop)
+    on_error: at a line that is not UTF-8, lacks a column or is too long: stop, or skip: leave
+        it out and keep it in rejected/SPLIT.REASON.jsonl; 100 or 0.5% skips so many lines, or
+        this share of those read, and stops once it is sure that there are more (default: stop)
     keep_rejected: keep what --clean drops too, in rejected/SPLIT.FILTER.jsonl
-    item_size: bytes of text in a work item, as 8MiB, up to 1GiB; changes no output (default:
-        8MiB)
-    max_rejected: with --on-error=skip: end the job once it is sure that more lines are left
-        out, as 100, or 0.5% of those read (default: no limit)
     work: where a learner on Beam keeps its rounds and the shuffle its runs, to resume from,
         until the output is whole, and what is fetched is kept; on a filesystem that every
         worker reaches (default: .tokbeam in the folder of the output)
     overwrite: make the result again, replacing what is there
-    no_claim: take an output on an object store that cannot refuse a second writer; give it only
-        where no other run writes there
-    fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
-        address may end in #sha256=HEX, which its content must have
-    max_unknown: stop before any work if more of the ids in a sample of the text are unknown
-        tokens, or bytes that become no id; a vocabulary learned from the same text is only
-        warned of (default: 20%)
     memory: memory of the whole job, locally no more than there is; buffers and threads are cut
         down to it, and a learner that needs more goes in rounds or on Beam (default: what is
         free, on a cluster no limit)
-    shuffle: files: sorted runs on disk, merged; engine: Beam's GroupByKey; auto: files locally
-        and on Flink, else engine (default: auto)
-    buffer: memory of a worker for the runs that it sorts, up to 1TiB (default: 256MiB)
+    max_unknown: stop before any work if more of the ids in a sample of the text are unknown
+        tokens, or bytes that become no id; a vocabulary learned from the same text is only
+        warned of (default: 20%)
     """
 
     vocab: Path | None
     source_vocab: Path | None
     target_vocab: Path | None
     scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte', 'pretrained'] | None
-    max_unknown: str
     memory: int | str | None
+    max_unknown: str

@@ -10,6 +10,7 @@ import typing
 from collections.abc import Iterable
 
 from pipelines.options.commands import known_commands
+from pipelines.options.job import on_error
 from pipelines.options.vocabulary import encoding_options, learning_options, token_options
 from tokcore.corpus.filters.registry import filter_list
 from tokcore.corpus.formats import all_formats
@@ -21,7 +22,6 @@ from tokcore.options import (
     Kind,
     WholeNumber,
     declared,
-    duration,
     token_or_id,
 )
 
@@ -168,17 +168,15 @@ def _types(declaration: Declared, hint: str) -> list[str]:
         return [f'Literal[{", ".join(map(repr, kind))}]', *optional]
     if isinstance(kind, WholeNumber):
         return ['int', *optional]
-    if isinstance(kind, ByteSize) or kind is token_or_id:
+    if isinstance(kind, ByteSize) or kind in (token_or_id, on_error):
         return ['int', 'str', *optional]
     if kind in PATH_KINDS:
         return ['Path', *optional]
     if kind is filter_list or 'tuple' in hint or hint == "<class 'object'>":
         return ['str', 'Sequence[object]', *optional]
-    if 'RejectionLimit' in hint:
-        return ['int', 'str', *optional]
     if 'int' in hint and 'str' not in hint:
         return ['int', 'None']
-    if 'float' in hint and kind is not duration:
+    if 'float' in hint:
         return ['float', 'str', *optional]
     return ['str', *optional]
 

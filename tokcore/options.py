@@ -29,13 +29,9 @@ LARGEST_INT32 = (1 << 31) - 1
 LARGEST_INT64 = (1 << 63) - 1
 LARGEST_UINT64 = (1 << 64) - 1
 LARGEST_BLOCK = 1 << 30  # bytes; its tokens and ids take several times as much memory
-LARGEST_BUFFER = 1 << 40
 LARGEST_MEMORY = 1 << 50
-_MOST_HOURS = 10_000
 
 _SIZE = re.compile(r'([0-9]+)\s*(|[KMGT]i?B?|B)', re.IGNORECASE)
-_TIME = re.compile(r'([0-9]+)\s*(s|min|h)')
-_SECONDS = {'s': 1, 'min': 60, 'h': 3600}
 _UNITS = {'': 1, 'b': 1, 'k': 1 << 10, 'm': 1 << 20, 'g': 1 << 30, 't': 1 << 40}
 
 _MOST_DIGITS = 25
@@ -344,17 +340,6 @@ def min_count_range(text: str) -> tuple[int, int]:
 def subtoken_length(text: str) -> int | None:
     """A whole number above 0, or `none`."""
     return None if text == 'none' else positive(text)
-
-
-def duration(text: str) -> float:
-    """A time in seconds, as `90s`, `30min` or `12h`."""
-    match = _TIME.fullmatch(text.strip())
-    seconds = (_number(match[1]) or 0) * _SECONDS[match[2]] if match else 0
-    if not 1 <= seconds <= _MOST_HOURS * 3600:
-        raise argparse.ArgumentTypeError(
-            f'{shown(text)} is not a time, as 90s, 30min or 12h, up to {_MOST_HOURS:,}h'
-        )
-    return float(seconds)
 
 
 def chance(text: str) -> float:

@@ -22,7 +22,6 @@ from pipelines.cli.terminal import print_lines, print_toml
 from pipelines.engines.engine import Engine, check_engine, choose_engine
 from pipelines.engines.machine import total_bytes
 from pipelines.files import filesystem
-from pipelines.files.claims import stores_without_leases
 from pipelines.files.hub import forget_commits
 from pipelines.files.vocabulary_files import find_vocabulary, vocabulary_path
 from pipelines.jobs.corpus import Corpus, SplitPaths
@@ -54,9 +53,9 @@ from pipelines.options.job import (
     LineOptions,
     MemoryOptions,
     RunningOptions,
-    ShuffleOptions,
     UnknownOptions,
     check_pack,
+    rejection_limit,
     split_flag,
 )
 from pipelines.options.reading import field_values, options_from
@@ -137,20 +136,19 @@ def run_job(job: Job) -> Manifest | None:
     Raises:
         InputError: what the stage refuses.
     """
-    with stores_without_leases(job.execution.no_claim):
-        match job:
-            case BuildJob():
-                return build_stage(job)
-            case CountJob():
-                return count_stage(job)
-            case MergeJob():
-                return merge_stage(job)
-            case PiecesJob():
-                return pieces_stage(job)
-            case VocabJob():
-                return vocabulary_stage(job)
-            case EncodeJob():
-                return encode_stage(job)
+    match job:
+        case BuildJob():
+            return build_stage(job)
+        case CountJob():
+            return count_stage(job)
+        case MergeJob():
+            return merge_stage(job)
+        case PiecesJob():
+            return pieces_stage(job)
+        case VocabJob():
+            return vocabulary_stage(job)
+        case EncodeJob():
+            return encode_stage(job)
 
 
 def make_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Job | None:
@@ -187,7 +185,7 @@ def _build_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> BuildJ
         reading=_reading(options, corpus, scheme),
         dataset=dataset,
         output=output,
-        execution=_execution(options, engine, scheme, _shuffling(options, engine)),
+        execution=_execution(options, engine, scheme, _memory(options, engine)),
         learning=learning,
         vocabularies=layout,
         sample=sample,
@@ -272,9 +270,7 @@ def _vocab_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> VocabJ
         _learning_scheme(options, options.scheme), vars(options)
     )
     engine = _engine(options, beam_flags)
-    memory = options_from(MemoryOptions, vars(options))
-    _refuse_more_than_there_is(memory, engine)
-    execution = _execution(options, engine, scheme, ShuffleOptions(**vars(memory)))
+    execution = _execution(options, engine, scheme, _memory(options, engine))
     output = filesystem.absolute(options.output)
     _refuse_long_names_beside(output, _BESIDE_VOCABULARY)
     _refuse_long_work(options)
@@ -310,29 +306,28 @@ def _encode_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Encod
         vocabularies=vocabularies,
         dataset=dataset,
         output=output,
-        execution=_execution(options, engine, scheme, _shuffling(options, engine)),
+        execution=_execution(options, engine, scheme, _memory(options, engine)),
         unknown=options_from(UnknownOptions, vars(options)),
     )
 
 
 def _engine(options: argparse.Namespace, beam_flags: Sequence[str]) -> Engine:
-    return check_engine(choose_engine(beam_flags, options.workers, options.deadline))
+    return check_engine(choose_engine(beam_flags, options.workers))
 
 
 def _reading(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> CorpusReading:
-    return CorpusReading(corpus, scheme=scheme, **field_values(LineOptions, vars(options)))
+    lines = options_from(LineOptions, vars(options))
+    if rejection_limit(lines.on_error) is not None:
+        lines = dataclasses.replace(lines, on_error='skip')
+    return CorpusReading(corpus, scheme=scheme, **vars(lines))
 
 
 def _execution(
     options: argparse.Namespace,
     engine: Engine,
     scheme: Scheme,
-    shuffling: ShuffleOptions = ShuffleOptions(),
+    memory: MemoryOptions = MemoryOptions(),
 ) -> Execution:
-    if options.max_rejected is not None and options.on_error != 'skip':
-        raise InputError(
-            '--max-rejected goes with --on-error=skip; without it the first such line ends the job'
-        )
     running = field_values(RunningOptions, vars(options))
     output = filesystem.absolute(options.output)
     work = running['work'] = filesystem.absolute(options.work) if options.work else None
@@ -343,8 +338,9 @@ def _execution(
         dataclasses.replace(engine, scheme=scheme, output=output),
         read_beside=_read_beside(options),
         text=_recorded_job(options),
+        max_rejected=rejection_limit(options.on_error),
         **running,
-        **vars(shuffling),
+        **vars(memory),
     )
 
 
@@ -358,19 +354,15 @@ def _read_beside(options: argparse.Namespace) -> tuple[str, ...]:
     return tuple(map(filesystem.absolute, dict.fromkeys(paths)))
 
 
-def _shuffling(options: argparse.Namespace, engine: Engine) -> ShuffleOptions:
-    shuffling = options_from(ShuffleOptions, vars(options))
-    _refuse_more_than_there_is(shuffling, engine)
-    return shuffling
-
-
-def _refuse_more_than_there_is(options: MemoryOptions, engine: Engine) -> None:
-    total, memory = total_bytes(), options.memory_bytes
+def _memory(options: argparse.Namespace, engine: Engine) -> MemoryOptions:
+    given = options_from(MemoryOptions, vars(options))
+    total, memory = total_bytes(), given.memory_bytes
     if engine.runner.is_local and memory is not None and memory > total:
         raise InputError(
             f'--memory {format_size(memory)} is more than the {total >> 20} MiB of this machine; '
             'give less, or leave it out to take what is free'
         )
+    return given
 
 
 def _sample(options: argparse.Namespace, corpus: Corpus) -> SampleOptions:

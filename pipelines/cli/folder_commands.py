@@ -278,7 +278,6 @@ def _figures(
             read_dataset_manifest(folder),
             job_file,
             options.workers,
-            options.deadline,
             beam_flags,
         )
         paths = [corpus_input.file.path for corpus_input in job.reading.corpus.inputs]
@@ -354,7 +353,6 @@ def job_of(
     manifest: Manifest,
     job_file: str | None,
     workers: int | None,
-    deadline: float | None = None,
     beam_flags: Sequence[str] = (),
 ) -> BuildJob | EncodeJob:
     """Returns the job that made a dataset, from its job file or from the record of its last run.
@@ -364,13 +362,12 @@ def job_of(
         manifest: of it.
         job_file: its job file; None: what the last run recorded in the folder.
         workers: to run it with; None: as the job has it.
-        deadline: of its pipelines, in seconds; None: any time.
         beam_flags: options of Beam; none: it runs on this machine.
 
     Raises:
         InputError: there is no record of it, or the record would run code.
     """
-    job_from = functools.partial(_job_from, folder, manifest, workers, deadline, beam_flags)
+    job_from = functools.partial(_job_from, folder, manifest, workers, beam_flags)
     if job_file is not None:
         return job_from(job_file)
     run = read_run(os.path.join(folder, RUN_NAME))
@@ -390,7 +387,6 @@ def _job_from(
     folder: str,
     manifest: Manifest,
     workers: int | None,
-    deadline: float | None,
     beam_flags: Sequence[str],
     path: str,
     is_record: bool = False,
@@ -400,7 +396,7 @@ def _job_from(
     if workers is not None:
         typed.workers = workers
     finished = with_job_file(known, typed, path)
-    finished.memory, finished.deadline = None, deadline  # those of the job's own machine and engine
+    finished.memory = None  # that of the job's own machine
     if is_record:
         _refuse_code(finished)
         finished.job_path = None

@@ -66,10 +66,9 @@ def _find_or_fetch(
     paths = [path for dataset in datasets for role in dataset.paths.values() for path in role]
     work = WorkFolder(filesystem.absolute(options.work) if options.work else None, folder).path
     fetch_into(None if engine.runner.is_local else os.path.join(work, 'hub'))
-    asked = paths if options.fetch else []
     if not options.dry_run:
-        return find_corpus(datasets, fetch_all(asked, work), keeps)
-    fetched, missing = fetched_before(asked, work)
+        return find_corpus(datasets, fetch_all(paths, work), keeps)
+    fetched, missing = fetched_before(paths, work)
     of_hub = {path: to_be_fetched(path) for path in filter(is_hub_address, paths)}
     missing += [f'{file} is to be fetched' for files in of_hub.values() for file in files]
     if not missing:

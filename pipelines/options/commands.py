@@ -33,7 +33,6 @@ from pipelines.options.job import (
     LineOptions,
     MemoryOptions,
     RunningOptions,
-    ShuffleOptions,
     UnknownOptions,
     VocabOptions,
     option_name,
@@ -135,9 +134,7 @@ _DATASET = Group((DatasetOptions, EndOptions, DatasetOutput), 'dataset', section
 _RUNNING = Group(
     (EngineOptions, LineOptions, RunningOptions, CommandOptions), 'running', section='running'
 )
-_SHUFFLE = Group(
-    (ShuffleOptions,), 'shuffle', 'none of these changes a byte of output', section='running'
-)
+_RUNNING_IN_MEMORY = dataclasses.replace(_RUNNING, kinds=(*_RUNNING.kinds, MemoryOptions))
 
 
 def known_commands() -> dict[str, Command]:
@@ -165,8 +162,7 @@ def _commands_of(
                 _DATASET,
                 vocabulary,
                 Group((VocabularyLayout, SampleOptions, encoding), section='vocabulary'),
-                _RUNNING,
-                _SHUFFLE,
+                _RUNNING_IN_MEMORY,
             ),
             (
                 'tokbeam build --text corpus.txt.gz --dev-share 1% --name mine --vocab-size 32768 '
@@ -196,7 +192,7 @@ def _commands_of(
                 training,
                 Group((VocabOptions, SampleOptions), section='vocabulary'),
                 vocabulary,
-                dataclasses.replace(_RUNNING, kinds=(*_RUNNING.kinds, MemoryOptions)),
+                _RUNNING_IN_MEMORY,
             ),
             (
                 'tokbeam vocab --text corpus.txt.gz --scheme wordpiece --vocab-size 30000 '
@@ -211,8 +207,9 @@ def _commands_of(
                 *splits,
                 Group((VocabularyFiles, recorded_scheme, tokens, encoding), section='vocabulary'),
                 _DATASET,
-                dataclasses.replace(_RUNNING, kinds=(*_RUNNING.kinds, UnknownOptions)),
-                _SHUFFLE,
+                dataclasses.replace(
+                    _RUNNING_IN_MEMORY, kinds=(*_RUNNING_IN_MEMORY.kinds, UnknownOptions)
+                ),
             ),
             (
                 'tokbeam encode --text corpus.txt.gz --vocab vocab.subwords --name mine --output out',

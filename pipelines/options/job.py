@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
-from tokcore.corpus.corpus import ITEM_BYTES, MAX_LINE_BYTES
+from tokcore.corpus.corpus import MAX_LINE_BYTES
 from tokcore.corpus.filters.registry import filter_forms, filter_list
 from tokcore.corpus.formats import all_formats, format_names
 from tokcore.errors import InputError
 from tokcore.options import (
     LARGEST_BLOCK,
-    LARGEST_BUFFER,
     LARGEST_INT64,
     LARGEST_MEMORY,
     LARGEST_UINT64,
@@ -25,7 +24,6 @@ from tokcore.options import (
     WholeNumber,
     dataset_name,
     declared,
-    duration,
     field_of,
     flag,
     line_of_text,
@@ -41,11 +39,7 @@ from tokcore.options import (
 )
 
 OnError = Literal['stop', 'skip']
-ShuffleMethod = Literal['auto', 'files', 'engine']
-
-BUFFER_BYTES = 256 << 20
-"""Two runs of half of it are in memory at once, one that is filled and one that is written. With
-half there are twice as many range reads; twice as much sorts no faster."""
+"""What is done at a line that cannot be used."""
 
 LEAST_JOINED = 3
 """Ids of a joined row: those around a pair."""
@@ -284,18 +278,11 @@ class EngineOptions:
         'N',
         default=None,
     )
-    deadline: float | None = option(
-        'cancel a pipeline that takes longer, as 90s, 30min or 12h, up to 10,000h; not for the '
-        'local engine, which cannot cancel (default: none)',
-        duration,
-        'TIME',
-        default=None,
-    )
 
 
 @dataclass(frozen=True)
 class RejectionLimit:
-    """A number of lines, or a share of the lines read."""
+    """How many lines may be left out: a number, or a share of the lines read."""
 
     typed: str
     lines: int | None = None
@@ -322,40 +309,34 @@ class RejectionLimit:
         counts = ', '.join(f'{count} {reason}' for reason, count in by_count)
         return InputError(
             f'{sum(reasons.values())} of {lines} lines read could not '
-            f'be used ({counts}), more than --max-rejected {self}; mend the files, or give more'
+            f'be used ({counts}), more than --on-error {self} allows; mend the files, or give more'
         )
 
 
-def rejection_limit(word: str) -> RejectionLimit:
-    """A number of lines, as `100`, or a share of all, as `0.5%`; a kind of option."""
-    match = _LIMIT.fullmatch(word)
+def rejection_limit(on_error: str) -> RejectionLimit | None:
+    """Returns how many lines a value of `--on-error` lets a job leave out; None: any number, or none."""
+    if on_error in get_args(OnError):
+        return None
+    match = _LIMIT.fullmatch(on_error)
     if match and match[1]:
-        return RejectionLimit(word, lines=int(match[1]))
+        return RejectionLimit(on_error, lines=int(match[1]))
     if match and Fraction(match[2]) <= 100:
-        return RejectionLimit(word, share=Fraction(match[2]) / 100)
+        return RejectionLimit(on_error, share=Fraction(match[2]) / 100)
     raise argparse.ArgumentTypeError(
-        f'{shown(word)} is neither a number of lines, as 100, nor a share, as 0.5%'
+        f'{shown(on_error)} is none of stop, skip, a number of lines, as 100, and a share, as 0.5%'
     )
+
+
+def on_error(word: str) -> str:
+    """What is done at a line that cannot be used; a kind of option."""
+    rejection_limit(word)
+    return word
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunningOptions:
     """How a job is run; no byte of its results depends on these."""
 
-    item_bytes: int = option(
-        'bytes of text in a work item, as 8MiB, {range}; changes no output (default: 8MiB)',
-        _BLOCK_SIZE,
-        'SIZE',
-        default=ITEM_BYTES,
-        name='item-size',
-    )
-    max_rejected: RejectionLimit | None = option(
-        'with --on-error=skip: end the job once it is sure that more lines are left out, as 100, or '
-        '0.5%% of those read (default: no limit)',
-        rejection_limit,
-        'N|P%',
-        default=None,
-    )
     work: str | None = option(
         'where a learner on Beam keeps its rounds and the shuffle its runs, to resume from, '
         'until the output is whole, and what is fetched is kept; on a filesystem that every worker '
@@ -365,12 +346,6 @@ class RunningOptions:
         default=None,
     )
     overwrite: bool = overwrite_option()
-    no_claim: bool = option(
-        'take an output on an object store that cannot refuse a second writer; give it only where no '
-        'other run writes there',
-        None,
-        default=False,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -405,10 +380,12 @@ class LineOptions:
         changes_bytes=True,
         unrecorded_default=True,
     )
-    on_error: OnError = option(
-        'at a line that is not UTF-8, lacks a column or is too long: stop, or leave it out and '
-        'keep it in rejected/SPLIT.REASON.jsonl (default: stop)',
-        get_args(OnError),
+    on_error: str = option(
+        'at a line that is not UTF-8, lacks a column or is too long: stop, or skip: leave it out and '
+        'keep it in rejected/SPLIT.REASON.jsonl; 100 or 0.5%% skips so many lines, or this share of '
+        'those read, and stops once it is sure that there are more (default: stop)',
+        on_error,
+        'stop|skip|N|P%',
         default='stop',
         changes_bytes=True,
     )
@@ -433,14 +410,8 @@ def progress_option() -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class CommandOptions:
-    """What the command does around a job: what it prints, and whether it fetches inputs."""
+    """What the command does around a job, and what it prints."""
 
-    fetch: bool = option(
-        'fetch inputs that are http:// or https:// addresses, once, into the work folder; an '
-        'address may end in #sha256=HEX, which its content must have',
-        None,
-        default=False,
-    )
     quiet: bool = option(
         'print nothing but warnings and errors: no progress, and not what was made',
         None,
@@ -469,25 +440,6 @@ class MemoryOptions:
         'SIZE',
         default=None,
         name='memory',
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShuffleOptions(MemoryOptions):
-    """How examples are shuffled; no byte of the result depends on these."""
-
-    shuffle: ShuffleMethod = option(
-        "files: sorted runs on disk, merged; engine: Beam's GroupByKey; auto: files locally "
-        'and on Flink, else engine (default: auto)',
-        get_args(ShuffleMethod),
-        default='auto',
-    )
-    buffer_bytes: int = option(
-        'memory of a worker for the runs that it sorts, {range} (default: 256MiB)',
-        ByteSize(LARGEST_BUFFER),
-        'SIZE',
-        default=BUFFER_BYTES,
-        name='buffer',
     )
 
 

@@ -484,8 +484,8 @@ def find_files(
     """
     if is_web_address(pattern):
         raise InputError(
-            f'{text_without_secrets(pattern)} is on the web, and nothing is fetched unless --fetch '
-            'allows it; give --fetch, or fetch the file first'
+            f'{text_without_secrets(pattern)} is on the web, and only the command and its calls fetch '
+            'files; fetch it first'
         )
     archives = archives or archive_lists()
     named = None

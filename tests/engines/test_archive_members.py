@@ -144,11 +144,11 @@ def of_files(stored, tmp_path_factory):
     ],
 )
 def test_members_give_the_bytes_of_files(stored, of_files, tmp_path, what, archive):
-    made = encode(ASKED[what], f'{stored}/{archive}!', tmp_path, '--item-size', '9KiB')
+    made = encode(ASKED[what], f'{stored}/{archive}!', tmp_path, '@item-size', '9KiB')
     assert (made, lines_of(tmp_path)) == of_files(what)
 
 
-HOW = ['--workers 1', '--workers 2 --item-size 2KiB', '--shuffle engine']
+HOW = ['--workers 1', '--workers 2 @item-size 2KiB', '@shuffle engine']
 
 
 @pytest.mark.slow
@@ -255,7 +255,7 @@ def test_the_runners_own_shuffle_is_asked_for_the_members_sizes(tmp_path, monkey
     path = large_tar(tmp_path / 'r.tar')
     monkeypatch.setattr(runners, 'available_bytes', lambda: 20 * path.stat().st_size)
     asked = ['encode', '--scheme', 'byte', '--name', 'n', '--text', f'{path}!news/*.txt']
-    succeed(*asked, '--shuffle', 'engine', '--output', tmp_path / 'out')
+    succeed(*asked, '@shuffle', 'engine', '--output', tmp_path / 'out')
 
 
 def test_rows_of_parquet_are_not_read_from_an_archive(tmp_path):

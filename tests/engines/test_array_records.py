@@ -43,7 +43,7 @@ def test_the_records_are_the_payloads_of_the_tfrecords(built, converted):
 
 
 @pytest.mark.parametrize(
-    'cut', [('--item-size', 64, '--workers', 2), ('--shuffle', 'engine', '--workers', 1)], ids=str
+    'cut', [('@item-size', 64, '--workers', 2), ('@shuffle', 'engine', '--workers', 1)], ids=str
 )
 def test_the_folder_is_the_one_that_a_build_makes(cut, building, converted, tmp_path):
     form = ['--output-format', 'array_record']

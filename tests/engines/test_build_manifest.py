@@ -9,7 +9,7 @@ from jobs import write
 def test_it_is_the_same_wherever_and_however_the_job_ran(small, small_build, build, tmp_path):
     path = write(tmp_path / 'else' / 'where' / small.tsv.name, small.tsv.read_bytes())
     folder = build(
-        *('--tsv', path, '--workers', 1, '--item-size', '1KiB', '--learner', 'memory'),
+        *('--tsv', path, '--workers', 1, '@item-size', '1KiB', '--learner', 'memory'),
         '--runner=DirectRunner',
     )
     for name in ('tokbeam.json', 'counts.inputs/tokbeam.json', 'counts.targets/tokbeam.json'):
@@ -35,7 +35,7 @@ def test_an_inputs_checksum_is_of_its_text(small, small_build, build, tmp_path):
     assert expected['crc32c'] == f'{google_crc32c.value(data):08x}'
     compressed = write(tmp_path / 'pairs.tsv.gz', data)
     for item_size in (64, '1KiB', '12MiB'):
-        folder = build('--tsv', compressed, '--item-size', item_size)
+        folder = build('--tsv', compressed, '@item-size', item_size)
         assert manifest_of(folder)['inputs'] == [{**expected, 'name': 'pairs.tsv.gz'}]
     assert lines_of(folder) == lines_of(small_build)
 

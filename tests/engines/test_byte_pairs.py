@@ -173,7 +173,7 @@ def test_rows_with_dropout_are_the_same_in_every_run(small, own_codes, tmp_path)
     succeed(*encoding, '--output', plain)
     dropping = [*encoding, '--dropout', 0.3]
     succeed(*dropping, '--workers', 1, '--output', first)
-    succeed(*dropping, '--workers', 2, '--item-size', '1KiB', '--output', second)
+    succeed(*dropping, '--workers', 2, '@item-size', '1KiB', '--output', second)
     succeed(*dropping, '--dropout-seed', 5, '--output', other)
     made = [shards_and_vocabularies(folder) for folder in (plain, first, second, other)]
     assert made[1] == made[2] and made[0] != made[1] != made[3]

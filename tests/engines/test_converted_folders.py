@@ -72,8 +72,8 @@ def kept_rows(built, split):
 @pytest.mark.parametrize(
     ('output_format', 'cut'),
     [
-        ('megatron', ('--item-size', 512, '--workers', 2)),
-        ('flat', ('--shuffle', 'engine', '--workers', 1)),
+        ('megatron', ('@item-size', 512, '--workers', 2)),
+        ('flat', ('@shuffle', 'engine', '--workers', 1)),
         ('parquet', ()),
     ],
     ids=str,

@@ -61,7 +61,7 @@ def test_files_may_differ_fiftyfold_in_size(build, tmp_path, long_side, item_siz
         *('--source', write(tmp_path / 'a.en', source)),
         *('--target', write(tmp_path / 'a.zh', target)),
     ]
-    folder = build(*inputs, '--item-size', item_size)
+    folder = build(*inputs, '@item-size', item_size)
     columns = build('--tsv', write(tmp_path / 'a.tsv', as_tsv(pairs)))
     assert vocabularies(folder) == vocabularies(columns)
     assert examples(folder) == examples(columns)
@@ -245,7 +245,7 @@ def test_every_character_survives_a_vocabulary_that_never_saw_it(small_build, tm
     text = write(tmp_path / 'corpus.txt', as_lines(lines))
     succeed(
         *('encode', '--text', text, '--vocab', vocabulary, '--name', 'small'),
-        *('--shards', 2, '--item-size', '64KiB', '--output', tmp_path / 'out'),
+        *('--shards', 2, '@item-size', '64KiB', '--output', tmp_path / 'out'),
     )
     encoder = SubwordTextEncoder.load(vocabulary)
     found = [

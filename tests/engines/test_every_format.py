@@ -290,8 +290,8 @@ def test_a_job_file_says_the_same_as_options_however_it_is_run(corpus, tmp_path,
     job = write(tmp_path / 'elsewhere' / 'job.toml', printed.encode())
     # The engine's shuffle has blocks of any format alike, so that every other one is enough.
     engine = format_names().index(corpus.format.name) % 2
-    running = ['--shuffle', 'engine'] if engine else ['--workers', 2]
-    succeed('build', job, '--output', tmp_path / 'out', '--item-size', 300, *running)
+    running = ['@shuffle', 'engine'] if engine else ['--workers', 2]
+    succeed('build', job, '--output', tmp_path / 'out', '@item-size', 300, *running)
     assert files_of(tmp_path / 'out') == files_of(corpus.folder / 'out')
 
 

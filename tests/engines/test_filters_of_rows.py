@@ -106,8 +106,8 @@ def test_the_vocabulary_is_that_of_what_they_leave(corpus, built, tmp_path):
 @pytest.mark.parametrize(
     'how',
     [
-        ('--shuffle', 'engine', '--item-size', 400),
-        ('--shuffle', 'files', '--buffer', '4KiB', '--item-size', '2KiB', '--workers', 2),
+        ('@shuffle', 'engine', '@item-size', 400),
+        ('@shuffle', 'files', '@buffer', '4KiB', '@item-size', '2KiB', '--workers', 2),
     ],
     ids=str,
 )
@@ -242,11 +242,11 @@ def test_on_the_command_line_they_are_for_all_datasets_of_their_split(datasets, 
 
 
 def test_lines_that_filters_drop_are_not_mistakes(corpus, tmp_path):
-    """Neither does the first one stop a job, nor do they count for `--max-rejected`."""
+    """Neither does the first one stop a job, nor do they count for `--on-error=0`."""
     out = tmp_path / 'out'
     succeed(
         'count', '--tsv', corpus[1], '--clean', 'length:1:30', '--keep-rejected', '--output', out,
-        '--on-error', 'skip', '--max-rejected', 0,
+        '--on-error', 0,
     )  # fmt: skip
     lines = lines_of(out)
     assert lines['filtered']['length'] > 10

@@ -56,7 +56,7 @@ def test_each_shard_has_the_index_that_the_command_writes(built, copy):
 
 
 @pytest.mark.parametrize(
-    'cut', [('--item-size', 64, '--workers', 2), ('--shuffle', 'engine', '--workers', 1)], ids=str
+    'cut', [('@item-size', 64, '--workers', 2), ('@shuffle', 'engine', '--workers', 1)], ids=str
 )
 def test_however_the_work_is_cut_the_folder_is_the_same(cut, building, built, tmp_path):
     succeed(*building, *cut, '--output', tmp_path / 'out')

@@ -77,9 +77,9 @@ def built(inputs, tmp_path_factory):
 @pytest.mark.parametrize(
     ('scheme', 'options'),
     [
-        ('subword', ['--shuffle=files', '--workers=2']),
-        ('bpe', ['--shuffle=files', '--workers=1', '--work=s3://corpora/work']),
-        ('wordpiece', ['--shuffle=engine', '--workers=1']),
+        ('subword', ['@shuffle=files', '--workers=2']),
+        ('bpe', ['@shuffle=files', '--workers=1', '--work=s3://corpora/work']),
+        ('wordpiece', ['@shuffle=engine', '--workers=1']),
     ],
 )
 def test_a_build_gives_the_bytes_of_files(store, inputs, built, scheme, options):
@@ -198,7 +198,7 @@ def test_worker_processes_tell_how_far_they_are(store, inputs, tmp_path, monkeyp
 
 
 def test_a_count_takes_few_requests(store, inputs):
-    succeed('count', '--text', inputs[1][1], '--output', 's3://corpora/few', '--item-size=20KiB')
+    succeed('count', '--text', inputs[1][1], '--output', 's3://corpora/few', '@item-size=20KiB')
     found = store.files('few')
     record, manifest = json.loads(found[RECORDS]), json.loads(found['tokbeam.json'])
     items = manifest['inputs'][0]['bytes'] // 20_480 + 1
@@ -210,11 +210,11 @@ def test_a_count_takes_few_requests(store, inputs):
 
 def test_a_build_takes_three_requests_for_each_range_and_each_run(store, inputs):
     text = ['--text', inputs[1][1], '--name', 'd', '--scheme', 'byte', '--shards', 2]
-    work = ['--work', 's3://corpora/few-work', '--shuffle', 'files']
+    work = ['--work', 's3://corpora/few-work', '@shuffle', 'files']
     items, requests = [], []
     for size in (20_480, 5_120):
         output = f'few-build{size}'
-        succeed('build', *text, *work, '--item-size', size, '--output', f's3://corpora/{output}')
+        succeed('build', *text, *work, '@item-size', size, '--output', f's3://corpora/{output}')
         found = store.files(output)
         [read] = json.loads(found['tokbeam.json'])['inputs']
         items.append(-(-read['bytes'] // size))

@@ -82,7 +82,7 @@ def test_converted_rows_are_those_of_encode(rows, made, tmp_path):
 
 
 @pytest.mark.parametrize(
-    'way', [('--item-size', 64, '--workers', 2), ('--shuffle', 'engine')], ids=str
+    'way', [('@item-size', 64, '--workers', 2), ('@shuffle', 'engine')], ids=str
 )
 def test_the_bytes_are_those_of_any_way_to_work(way, encoding, made, tmp_path):
     succeed(*encoding, *JOIN, *way, '--output', tmp_path / 'out')

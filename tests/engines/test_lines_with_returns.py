@@ -41,7 +41,7 @@ def test_rows_are_the_texts_without_their_line_ends(scheme, vocabulary, tmp_path
     last = write(tmp_path / 'last.txt', b'one\r\n \r\ntwo\r')  # ends without a line feed
     command = ['encode', '--text', text, last, '--scheme', scheme, '--vocab', vocabulary]
     out = tmp_path / 'out'
-    succeed(*command, '--name', 'n', '--shards', 1, '--item-size', 7, '--output', out)
+    succeed(*command, '--name', 'n', '--shards', 1, '@item-size', 7, '--output', out)
     tokenizer = BpeTokenizer.load(vocabulary)
     assert rows_of(out) == sorted(tokenizer.encode(line) for line in [*LINES, 'one', 'two\r'])
     tally = lines_of(out)
@@ -90,7 +90,7 @@ def test_rows_are_made_again_and_found(vocabulary, tmp_path, capsys):
     text = write(tmp_path / 'text.txt', content)
     out = tmp_path / 'out'
     command = ['encode', '--text', text, '--scheme', 'bpe', '--vocab', vocabulary, '--name', 'n']
-    succeed(*command, '--shards', 2, '--item-size', 100, '--output', out)
+    succeed(*command, '--shards', 2, '@item-size', 100, '--output', out)
     succeed('verify', out, '--rerun', 'all')
     for number, line in [(1, LINES[0]), (len(lines) - 1, LINES[-1])]:
         capsys.readouterr()

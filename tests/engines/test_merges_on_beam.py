@@ -8,7 +8,6 @@ import json
 import os
 import random
 import subprocess
-import sys
 from pathlib import Path
 
 import apache_beam as beam
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jobs import refuse, succeed, write
+from sizes import command_of
 from stopped_learners import StoppedError, stop_after, write_counts
 
 from pipelines.artifacts.counts import counts_parts, find_counts, read_counts
@@ -410,7 +410,7 @@ def test_20_million_tokens_are_learned_from_within_4_gb(tmp_path):
     command = ['vocab', '--counts', tmp_path / 'counts' / '*.parquet', '--scheme', 'bpe']
     command += ['--merges', 32_000, '--quiet']
     by_rounds = [*command, '--learner', 'beam', '--memory', '3GiB', '--output', tmp_path / 'beam']
-    process = subprocess.Popen([sys.executable, '-m', 'pipelines', *map(str, by_rounds)])
+    process = subprocess.Popen(command_of(*by_rounds))
     _, status, usage = os.wait4(process.pid, 0)
     assert status == 0
     assert usage.ru_maxrss * KIB < 4e9

@@ -89,8 +89,8 @@ def building(small, kind):
 @pytest.mark.parametrize(
     'cut',
     [
-        ('--item-size', 64, '--workers', 2, '--buffer', '4KiB'),
-        ('--item-size', '1KiB', '--shuffle', 'engine'),
+        ('@item-size', 64, '--workers', 2, '@buffer', '4KiB'),
+        ('@item-size', '1KiB', '@shuffle', 'engine'),
     ],
     ids=str,
 )

@@ -72,7 +72,7 @@ def test_every_row_that_fits_is_in_its_shard_once(built, packed):
 
 @pytest.mark.parametrize(
     'cut',
-    [(), ('--item-size', 512, '--workers', 2), ('--shuffle', 'engine', '--workers', 1)],
+    [(), ('@item-size', 512, '--workers', 2), ('@shuffle', 'engine', '--workers', 1)],
     ids=str,
 )
 def test_the_folder_is_the_one_that_a_build_makes(cut, building, packed, tmp_path):

@@ -4,12 +4,12 @@ import gzip
 import re
 import signal
 import subprocess
-import sys
 
 import pytest
 from generated_text import as_bitext, as_tsv, pairs_with_gaps
 from jobs import interruptible_command, succeed, write
 from pseudo_terminal import PseudoTerminal
+from sizes import command_of
 
 from pipelines.engines.progress import StageBegan, StageEnded, WorkDone, listening
 
@@ -65,7 +65,7 @@ def assert_all_done(events):
     assert sorted(began) == sorted(ended)
 
 
-BUILD = ['build', '--name', 'n', '--vocab-size', 600, '--shards', 3, '--item-size', '4KiB']
+BUILD = ['build', '--name', 'n', '--vocab-size', 600, '--shards', 3, '@item-size', '4KiB']
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_build_does_all_the_work_that_it_tells_of(told, corpus, tmp_path, kind
 
 
 def test_the_runners_own_shuffle_counts_what_is_read(told, corpus, tmp_path):
-    succeed(*BUILD, *corpus('tsv'), '--output', tmp_path / 'out', '--shuffle=engine')
+    succeed(*BUILD, *corpus('tsv'), '--output', tmp_path / 'out', '@shuffle=engine')
     assert_all_done(told)
     assert ('encode', 'reading') in works(told)
 
@@ -140,7 +140,7 @@ def test_quiet_tells_nothing_but_warnings(corpus, tmp_path):
 def on_a_terminal(*arguments):
     """What a command of its own process writes to the terminal that is its stderr."""
     terminal = PseudoTerminal()
-    command = [sys.executable, '-m', 'pipelines', *map(str, arguments)]
+    command = command_of(*arguments)
     ended = subprocess.run(command, stderr=terminal.stream)
     said = terminal.close()
     assert ended.returncode == 0, said
@@ -148,7 +148,7 @@ def on_a_terminal(*arguments):
 
 
 def test_a_terminal_has_a_bar(corpus, tmp_path):
-    line = ['count', *corpus('tsv'), '--item-size', '8KiB', '--output', tmp_path / 'out']
+    line = ['count', *corpus('tsv'), '@item-size', '8KiB', '--output', tmp_path / 'out']
     said = on_a_terminal(*line)
     assert re.search(r'\rcount: +\d+%\|', said)
     assert said.splitlines()[-1].startswith('tokbeam: next: ')
@@ -156,7 +156,7 @@ def test_a_terminal_has_a_bar(corpus, tmp_path):
 
 @pytest.mark.slow
 def test_a_terminal_has_none_if_quiet(corpus, tmp_path):
-    line = ['count', *corpus('tsv'), '--item-size', '8KiB', '--output', tmp_path / 'out']
+    line = ['count', *corpus('tsv'), '@item-size', '8KiB', '--output', tmp_path / 'out']
     assert on_a_terminal(*line, '--quiet') == ''
 
 

@@ -214,7 +214,7 @@ def test_all_figures_are_those_of_any_engine_however_much_is_held(
     )
     succeed(
         *('build', job, '--name', 'n', '--vocab-size', 900, '--shards', 3, '--dev-share', '10%'),
-        *('--item-size', '4KiB', '--output', out),
+        *('@item-size', '4KiB', '--output', out),
     )
     expected = report(out, '--corpus')
     assert [each['dataset'] for each in expected['rows']] == ['', 'begin', 'end'] * 2

@@ -43,7 +43,6 @@ name = "six"
 output = "out"
 shards = 3
 [running]
-item_size = 700
 [[train]]
 name = "columns"
 format = "tsv"
@@ -210,7 +209,7 @@ def test_the_lines_of_some_rows_encode_to_them(corpus):
 
 @pytest.mark.slow
 def test_the_lines_of_1000_random_rows_encode_to_them(tmp_path):
-    job = JOB.replace('max_examples = 31', 'max_examples = 400').replace('item_size = 700\n', '')
+    job = JOB.replace('max_examples = 31', 'max_examples = 400')
     folder = build_corpus(tmp_path, 1800, job)
     rows = manifest_of(folder / 'out')['lines'][0]['examples']
     assert len(assert_lines_encode_to_rows(folder, random.Random(5).sample(range(rows), 1000))) == 7
@@ -329,7 +328,7 @@ def test_splits_of_one_corpus_come_in_its_order(kind, small, tmp_path):
     out = tmp_path / 'out'
     succeed(
         *('build', '--tsv', small.tsv, '--scheme', 'byte', '--name', 'd', '--shards', 3),
-        *('--dev-share', '20%', '--item-size', 700, '--output-format', kind, '--output', out),
+        *('--dev-share', '20%', '@item-size', 700, '--output-format', kind, '--output', out),
     )
     succeed('index', out, '--corpus-order')
     kept = [

@@ -46,7 +46,7 @@ def test_a_finished_build_is_skipped(job):
     before = states_of(job[1])
     assert f'build: already done in {job[1]}' in succeed(*command(job))
     # Nor do options matter that change no byte.
-    said = succeed(*command(job, '--workers', 1, '--item-size', '1KiB', '--learner', 'memory'))
+    said = succeed(*command(job, '--workers', 1, '@item-size', '1KiB', '--learner', 'memory'))
     assert 'already done' in said
     assert states_of(job[1]) == before
 

@@ -229,7 +229,7 @@ def test_the_bytes_of_text_are_those_that_were_encoded(small, tmp_path, printed,
     pairs = ['encode', '--tsv', small.tsv, '--scheme', 'byte', '--name', 'x', '--shards', 2]
     roots = set()
     for number, how in enumerate((
-        ['--workers', 1], ['--item-size', 500, '--workers', 2], ['--shuffle', 'engine'],
+        ['--workers', 1], ['@item-size', 500, '--workers', 2], ['@shuffle', 'engine'],
         ['--target-prefix', '<2zh> '],
     )):  # fmt: skip
         out = tmp_path / f'out-{number}'

@@ -114,7 +114,7 @@ def test_a_function_that_fails_is_told_with_its_row(clean, tmp_path, name, sente
     assert_nothing_made(tmp_path / 'out')
 
 
-@pytest.mark.parametrize('command', ['build', 'encode', 'encode --shuffle file', 'dry run'])
+@pytest.mark.parametrize('command', ['build', 'encode', 'encode @shuffle file', 'dry run'])
 def test_a_module_that_ends_when_it_is_imported_leaves_nothing(
     tokbeam, write_corpus, tmp_path, monkeypatch, command
 ):
@@ -123,7 +123,7 @@ def test_a_module_that_ends_when_it_is_imported_leaves_nothing(
     words = {
         'build': ['build', '--vocab-size', 120],
         'encode': ['encode', '--scheme', 'byte'],
-        'encode --shuffle file': ['encode', '--scheme', 'byte', '--shuffle', 'files'],
+        'encode @shuffle file': ['encode', '--scheme', 'byte', '@shuffle', 'files'],
         'dry run': ['encode', '--scheme', 'byte', '--dry-run'],
     }[command]
     out = ['--name=small', '--output', tmp_path / 'out', '--clean', 'exits:f']
@@ -138,7 +138,7 @@ def test_a_shuffle_through_files_leaves_nothing_of_a_function_that_fails(
     clean, tokbeam, write_corpus, tmp_path, name
 ):
     tokbeam(
-        'encode', *write_corpus('tsv').arguments, '--scheme=byte', '--shuffle=files', '--name=small',
+        'encode', *write_corpus('tsv').arguments, '--scheme=byte', '@shuffle=files', '--name=small',
         '--output', tmp_path / 'out', '--clean', f'functions_here:{name}',
     ).assert_refused('the line that starts at byte 0', f'functions_here:{name}')  # fmt: skip
     assert_nothing_made(tmp_path / 'out')

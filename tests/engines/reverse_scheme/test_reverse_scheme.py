@@ -64,7 +64,7 @@ def tables_in(folder):
 @pytest.mark.parametrize('workers', [1, 2])
 def test_words_are_counted_and_the_files_say_how(corpus, tmp_path, workers):
     folder = tmp_path / 'counts'
-    cut = ['--item-size', '4KiB', '--workers', workers]
+    cut = ['@item-size', '4KiB', '--workers', workers]
     succeed('count', '--text', corpus, *REVERSE, *cut, '--output', folder)
     assert tables_in(folder) == COUNTED
     manifest = json.loads((folder / 'tokbeam.json').read_text())
@@ -79,7 +79,7 @@ def test_words_are_counted_and_the_files_say_how(corpus, tmp_path, workers):
 
 def test_two_schemes_are_counted_from_one_reading(corpus, tmp_path):
     both, ours, theirs = (tmp_path / name for name in ('both', 'ours', 'theirs'))
-    cut = ['--item-size', '4KiB', '--workers', 2]
+    cut = ['@item-size', '4KiB', '--workers', 2]
     command = ['count', '--text', corpus, *REVERSE, '--scheme', 'subword', *cut, '--output', both]
     succeed(*command)
     succeed('count', '--text', corpus, *REVERSE, *cut, '--output', ours)
@@ -107,14 +107,14 @@ def test_a_vocabulary_is_learned_in_one_go(corpus, tmp_path):
 def building(corpus, folder, *more):
     return [
         'build', '--text', corpus, *REVERSE, '--vocab-size', 12, '--name', 'v', '--shards', 2,
-        '--item-size', '4KiB', '--output', folder, *more,
+        '@item-size', '4KiB', '--output', folder, *more,
     ]  # fmt: skip
 
 
 def encoding(corpus, vocabulary, folder, *more):
     return [
         'encode', '--text', corpus, '--vocab', vocabulary, *REVERSE, '--name', 'v', '--shards', 2,
-        '--item-size', '4KiB', '--output', folder, *more,
+        '@item-size', '4KiB', '--output', folder, *more,
     ]  # fmt: skip
 
 
@@ -144,7 +144,7 @@ def test_a_build_gives_the_same_bytes_however_it_is_run(corpus, tmp_path):
     assert sorted(rows_of(tmp_path / '1')) == expected
     assert any(1 in row for row in expected)
     succeed(*building(corpus, tmp_path / '2', '--workers', 2))
-    succeed(*building(corpus, tmp_path / 'engine', '--shuffle', 'engine'))
+    succeed(*building(corpus, tmp_path / 'engine', '@shuffle', 'engine'))
     shards = shards_of(tmp_path / '1')
     assert shards == shards_of(tmp_path / '2') == shards_of(tmp_path / 'engine')
     assert 'build: already done' in succeed(*building(corpus, tmp_path / '1'))
@@ -153,7 +153,7 @@ def test_a_build_gives_the_same_bytes_however_it_is_run(corpus, tmp_path):
 def test_unknown_words_are_counted_and_the_commonest_told(corpus, tmp_path):
     said = [
         succeed(*building(corpus, tmp_path / name, *more)).splitlines()
-        for name, more in [('1', ['--workers', 1]), ('2', ['--shuffle', 'engine'])]
+        for name, more in [('1', ['--workers', 1]), ('2', ['@shuffle', 'engine'])]
     ]
     unknown = sorted(
         ((count, word) for word, count in COUNTED.items() if word[::-1] not in ENTRIES[:8]),
@@ -183,7 +183,7 @@ def test_worker_processes_get_the_scheme_with_the_steps(corpus, vocabulary, tmp_
 def test_a_killed_encode_goes_on(corpus, vocabulary, tmp_path, monkeypatch):
     monkeypatch.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
     folder = tmp_path / 'out'
-    command = encoding(corpus, vocabulary, folder, '--buffer', '8KiB', '--workers', 1)
+    command = encoding(corpus, vocabulary, folder, '@buffer', '8KiB', '--workers', 1)
     kill_and_go_on(HERE / 'reverse_command.py', command, folder)
     succeed(*encoding(corpus, vocabulary, tmp_path / 'whole'))
     assert shards_of(folder) == shards_of(tmp_path / 'whole')

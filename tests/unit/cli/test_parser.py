@@ -9,7 +9,7 @@ from pipelines.cli.help import as_text, scheme_table, topic_help
 from pipelines.cli.main import main
 from pipelines.cli.parser import parse_command
 from pipelines.options.commands import known_commands
-from tokcore.corpus.corpus import ITEM_BYTES, MAX_LINE_BYTES
+from tokcore.corpus.corpus import MAX_LINE_BYTES
 from tokcore.errors import InputError
 
 DATASET = ['--name', 'enzh', '--output', 'out']
@@ -44,10 +44,9 @@ RUNNING_DEFAULTS = {
     'workers': None,
     'overwrite': False,
     'quiet': False,
-    'item_size': ITEM_BYTES,
     'max_line_size': MAX_LINE_BYTES,
 }
-SHUFFLE_DEFAULTS = {'shuffle': 'auto', 'buffer': 256 << 20, 'memory': None, 'work': None}
+SHUFFLE_DEFAULTS = {'memory': None, 'work': None}
 
 # Of each command what may be left out, and what then holds; the contract of the commands' shape.
 DEFAULTS = {
@@ -267,8 +266,6 @@ def test_help_names_every_option_and_its_default(command, capsys):
         '--workers': 'the cores',
         '--columns': '0,1',
         '--side': 'both',
-        '--shuffle': 'auto',
-        '--buffer': '256MiB',
         '--memory': 'what is',
         '--max-line-size': '16MiB',
         '--work': '.tokbeam',

@@ -36,19 +36,16 @@ def memory_at_hand(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    'form, flags, through_files',
+    'flags, through_files',
     [
-        ('auto', [], True),
-        ('auto', PROCESSES, True),
-        ('auto', ['--runner=FlinkRunner'], True),
-        ('auto', ['--runner=DataflowRunner'], False),
-        ('files', ['--runner=DataflowRunner'], True),
-        ('engine', [], False),
+        ([], True),
+        (PROCESSES, True),
+        (['--runner=FlinkRunner'], True),
+        (['--runner=DataflowRunner'], False),
     ],
 )
-def test_files_are_for_local_and_flink(form, flags, through_files):
-    execution = Execution(choose_engine(flags, None), shuffle=form)
-    assert execution.through_files is through_files
+def test_files_are_for_local_and_flink(flags, through_files):
+    assert Execution(choose_engine(flags, None)).through_files is through_files
 
 
 @pytest.mark.parametrize(
