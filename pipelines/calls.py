@@ -297,7 +297,7 @@ def _given(command: Command, options: Mapping[str, Any], call: str) -> dict[str,
             kinds = [kind]
             if isinstance(kind, Choice) and (scheme is None or str(scheme) in kind.kinds):
                 kinds.append(kind.chosen(scheme))  # in place of what stands for all schemes
-            known |= {group.prefix + one.key: one for owner in kinds for one in declared(owner)}
+            known |= {one.key: one for owner in kinds for one in declared(owner)}
     for name in _OF_THE_COMMAND:
         known.pop(name, None)
     for name in options:

@@ -11,7 +11,6 @@ from typing import Literal, TypedDict
 
 Path = str | os.PathLike
 
-
 class _JobKeywords(TypedDict, total=False):
     """Of every job."""
 
@@ -20,13 +19,9 @@ class _JobKeywords(TypedDict, total=False):
     tsv: Path | Sequence[Path]
     jsonl: Path | Sequence[Path]
     parquet: Path | Sequence[Path]
-    sgm_source: Path | Sequence[Path]
-    sgm_target: Path | Sequence[Path]
     tmx: Path | Sequence[Path]
-    tmx_lines: Path | Sequence[Path]
-    labelled_text: Path | Sequence[Path]
-    line_labels: Path | Sequence[Path]
     text: Path | Sequence[Path]
+    line_labels: Path | Sequence[Path]
     keep: str | Sequence[object] | None
     label: str | Sequence[object] | None
     labels: str | Sequence[object] | None
@@ -45,24 +40,7 @@ class _JobKeywords(TypedDict, total=False):
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: (
-        Literal[
-            'gpt2',
-            'cl100k',
-            'llama3',
-            'qwen2',
-            'qwen3.5',
-            'o200k',
-            'tekken',
-            'deepseek',
-            'none',
-            'space',
-            'whitespace',
-            'bert',
-            't2t',
-        ]
-        | None
-    )
+    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'qwen2', 'qwen3.5', 'o200k', 'tekken', 'deepseek', 'none', 'space', 'whitespace', 'bert', 't2t'] | None
     unicode_form: Literal['NFC', 'NFKC'] | None
     pattern: str | Sequence[str] | None
     add_prefix_space: bool
@@ -78,66 +56,20 @@ class _JobKeywords(TypedDict, total=False):
 class _DatasetKeywords(TypedDict, total=False):
     """Of jobs that write a dataset."""
 
+    dev: Path | Sequence[Path]
     dev_source: Path | Sequence[Path]
     dev_target: Path | Sequence[Path]
-    dev_tsv: Path | Sequence[Path]
-    dev_jsonl: Path | Sequence[Path]
-    dev_parquet: Path | Sequence[Path]
-    dev_sgm_source: Path | Sequence[Path]
-    dev_sgm_target: Path | Sequence[Path]
-    dev_tmx: Path | Sequence[Path]
-    dev_tmx_lines: Path | Sequence[Path]
-    dev_labelled_text: Path | Sequence[Path]
-    dev_line_labels: Path | Sequence[Path]
-    dev_text: Path | Sequence[Path]
-    dev_keep: str | Sequence[object] | None
-    dev_label: str | Sequence[object] | None
-    dev_labels: str | Sequence[object] | None
-    dev_columns: str | Sequence[object] | None
-    dev_header: bool | None
-    dev_quoting: Literal['none', 'csv'] | None
-    dev_keep_tabs: bool | None
-    dev_fields: str | Sequence[object] | None
-    dev_entities: Literal['keep', 'decode'] | None
-    dev_languages: str | Sequence[object] | None
-    dev_markup: Literal['drop', 'text'] | None
-    dev_clean: str | Sequence[object] | None
+    test: Path | Sequence[Path]
     test_source: Path | Sequence[Path]
     test_target: Path | Sequence[Path]
-    test_tsv: Path | Sequence[Path]
-    test_jsonl: Path | Sequence[Path]
-    test_parquet: Path | Sequence[Path]
-    test_sgm_source: Path | Sequence[Path]
-    test_sgm_target: Path | Sequence[Path]
-    test_tmx: Path | Sequence[Path]
-    test_tmx_lines: Path | Sequence[Path]
-    test_labelled_text: Path | Sequence[Path]
-    test_line_labels: Path | Sequence[Path]
-    test_text: Path | Sequence[Path]
-    test_keep: str | Sequence[object] | None
-    test_label: str | Sequence[object] | None
-    test_labels: str | Sequence[object] | None
-    test_columns: str | Sequence[object] | None
-    test_header: bool | None
-    test_quoting: Literal['none', 'csv'] | None
-    test_keep_tabs: bool | None
-    test_fields: str | Sequence[object] | None
-    test_entities: Literal['keep', 'decode'] | None
-    test_languages: str | Sequence[object] | None
-    test_markup: Literal['drop', 'text'] | None
-    test_clean: str | Sequence[object] | None
     name: str
     shards: int
-    dev_shards: int
-    test_shards: int
     dev_share: str | None
     test_share: str | None
     source_prefix: str
     target_prefix: str
     seed: int
-    output_format: Literal[
-        'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record'
-    ]
+    output_format: Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record']
     pack: int | None
     end: int | str | None
     no_end: bool
@@ -184,19 +116,15 @@ class _LearningKeywords(TypedDict, total=False):
 class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=False):
     """The options of `tokbeam build`.
 
-    source: source side of bitext, a sentence a line
-    target: target side, the same number of files and of lines
+    source: source side, a sentence a line, or <seg>s in documents where the names end in .sgm
+    target: target side, the same number of files, with the same lines or ids
     tsv: pairs in tab-separated columns
     jsonl: JSON lines, an object on each line
     parquet: Parquet files, a row each
-    sgm_source: source side of SGM, of <seg>s in documents
-    sgm_target: target side, the same number of files, with the same ids
     tmx: TMX files, a row for each translation unit
-    tmx_lines: TMX with each <seg> on a line of its own, in turns source and target
-    labelled_text: text to be classified, a line each
-    line_labels: its labels, the same number of files and of lines: whole numbers, or names with
-        --labels
-    text: text without a source side
+    text: text, a line each; without --line-labels it is the targets
+    line_labels: labels of the lines of --text, the same number of files and of lines: whole
+        numbers, or names with --labels
     keep: other fields, which become features of each example by their own names or by others:
         bytes, or int64 or floats where :int or :float follows (default: none)
     label: field with a whole number, or with any number where :float follows: it is the
@@ -222,12 +150,15 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
         length:MIN:MAX[:tokens], ratio:R[:tokens], different, script:CODE:SHARE[:source|target],
         nfc, nfd, nfkc, nfkd, paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default:
         none, or those of the job file)
-    dev_source … dev_clean: as of the training corpus
-    test_source … test_clean: as of the training corpus
+    dev: development corpus, of the same format as the training corpus and with the same options
+        of it
+    dev_source: source side of the development corpus
+    dev_target: target side of the development corpus
+    test: test corpus, likewise
+    test_source: source side of the test corpus
+    test_target: target side of the test corpus
     name: name of the dataset, in its file names
-    shards: training shards, from 1 to 100,000 (default: 10)
-    dev_shards: dev shards, from 1 to 100,000 (default: 1)
-    test_shards: test shards, from 1 to 100,000 (default: 1)
+    shards: training shards, from 1 to 100,000; other splits have one (default: 10)
     dev_share: cut this share of the rows off the training corpus as the dev split, as 1%: by a
         key of each row and --seed; the vocabulary is learned from the others
     test_share: cut this share of the rows off the training corpus as the test split, as 1%: by
@@ -372,19 +303,15 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
 class CountKeywords(_JobKeywords, total=False):
     """The options of `tokbeam count`.
 
-    source: source side of bitext, a sentence a line
-    target: target side, the same number of files and of lines
+    source: source side, a sentence a line, or <seg>s in documents where the names end in .sgm
+    target: target side, the same number of files, with the same lines or ids
     tsv: pairs in tab-separated columns
     jsonl: JSON lines, an object on each line
     parquet: Parquet files, a row each
-    sgm_source: source side of SGM, of <seg>s in documents
-    sgm_target: target side, the same number of files, with the same ids
     tmx: TMX files, a row for each translation unit
-    tmx_lines: TMX with each <seg> on a line of its own, in turns source and target
-    labelled_text: text to be classified, a line each
-    line_labels: its labels, the same number of files and of lines: whole numbers, or names with
-        --labels
-    text: text without a source side
+    text: text, a line each; without --line-labels it is the targets
+    line_labels: labels of the lines of --text, the same number of files and of lines: whole
+        numbers, or names with --labels
     keep: other fields, which become features of each example by their own names or by others:
         bytes, or int64 or floats where :int or :float follows (default: none)
     label: field with a whole number, or with any number where :float follows: it is the
@@ -470,19 +397,15 @@ class CountKeywords(_JobKeywords, total=False):
 class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
     """The options of `tokbeam vocab`.
 
-    source: source side of bitext, a sentence a line
-    target: target side, the same number of files and of lines
+    source: source side, a sentence a line, or <seg>s in documents where the names end in .sgm
+    target: target side, the same number of files, with the same lines or ids
     tsv: pairs in tab-separated columns
     jsonl: JSON lines, an object on each line
     parquet: Parquet files, a row each
-    sgm_source: source side of SGM, of <seg>s in documents
-    sgm_target: target side, the same number of files, with the same ids
     tmx: TMX files, a row for each translation unit
-    tmx_lines: TMX with each <seg> on a line of its own, in turns source and target
-    labelled_text: text to be classified, a line each
-    line_labels: its labels, the same number of files and of lines: whole numbers, or names with
-        --labels
-    text: text without a source side
+    text: text, a line each; without --line-labels it is the targets
+    line_labels: labels of the lines of --text, the same number of files and of lines: whole
+        numbers, or names with --labels
     keep: other fields, which become features of each example by their own names or by others:
         bytes, or int64 or floats where :int or :float follows (default: none)
     label: field with a whole number, or with any number where :float follows: it is the
@@ -614,19 +537,15 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
 class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     """The options of `tokbeam encode`.
 
-    source: source side of bitext, a sentence a line
-    target: target side, the same number of files and of lines
+    source: source side, a sentence a line, or <seg>s in documents where the names end in .sgm
+    target: target side, the same number of files, with the same lines or ids
     tsv: pairs in tab-separated columns
     jsonl: JSON lines, an object on each line
     parquet: Parquet files, a row each
-    sgm_source: source side of SGM, of <seg>s in documents
-    sgm_target: target side, the same number of files, with the same ids
     tmx: TMX files, a row for each translation unit
-    tmx_lines: TMX with each <seg> on a line of its own, in turns source and target
-    labelled_text: text to be classified, a line each
-    line_labels: its labels, the same number of files and of lines: whole numbers, or names with
-        --labels
-    text: text without a source side
+    text: text, a line each; without --line-labels it is the targets
+    line_labels: labels of the lines of --text, the same number of files and of lines: whole
+        numbers, or names with --labels
     keep: other fields, which become features of each example by their own names or by others:
         bytes, or int64 or floats where :int or :float follows (default: none)
     label: field with a whole number, or with any number where :float follows: it is the
@@ -652,8 +571,13 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
         length:MIN:MAX[:tokens], ratio:R[:tokens], different, script:CODE:SHARE[:source|target],
         nfc, nfd, nfkc, nfkd, paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default:
         none, or those of the job file)
-    dev_source … dev_clean: as of the training corpus
-    test_source … test_clean: as of the training corpus
+    dev: development corpus, of the same format as the training corpus and with the same options
+        of it
+    dev_source: source side of the development corpus
+    dev_target: target side of the development corpus
+    test: test corpus, likewise
+    test_source: source side of the test corpus
+    test_target: target side of the test corpus
     vocab: vocabulary of all sides: a file, the folder of a tokenizer, or hf://OWNER/NAME
     source_vocab: vocabulary of the source side
     target_vocab: vocabulary of the target side
@@ -694,9 +618,7 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     unknown: token: they get the id of the unknown token; stop: an error names the line and the
         word (default: token)
     name: name of the dataset, in its file names
-    shards: training shards, from 1 to 100,000 (default: 10)
-    dev_shards: dev shards, from 1 to 100,000 (default: 1)
-    test_shards: test shards, from 1 to 100,000 (default: 1)
+    shards: training shards, from 1 to 100,000; other splits have one (default: 10)
     dev_share: cut this share of the rows off the training corpus as the dev split, as 1%: by a
         key of each row and --seed; the vocabulary is learned from the others
     test_share: cut this share of the rows off the training corpus as the test split, as 1%: by

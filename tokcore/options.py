@@ -171,9 +171,9 @@ def declared(kind: Kind) -> list[Declared]:
     ]
 
 
-def flag(name: str, prefix: str = '') -> str:
+def flag(name: str) -> str:
     """Returns an option as it is typed, from its name with dashes or with underscores."""
-    return f'--{prefix}{name}'.replace('_', '-')
+    return f'--{name}'.replace('_', '-')
 
 
 def recorded(*options: object) -> dict[str, object]:

@@ -56,7 +56,6 @@ from pipelines.options.job import (
     UnknownOptions,
     check_pack,
     rejection_limit,
-    split_flag,
 )
 from pipelines.options.reading import field_values, options_from
 from pipelines.options.vocabulary import (
@@ -80,7 +79,7 @@ from tokcore.corpus.fields import LabelNames
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
-from tokcore.options import format_size
+from tokcore.options import flag, format_size
 from tokcore.records.manifest import Manifest, shard_name
 from tokcore.records.root import ROOT_STAGES
 from tokcore.schemes import DEFAULT_SCHEME
@@ -404,7 +403,7 @@ def _longest_shards(dataset: EncodeOptions, corpus: Corpus) -> list[str]:
 
 def _corpus_option(corpus: Corpus) -> str:
     """The option that names the files of a corpus of one side."""
-    return split_flag('train', corpus.format.roles[0])
+    return flag(corpus.format.roles[0])
 
 
 def _side(options: argparse.Namespace, corpus: Corpus) -> str:

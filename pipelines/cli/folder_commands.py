@@ -30,7 +30,7 @@ from pipelines.files import filesystem
 from pipelines.files.vocabulary_files import vocabulary_path
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.options.commands import known_commands
-from pipelines.options.job import ARRAY_RECORD, SPLITS, EndOptions, check_pack, option_name
+from pipelines.options.job import ARRAY_RECORD, EndOptions, check_pack
 from pipelines.options.reading import options_from
 from pipelines.options.vocabulary import VocabularyFiles
 from pipelines.shard_formats.array_record import array_record_library
@@ -410,9 +410,8 @@ def _job_from(
 
 def _refuse_code(options: argparse.Namespace) -> None:
     """Refuses filters that are functions: whoever wrote the folder would choose what is run."""
-    of_options = [getattr(options, option_name(split, 'clean')) or () for split in SPLITS]
     of_datasets = [dataset.clean for split in options.datasets.values() for dataset in split]
-    for spec in (spec for specs in (*of_options, *of_datasets) for spec in specs):
+    for spec in (spec for specs in (options.clean or (), *of_datasets) for spec in specs):
         if spec.partition(':')[0] not in filter_names():
             raise InputError(
                 f'the dataset was made with the filter {spec}, which is code; give --job with a job file '

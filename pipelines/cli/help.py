@@ -21,7 +21,8 @@ from pipelines.options.job import (
     DatasetOptions,
     DatasetOutput,
     LineOptions,
-    split_files,
+    OtherFiles,
+    training_files,
 )
 from pipelines.options.vocabulary import (
     SampleOptions,
@@ -66,11 +67,6 @@ _JOB_EXAMPLE = """\
 _BEAM = """\
 Options of Beam (--runner, --direct_running_mode, ...) are passed on to it; what only a job server
 knows stands after --."""
-
-_OTHER_SPLITS = """\
-Each option of the training corpus also begins with --dev- and --test-, as --dev-source or
---test-tsv. An option of the format that is not given there is the training corpus's; --clean is not:
---dev-clean and --test-clean filter the rows of their own split alone."""
 
 _DETOKENIZE = """\
 There are as many lines as were read: a line feed that ids spell is written as a space. Half of a
@@ -162,11 +158,7 @@ def all_help(name: str, command: Command) -> str:
     of_folders = _READING if command.takes_beam_options else _OF_FOLDERS
     notes = _NOTES.get(name, of_folders if command.place else _OF_PIPELINES)
     parser = _parser(_usage(name, command), _examples(command), notes)
-    shown = [group for group in command.groups if group.split == 'train']
-    add_groups(parser, tuple(shown))
-    others = [group for group in command.groups if group.split != 'train']
-    if others:
-        parser.add_argument_group('development and test corpus', _OTHER_SPLITS)
+    add_groups(parser, command.groups)
     return parser.format_help()
 
 
@@ -205,11 +197,11 @@ def _topics() -> dict[str, tuple[str, Callable[[], str]]]:
     running = tuple(
         group for group in commands['build'].groups if group.title in ('running', 'shuffle')
     )
-    formats = split_files('train')
+    formats = training_files()
     return {
         'formats': (
             'what corpora may be, and the options of each format',
-            lambda: _text('formats', f'{_INPUTS}\n\n{_OTHER_SPLITS}', Group((formats,))),
+            lambda: _text('formats', _INPUTS, Group((formats,)), Group((OtherFiles,))),
         ),
         'filters': (
             'what drops rows, and what happens to lines that cannot be used',
@@ -294,9 +286,7 @@ def _examples(command: Command) -> str:
 
 def _essential(command: Command) -> Group:
     """The options of a command that most people need, as a group of their own."""
-    kinds = tuple(
-        kind for group in command.groups if group.split == 'train' for kind in group.kinds
-    )
+    kinds = tuple(kind for group in command.groups for kind in group.kinds)
     return Group(kinds, 'what most people need', only=command.essential)
 
 

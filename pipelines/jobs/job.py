@@ -25,7 +25,6 @@ from pipelines.artifacts.vocabularies import (
 from pipelines.engines.engine import Engine
 from pipelines.jobs.corpus import Corpus
 from pipelines.options.job import (
-    SPLITS,
     TFRECORD,
     DatasetOptions,
     EndOptions,
@@ -35,7 +34,6 @@ from pipelines.options.job import (
     RejectionLimit,
     RunningOptions,
     UnknownOptions,
-    option_name,
 )
 from pipelines.options.vocabulary import SampleOptions, VocabularyLayout
 from pipelines.shard_formats.formats import shard_format
@@ -476,12 +474,9 @@ def _text_key(
 
 
 def _dataset_options(dataset: EncodeOptions, reading: CorpusReading) -> dict[str, object]:
-    """Returns what shards depend on, beside vocabularies; numbers of shards of the splits there are."""
-    splits = reading.corpus.split_names
-    absent = {option_name(split, 'shards') for split in SPLITS if split not in splits}
+    """Returns what shards depend on, beside vocabularies."""
     options = recorded(dataset, dataset.encoding, reading.scheme, reading)
-    of_dataset = {name: value for name, value in options.items() if name not in absent}
-    return {**of_dataset, **_options_of_splits(reading.corpus.splits)}
+    return {**options, **_options_of_splits(reading.corpus.splits)}
 
 
 def _options_of_splits(splits: Sequence[Split]) -> dict[str, object]:
@@ -489,7 +484,7 @@ def _options_of_splits(splits: Sequence[Split]) -> dict[str, object]:
     if any(split.dataset or split.prefixes or split.max_examples for split in splits):
         return {'datasets': [_dataset_record(split) for split in splits]}
     return {
-        option_name(split.name, name): value
+        name if split.name == 'train' else f'{split.name}_{name}': value
         for split in splits
         for name, value in {**split.format.options, **_filters_record(split)}.items()
     }

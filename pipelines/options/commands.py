@@ -23,7 +23,6 @@ from pipelines.options.folders import (
     WhereOptions,
 )
 from pipelines.options.job import (
-    SPLITS,
     CommandOptions,
     CountOptions,
     DatasetOptions,
@@ -32,11 +31,11 @@ from pipelines.options.job import (
     EngineOptions,
     LineOptions,
     MemoryOptions,
+    OtherFiles,
     RunningOptions,
     UnknownOptions,
     VocabOptions,
-    option_name,
-    split_files,
+    training_files,
 )
 from pipelines.options.reading import refuse_misplaced, settle_choice
 from pipelines.options.vocabulary import (
@@ -54,7 +53,7 @@ from pipelines.options.vocabulary import (
 )
 from tokcore.corpus.formats import CorpusFormat, all_formats
 from tokcore.errors import InputError
-from tokcore.options import Choice, Declared, Kind, declared
+from tokcore.options import Choice, Declared, Kind, declared, flag
 from tokcore.schemes import find_scheme, scheme_names
 
 
@@ -66,7 +65,6 @@ class Group:
         kinds: dataclasses of options.
         title: the heading in the help.
         about: the text below the title.
-        split: that the options are for; its name is a part of theirs.
         section: of a job file, in which they may stand; None if they may not.
         only: of the options of `kinds` those with these names; None: all.
     """
@@ -74,14 +72,8 @@ class Group:
     kinds: tuple[Kind, ...]
     title: str | None = None
     about: str | None = None
-    split: str = 'train'
     section: str | None = None
     only: tuple[str, ...] | None = None
-
-    @property
-    def prefix(self) -> str:
-        """The beginning of their names in the parser's result: `dev_`."""
-        return option_name(self.split, '')
 
 
 @dataclass(frozen=True)
@@ -104,10 +96,10 @@ class Command:
     place: str = ''
 
     @property
-    def options(self) -> Iterator[tuple[str, Declared]]:
-        """All options, each with the prefix of its group."""
+    def options(self) -> Iterator[Declared]:
+        """All options."""
         return (
-            (group.prefix, declaration)
+            declaration
             for group in self.groups
             for kind in group.kinds
             for declaration in declared(kind)
@@ -129,7 +121,9 @@ class Command:
         return [declaration for kind in kinds for declaration in declared(kind)]
 
 
-_TITLES = {'train': 'training corpus', 'dev': 'development corpus', 'test': 'test corpus'}
+_OTHERS = """\
+Another format, other options of it, and filters of its rows are for a table [[dev]] or [[test]] of a job
+file; --clean is of the training corpus alone."""
 _DATASET = Group((DatasetOptions, EndOptions, DatasetOutput), 'dataset', section='output')
 _RUNNING = Group(
     (EngineOptions, LineOptions, RunningOptions, CommandOptions), 'running', section='running'
@@ -147,10 +141,10 @@ def _commands_of(
     formats: tuple[type[CorpusFormat], ...], schemes: tuple[object, ...]
 ) -> dict[str, Command]:
     """Makes the classes of options once for what is registered; that takes longer than to parse."""
-    *others, last = [kind.what for kind in formats]
+    *others, last = [kind.what for kind in formats if not kind.is_in_job_files_only]
     about = f'one of: {", ".join(others)}, or {last}'
-    splits = [Group((split_files(split),), _TITLES[split], about, split) for split in SPLITS]
-    training = splits[0]
+    training = Group((training_files(),), 'training corpus', about)
+    splits = [training, Group((OtherFiles,), 'development and test corpus', _OTHERS)]
     scheme, recorded_scheme = scheme_option(), scheme_option(None)
     tokens, learning, encoding = token_options(), learning_options(), encoding_options()
     vocabulary = Group((scheme, tokens, learning), 'vocabulary', section='vocabulary')
@@ -340,8 +334,7 @@ def add_groups(parser: Parser, groups: tuple[Group, ...]) -> None:
             for declaration in declared(kind):
                 if group.only is not None and declaration.name not in group.only:
                     continue
-                name = f'--{group.prefix.replace("_", "-")}{declaration.name}'
-                target.add_argument(name, **_argparse_keywords(declaration))
+                target.add_argument(flag(declaration.name), **_argparse_keywords(declaration))
 
 
 def _argparse_keywords(declaration: Declared) -> dict[str, Any]:
@@ -367,13 +360,13 @@ def finish_options(
 
     Args:
         command: whose options these are.
-        given: values by `Declared.key` with the prefix of the group.
+        given: values by `Declared.key`.
         has_datasets: whether there are files beside those that options name.
 
     Raises:
         InputError: an option does not go with the others, or is missing.
     """
-    known = {prefix + declaration.key: declaration for prefix, declaration in command.options}
+    known = {declaration.key: declaration for declaration in command.options}
     values, missing = dict(given), []
     for group in command.groups:
         kinds: list[type] = []
@@ -391,9 +384,9 @@ def finish_options(
                 kinds.append(kind.chosen(value))
                 if known[by].default is None:
                     undecided.append(kind.chosen(value))
-        refuse_misplaced(kinds, values, group.prefix)
+        refuse_misplaced(kinds, values)
         for owner, declaration in ((kind, option) for kind in kinds for option in declared(kind)):
-            key = group.prefix + declaration.key
+            key = declaration.key
             if declaration.default is MISSING:
                 missing += [f'--{declaration.name}'] if key not in values else []
             elif owner not in undecided:  # there the record comes before the default
@@ -407,9 +400,5 @@ def finish_options(
 
 def _names_inputs(command: Command, given: Mapping[str, object]) -> bool:
     """Whether options name files to read, or the command reads none."""
-    inputs = [
-        prefix + declaration.key
-        for prefix, declaration in command.options
-        if declaration.option.reads
-    ]
+    inputs = [declaration.key for declaration in command.options if declaration.option.reads]
     return not inputs or any(given.get(key) for key in inputs)

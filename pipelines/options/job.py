@@ -25,7 +25,6 @@ from tokcore.options import (
     dataset_name,
     declared,
     field_of,
-    flag,
     line_of_text,
     option,
     output_path,
@@ -50,6 +49,9 @@ LARGEST_PACKED = 1 << 22
 _BLOCK_SIZE = ByteSize(LARGEST_BLOCK)
 
 SPLITS = ('train', 'dev', 'test')
+
+PAIR_OF_FILES = ('source', 'target')
+"""The roles of the two files of a pair, for which every split has an option."""
 
 OutputFormat = Literal[
     'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record'
@@ -94,16 +96,6 @@ class DatasetSource:
     source_prefix: str | None = option('put before each source text', line_of_text, default=None)
     target_prefix: str | None = option('put before each target text', line_of_text, default=None)
     clean: tuple[str, ...] = option('filters of its rows, in this order', filter_list, default=())
-
-
-def _shards(help: str, default: int) -> Any:
-    return option(
-        f'{help}, {{range}} (default: {default})',
-        WholeNumber(1, MOST_SHARDS),
-        'N',
-        default=default,
-        changes_bytes=True,
-    )
 
 
 def share_of_rows(word: str) -> str:
@@ -183,9 +175,13 @@ class DatasetOptions:
     """What the shards depend on, besides the corpus and the vocabularies."""
 
     name: str = option('name of the dataset, in its file names', dataset_name, changes_bytes=True)
-    shards: int = _shards('training shards', 10)
-    dev_shards: int = _shards('dev shards', 1)
-    test_shards: int = _shards('test shards', 1)
+    shards: int = option(
+        'training shards, {range}; other splits have one (default: 10)',
+        WholeNumber(1, MOST_SHARDS),
+        'N',
+        default=10,
+        changes_bytes=True,
+    )
     dev_share: str | None = _share('dev')
     test_share: str | None = _share('test')
     source_prefix: str = _prefix(
@@ -226,7 +222,7 @@ class DatasetOptions:
 
     def shards_of(self, split: str) -> int:
         """Returns how many shards a split has."""
-        return getattr(self, option_name(split, 'shards'))
+        return self.shards if split == 'train' else 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -443,41 +439,23 @@ class MemoryOptions:
     )
 
 
-def option_name(split: str, name: str) -> str:
-    """Returns the name of an option for a split: `shards`, `dev_shards`."""
-    return name if split == 'train' else f'{split}_{name}'
+def training_files() -> type:
+    """Returns a dataclass with the options for the files of a training corpus and for their formats.
 
-
-def split_flag(split: str, name: str) -> str:
-    """Returns the option of a split as users type it: `--source`, `--dev-source`."""
-    return flag(option_name(split, name))
-
-
-def split_files(split: str) -> type:
-    """Returns a dataclass with the options for a split's files and for their formats.
-
-    An option of a format that is not given is None: the value of the training corpus applies, or
-    the format's default. Filters hold for their own split only, because what cleans a training
-    corpus would change what a test corpus measures.
+    An option of a format that is not given is None: the format's default applies.
     """
-    formats = all_formats()
-    files = [
-        (role, tuple[str, ...], paths_option(help))
-        for kind in formats
-        for role, help in zip(kind.roles, kind.help, strict=True)
-    ]
+    formats = [kind for kind in all_formats() if not kind.is_in_job_files_only]
+    files: dict[str, Any] = {}
     by_field: dict[str, tuple[Declared, list[str]]] = {}
     for kind in formats:
+        for role, help in zip(kind.roles, kind.help, strict=True):
+            files[role] = paths_option(help)  # of several formats the last, which is the plainest
         for declaration in declared(kind):
             # Formats may share an option, which then goes with the files of any of them.
             first, roles = by_field.setdefault(declaration.field, (declaration, []))
             if first != declaration:
                 raise ValueError(f'--{declaration.name} is declared in two ways')
             roles += [role.replace('_', '-') for role in kind.roles]
-    of_formats = [
-        (name, object, _format_option(declaration, tuple(roles), split))
-        for name, (declaration, roles) in by_field.items()
-    ]
     clean = option(
         'filters of the rows, which act in this order (`tokbeam help filters` explains them): '
         f'{", ".join(filter_forms())} (default: none, or those of the job file)',
@@ -486,13 +464,38 @@ def split_files(split: str) -> type:
         default=None,
         changes_bytes=True,
     )
-    fields = [*files, *of_formats, ('clean', tuple[str, ...] | None, clean)]
-    return dataclasses.make_dataclass('SplitFiles', fields, frozen=True, kw_only=True)
+    fields = [
+        *((role, tuple[str, ...], paths) for role, paths in files.items()),
+        *(
+            (name, object, _format_option(declaration, tuple(roles)))
+            for name, (declaration, roles) in by_field.items()
+        ),
+        ('clean', tuple[str, ...] | None, clean),
+    ]
+    return dataclasses.make_dataclass('TrainingFiles', fields, frozen=True, kw_only=True)
 
 
 def paths_option(help: str, metavar: str = 'PATH') -> Any:
     """Returns an option that takes several paths of inputs."""
     return option(help, path, metavar, default=(), many='words', reads=True)
+
+
+def _files_of_split(what: str, more: str = '') -> Any:
+    return paths_option(f'{what} corpus{more}')
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherFiles:
+    """The files of the development and the test corpus."""
+
+    dev: tuple[str, ...] = _files_of_split(
+        'development', ', of the same format as the training corpus and with the same options of it'
+    )
+    dev_source: tuple[str, ...] = _files_of_split('source side of the development')
+    dev_target: tuple[str, ...] = _files_of_split('target side of the development')
+    test: tuple[str, ...] = _files_of_split('test', ', likewise')
+    test_source: tuple[str, ...] = _files_of_split('source side of the test')
+    test_target: tuple[str, ...] = _files_of_split('target side of the test')
 
 
 def _side_option() -> Any:
@@ -548,11 +551,10 @@ class VocabOptions:
     output: str = option('vocabulary file to write', vocabulary_path, 'FILE')
 
 
-def _format_option(declaration: Declared, roles: tuple[str, ...], split: str) -> Any:
-    default = declaration.option.default_help if split == SPLITS[0] else "the training corpus's"
+def _format_option(declaration: Declared, roles: tuple[str, ...]) -> Any:
     changed = dataclasses.replace(
         declaration.option,
-        help=f'{declaration.help} (default: {default})',
+        help=f'{declaration.help} (default: {declaration.option.default_help})',
         goes_with=roles,
         changes_bytes=True,
     )

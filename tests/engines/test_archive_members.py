@@ -89,7 +89,7 @@ ASKED = {
     'named columns': ['--tsv', '{}tables/*', '--header', '--columns', 'right,left'],
     'quoted columns': ['--tsv', '{}tables/*', '--quoting', 'csv'],
     'json lines': ['--jsonl', '{}objects/*'],
-    'two splits': ['--text', '{}news/*.en', '--dev-text', '{}news/*.zh'],
+    'two splits': ['--text', '{}news/*.en', '--dev', '{}news/*.zh'],
 }  # fmt: skip
 
 

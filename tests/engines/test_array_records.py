@@ -19,8 +19,7 @@ FIRST, SECOND = (f'small-train-0000{number}-of-00003' for number in (0, 1))
 @pytest.fixture(scope='module')
 def building(small):
     files = ['--source', small.source, '--target', small.target, '--name', 'small', '--shards', 3]
-    # With nine shards of 27 pairs one of them is empty.
-    return ['build', *files, '--scheme', 'byte', '--dev-share', '9%', '--dev-shards', 9]
+    return ['build', *files, '--scheme', 'byte', '--dev-share', '9%']
 
 
 @pytest.fixture(scope='module')

@@ -2,7 +2,7 @@
 
 import google_crc32c
 from dataset_files import lines_of, manifest_of, read_shards, strings_in
-from generated_text import as_tsv, kept_pairs
+from generated_text import kept_pairs
 from jobs import write
 
 
@@ -40,9 +40,8 @@ def test_an_inputs_checksum_is_of_its_text(small, small_build, build, tmp_path):
     assert lines_of(folder) == lines_of(small_build)
 
 
-def test_inputs_of_all_splits_in_order(small, build, tmp_path):
-    dev = write(tmp_path / 'dev.tsv', as_tsv(small.pairs[:20]))
-    folder = build('--source', small.source, '--target', small.target, '--dev-tsv', dev)
+def test_inputs_of_all_splits_in_order(small, build):
+    folder = build('--tsv', small.tsv, '--dev-source', small.source, '--dev-target', small.target)
     assert [
         (each['split'], each['role'], each['name'], each['bytes'], each['crc32c'])
         for each in manifest_of(folder)['inputs']
@@ -55,9 +54,9 @@ def test_inputs_of_all_splits_in_order(small, build, tmp_path):
             f'{google_crc32c.value(path.read_bytes()):08x}',
         )
         for split, role, path in [
-            ('train', 'source', small.source),
-            ('train', 'target', small.target),
-            ('dev', 'tsv', dev),
+            ('train', 'tsv', small.tsv),
+            ('dev', 'source', small.source),
+            ('dev', 'target', small.target),
         ]
     ]
     for split in ('train', 'dev'):

@@ -105,7 +105,7 @@ def test_members_of_an_archive_are_fetched_with_it_once(server, tmp_path):
     server.pages['/news.tgz'] = Page(archive)
     address = f'{server.address}/news.tgz#sha256={sum_of(archive)}'
     out = tmp_path / 'out'
-    given = ['--text', f'{address}!news/[ab]', '--dev-text', f'{address}!news/c']
+    given = ['--text', f'{address}!news/[ab]', '--dev', f'{address}!news/c']
     succeed('build', *given, *BUILD, '--output', out)
     names = [each['name'] for each in manifest_of(out)['inputs']]
     assert names == [f'{server.address}/news.tgz!news/{name}' for name in 'abc']
@@ -175,7 +175,7 @@ def test_a_dry_run_fetches_nothing(server, tmp_path, capsys):
     assert f'{address} is to be fetched to {out}/.tokbeam/fetched/' in capsys.readouterr().out
     assert server.asked == [] and not out.exists()
     missing = tmp_path / 'nowhere'
-    assert f'{missing} does not exist' in refuse(*job, '--dev-text', missing, '--dry-run')
+    assert f'{missing} does not exist' in refuse(*job, '--dev', missing, '--dry-run')
     succeed(*job)
     succeed(*job, '--dry-run')
     assert 'in the first block 200 lines' in capsys.readouterr().out

@@ -45,12 +45,13 @@ def vocabulary(corpora, tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def inputs(corpora):
-    pairs = ['--dev-tsv', corpora['dev']]
+    pairs = ['--dev', corpora['dev']]
+    files = ['--source', corpora['source'], '--target', corpora['target']]
     return {
         'tsv': ['--tsv', corpora['tsv'], *pairs],
         'gz': ['--tsv', corpora['gz'], *pairs],
         'bad': ['--tsv', corpora['bad'], *pairs, '--on-error', 'skip'],
-        'bitext': ['--source', corpora['source'], '--target', corpora['target'], *pairs],
+        'bitext': [*files, '--dev-source', files[1], '--dev-target', files[3]],
     }
 
 
@@ -132,7 +133,7 @@ def test_rejected_lines_are_all_kept(encode):
 def test_text_build_with_shards_of_any_size(corpora, tmp_path, shards):
     for form in ('engine', 'files'):
         succeed(
-            'build', '--text', corpora['text'], '--dev-text', corpora['text'], '--name', 'x',
+            'build', '--text', corpora['text'], '--dev', corpora['text'], '--name', 'x',
             '--vocab-size', 1200, '--shards', shards, '@shuffle', form, '@buffer', '30KiB',
             '--output', tmp_path / form,
         )  # fmt: skip

@@ -16,8 +16,7 @@ TRAIN = ['d-train-00000-of-00002', 'd-train-00001-of-00002']
 @pytest.fixture(scope='module')
 def building(small):
     files = ['--source', small.source, '--target', small.target, '--name', 'd', '--shards', 2]
-    # Some of so many shards have no row.
-    return ['build', *files, '--scheme', 'byte', '--dev-share', '9%', '--dev-shards', 90]
+    return ['build', *files, '--scheme', 'byte', '--dev-share', '9%']
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ def test_a_pair_with_a_blank_side_is_empty_in_every_split(vocabulary, tmp_path):
     ]
     out = tmp_path / 'out'
     command = ['encode', *inputs, '--scheme', 'bpe', '--vocab', vocabulary, '--name', 'n']
-    succeed(*command, '--shards', 1, '--dev-shards', 1, '--output', out)
+    succeed(*command, '--shards', 1, '--output', out)
     tokenizer = BpeTokenizer.load(vocabulary)
     for split in ('train', 'dev', 'test'):
         assert rows_of(out, split) == [tokenizer.encode('eins')]

@@ -86,7 +86,7 @@ def test_a_share_of_a_compressed_file_is_judged_at_its_end(three_of_300, tmp_pat
 
 def test_all_datasets_of_a_job_share_it(three_of_300, tmp_path):
     dev = write(tmp_path / 'dev.tsv', b'short\n' + b'a\tb\n' * 50)
-    command = [*ENCODING, '--tsv', three_of_300, '--dev-tsv', dev, *SMALL]
+    command = [*ENCODING, '--tsv', three_of_300, '--dev', dev, *SMALL]
     said = refuse(*command, '--on-error', 3, '--output', tmp_path / 'out')
     assert '4 of ' in said
     succeed(*command, '--on-error', 4, '--output', tmp_path / 'out')

@@ -72,7 +72,7 @@ paths = "pairs.tmx"
 [[train]]
 name = "segments"
 format = "sgm"
-paths = { sgm_source = "pairs.en.sgm", sgm_target = "pairs.zh.sgm" }
+paths = { source = "pairs.en.sgm", target = "pairs.zh.sgm" }
 """
 
 

@@ -164,7 +164,7 @@ def test_other_input_files_are_refused(job, tmp_path):
     second = write(tmp_path / 'more.tsv', as_tsv(distinct_pairs(3, seed=1)))
     sentence = refuse(*command(job, '--tsv', second))
     assert 'input files' in sentence and 'more.tsv' in sentence
-    sentence = refuse(*command(job, '--dev-tsv', second))
+    sentence = refuse(*command(job, '--dev', second))
     assert 'more.tsv' in sentence or '--dev' in sentence
 
 

@@ -100,7 +100,7 @@ def test_a_job_file_has_them_too(tsv, cut, tmp_path):
         (['--dev-share', '100%'], 'between 0% and 100%'),
         (['--dev-share', '0.5'], 'is not a share of rows'),
         (['--dev-share', '60%', '--test-share', '40%'], 'leave no rows to train on'),
-        (['--dev-share', '1%', '--dev-tsv', 'TSV'], 'there are files for it; give one of the two'),
+        (['--dev-share', '1%', '--dev', 'TSV'], 'there are files for it; give one of the two'),
         (['--dev-share', '0.000001%'], 'give a larger --dev-share'),
     ],
 )

@@ -42,7 +42,7 @@ def test_bytes_are_those_of_threads(small, tmp_path, monkeypatch, job):
     dev = write(tmp_path / 'dev.tsv', as_tsv(small.pairs[:40]))
     inputs = {
         'two files': ['--source', small.source, '--target', small.target],
-        'merges of characters': ['--tsv', bad, '--dev-tsv', dev],
+        'merges of characters': ['--tsv', bad, '--dev', dev],
     }.get(job.split(',')[0], ['--tsv', small.tsv])
     building = ['build', *inputs, '--name', 'small', '--shards', 3, *JOBS[job]]
     succeed(*building, '--workers', 1, '--output', tmp_path / 'threads')

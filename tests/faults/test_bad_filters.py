@@ -164,7 +164,6 @@ def test_filters_that_leave_nothing_are_named(clean, tmp_path):
 def test_what_is_for_rows_goes_with_rows(tokbeam, write_corpus, tmp_path):
     corpus = write_corpus('tsv').arguments
     build = ['build', *corpus, '--vocab-size', 120, '--name=small', '--output', tmp_path / 'out']
-    tokbeam(*build, '--dev-clean', 'nfc').assert_refused('--dev-clean is for the rows of a dev')
     tokbeam(*build, '--keep-rejected').assert_refused('--keep-rejected keeps what --clean drops')
     counts = pathlib.Path(tmp_path / 'counts')
     tokbeam('count', *corpus, '--output', counts)

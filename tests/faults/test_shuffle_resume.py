@@ -29,7 +29,7 @@ def arguments(tmp_path_factory):
     corpus = write(folder / 'pairs.tsv', as_tsv(pairs_with_gaps(12_000, 6)))
     succeed('vocab', '--tsv', corpus, '--vocab-size', 1000, '--output', folder / 'vocab')
     return [
-        'encode', '--tsv', corpus, '--dev-tsv', corpus, '--vocab', folder / 'vocab',
+        'encode', '--tsv', corpus, '--dev', corpus, '--vocab', folder / 'vocab',
         '--name', 'x', '--shards', 3,
     ]  # fmt: skip
 
@@ -302,7 +302,7 @@ def test_a_folder_that_another_run_is_at_work_on_is_left_alone(killed):
 def test_a_mistake_in_the_text_leaves_nothing(arguments, tmp_path):
     folder = tmp_path / 'out'
     corpus = write(tmp_path / 'bad.tsv', as_tsv(pairs_with_gaps(3000, 6)) + b'no column\n')
-    sentence = refuse(*arguments, '--test-tsv', corpus, *CUT, '--output', folder)
+    sentence = refuse(*arguments, '--test', corpus, *CUT, '--output', folder)
     assert 'too few columns' in sentence
     assert not folder.exists()
 

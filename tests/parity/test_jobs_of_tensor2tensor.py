@@ -95,7 +95,7 @@ def test_a_job_file_writes_what_the_problem_looks_for(name):
     output, vocabulary = job['output'], job['vocabulary']
     assert output['name'] == problem.dataset_filename() == name
     shards = {each['split']: each['shards'] for each in problem.dataset_splits}
-    assert (output['shards'], output.get('dev_shards', 1)) == (shards['train'], shards['eval'])
+    assert (output['shards'], 1) == (shards['train'], shards['eval'])
     assert not problem.inputs_prefix and not problem.targets_prefix and not problem.packed_length
     if problem.vocab_type == 'character':
         assert vocabulary == {'scheme': 'byte'}

@@ -294,7 +294,7 @@ def recorded_format(roles: Set[str], options: Mapping[str, object]) -> CorpusFor
     if 'format' in record:
         format_type = corpus_format(checked(record['format'], str, 'format'))
     else:
-        candidates = [type_ for type_ in all_formats() if roles & set(type_.roles)]
+        candidates = [type_ for type_ in all_formats() if set(type_.roles) <= roles]
         if not candidates:
             raise ValueError('no input has a role that is known')
         format_type = candidates[0]

@@ -88,7 +88,7 @@ def make_jobs(lanes: Sequence[Lane], folder: Path) -> dict[str, Job]:
             'vocab.x', [workers],
         ),
         'encode': Job(
-            ['encode', '--tsv', corpus, '--dev-tsv', corpus, '--vocab', vocabulary, *dataset],
+            ['encode', '--tsv', corpus, '--dev', corpus, '--vocab', vocabulary, *dataset],
             'out', [workers, sizes, shuffles],
         ),
         'build': Job(

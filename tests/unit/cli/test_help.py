@@ -47,15 +47,12 @@ def test_help_has_the_essential_options_and_no_others(name):
 
 
 @pytest.mark.parametrize('name', COMMANDS)
-def test_all_of_the_help_has_every_option_those_of_dev_and_test_in_a_sentence(name):
+def test_all_of_the_help_has_every_option(name):
     text = all_help(name, COMMANDS[name])
     assert '%%' not in text
     for group in COMMANDS[name].groups:
         for option in (each for kind in group.kinds for each in declared(kind)):
-            if group.split == 'train':
-                assert flag(option.name) in text
-    if any(group.split == 'dev' for group in COMMANDS[name].groups):
-        assert '--dev-source' in text and '--dev-columns' not in text
+            assert flag(option.name) in text
 
 
 def test_help_and_the_page_show_every_filter_as_it_is_declared():

@@ -143,7 +143,7 @@ def reading(tmp_path):
 
 
 EXECUTION = Execution(choose_engine([], 1), overwrite=True)
-DATASET = EncodeOptions(name='x', shards=3, test_shards=7, seed=5)
+DATASET = EncodeOptions(name='x', shards=3, seed=5)
 LEARNING = find_scheme().options(vocab_size=300)
 
 
@@ -153,7 +153,7 @@ def test_the_key_of_a_build_has_all_that_its_bytes_depend_on_and_nothing_else(re
     )
     options = job.key().options
     assert list(options) == [
-        'name', 'shards', 'dev_shards', 'source_prefix', 'target_prefix', 'seed', 'on_error',
+        'name', 'shards', 'source_prefix', 'target_prefix', 'seed', 'on_error',
         'vocab_size', 'search', 'min_count_range', 'max_subtoken_length', 'reserved_token',
         'shared_vocab', 'scheme',
     ]  # fmt: skip
