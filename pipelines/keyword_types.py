@@ -11,6 +11,7 @@ from typing import Literal, TypedDict
 
 Path = str | os.PathLike
 
+
 class _JobKeywords(TypedDict, total=False):
     """Of every job."""
 
@@ -40,7 +41,24 @@ class _JobKeywords(TypedDict, total=False):
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'qwen2', 'qwen3.5', 'o200k', 'tekken', 'deepseek', 'none', 'space', 'whitespace', 'bert', 't2t'] | None
+    pre_tokenizer: (
+        Literal[
+            'gpt2',
+            'cl100k',
+            'llama3',
+            'qwen2',
+            'qwen3.5',
+            'o200k',
+            'tekken',
+            'deepseek',
+            'none',
+            'space',
+            'whitespace',
+            'bert',
+            't2t',
+        ]
+        | None
+    )
     unicode_form: Literal['NFC', 'NFKC'] | None
     pattern: str | Sequence[str] | None
     add_prefix_space: bool
@@ -69,7 +87,9 @@ class _DatasetKeywords(TypedDict, total=False):
     source_prefix: str
     target_prefix: str
     seed: int
-    output_format: Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record']
+    output_format: Literal[
+        'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'packed', 'joined', 'array_record'
+    ]
     pack: int | None
     end: int | str | None
     no_end: bool
@@ -93,20 +113,10 @@ class _LearningKeywords(TypedDict, total=False):
     max_subtoken_length: int | None
     reserved_token: str | Sequence[str]
     learner: Literal['auto', 'memory', 'beam']
-    slack: float | str
-    max_learned_word_length: int
-    max_characters: int
-    max_words: int | None
-    iterations: int
     joiner: str
-    selection: Literal['endings', 'kept']
     special_token: str | Sequence[str]
     merges: int | None
-    ties: Literal['smallest-ids', 'largest-pair', 'first'] | None
-    byte_level: bool | None
-    end_of_word: str | None
     min_count: int | None
-    min_token_count: int | None
     max_piece_length: int | None
     limit_alphabet: int | None
     total_symbols: bool
@@ -217,33 +227,15 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
         (default: auto); or memory: from all tokens in this process; beam: on the workers, in
         rounds; auto: in memory where they fit, else in rounds, on the workers of a cluster or
         with files of words here (default: auto)
-    slack: tensorflow-text ends at a size that is below the target by no more than this share
-        (default: 0.05)
-    max_learned_word_length: longer words are not learned from, in characters, from 1 to 2^31 -
-        1 (default: 50)
-    max_characters: words with other characters than the N commonest are not learned from
-        (default: 1000)
-    max_words: only the N commonest words are learned from (default: 5000000)
-    iterations: how often words are segmented and counted, and pieces selected, from 1 to 2^31 -
-        1 (default: 4)
     joiner: the prefix of pieces that do not start a word (default: ##)
-    selection: endings: what TensorFlow Text's code does, words and endings of words become
-        pieces; kept: what its documentation describes, stems too (default: endings)
     special_token: an entry after the special tokens of the scheme; may be repeated; or an entry
         before all others, as <pad>; may be repeated (default: <|endoftext|> of bytes, unless
         --extend is given; else none)
     special_tokens: special tokens in place of those of the scheme, as <pad>,<EOS>; words:
         <unk>,<s>,</s>, wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]
     merges: merges to learn, from 1 to 2^31 - 1; or --vocab-size
-    ties: which of the most frequent pairs is merged: that of the smallest ids, as by Hugging
-        Face; that of the largest strings, as by subword-nmt; or the first one in the text, as
-        by the textbook (default: the preset's)
-    byte_level: words are bytes at first, or else characters (default: the preset's)
-    end_of_word: the suffix of the last character of each word (default: the preset's)
     min_count: pairs that occur less often are not merged (default: 1; of subword-nmt 2); or
         words that are counted less often have no id (default: none; then --vocab-size)
-    min_token_count: tokens that occur less often are left out before merges are learned, to
-        save memory (default: none is)
     max_piece_length: pieces stay shorter than this many bytes or characters, from 1 to 2^31 -
         1, except those of two (default: any length)
     limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
@@ -476,33 +468,15 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
         (default: auto); or memory: from all tokens in this process; beam: on the workers, in
         rounds; auto: in memory where they fit, else in rounds, on the workers of a cluster or
         with files of words here (default: auto)
-    slack: tensorflow-text ends at a size that is below the target by no more than this share
-        (default: 0.05)
-    max_learned_word_length: longer words are not learned from, in characters, from 1 to 2^31 -
-        1 (default: 50)
-    max_characters: words with other characters than the N commonest are not learned from
-        (default: 1000)
-    max_words: only the N commonest words are learned from (default: 5000000)
-    iterations: how often words are segmented and counted, and pieces selected, from 1 to 2^31 -
-        1 (default: 4)
     joiner: the prefix of pieces that do not start a word (default: ##)
-    selection: endings: what TensorFlow Text's code does, words and endings of words become
-        pieces; kept: what its documentation describes, stems too (default: endings)
     special_token: an entry after the special tokens of the scheme; may be repeated; or an entry
         before all others, as <pad>; may be repeated (default: <|endoftext|> of bytes, unless
         --extend is given; else none)
     special_tokens: special tokens in place of those of the scheme, as <pad>,<EOS>; words:
         <unk>,<s>,</s>, wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]
     merges: merges to learn, from 1 to 2^31 - 1; or --vocab-size
-    ties: which of the most frequent pairs is merged: that of the smallest ids, as by Hugging
-        Face; that of the largest strings, as by subword-nmt; or the first one in the text, as
-        by the textbook (default: the preset's)
-    byte_level: words are bytes at first, or else characters (default: the preset's)
-    end_of_word: the suffix of the last character of each word (default: the preset's)
     min_count: pairs that occur less often are not merged (default: 1; of subword-nmt 2); or
         words that are counted less often have no id (default: none; then --vocab-size)
-    min_token_count: tokens that occur less often are left out before merges are learned, to
-        save memory (default: none is)
     max_piece_length: pieces stay shorter than this many bytes or characters, from 1 to 2^31 -
         1, except those of two (default: any length)
     limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)

@@ -42,7 +42,7 @@ LEARNING: Mapping[str, Sequence[object]] = {
     'wordpiece': ['--vocab-size', 900, '--min-count-range', '2:100'],
     'wordpiece-original': [
         '--vocab-size', 900, '--min-count-range', '2:100', '--search', 'at-most',
-        '--selection', 'kept', '--special-token', '<2zh>',
+        '--special-token', '<2zh>',
     ],
     'bpe': ['--vocab-size', 400],
     'bpe-cl100k': ['--merges', 100, '--special-token', '<pad>', '--min-count', 2],
@@ -67,7 +67,7 @@ OTHER_LEARNING: Mapping[str, tuple[str, Sequence[object]]] = {
         'bpe-subword-nmt', ['--merges', 400, '--total-symbols', '--glossary', '<[a-z0-9]+>', '--split-unknown'],
     ),
     'bpe-lines': ('bpe', ['--merges', 60, '--pre-tokenizer', 'none', '--max-piece-length', 9]),
-    'bpe-of-bert': ('bpe-textbook', ['--merges', 90, '--pre-tokenizer', 'bert', '--ties', 'largest-pair']),
+    'bpe-of-bert': ('bpe-textbook', ['--merges', 90, '--pre-tokenizer', 'bert']),
 }  # fmt: skip
 """Further ways to learn, each with the entry of `TOKENS` that it goes with."""
 

@@ -23,7 +23,7 @@ def test_a_preset_sets_all(preset, expected):
 
 @pytest.mark.parametrize('preset', PRESETS)
 def test_what_every_file_can_hold_takes_the_place_of_the_presets(preset):
-    asked = {'ties': 'largest-pair', 'min_count': 9, 'max_piece_length': 4}
+    asked = {'min_count': 9, 'max_piece_length': 4}
     rules = BpeOptions(vocab_size=300, **asked).rules(preset)
     assert {name: getattr(rules, name) for name in asked} == asked
     assert (rules.vocab_size, rules.merges) == (300, None)
@@ -39,29 +39,12 @@ def test_what_one_file_can_hold():
 
 
 @pytest.mark.parametrize(
-    ('preset', 'asked'),
-    [
-        ('gpt2', {'byte_level': True, 'end_of_word': ''}),
-        ('subword-nmt', {'byte_level': False, 'end_of_word': '</w>'}),
-        ('textbook', {'byte_level': False, 'end_of_word': '_'}),
-    ],
-)
-def test_what_a_preset_says_anyhow_may_be_said(preset, asked):
-    assert BpeOptions(merges=5, **asked).rules(preset) == BpeOptions(merges=5).rules(preset)
-
-
-@pytest.mark.parametrize(
     ('preset', 'asked', 'named'),
     [
-        ('gpt2', {'byte_level': False}, '--no-byte-level'),
-        ('cl100k', {'end_of_word': '</w>'}, '--end-of-word </w>'),
         ('gpt2', {'limit_alphabet': 300}, '--limit-alphabet'),
         ('cl100k', {'total_symbols': True}, '--total-symbols'),
-        ('subword-nmt', {'byte_level': True}, '--byte-level'),
-        ('subword-nmt', {'end_of_word': ''}, '--end-of-word none'),
         ('subword-nmt', {'limit_alphabet': 300}, '--limit-alphabet'),
         ('subword-nmt', {'special_token': ('<pad>',)}, '--special-token'),
-        ('textbook', {'end_of_word': '</w>'}, '--end-of-word </w>'),
         ('textbook', {'special_token': ('<pad>',)}, '--special-token'),
         ('textbook', {'total_symbols': True}, '--total-symbols'),
     ],

@@ -75,7 +75,7 @@ def test_every_topic_and_every_scheme_has_a_text(capsys):
 
 def test_a_scheme_has_its_own_options_alone():
     text = topic_help('schemes/bpe')
-    assert '--merges' in text and '--selection' not in text
+    assert '--merges' in text and '--search' not in text
 
 
 def test_the_example_of_a_job_file_is_one(tmp_path):
