@@ -52,7 +52,7 @@ if typing.TYPE_CHECKING:
 
 JobFile = str | os.PathLike
 
-_OF_THE_COMMAND = {'quiet', 'progress', 'print_job', 'dry_run'}
+_OF_THE_COMMAND = {'progress', 'print_job', 'dry_run'}
 """Options of what the command does around a job, which calls do not have."""
 
 

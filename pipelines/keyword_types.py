@@ -27,7 +27,6 @@ class _JobKeywords(TypedDict, total=False):
     label: str | Sequence[object] | None
     labels: str | Sequence[object] | None
     columns: str | Sequence[object] | None
-    header: bool | None
     quoting: Literal['none', 'csv'] | None
     keep_tabs: bool | None
     fields: str | Sequence[object] | None
@@ -92,7 +91,6 @@ class _DatasetKeywords(TypedDict, total=False):
     ]
     pack: int | None
     end: int | str | None
-    no_end: bool
     template: str | None
     max_word_length: int | None
     allow_special_tokens: bool
@@ -113,8 +111,6 @@ class _LearningKeywords(TypedDict, total=False):
     max_subtoken_length: int | None
     reserved_token: str | Sequence[str]
     learner: Literal['auto', 'memory', 'beam']
-    joiner: str
-    special_token: str | Sequence[str]
     merges: int | None
     min_count: int | None
     max_piece_length: int | None
@@ -141,9 +137,8 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
         targets, and the text the inputs (default: none)
     labels: with --label or --line-labels: a file with a name on each line; labels are names
         then, and the targets their places from 0 on (default: none)
-    columns: column of the text, or of source and target: 0-based, up to 65,535, or by name with
-        --header (default: 0,1)
-    header: the first line of each file names its columns, and is not a row (default: no)
+    columns: column of the text, or of source and target: 0-based, up to 65,535, or by its name
+        in the first line of each file, which then is not a row (default: 0,1)
     quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
         such a file is read by one worker (default: none)
     keep_tabs: the last of the columns, by its place in the line, is the rest of the line: tabs
@@ -187,8 +182,7 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
         texts are cut, longer pairs left out; with --output-format joined: ids of a row, at
         least 3; longer pairs are cut
     end: the token, or its id, that follows each document in megatron and flat, and where rows
-        are packed as they are read (default: the vocabulary's)
-    no_end: join documents without an end
+        are packed as they are read; none: nothing does (default: the vocabulary's)
     output: folder for the result
     scheme: how text becomes ids (default: subword)
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
@@ -227,12 +221,9 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
         (default: auto); or memory: from all tokens in this process; beam: on the workers, in
         rounds; auto: in memory where they fit, else in rounds, on the workers of a cluster or
         with files of words here (default: auto)
-    joiner: the prefix of pieces that do not start a word (default: ##)
-    special_token: an entry after the special tokens of the scheme; may be repeated; or an entry
-        before all others, as <pad>; may be repeated (default: <|endoftext|> of bytes, unless
-        --extend is given; else none)
-    special_tokens: special tokens in place of those of the scheme, as <pad>,<EOS>; words:
-        <unk>,<s>,</s>, wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]
+    special_tokens: special tokens in place of those of the scheme: of word <unk>,<s>,</s>, of
+        wordpiece [PAD],[UNK],[CLS],[SEP],[MASK], of bytes of bpe <|endoftext|> unless --extend
+        is given
     merges: merges to learn, from 1 to 2^31 - 1; or --vocab-size
     min_count: pairs that occur less often are not merged (default: 1; of subword-nmt 2); or
         words that are counted less often have no id (default: none; then --vocab-size)
@@ -244,10 +235,8 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json,
         or a folder with one; its ids and merges stay, and --vocab-size counts its entries too
     shared_vocab: learn one vocabulary from both sides (default: one for each side)
-    name_style: how vocabularies of sides are called: plain, vocab.NAME.SIZE.subwords.inputs;
-        t2t, ending in their languages, as Tensor2Tensor's problems look for them (default:
-        plain)
-    vocab_languages: with --name-style=t2t: of source and target, as en,zh
+    vocab_languages: of source and target, as en,zh: the names of their vocabularies end so, as
+        the problems of Tensor2Tensor look for them (default: in inputs and targets)
     vocab_sample: count a sample for the vocabulary: t2t:100MB takes lines of each file as
         Tensor2Tensor's file_byte_budget=1e8 does, of text and bitext, and before any filter;
         uniform:0.1 a tenth of the rows of any format, by their order keys of seed 0 (default:
@@ -286,7 +275,6 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
 
     special_tokens: str | Sequence[object] | None
     shared_vocab: bool
-    name_style: Literal['plain', 't2t']
     vocab_languages: str | Sequence[object] | None
     vocab_sample: str | None
     memory: int | str | None
@@ -310,9 +298,8 @@ class CountKeywords(_JobKeywords, total=False):
         targets, and the text the inputs (default: none)
     labels: with --label or --line-labels: a file with a name on each line; labels are names
         then, and the targets their places from 0 on (default: none)
-    columns: column of the text, or of source and target: 0-based, up to 65,535, or by name with
-        --header (default: 0,1)
-    header: the first line of each file names its columns, and is not a row (default: no)
+    columns: column of the text, or of source and target: 0-based, up to 65,535, or by its name
+        in the first line of each file, which then is not a row (default: 0,1)
     quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
         such a file is read by one worker (default: none)
     keep_tabs: the last of the columns, by its place in the line, is the rest of the line: tabs
@@ -329,7 +316,7 @@ class CountKeywords(_JobKeywords, total=False):
         length:MIN:MAX[:tokens], ratio:R[:tokens], different, script:CODE:SHARE[:source|target],
         nfc, nfd, nfkc, nfkd, paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default:
         none, or those of the job file)
-    merge: instead of text: add up folders of earlier counts
+    counts: instead of text: add up folders of earlier counts
     pieces: count the pieces that codes make of the text, into a table `piece count`, and write
         their ids beside the codes: X.vocab beside X.codes
     vocab: with --pieces: the codes
@@ -376,7 +363,7 @@ class CountKeywords(_JobKeywords, total=False):
     overwrite: make the result again, replacing what is there
     """
 
-    merge: Path | Sequence[Path]
+    counts: Path | Sequence[Path]
     pieces: bool
     vocab: Path | None
     special_tokens: str | Sequence[object] | None
@@ -404,9 +391,8 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
         targets, and the text the inputs (default: none)
     labels: with --label or --line-labels: a file with a name on each line; labels are names
         then, and the targets their places from 0 on (default: none)
-    columns: column of the text, or of source and target: 0-based, up to 65,535, or by name with
-        --header (default: 0,1)
-    header: the first line of each file names its columns, and is not a row (default: no)
+    columns: column of the text, or of source and target: 0-based, up to 65,535, or by its name
+        in the first line of each file, which then is not a row (default: 0,1)
     quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
         such a file is read by one worker (default: none)
     keep_tabs: the last of the columns, by its place in the line, is the rest of the line: tabs
@@ -468,12 +454,9 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
         (default: auto); or memory: from all tokens in this process; beam: on the workers, in
         rounds; auto: in memory where they fit, else in rounds, on the workers of a cluster or
         with files of words here (default: auto)
-    joiner: the prefix of pieces that do not start a word (default: ##)
-    special_token: an entry after the special tokens of the scheme; may be repeated; or an entry
-        before all others, as <pad>; may be repeated (default: <|endoftext|> of bytes, unless
-        --extend is given; else none)
-    special_tokens: special tokens in place of those of the scheme, as <pad>,<EOS>; words:
-        <unk>,<s>,</s>, wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]
+    special_tokens: special tokens in place of those of the scheme: of word <unk>,<s>,</s>, of
+        wordpiece [PAD],[UNK],[CLS],[SEP],[MASK], of bytes of bpe <|endoftext|> unless --extend
+        is given
     merges: merges to learn, from 1 to 2^31 - 1; or --vocab-size
     min_count: pairs that occur less often are not merged (default: 1; of subword-nmt 2); or
         words that are counted less often have no id (default: none; then --vocab-size)
@@ -526,9 +509,8 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
         targets, and the text the inputs (default: none)
     labels: with --label or --line-labels: a file with a name on each line; labels are names
         then, and the targets their places from 0 on (default: none)
-    columns: column of the text, or of source and target: 0-based, up to 65,535, or by name with
-        --header (default: 0,1)
-    header: the first line of each file names its columns, and is not a row (default: no)
+    columns: column of the text, or of source and target: 0-based, up to 65,535, or by its name
+        in the first line of each file, which then is not a row (default: 0,1)
     quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
         such a file is read by one worker (default: none)
     keep_tabs: the last of the columns, by its place in the line, is the rest of the line: tabs
@@ -552,9 +534,8 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     test: test corpus, likewise
     test_source: source side of the test corpus
     test_target: target side of the test corpus
-    vocab: vocabulary of all sides: a file, the folder of a tokenizer, or hf://OWNER/NAME
-    source_vocab: vocabulary of the source side
-    target_vocab: vocabulary of the target side
+    vocab: vocabulary of all sides, or one of the source and one of the target: a file, the
+        folder of a tokenizer, or hf://OWNER/NAME
     scheme: how text becomes ids (default: the one recorded beside the vocabulary, else the one
         that its file's form tells)
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
@@ -611,8 +592,7 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
         texts are cut, longer pairs left out; with --output-format joined: ids of a row, at
         least 3; longer pairs are cut
     end: the token, or its id, that follows each document in megatron and flat, and where rows
-        are packed as they are read (default: the vocabulary's)
-    no_end: join documents without an end
+        are packed as they are read; none: nothing does (default: the vocabulary's)
     output: folder for the result
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
         process may use, 1 on a cluster)
@@ -634,9 +614,7 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
         warned of (default: 20%)
     """
 
-    vocab: Path | None
-    source_vocab: Path | None
-    target_vocab: Path | None
+    vocab: Path | Sequence[Path]
     scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte', 'pretrained'] | None
     memory: int | str | None
     max_unknown: str

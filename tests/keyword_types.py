@@ -46,7 +46,7 @@ _SHARED = {
 }
 """Classes of the options that just these commands share: what they are of, and the commands."""
 
-_LEFT_OUT = {'quiet', 'progress', 'print_job', 'dry_run'}
+_LEFT_OUT = {'progress', 'print_job', 'dry_run'}
 """What the command does around a job."""
 
 

@@ -85,12 +85,9 @@ class LearningKeywords(TypedDict, total=False):
         (default: auto); or memory: from all tokens in this process; beam: on the workers, in
         rounds; auto: in memory where they fit, else in rounds, on the workers of a cluster or
         with files of words here (default: auto)
-    joiner: the prefix of pieces that do not start a word (default: ##)
-    special_token: an entry after the special tokens of the scheme; may be repeated; or an entry
-        before all others, as <pad>; may be repeated (default: <|endoftext|> of bytes, unless
-        --extend is given; else none)
-    special_tokens: special tokens in place of those of the scheme, as <pad>,<EOS>; words:
-        <unk>,<s>,</s>, wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]
+    special_tokens: special tokens in place of those of the scheme: of word <unk>,<s>,</s>, of
+        wordpiece [PAD],[UNK],[CLS],[SEP],[MASK], of bytes of bpe <|endoftext|> unless --extend
+        is given
     merges: merges to learn, from 1 to 2^31 - 1; or --vocab-size
     min_count: pairs that occur less often are not merged (default: 1; of subword-nmt 2); or
         words that are counted less often have no id (default: none; then --vocab-size)
@@ -109,8 +106,6 @@ class LearningKeywords(TypedDict, total=False):
     max_subtoken_length: int | None
     reserved_token: str | Sequence[str]
     learner: Literal['auto', 'memory', 'beam']
-    joiner: str
-    special_token: str | Sequence[str]
     special_tokens: str | Sequence[object] | None
     merges: int | None
     min_count: int | None
@@ -159,9 +154,8 @@ class FormatKeywords(TypedDict, total=False):
         targets, and the text the inputs
     labels: with --label or --line-labels: a file with a name on each line; labels are names
         then, and the targets their places from 0 on
-    columns: column of the text, or of source and target: 0-based, up to 65,535, or by name with
-        --header
-    header: the first line of each file names its columns, and is not a row
+    columns: column of the text, or of source and target: 0-based, up to 65,535, or by its name
+        in the first line of each file, which then is not a row
     quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
         such a file is read by one worker
     keep_tabs: the last of the columns, by its place in the line, is the rest of the line: tabs
@@ -178,7 +172,6 @@ class FormatKeywords(TypedDict, total=False):
     label: str | None
     labels: str | Sequence[object] | None
     columns: str | Sequence[object]
-    header: bool
     quoting: Literal['none', 'csv']
     keep_tabs: bool
     fields: str | Sequence[object]

@@ -14,7 +14,7 @@ nothing heavy.
 import argparse
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from typing import Any
 
@@ -236,35 +236,16 @@ def special_tokens(value: str) -> tuple[str, ...]:
     return tokens
 
 
-def added_tokens_option() -> Any:
-    """Returns the field of the special tokens after those of a scheme."""
-    return option(
-        'an entry after the special tokens of the scheme; may be repeated',
-        special_token,
-        'X',
-        default=(),
-        many='repeated',
-        changes_bytes=True,
-    )
-
-
 def special_tokens_option() -> Any:
     """Returns the field of the special tokens in place of those of a scheme."""
     return option(
-        'special tokens in place of those of the scheme, as <pad>,<EOS>; words: <unk>,<s>,</s>, '
-        'wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]',
+        'special tokens in place of those of the scheme: of word <unk>,<s>,</s>, of wordpiece '
+        '[PAD],[UNK],[CLS],[SEP],[MASK], of bytes of bpe <|endoftext|> unless --extend is given',
         special_tokens,
         'A,B,…',
         default=None,
         changes_bytes=True,
     )
-
-
-def with_added(
-    replacement: Sequence[str] | None, defaults: Sequence[str], added: Iterable[str]
-) -> tuple[str, ...]:
-    """Returns the default tokens, or their replacement, and the added ones, each once."""
-    return tuple(dict.fromkeys([*(defaults if replacement is None else replacement), *added]))
 
 
 class WholeNumber:

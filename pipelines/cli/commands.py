@@ -203,11 +203,11 @@ def _count_job(
     output = filesystem.absolute(options.output)
     _refuse_long_names_beside(output, [f'.{REJECTED_FOLDER}'])
     _refuse_long_work(options)
-    if options.merge:
-        _refuse_sample(options, '--merge takes its place')
+    if options.counts:
+        _refuse_sample(options, '--counts takes its place')
         if names_files(options) or options.side or len(schemes) > 1:
-            raise InputError('--merge takes the place of text; give one of the two')
-        return MergeJob(folders=options.merge, output=output, execution=execution)
+            raise InputError('--counts takes the place of text; give one of the two')
+        return MergeJob(folders=options.counts, output=output, execution=execution)
     corpus = resolve_corpus(options, ('train',), os.path.dirname(output), engine)
     if corpus is None:
         return None
@@ -235,8 +235,8 @@ def _count_job(
 def _pieces_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> PiecesJob | None:
     if not options.vocab:
         raise InputError('--pieces goes with --vocab, the codes that cut text into pieces; give it')
-    if options.merge:
-        raise InputError('--merge adds up counts of tokens; leave it out, or --pieces')
+    if options.counts:
+        raise InputError('--counts adds up counts of tokens; leave it out, or --pieces')
     _refuse_sample(options, '--pieces counts by one that exists')
     codes_path, output = vocabulary_path(options.vocab), filesystem.absolute(options.output)
     names = [name for name in dict.fromkeys(options.scheme) if name != DEFAULT_SCHEME]
@@ -454,23 +454,21 @@ def _dataset(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> Enc
 
 
 def _vocabulary_paths(options: argparse.Namespace, corpus: Corpus) -> VocabularyPaths:
-    files = options_from(VocabularyFiles, vars(options))
-    pair = (files.source_vocab, files.target_vocab)
-    if not files.vocab and not any(pair) and needs_no_vocabulary(options.scheme):
+    files = options_from(VocabularyFiles, vars(options)).vocab
+    if not files and needs_no_vocabulary(options.scheme):
         return VocabularyPaths('', '' if corpus.is_paired else None)
-    if bool(files.vocab) == any(pair):
-        raise InputError('give --vocab, or --source-vocab with --target-vocab')
-    if files.vocab:
-        found = find_vocabulary(files.vocab, 'targets' if corpus.is_paired else None)
+    if not files:
+        raise InputError('give --vocab, one vocabulary, or one of the source and one of the target')
+    if len(files) == 1:
+        found = find_vocabulary(files[0], 'targets' if corpus.is_paired else None)
         inputs = found.path
         if found.record is not None and found.record.side == 'targets':
-            inputs = vocabulary_path(files.vocab, 'inputs')
+            inputs = vocabulary_path(files[0], 'inputs')
         return VocabularyPaths(found.path, inputs if corpus.is_paired else None)
     if not corpus.is_paired:
-        raise InputError(f'a {_corpus_option(corpus)} corpus has one side; give --vocab')
-    if files.source_vocab is None or files.target_vocab is None:
-        raise InputError('--source-vocab and --target-vocab go together')
+        raise InputError(f'a {_corpus_option(corpus)} corpus has one side; give one --vocab')
+    if len(files) > 2:
+        raise InputError(f'--vocab names {len(files)} vocabularies, and pairs have two sides')
     return VocabularyPaths(
-        vocabulary_path(files.target_vocab, 'targets'),
-        vocabulary_path(files.source_vocab, 'inputs'),
+        vocabulary_path(files[1], 'targets'), vocabulary_path(files[0], 'inputs')
     )

@@ -59,11 +59,7 @@ def _options() -> dict[str, list[_Completed]]:
             for declaration in declared(kind)
             for option in _completed(declaration, _words(kind, declaration))
         ]
-        helping = [
-            _Completed('--help', 'the options that most people need'),
-            _Completed('--help-all', 'all options'),
-        ]
-        by_command[name] = options + helping
+        by_command[name] = [*options, _Completed('--help', 'the options that most people need')]
     return by_command
 
 

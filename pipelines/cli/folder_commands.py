@@ -11,6 +11,7 @@ import itertools
 import json
 import logging
 import os
+import re
 import sys
 import tempfile
 import time
@@ -32,7 +33,6 @@ from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.options.commands import known_commands
 from pipelines.options.job import ARRAY_RECORD, EndOptions, check_pack
 from pipelines.options.reading import options_from
-from pipelines.options.vocabulary import VocabularyFiles
 from pipelines.shard_formats.array_record import array_record_library
 from pipelines.shard_formats.id_streams import documents_joined
 from pipelines.stages.convert import convert_dataset
@@ -49,11 +49,13 @@ from pipelines.trust.where import FoundRow, Wanted, find_rows, row_fields
 from tokcore.corpus.filters.registry import filter_names
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
-from tokcore.options import declared
+from tokcore.options import shown
 from tokcore.reading.dataset import open_dataset
 from tokcore.records.manifest import Manifest
 
 _LOGGER = logging.getLogger(__name__)
+
+_ADDRESS_NUMBER = re.compile('[0-9]{1,18}')
 
 _MOST_NAMES = 8
 """Files that a line names."""
@@ -145,26 +147,22 @@ def _index(options: argparse.Namespace) -> int:
 
 
 def _wanted(options: argparse.Namespace) -> Wanted:
-    given = {
-        '--row': options.row,
-        '--record': options.record,
-        '--text': options.text or None,
-        '--input': options.input,
-    }
-    chosen = [name for name, value in given.items() if value is not None]
-    if len(chosen) != 1:
+    address: str | None = options.other_place
+    if (address is None) == (not options.text):
+        raise InputError('give a row, SHARD:RECORD or FILE:LINE, or --text WORDS')
+    if address is None:
+        return Wanted(options.split, text=options.text)
+    place, _, number = address.rpartition(':')
+    if not _ADDRESS_NUMBER.fullmatch(number):
         raise InputError(
-            'give one of --row N, --shard S with --record R, --text WORDS, and --input FILE:LINE'
+            f'{shown(address)} is not an address of a row: give its number, as 7, a shard and a record, as '
+            '2:7, or a line of a file, as corpus.en:17'
         )
-    place: tuple[str, int] | None = None
-    if options.input is not None:
-        path, _, number = options.input.rpartition(':')
-        if not path or not (number.isascii() and number.isdigit() and len(number) < 19):
-            raise InputError('--input is FILE:LINE, as corpus.en:17')
-        place = path, int(number)
-    record = None if options.record is None else (options.shard, options.record)
-    rows = None if options.row is None else (options.row,)
-    return Wanted(options.split, rows, record, options.text, place)
+    if not place:
+        return Wanted(options.split, rows=(int(number),))
+    if _ADDRESS_NUMBER.fullmatch(place):
+        return Wanted(options.split, record=(int(place), int(number)))
+    return Wanted(options.split, input=(place, int(number)))
 
 
 def _described(rows: Sequence[FoundRow], count: int, wanted: Wanted) -> Iterator[str]:
@@ -201,12 +199,9 @@ def _inspect(options: argparse.Namespace) -> int:
     vocabulary = vocabulary_path(options.vocab) if options.vocab else None
     content = content_of(filesystem.absolute(options.place), options.split, vocabulary)
     entries: Iterable[Entry] = content.entries
-    if options.find is not None:
-        entries = (entry for entry in entries if entry.has(options.find))
-    if options.stats:
+    if not options.head:
         told = statistics(entries)
-        if options.find is None:
-            told |= {split: {'bytes of text': size} for split, size in content.text_bytes.items()}
+        told |= {split: {'bytes of text': size} for split, size in content.text_bytes.items()}
         if options.json:
             print_lines([json.dumps({'what': content.what, **told}, ensure_ascii=False)])
         else:
@@ -215,8 +210,8 @@ def _inspect(options: argparse.Namespace) -> int:
                 values = ', '.join(f'{key} {value:,}' for key, value in numbers.items())
                 print_lines([f'  {name}: {values}'])
         return 0
-    if options.sample is not None:
-        entries = sampled(entries, options.sample, options.seed)
+    if options.seed is not None:
+        entries = sampled(entries, options.head, options.seed)
     else:
         entries = itertools.islice(entries, options.head)
     is_empty = True
@@ -232,7 +227,7 @@ def _inspect(options: argparse.Namespace) -> int:
                 ''.join(f'{line}\n' for line in lines).encode(encoding, 'backslashreplace')
             )
     if is_empty and not options.json:
-        print_lines(['no entry' if options.find is None else 'no entry has these words'])
+        print_lines(['no entry'])
     return 0
 
 
@@ -314,7 +309,7 @@ def _print_page(page: str) -> int:
 
 def _card(options: argparse.Namespace) -> int:
     place = filesystem.absolute(options.place)
-    card = dataset_card(place, options.licence, options.tokenizer_licence)
+    card = dataset_card(place, options.licence)
     print_lines(card.removesuffix('\n').split('\n'))
     return 0
 
@@ -400,9 +395,10 @@ def _job_from(
     if is_record:
         _refuse_code(finished)
         finished.job_path = None
-        for option in declared(VocabularyFiles):  # the files may be gone, and copies are here
-            if getattr(finished, option.field, None) is not None:
-                setattr(finished, option.field, folder)
+        if manifest.stage == 'encode' and finished.vocab:
+            finished.vocab = (folder,) * len(
+                finished.vocab
+            )  # they may be gone, and copies are here
     job = make_job(finished, beam_flags)
     assert isinstance(job, (BuildJob, EncodeJob))
     return job

@@ -1,8 +1,8 @@
-"""The help: of a command what most people need, all of it with `--help-all`, and topics.
+"""The help: of a command what most people need, all of it with `tokbeam help COMMAND`, and topics.
 
     tokbeam --help          the commands and the topics
     tokbeam build --help    two examples, and the options that most people need
-    tokbeam build --help-all
+    tokbeam help build
     tokbeam help schemes/bpe
 
 All of it is made of the declarations of the options.
@@ -150,7 +150,7 @@ def command_help(name: str, command: Command) -> str:
         if name in ('tokenize', 'detokenize') or command.place
         else (f'\nBy topic: tokbeam help {{{", ".join(topics_of())}}}.')
     )
-    return f'{parser.format_help()}\nAll options: tokbeam {name} --help-all.{topics}\n'
+    return f'{parser.format_help()}\nAll options: tokbeam help {name}.{topics}\n'
 
 
 def all_help(name: str, command: Command) -> str:
@@ -179,7 +179,7 @@ def topic_help(topic: str | None = None) -> str:
         lines += [f'  {name:12}  {command.summary}\n' for name, command in commands.items()]
         return f'usage: tokbeam help TOPIC\n\n{"".join(lines)}  schemes/NAME  options of a scheme\n'
     if topic in commands:
-        return command_help(topic, commands[topic])
+        return all_help(topic, commands[topic])
     if topic in _topics():
         return _topics()[topic][1]()
     kind, _, scheme = topic.partition('/')

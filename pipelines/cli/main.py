@@ -202,7 +202,7 @@ def _run(arguments: Sequence[str], is_process: bool, began: float) -> int:
 
     from pipelines.cli.terminal import shown_progress
 
-    is_quiet = getattr(options, 'quiet', True)
+    is_quiet = getattr(options, 'progress', 'none') == 'none'
     if is_quiet:
         logging.getLogger('pipelines').setLevel(logging.WARNING)
     progress: contextlib.AbstractContextManager[None] = contextlib.nullcontext()

@@ -85,8 +85,8 @@ class Command:
         groups: its options.
         examples: command lines, at the top of its help.
         essential: the names of the options that most people need, in the order of the help.
-        place: how the help calls the path that the command looks at, or the two paths; '' if it takes
-            none. Such a command takes no job file.
+        place: how the help calls the path that the command looks at, and a second word, which may be left
+            out if it is in brackets; '' if it takes none. Such a command takes no job file.
     """
 
     summary: str
@@ -176,9 +176,9 @@ def _commands_of(
             ),
             (
                 'tokbeam count --text corpus.txt.gz --output counts',
-                'tokbeam count --merge counts.2023 counts.2024 --output counts',
+                'tokbeam count --counts counts.2023 counts.2024 --output counts',
             ),
-            ('text', 'source', 'target', 'scheme', 'merge', 'output'),
+            ('text', 'source', 'target', 'scheme', 'counts', 'output'),
         ),
         'vocab': Command(
             'learn a vocabulary, from text or from counts',
@@ -219,7 +219,7 @@ def _commands_of(
                 'tokbeam tokenize --vocab vocab.subwords < text > ids',
                 'tokbeam tokenize --vocab vocab.subwords --pieces < text',
             ),
-            ('vocab', 'pieces', 'eos', 'scheme'),
+            ('vocab', 'pieces', 'template', 'scheme'),
         ),
         'detokenize': Command(
             'lines of ids on stdin to text on stdout',
@@ -241,11 +241,11 @@ def _commands_of(
             'tell the file and line that a row of a dataset comes from, and back',
             (Group((WhereOptions, MakingOptions, LookingOptions)),),
             (
-                'tokbeam where out --row 12345',
-                'tokbeam where out --input corpus.en:17 --json',
+                'tokbeam where out 12345',
+                'tokbeam where out corpus.en:17 --json',
             ),
-            ('row', 'shard', 'record', 'text', 'input', 'split'),
-            'DIR',
+            ('text', 'split', 'json'),
+            'DIR [ROW|SHARD:RECORD|FILE:LINE]',
         ),
         'index': Command(
             'let rows of a dataset be read by their numbers, or as the corpus has them',
@@ -257,8 +257,8 @@ def _commands_of(
         'inspect': Command(
             'show what a dataset, a TFRecord file, a vocabulary or counts hold',
             (Group((InspectOptions, ReportingOptions)),),
-            ('tokbeam inspect out --sample 5', 'tokbeam inspect counts --find ing --json'),
-            ('head', 'sample', 'find', 'stats', 'vocab', 'json'),
+            ('tokbeam inspect out --head 5 --seed 7', 'tokbeam inspect counts --head 0'),
+            ('head', 'seed', 'split', 'vocab', 'json'),
             'PATH',
         ),
         'report': Command(

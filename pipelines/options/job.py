@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from tokcore.corpus.corpus import MAX_LINE_BYTES
 from tokcore.corpus.filters.registry import filter_forms, filter_list
 from tokcore.corpus.formats import all_formats, format_names
+from tokcore.encoding.document_ends import NO_END
 from tokcore.errors import InputError
 from tokcore.options import (
     LARGEST_BLOCK,
@@ -65,9 +66,6 @@ STREAM_FORMATS = (MEGATRON, FLAT)
 
 CONVERTED_FORMATS = (PARQUET, MEGATRON, FLAT, PACKED, JOINED, ARRAY_RECORD)
 """What `convert` makes of TFRecords; pieces, which text consists of, take the vocabulary."""
-
-NameStyle = Literal['plain', 't2t']
-"""How the vocabularies of a dataset are named."""
 
 PairSide = Literal['inputs', 'targets', 'both']
 """The side of pairs that is counted, and that a vocabulary is for."""
@@ -231,28 +229,24 @@ class EndOptions:
 
     end: str | None = option(
         'the token, or its id, that follows each document in megatron and flat, and where rows are packed '
-        "as they are read (default: the vocabulary's)",
+        "as they are read; none: nothing does (default: the vocabulary's)",
         token_or_id,
-        'TOKEN|ID',
+        'TOKEN|ID|none',
         default=None,
         changes_bytes=True,
         unrecorded_default=True,
     )
-    no_end: bool = option(
-        'join documents without an end',
-        None,
-        default=False,
-        changes_bytes=True,
-        unrecorded_default=True,
-    )
+
+    @property
+    def has_no_end(self) -> bool:
+        """Whether documents are joined without an end."""
+        return self.end == NO_END
 
     def check(self, output_format: str) -> None:
-        """Raises InputError if the options contradict each other, or do not go with a format."""
-        if self.end is not None and self.no_end:
-            raise InputError('--end and --no-end contradict each other; give one of them')
-        if (self.end is not None or self.no_end) and output_format in (TEXT, PACKED, JOINED):
+        """Raises InputError if an end does not go with a format."""
+        if self.end is not None and output_format in (TEXT, PACKED, JOINED):
             raise InputError(
-                f'{output_format} has rows as the template makes them; leave out --end and --no-end'
+                f'{output_format} has rows as the template makes them; leave out --end'
             )
 
 
@@ -397,9 +391,10 @@ class LineOptions:
 def progress_option() -> Any:
     """Returns the option of how progress is shown."""
     return option(
-        'how progress is shown: auto, a bar on a terminal and lines elsewhere; or json, an object on '
-        'each line of standard error (default: auto)',
-        ('auto', 'json'),
+        'how progress is shown: auto, a bar on a terminal and lines elsewhere; json, an object on each '
+        'line of standard error; none, nothing but warnings and errors, and not what was made '
+        '(default: auto)',
+        ('auto', 'json', 'none'),
         default='auto',
     )
 
@@ -408,11 +403,6 @@ def progress_option() -> Any:
 class CommandOptions:
     """What the command does around a job, and what it prints."""
 
-    quiet: bool = option(
-        'print nothing but warnings and errors: no progress, and not what was made',
-        None,
-        default=False,
-    )
     progress: str = progress_option()
     print_job: bool = option(
         'print the job file that these options stand for, and do nothing', None, default=False
@@ -507,7 +497,7 @@ def _side_option() -> Any:
 class CountOptions:
     """What `count` counts, and where to."""
 
-    merge: tuple[str, ...] = paths_option(
+    counts: tuple[str, ...] = paths_option(
         'instead of text: add up folders of earlier counts', 'COUNTS'
     )
     pieces: bool = option(

@@ -43,7 +43,7 @@ def build_stage(job: BuildJob) -> Manifest | None:
     if job.learning is not None and (tokens := job.learning.first_entries) is not None:
         ids = {token: id_ for id_, token in enumerate(tokens)}
         warn_of_missing_tokens(job.reading.scheme, ids.get, job.dataset.encoding, _LEARNED)
-        is_needed = job.dataset.output_format in STREAM_FORMATS and not job.dataset.no_end
+        is_needed = job.dataset.output_format in STREAM_FORMATS and not job.dataset.has_no_end
         if is_needed and job.dataset.end is None and not listed_ends(ids):
             raise unknown_end(_LEARNED, {})
     execution, names, folders = job.execution, job.vocabulary_names, job.counts_folders

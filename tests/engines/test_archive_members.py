@@ -86,7 +86,7 @@ ASKED = {
     'bitext turned round': [
         '--source', '{}news/*.en', '{}news/*.zh', '--target', '{}news/*.zh', '{}news/*.en',
     ],
-    'named columns': ['--tsv', '{}tables/*', '--header', '--columns', 'right,left'],
+    'named columns': ['--tsv', '{}tables/*', '--columns', 'right,left'],
     'quoted columns': ['--tsv', '{}tables/*', '--quoting', 'csv'],
     'json lines': ['--jsonl', '{}objects/*'],
     'two splits': ['--text', '{}news/*.en', '--dev', '{}news/*.zh'],

@@ -55,7 +55,7 @@ def test_it_is_verified_made_again_and_traced(built, converted, printed):
     status, [report] = printed('verify', converted, '--rerun', 'all')
     assert (status, report['findings']) == (0, [])
     assert report['rerun']['rows'] == report['rerun']['of'] > 200
-    asked = ('--shard', 1, '--record', 3)
+    asked = ('1:3',)
     assert printed('where', converted, *asked) == printed('where', built, *asked)
 
 

@@ -48,7 +48,7 @@ def test_each_side_has_codes_and_ids_of_its_own(small, tmp_path):
     assert set(names) < set(built)
     for side in ('inputs', 'targets'):
         assert built[f'{stem.name}.vocab.{side}'].startswith(b'<pad>\n</s>\n<unk>\n')
-    given = ['--source-vocab', f'{stem}.codes.inputs', '--target-vocab', f'{stem}.codes.targets']
+    given = ['--vocab', f'{stem}.codes.inputs', f'{stem}.codes.targets']
     succeed('encode', *inputs, *given, '--output', tmp_path / 'again')
     again = shards_and_vocabularies(tmp_path / 'again')
     assert again == {name: data for name, data in built.items() if name not in names}

@@ -263,7 +263,7 @@ def test_a_vocabulary_and_an_encoding_of_their_own_take_the_same_rows(corpus, bu
     assert (tmp_path / 'inputs').read_bytes() == (built / names[0]).read_bytes()
     succeed(
         'encode', '--tsv', corpus[1], '--clean', CLEAN, '--name', 'small', '--shards', 3,
-        '--source-vocab', built / names[0], '--target-vocab', built / names[1],
+        '--vocab', built / names[0], built / names[1],
         '--output', tmp_path / 'out',
     )  # fmt: skip
     assert read_shards(tmp_path / 'out') == read_shards(built)

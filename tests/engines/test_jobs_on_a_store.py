@@ -126,12 +126,23 @@ def test_each_step_reads_and_writes_objects(store, inputs, built):
     store.client().put_object(Bucket='corpora', Key='in/job.toml', Body=job)
     place, job = 's3://corpora/steps', 's3://corpora/in/job.toml'
     vocabularies = []
-    for side, option in [('inputs', '--source-vocab'), ('targets', '--target-vocab')]:
+    for side in ('inputs', 'targets'):
         counts, vocabulary = f'{place}/counts.{side}', f'{place}/vocab.d.400.subwords.{side}'
         succeed('count', job, '--side', side, '--output', counts)
         succeed('vocab', '--counts', counts, '--vocab-size', 400, '--output', vocabulary)
-        vocabularies += [option, vocabulary]
-    succeed('encode', job, *vocabularies, '--name', 'd', '--shards', 3, '--output', f'{place}/out')
+        vocabularies.append(vocabulary)
+    succeed(
+        'encode',
+        job,
+        '--vocab',
+        *vocabularies,
+        '--name',
+        'd',
+        '--shards',
+        3,
+        '--output',
+        f'{place}/out',
+    )
     found = {name.removeprefix('out/'): data for name, data in store.files('steps').items()}
     expected = {name: data for name, data in built('subword').items() if name != 'tokbeam.json'}
     assert expected.items() <= found.items()

@@ -46,7 +46,7 @@ def quoted_tsv(folder):
             [each['views'], each['text'], each['meta']['id'], each['score'], each['kind']]
         )
     path = write(folder / 'a.tsv', text.getvalue().encode())
-    return ['--tsv', path, '--header', '--columns', 'text', '--quoting', 'csv']
+    return ['--tsv', path, '--columns', 'text', '--quoting', 'csv']
 
 
 FORMATS = {'jsonl': jsonl, 'parquet': parquet, 'quoted tsv': quoted_tsv}

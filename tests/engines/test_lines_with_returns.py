@@ -94,7 +94,7 @@ def test_rows_are_made_again_and_found(vocabulary, tmp_path, capsys):
     succeed('verify', out, '--rerun', 'all')
     for number, line in [(1, LINES[0]), (len(lines) - 1, LINES[-1])]:
         capsys.readouterr()
-        assert run('where', out, '--input', f'{text}:{number}', '--json').status == 0
+        assert run('where', out, f'{text}:{number}', '--json').status == 0
         [row] = map(json.loads, capsys.readouterr().out.splitlines())
         assert (row['texts'], row['line'], row['is_stored']) == ([line], number, True)
 
@@ -159,14 +159,14 @@ def test_what_was_made_with_the_rule_of_before_is_refused_by_name(made, vocabula
     text, counts, data, out = made / 'text.txt', made / 'counts', made / 'data', tmp_path / 'out'
     dataset = ['encode', '--text', text, '--scheme', 'bpe', '--name', 'n', '--shards', 1]
     for command in [
-        ['count', '--merge', counts, counts, '--output', out],
+        ['count', '--counts', counts, counts, '--output', out],
         ['vocab', '--counts', counts, '--scheme', 'bpe', '--merges', 9, '--output', out],
         ['count', '--text', text, '--scheme', 'bpe', '--output', counts],
         [*dataset, '--vocab', made / 'v.json', '--output', out],
         [*dataset, '--vocab', vocabulary, '--output', data],
         ['verify', data],
         ['verify', data, '--rerun', 'all'],
-        ['where', data, '--row', 0],
+        ['where', data, 0],
         ['convert', data, '--to', 'parquet', '--output', out],
         ['report', data],
     ]:

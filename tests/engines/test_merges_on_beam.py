@@ -392,7 +392,7 @@ def test_the_merges_of_a_corpus_are_those_of_subword_nmt(tmp_path, subword_nmt, 
 def test_20_million_tokens_are_learned_from_within_4_gb(tmp_path):
     write_generated_counts(20_000_000, tmp_path / 'counts')
     command = ['vocab', '--counts', tmp_path / 'counts' / '*.parquet', '--scheme', 'bpe']
-    command += ['--merges', 32_000, '--quiet']
+    command += ['--merges', 32_000, '--progress=none']
     by_rounds = [*command, '--learner', 'beam', '--memory', '3GiB', '--output', tmp_path / 'beam']
     process = subprocess.Popen(command_of(*by_rounds))
     _, status, usage = os.wait4(process.pid, 0)

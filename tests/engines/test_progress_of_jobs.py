@@ -103,7 +103,7 @@ def test_merging_counts_is_work_too(told, corpus, tmp_path):
     for name in ('a', 'b'):
         succeed('count', *options, '--output', tmp_path / name)
     told.clear()
-    succeed('count', '--merge', tmp_path / 'a', tmp_path / 'b', '--output', tmp_path / 'c')
+    succeed('count', '--counts', tmp_path / 'a', tmp_path / 'b', '--output', tmp_path / 'c')
     assert_all_done(told)
     assert works(told)['merge', 'merging counts'][-1].unit == 'files'
 
@@ -129,9 +129,9 @@ def test_worker_processes_tell_of_all_their_work(told, corpus, tmp_path):
 
 def test_quiet_tells_nothing_but_warnings(corpus, tmp_path):
     options = corpus('tsv')
-    assert succeed('count', *options, '--output', tmp_path / 'out', '--quiet') == ''
+    assert succeed('count', *options, '--output', tmp_path / 'out', '--progress=none') == ''
     bad = write(tmp_path / 'bad.tsv', as_tsv(PAIRS) + b'\xff\t\xff\n')
-    rejecting = ['--tsv', bad, '--on-error=skip', '--quiet']
+    rejecting = ['--tsv', bad, '--on-error=skip', '--progress=none']
     [line] = succeed('count', *rejecting, '--output', tmp_path / 'other').splitlines()
     assert '1 line was left out' in line
     assert 'in ' in succeed('count', *options, '--output', tmp_path / 'third')
@@ -157,7 +157,7 @@ def test_a_terminal_has_a_bar(corpus, tmp_path):
 @pytest.mark.slow
 def test_a_terminal_has_none_if_quiet(corpus, tmp_path):
     line = ['count', *corpus('tsv'), '@item-size', '8KiB', '--output', tmp_path / 'out']
-    assert on_a_terminal(*line, '--quiet') == ''
+    assert on_a_terminal(*line, '--progress=none') == ''
 
 
 @pytest.mark.slow

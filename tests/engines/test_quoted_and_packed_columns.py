@@ -40,7 +40,7 @@ def test_quoted_columns_give_what_plain_columns_give_however_they_are_cut(
     small, small_build, tmp_path
 ):
     quoted = write(tmp_path / 'quoted.tsv', as_quoted(small.pairs))
-    given = ['--tsv', quoted, '--header', '--quoting', 'csv', '--columns', 'source,tar\tget']
+    given = ['--tsv', quoted, '--quoting', 'csv', '--columns', 'source,tar\tget']
     cuts = {'one': ['--workers', 1], 'two': ['@item-size', 64, '--workers', 2]}
     for name, cut in cuts.items():
         succeed('build', *given, *DATASET, *cut, '--output', tmp_path / name)

@@ -97,8 +97,8 @@ def test_segments_on_other_lines_are_paired_by_ids_and_traced(plain, tmp_path):
         number = row['texts'][0].split()[1]
         assert f'<seg id="{number}">'.encode() in SOURCE.splitlines()[row['line'] - 1]
         assert row['files'] == [str(plain[0])]
-    succeed('where', found, '--input', 'a.sgm:10')
-    assert 'give the line there' in refuse('where', found, '--input', 'moved.sgm:10')
+    succeed('where', found, 'a.sgm:10')
+    assert 'give the line there' in refuse('where', found, 'moved.sgm:10')
 
 
 def test_a_sample_of_lines_is_not_drawn_from_segments_on_other_lines(plain, tmp_path):

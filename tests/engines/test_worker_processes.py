@@ -25,7 +25,7 @@ JOBS = {
     ],
     "two files, indexed, a sample of their lines, merges of bytes, the engine's shuffle": [
         *('--shared-vocab', '--vocab-sample', 't2t:2kB', '--scheme', 'bpe', '--vocab-size', 400),
-        *('--special-token', '<pad>', '@shuffle', 'engine', '@item-size', '4KiB'),
+        *('--special-tokens', '<pad>', '@shuffle', 'engine', '@item-size', '4KiB'),
     ],
     'merges of characters, lines left out, small runs, text': [
         *('--scheme', 'bpe', '--preset', 'subword-nmt', '--merges', 100, '--on-error', 'skip'),

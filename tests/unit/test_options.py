@@ -144,9 +144,9 @@ def test_only_plain_digits_are_numbers(option, value):
 
 PATHS = {
     'build': ['--source', '--target', '--text', '--dev', '--test-target', '--output', '--work'],
-    'count': ['--tsv', '--merge', '--output'],
+    'count': ['--tsv', '--counts', '--output'],
     'vocab': ['--text', '--counts', '--output', '--work'],
-    'encode': ['--vocab', '--source-vocab', '--target-vocab', '--output', '--work'],
+    'encode': ['--vocab', '--output', '--work'],
     'tokenize': ['--vocab'],
     'detokenize': ['--vocab'],
 }

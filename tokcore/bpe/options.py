@@ -16,7 +16,15 @@ from tokcore.encoding.scheme import LearningOptions
 from tokcore.encoding.tokenizer_folder import GPT_END
 from tokcore.encoding.vocabulary import read_vocabulary_file
 from tokcore.errors import InputError
-from tokcore.options import LARGEST_INT64, WholeNumber, flag, option, path, positive, special_token
+from tokcore.options import (
+    LARGEST_INT64,
+    WholeNumber,
+    flag,
+    option,
+    path,
+    positive,
+    special_tokens_option,
+)
 
 if typing.TYPE_CHECKING:
     pass
@@ -34,8 +42,8 @@ _HOLDS = {
 _UNSUPPORTED = {
     'gpt2': ('limit_alphabet', 'total_symbols'),
     'cl100k': ('limit_alphabet', 'total_symbols'),
-    'subword-nmt': ('limit_alphabet', 'special_token'),
-    'textbook': ('special_token', 'total_symbols'),
+    'subword-nmt': ('limit_alphabet', 'special_tokens'),
+    'textbook': ('special_tokens', 'total_symbols'),
 }
 """The options that its file cannot hold, or that have no meaning for it."""
 
@@ -78,15 +86,7 @@ class BpeOptions(LearningOptions):
         default=None,
         changes_bytes=True,
     )
-    special_token: tuple[str, ...] = option(
-        'an entry before all others, as <pad>; may be repeated (default: <|endoftext|> of bytes, unless '
-        '--extend is given; else none)',
-        special_token,
-        'X',
-        default=(),
-        many='repeated',
-        changes_bytes=True,
-    )
+    special_tokens: tuple[str, ...] | None = special_tokens_option()
     total_symbols: bool = option(
         'of subword-nmt: --merges counts the characters within words and at their ends too',
         None,
@@ -118,9 +118,7 @@ class BpeOptions(LearningOptions):
             raise InputError(f'--vocab-size {wrong}; give it or --merges, and not both')
         if self.total_symbols and self.merges is None:
             raise InputError('--total-symbols needs --merges; give it, or leave it out')
-        if len(set(self.special_token)) != len(self.special_token):
-            raise InputError('--special-token names one token twice')
-        for name in ('special_token', 'total_symbols'):
+        for name in ('special_tokens', 'total_symbols'):
             if self.extend is not None and getattr(self, name):
                 raise InputError(
                     f'{flag(name)} cannot go with --extend, which keeps what the old vocabulary has; '
@@ -129,7 +127,7 @@ class BpeOptions(LearningOptions):
 
     @property
     def first_entries(self) -> tuple[str, ...] | None:
-        return self.special_token or None
+        return self.special_tokens or None
 
     @property
     def on_beam(self) -> str:
@@ -174,7 +172,7 @@ class BpeOptions(LearningOptions):
             for name in ('min_count', 'max_piece_length', 'limit_alphabet')
             if getattr(self, name) is not None
         }
-        special_tokens = self.special_token or PRESETS[preset].special_tokens
+        special_tokens = self.special_tokens or PRESETS[preset].special_tokens
         return dataclasses.replace(
             PRESETS[preset],
             merges=self.merges,

@@ -1,18 +1,13 @@
 """The options of the WordPiece learner."""
 
-import argparse
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from tokcore.encoding.scheme import LearningOptions, vocab_size_option
 from tokcore.options import (
-    added_tokens_option,
     min_count_range,
     option,
-    shown,
     special_tokens_option,
-    text,
-    with_added,
 )
 
 SPECIAL_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
@@ -20,13 +15,6 @@ SPECIAL_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 
 Search = Literal['tensorflow-text', 'closest', 'at-most']
 Learner = Literal['auto', 'memory', 'beam']
-
-
-def joiner(value: str) -> str:
-    """Parses a joiner: text without white space."""
-    if text(value).split() != [value]:
-        raise argparse.ArgumentTypeError(f'{shown(value)} is empty or has white space in it')
-    return value
 
 
 @dataclass(frozen=True)
@@ -38,6 +26,7 @@ class WordPieceOptions(LearningOptions):
         max_learned_word_length: in characters; longer words are not learned from.
         max_characters: words with other characters than so many of the commonest are not learned from.
         max_words: only so many of the commonest words are learned from; None: all.
+        joiner: the prefix of pieces that do not start a word.
         iterations: how often words are segmented and counted, and pieces selected.
     """
 
@@ -57,20 +46,12 @@ class WordPieceOptions(LearningOptions):
         default=(10, 10_000_000),
         changes_bytes=True,
     )
-    joiner: str = option(
-        'the prefix of pieces that do not start a word (default: ##)',
-        joiner,
-        'X',
-        default='##',
-        changes_bytes=True,
-    )
     learner: Learner = option(
         'memory: in this process; beam: on the workers; auto: in memory where it fits '
         '(default: auto)',
         get_args(Learner),
         default='auto',
     )
-    special_token: tuple[str, ...] = added_tokens_option()
     special_tokens: tuple[str, ...] | None = special_tokens_option()
 
     slack: float = 0.05
@@ -78,11 +59,12 @@ class WordPieceOptions(LearningOptions):
     max_characters: int = 1000
     max_words: int | None = 5_000_000
     iterations: int = 4
+    joiner: str = '##'
 
     @property
     def first_entries(self) -> tuple[str, ...]:
         """The special tokens."""
-        return with_added(self.special_tokens, SPECIAL_TOKENS, self.special_token)
+        return SPECIAL_TOKENS if self.special_tokens is None else self.special_tokens
 
     def is_met(self, size: int) -> bool:
         """Whether a size is as near to the target as the search can end."""

@@ -203,7 +203,9 @@ def test_lines_become_ids_and_lines_again(vocabulary, filter_lines):
     und, noch = (ids_of(word, ENTRIES[:8])[1] for word in ('und', 'noch'))
     plain = filter_lines(text, 'tokenize', '--vocab', vocabulary, *REVERSE)
     assert plain == f'{und} {noch}\n\n{und} 1\n'.encode()
-    whole = filter_lines(text, 'tokenize', '--vocab', vocabulary, *REVERSE, '--eos')
+    whole = filter_lines(
+        text, 'tokenize', '--vocab', vocabulary, *REVERSE, '--template', '$A <EOS>'
+    )
     assert whole == f'2 {und} {noch} 3\n2 3\n2 {und} 1 3\n'.encode()
     back = filter_lines(plain, 'detokenize', '--vocab', vocabulary, *REVERSE)
     assert back == b'und noch\n\nund <unk>\n'
@@ -217,7 +219,7 @@ def test_what_was_counted_for_another_scheme_is_refused_and_both_are_named(corpu
     for counts, scheme in ((theirs, REVERSE), (ours, [])):
         said = refuse('vocab', '--counts', counts, *scheme, *asked)
         assert 'pre-tokenizer t2t' in said and 'pre-tokenizer spaces {"byte": 32}' in said
-    said = refuse('count', '--merge', theirs, ours, '--output', tmp_path / 'merged')
+    said = refuse('count', '--counts', theirs, ours, '--output', tmp_path / 'merged')
     assert 'pre-tokenizer t2t' in said and 'pre-tokenizer spaces' in said
     assert 'another pre-tokenizer: t2t there, spaces' in refuse(
         'count', '--text', corpus, *REVERSE, '--output', theirs

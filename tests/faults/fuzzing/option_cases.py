@@ -23,7 +23,7 @@ _COUNTS = ['out/counts', 'out/counts.inputs', 'out/counts.targets']
 
 # Paths have a kind of their own, and a value of these might name one that matters.
 _PATHS = {
-    'source', 'target', 'tsv', 'text', 'vocab', 'source_vocab', 'target_vocab', 'counts', 'merge',
+    'source', 'target', 'tsv', 'text', 'vocab', 'counts',
     'output', 'work',
 }  # fmt: skip
 

@@ -30,7 +30,7 @@ def test_what_every_file_can_hold_takes_the_place_of_the_presets(preset):
 
 
 def test_what_one_file_can_hold():
-    asked = BpeOptions(merges=5, special_token=('<pad>', '</s>'))
+    asked = BpeOptions(merges=5, special_tokens=('<pad>', '</s>'))
     assert asked.rules('gpt2').special_tokens == asked.first_entries == ('<pad>', '</s>')
     assert BpeOptions(merges=5).first_entries is None
     assert BpeOptions(merges=5, extend='old.json').rules('gpt2').special_tokens == ()
@@ -44,8 +44,8 @@ def test_what_one_file_can_hold():
         ('gpt2', {'limit_alphabet': 300}, '--limit-alphabet'),
         ('cl100k', {'total_symbols': True}, '--total-symbols'),
         ('subword-nmt', {'limit_alphabet': 300}, '--limit-alphabet'),
-        ('subword-nmt', {'special_token': ('<pad>',)}, '--special-token'),
-        ('textbook', {'special_token': ('<pad>',)}, '--special-token'),
+        ('subword-nmt', {'special_tokens': ('<pad>',)}, '--special-tokens'),
+        ('textbook', {'special_tokens': ('<pad>',)}, '--special-tokens'),
         ('textbook', {'total_symbols': True}, '--total-symbols'),
     ],
 )
@@ -67,7 +67,6 @@ def test_what_its_file_cannot_hold_is_refused_by_name(preset, asked, named):
             {'vocab_size': 300, 'total_symbols': True},
             '--total-symbols needs --merges; give it, or leave it out',
         ),
-        ({'merges': 5, 'special_token': ('a', 'a')}, '--special-token names one token twice'),
     ],
 )
 def test_options_that_do_not_go_together(asked, said):

@@ -1,4 +1,4 @@
-"""The help: short where it is asked for first, all of it by `--help-all`, and by topics."""
+"""The help: short where it is asked for first, all of it by `tokbeam help COMMAND`, and by topics."""
 
 import pathlib
 import re
@@ -43,7 +43,7 @@ def test_help_has_the_essential_options_and_no_others(name):
     named = re.findall('^  --([a-z-]+)', text, re.MULTILINE)
     assert sorted(named) == sorted(COMMANDS[name].essential)
     assert len(text.splitlines()) <= 32
-    assert f'tokbeam {name} --help-all' in text
+    assert f'tokbeam help {name}' in text
 
 
 @pytest.mark.parametrize('name', COMMANDS)
