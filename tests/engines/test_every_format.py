@@ -338,7 +338,10 @@ def test_rows_of_compressed_files_that_are_damaged_or_dropped_are_kept_aside(
     texts = {role: path.read_bytes() for role, path in corpus.paths.items()}
     ending = '' if damaged_role == 'parquet' else '.gz'  # Parquet is compressed inside
     texts[damaged_role] = content
-    paths = {role: write(tmp_path / f'{role}{ending}', text) for role, text in texts.items()}
+    named = corpus.format.endings[0] if corpus.format.endings else ''
+    paths = {
+        role: write(tmp_path / f'{role}{named}{ending}', text) for role, text in texts.items()
+    }
     keeping = ['--on-error', 'skip', '--clean', 'length:1:15', '--keep-rejected']
     out = tmp_path / 'out'
     succeed(*corpus.build(out, *keeping, **paths))

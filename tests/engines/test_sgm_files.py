@@ -159,4 +159,4 @@ def test_a_side_that_is_not_named_sgm_is_not_read_as_lines(plain, tmp_path):
     said = refuse(
         'build', '--source', plain[0], '--target', text, *BUILD, '--output', tmp_path / 'out'
     )
-    assert 'outside of <seg>' in said
+    assert 'a.sgm, line 4: segment' in said and 'has no counterpart in the other file' in said

@@ -17,7 +17,7 @@ LINES = [
     ('tokbeam bui', ['build'], ['count']),
     ('tokbeam build --dev-s', ['--dev-share', '--dev-source'], ['--dev-target', '--shards']),
     ('tokbeam vocab --scheme ', [*scheme_names()], ['--scheme', 'build']),
-    ('tokbeam build --text a b --on-error s', ['stop', 'skip'], ['auto']),
+    ('tokbeam build --text a b --unknown s', ['stop'], ['token']),
     ('tokbeam tokenize --no-l', ['--no-lower-case'], ['--no-split-cjk']),
     ('tokbeam help schemes/b', ['schemes/bpe', 'schemes/byte'], ['build', 'schemes/word']),
     ('tokbeam completion f', ['fish'], ['bash']),

@@ -192,5 +192,5 @@ def test_a_larger_dataclass_takes_the_same_values():
 
 @pytest.mark.parametrize('command', known_commands())
 def test_a_command_has_no_option_twice(command):
-    every = [prefix + each.key for prefix, each in known_commands()[command].options]
+    every = [each.key for each in known_commands()[command].options]
     assert len(every) == len(set(every))
