@@ -238,8 +238,8 @@ def _filters() -> str:
     ).replace('`', '')
     return (
         '--clean A,B,… drops rows, or changes them, by these filters, in the order given:\n\n'
-        f'{filters}\nIn these examples ⇥ is between the sides of a pair. --dev-clean and --test-clean\n'
-        'filter their own split.'
+        f'{filters}\nIn these examples ⇥ is between the sides of a pair. Other splits have filters\n'
+        'in a table [[dev]] or [[test]] of a job file.'
     )
 
 

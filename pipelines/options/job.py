@@ -358,7 +358,11 @@ class UnknownOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class LineOptions:
-    """How files are read as lines; all results depend on these."""
+    """How files are read as lines; all results depend on these.
+
+    A limit of `--on-error`, which is a number or a share until `CorpusReading` has it as `skip`, changes
+    no byte.
+    """
 
     max_line_bytes: int = option(
         'the longest line that is read, in bytes without its end, {range}; memory for 16 times as '
@@ -370,7 +374,7 @@ class LineOptions:
         changes_bytes=True,
         unrecorded_default=True,
     )
-    on_error: str = option(
+    on_error: OnError = option(
         'at a line that is not UTF-8, lacks a column or is too long: stop, or skip: leave it out and '
         'keep it in rejected/SPLIT.REASON.jsonl; 100 or 0.5%% skips so many lines, or this share of '
         'those read, and stops once it is sure that there are more (default: stop)',

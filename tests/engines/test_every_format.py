@@ -339,9 +339,7 @@ def test_rows_of_compressed_files_that_are_damaged_or_dropped_are_kept_aside(
     ending = '' if damaged_role == 'parquet' else '.gz'  # Parquet is compressed inside
     texts[damaged_role] = content
     named = corpus.format.endings[0] if corpus.format.endings else ''
-    paths = {
-        role: write(tmp_path / f'{role}{named}{ending}', text) for role, text in texts.items()
-    }
+    paths = {role: write(tmp_path / f'{role}{named}{ending}', text) for role, text in texts.items()}
     keeping = ['--on-error', 'skip', '--clean', 'length:1:15', '--keep-rejected']
     out = tmp_path / 'out'
     succeed(*corpus.build(out, *keeping, **paths))

@@ -97,7 +97,8 @@ def without(arguments, option):
 @pytest.mark.parametrize('command', DEFAULTS)
 def test_every_option_has_its_default(command):
     options, _ = parse_command(COMMAND_LINES[command])
-    given = {'source': ['a.en'], 'target': ['a.zh'], 'vocab': 'vocab'}
+    vocabulary = ['vocab'] if command == 'encode' else 'vocab'
+    given = {'source': ['a.en'], 'target': ['a.zh'], 'vocab': vocabulary}
     for name, default in DEFAULTS[command].items():
         found = getattr(options, name)
         assert found == default or found == given.get(name), name
