@@ -12,7 +12,6 @@ if typing.TYPE_CHECKING:  # what `_NAMES` says, for type checkers
     from pipelines.calls import Result, build, build_job, count, encode, source, vocab
     from pipelines.jobs.job import BuildJob, CountJob, EncodeJob, VocabJob
     from pipelines.keyword_types import BuildKeywords, CountKeywords, EncodeKeywords, VocabKeywords
-    from pipelines.learning.plain_learner import CountSubstringsByElement
     from pipelines.learning.suffix_transforms import CountSubstrings
     from pipelines.transforms.count_tokens import CountTokens, CountTokensByElement, WriteCounts
     from pipelines.transforms.encode_blocks import EncodeBlocks, EncodedFeature, SplitShards
@@ -26,7 +25,6 @@ _NAMES = {
     'pipelines.keyword_types': [
         'BuildKeywords', 'CountKeywords', 'EncodeKeywords', 'VocabKeywords',
     ],
-    'pipelines.learning.plain_learner': ['CountSubstringsByElement'],
     'pipelines.learning.suffix_transforms': ['CountSubstrings'],
     'pipelines.transforms.count_tokens': ['CountTokens', 'CountTokensByElement', 'WriteCounts'],
     'pipelines.transforms.encode_blocks': ['EncodeBlocks', 'EncodedFeature', 'SplitShards'],
@@ -38,7 +36,7 @@ _NAMES = {
 
 __all__ = [
     'BuildJob', 'BuildKeywords', 'CountJob', 'CountKeywords', 'CountSubstrings',
-    'CountSubstringsByElement', 'CountTokens', 'CountTokensByElement', 'EncodeBlocks', 'EncodeJob',
+    'CountTokens', 'CountTokensByElement', 'EncodeBlocks', 'EncodeJob',
     'EncodeKeywords', 'EncodedFeature', 'LearnVocabulary', 'ReadBlocks', 'ReadCorpus', 'Result',
     'SplitShards', 'VocabJob', 'VocabKeywords', 'WriteCounts', 'WriteShards', 'build', 'build_job',
     'count', 'encode', 'source', 'vocab',

@@ -52,7 +52,7 @@ if typing.TYPE_CHECKING:
 
 JobFile = str | os.PathLike
 
-_OF_THE_COMMAND = {'quiet', 'progress', 'print_job', 'dry_run'}
+_OF_THE_COMMAND = {'progress', 'print_job', 'dry_run'}
 """Options of what the command does around a job, which calls do not have."""
 
 
@@ -294,7 +294,7 @@ def _given(command: Command, options: Mapping[str, Any], call: str) -> dict[str,
             kinds = [kind]
             if isinstance(kind, Choice) and (scheme is None or str(scheme) in kind.kinds):
                 kinds.append(kind.chosen(scheme))  # in place of what stands for all schemes
-            known |= {group.prefix + one.key: one for owner in kinds for one in declared(owner)}
+            known |= {one.key: one for owner in kinds for one in declared(owner)}
     for name in _OF_THE_COMMAND:
         known.pop(name, None)
     for name in options:

@@ -20,18 +20,13 @@ class _JobKeywords(TypedDict, total=False):
     tsv: Path | Sequence[Path]
     jsonl: Path | Sequence[Path]
     parquet: Path | Sequence[Path]
-    sgm_source: Path | Sequence[Path]
-    sgm_target: Path | Sequence[Path]
     tmx: Path | Sequence[Path]
-    tmx_lines: Path | Sequence[Path]
-    labelled_text: Path | Sequence[Path]
-    line_labels: Path | Sequence[Path]
     text: Path | Sequence[Path]
+    line_labels: Path | Sequence[Path]
     keep: str | Sequence[object] | None
     label: str | Sequence[object] | None
     labels: str | Sequence[object] | None
     columns: str | Sequence[object] | None
-    header: bool | None
     quoting: Literal['none', 'csv'] | None
     keep_tabs: bool | None
     fields: str | Sequence[object] | None
@@ -68,73 +63,24 @@ class _JobKeywords(TypedDict, total=False):
     add_prefix_space: bool
     split: Literal['space', 'unicode']
     workers: int | None
-    deadline: str | None
     max_line_size: int | str
-    on_error: Literal['stop', 'skip']
+    on_error: int | str
     keep_rejected: bool
-    item_size: int | str
-    max_rejected: int | str | None
     work: Path | None
     overwrite: bool
-    no_claim: bool
-    fetch: bool
 
 
 class _DatasetKeywords(TypedDict, total=False):
     """Of jobs that write a dataset."""
 
+    dev: Path | Sequence[Path]
     dev_source: Path | Sequence[Path]
     dev_target: Path | Sequence[Path]
-    dev_tsv: Path | Sequence[Path]
-    dev_jsonl: Path | Sequence[Path]
-    dev_parquet: Path | Sequence[Path]
-    dev_sgm_source: Path | Sequence[Path]
-    dev_sgm_target: Path | Sequence[Path]
-    dev_tmx: Path | Sequence[Path]
-    dev_tmx_lines: Path | Sequence[Path]
-    dev_labelled_text: Path | Sequence[Path]
-    dev_line_labels: Path | Sequence[Path]
-    dev_text: Path | Sequence[Path]
-    dev_keep: str | Sequence[object] | None
-    dev_label: str | Sequence[object] | None
-    dev_labels: str | Sequence[object] | None
-    dev_columns: str | Sequence[object] | None
-    dev_header: bool | None
-    dev_quoting: Literal['none', 'csv'] | None
-    dev_keep_tabs: bool | None
-    dev_fields: str | Sequence[object] | None
-    dev_entities: Literal['keep', 'decode'] | None
-    dev_languages: str | Sequence[object] | None
-    dev_markup: Literal['drop', 'text'] | None
-    dev_clean: str | Sequence[object] | None
+    test: Path | Sequence[Path]
     test_source: Path | Sequence[Path]
     test_target: Path | Sequence[Path]
-    test_tsv: Path | Sequence[Path]
-    test_jsonl: Path | Sequence[Path]
-    test_parquet: Path | Sequence[Path]
-    test_sgm_source: Path | Sequence[Path]
-    test_sgm_target: Path | Sequence[Path]
-    test_tmx: Path | Sequence[Path]
-    test_tmx_lines: Path | Sequence[Path]
-    test_labelled_text: Path | Sequence[Path]
-    test_line_labels: Path | Sequence[Path]
-    test_text: Path | Sequence[Path]
-    test_keep: str | Sequence[object] | None
-    test_label: str | Sequence[object] | None
-    test_labels: str | Sequence[object] | None
-    test_columns: str | Sequence[object] | None
-    test_header: bool | None
-    test_quoting: Literal['none', 'csv'] | None
-    test_keep_tabs: bool | None
-    test_fields: str | Sequence[object] | None
-    test_entities: Literal['keep', 'decode'] | None
-    test_languages: str | Sequence[object] | None
-    test_markup: Literal['drop', 'text'] | None
-    test_clean: str | Sequence[object] | None
     name: str
     shards: int
-    dev_shards: int
-    test_shards: int
     dev_share: str | None
     test_share: str | None
     source_prefix: str
@@ -153,7 +99,6 @@ class _DatasetKeywords(TypedDict, total=False):
     ]
     pack: int | None
     end: int | str | None
-    no_end: bool
     template: str | None
     max_word_length: int | None
     allow_special_tokens: bool
@@ -162,8 +107,6 @@ class _DatasetKeywords(TypedDict, total=False):
     dropout: float | str
     dropout_seed: int
     unknown: Literal['token', 'stop']
-    shuffle: Literal['auto', 'files', 'engine']
-    buffer: int | str
 
 
 class _LearningKeywords(TypedDict, total=False):
@@ -176,21 +119,8 @@ class _LearningKeywords(TypedDict, total=False):
     max_subtoken_length: int | None
     reserved_token: str | Sequence[str]
     learner: Literal['auto', 'memory', 'beam']
-    substring_counting: Literal['packed', 'plain']
-    slack: float | str
-    max_learned_word_length: int
-    max_characters: int
-    max_words: int | None
-    iterations: int
-    joiner: str
-    selection: Literal['endings', 'kept']
-    special_token: str | Sequence[str]
     merges: int | None
-    ties: Literal['smallest-ids', 'largest-pair', 'first'] | None
-    byte_level: bool | None
-    end_of_word: str | None
     min_count: int | None
-    min_token_count: int | None
     max_piece_length: int | None
     limit_alphabet: int | None
     total_symbols: bool
@@ -200,28 +130,23 @@ class _LearningKeywords(TypedDict, total=False):
 class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=False):
     """The options of `tokbeam build`.
 
-    source: source side of bitext, a sentence a line
-    target: target side, the same number of files and of lines
+    source: source side, a sentence a line, or <seg>s in documents where the names end in .sgm
+    target: target side, the same number of files, with the same lines or ids
     tsv: pairs in tab-separated columns
     jsonl: JSON lines, an object on each line
     parquet: Parquet files, a row each
-    sgm_source: source side of SGM, of <seg>s in documents
-    sgm_target: target side, the same number of files, with the same ids
     tmx: TMX files, a row for each translation unit
-    tmx_lines: TMX with each <seg> on a line of its own, in turns source and target
-    labelled_text: text to be classified, a line each
-    line_labels: its labels, the same number of files and of lines: whole numbers, or names with
-        --labels
-    text: text without a source side
+    text: text, a line each; without --line-labels it is the targets
+    line_labels: labels of the lines of --text, the same number of files and of lines: whole
+        numbers, or names with --labels
     keep: other fields, which become features of each example by their own names or by others:
         bytes, or int64 or floats where :int or :float follows (default: none)
     label: field with a whole number, or with any number where :float follows: it is the
         targets, and the text the inputs (default: none)
     labels: with --label or --line-labels: a file with a name on each line; labels are names
         then, and the targets their places from 0 on (default: none)
-    columns: column of the text, or of source and target: 0-based, up to 65,535, or by name with
-        --header (default: 0,1)
-    header: the first line of each file names its columns, and is not a row (default: no)
+    columns: column of the text, or of source and target: 0-based, up to 65,535, or by its name
+        in the first line of each file, which then is not a row (default: 0,1)
     quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
         such a file is read by one worker (default: none)
     keep_tabs: the last of the columns, by its place in the line, is the rest of the line: tabs
@@ -238,12 +163,15 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
         length:MIN:MAX[:tokens], ratio:R[:tokens], different, script:CODE:SHARE[:source|target],
         nfc, nfd, nfkc, nfkd, paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default:
         none, or those of the job file)
-    dev_source … dev_clean: as of the training corpus
-    test_source … test_clean: as of the training corpus
+    dev: development corpus, of the same format as the training corpus and with the same options
+        of it
+    dev_source: source side of the development corpus
+    dev_target: target side of the development corpus
+    test: test corpus, likewise
+    test_source: source side of the test corpus
+    test_target: target side of the test corpus
     name: name of the dataset, in its file names
-    shards: training shards, from 1 to 100,000 (default: 10)
-    dev_shards: dev shards, from 1 to 100,000 (default: 1)
-    test_shards: test shards, from 1 to 100,000 (default: 1)
+    shards: training shards, from 1 to 100,000; other splits have one (default: 10)
     dev_share: cut this share of the rows off the training corpus as the dev split, as 1%: by a
         key of each row and --seed; the vocabulary is learned from the others
     test_share: cut this share of the rows off the training corpus as the test split, as 1%: by
@@ -262,9 +190,8 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
         texts are cut, longer pairs left out; with --output-format joined: ids of a row, at
         least 3; longer pairs are cut
-    end: the token, or its id, that follows each document in megatron, flat and nanogpt, and
-        where rows are packed as they are read (default: the vocabulary's)
-    no_end: join documents without an end
+    end: the token, or its id, that follows each document in megatron, flat and nanogpt, and where rows
+        are packed as they are read; none: nothing does (default: the vocabulary's)
     output: folder for the result
     scheme: how text becomes ids (default: subword)
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
@@ -303,35 +230,12 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
         (default: auto); or memory: from all tokens in this process; beam: on the workers, in
         rounds; auto: in memory where they fit, else in rounds, on the workers of a cluster or
         with files of words here (default: auto)
-    substring_counting: how a learner on Beam counts: packed tables of suffixes, or each
-        substring, which is slow and the reference (default: packed)
-    slack: tensorflow-text ends at a size that is below the target by no more than this share
-        (default: 0.05)
-    max_learned_word_length: longer words are not learned from, in characters, from 1 to 2^31 -
-        1 (default: 50)
-    max_characters: words with other characters than the N commonest are not learned from
-        (default: 1000)
-    max_words: only the N commonest words are learned from (default: 5000000)
-    iterations: how often words are segmented and counted, and pieces selected, from 1 to 2^31 -
-        1 (default: 4)
-    joiner: the prefix of pieces that do not start a word (default: ##)
-    selection: endings: what TensorFlow Text's code does, words and endings of words become
-        pieces; kept: what its documentation describes, stems too (default: endings)
-    special_token: an entry after the special tokens of the scheme; may be repeated; or an entry
-        before all others, as <pad>; may be repeated (default: <|endoftext|> of bytes, unless
-        --extend is given; else none)
-    special_tokens: special tokens in place of those of the scheme, as <pad>,<EOS>; words:
-        <unk>,<s>,</s>, wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]
+    special_tokens: special tokens in place of those of the scheme: of word <unk>,<s>,</s>, of
+        wordpiece [PAD],[UNK],[CLS],[SEP],[MASK], of bytes of bpe <|endoftext|> unless --extend
+        is given
     merges: merges to learn, from 1 to 2^31 - 1; or --vocab-size
-    ties: which of the most frequent pairs is merged: that of the smallest ids, as by Hugging
-        Face; that of the largest strings, as by subword-nmt; or the first one in the text, as
-        by the textbook (default: the preset's)
-    byte_level: words are bytes at first, or else characters (default: the preset's)
-    end_of_word: the suffix of the last character of each word (default: the preset's)
     min_count: pairs that occur less often are not merged (default: 1; of subword-nmt 2); or
         words that are counted less often have no id (default: none; then --vocab-size)
-    min_token_count: tokens that occur less often are left out before merges are learned, to
-        save memory (default: none is)
     max_piece_length: pieces stay shorter than this many bytes or characters, from 1 to 2^31 -
         1, except those of two (default: any length)
     limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
@@ -340,10 +244,8 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json,
         or a folder with one; its ids and merges stay, and --vocab-size counts its entries too
     shared_vocab: learn one vocabulary from both sides (default: one for each side)
-    name_style: how vocabularies of sides are called: plain, vocab.NAME.SIZE.subwords.inputs;
-        t2t, ending in their languages, as Tensor2Tensor's problems look for them (default:
-        plain)
-    vocab_languages: with --name-style=t2t: of source and target, as en,zh
+    vocab_languages: of source and target, as en,zh: the names of their vocabularies end so, as
+        the problems of Tensor2Tensor look for them (default: in inputs and targets)
     vocab_sample: count a sample for the vocabulary: t2t:100MB takes lines of each file as
         Tensor2Tensor's file_byte_budget=1e8 does, of text and bitext, and before any filter;
         uniform:0.1 a tenth of the rows of any format, by their order keys of seed 0 (default:
@@ -365,36 +267,23 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
         word (default: token)
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
         process may use, 1 on a cluster)
-    deadline: cancel a pipeline that takes longer, as 90s, 30min or 12h, up to 10,000h; not for
-        the local engine, which cannot cancel (default: none)
     max_line_size: the longest line that is read, in bytes without its end, up to 1GiB; memory
         for 16 times as much may be needed (default: 16MiB)
-    on_error: at a line that is not UTF-8, lacks a column or is too long: stop, or leave it out
-        and keep it in rejected/SPLIT.REASON.jsonl (default: stop)
+    on_error: at a line that is not UTF-8, lacks a column or is too long: stop, or skip: leave
+        it out and keep it in rejected/SPLIT.REASON.jsonl; 100 or 0.5% skips so many lines, or
+        this share of those read, and stops once it is sure that there are more (default: stop)
     keep_rejected: keep what --clean drops too, in rejected/SPLIT.FILTER.jsonl
-    item_size: bytes of text in a work item, as 8MiB, up to 1GiB; changes no output (default:
-        8MiB)
-    max_rejected: with --on-error=skip: end the job once it is sure that more lines are left
-        out, as 100, or 0.5% of those read (default: no limit)
     work: where a learner on Beam keeps its rounds and the shuffle its runs, to resume from,
         until the output is whole, and what is fetched is kept; on a filesystem that every
         worker reaches (default: .tokbeam in the folder of the output)
     overwrite: make the result again, replacing what is there
-    no_claim: take an output on an object store that cannot refuse a second writer; give it only
-        where no other run writes there
-    fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
-        address may end in #sha256=HEX, which its content must have
     memory: memory of the whole job, locally no more than there is; buffers and threads are cut
         down to it, and a learner that needs more goes in rounds or on Beam (default: what is
         free, on a cluster no limit)
-    shuffle: files: sorted runs on disk, merged; engine: Beam's GroupByKey; auto: files locally
-        and on Flink, else engine (default: auto)
-    buffer: memory of a worker for the runs that it sorts, up to 1TiB (default: 256MiB)
     """
 
     special_tokens: str | Sequence[object] | None
     shared_vocab: bool
-    name_style: Literal['plain', 't2t']
     vocab_languages: str | Sequence[object] | None
     vocab_sample: str | None
     memory: int | str | None
@@ -403,28 +292,23 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
 class CountKeywords(_JobKeywords, total=False):
     """The options of `tokbeam count`.
 
-    source: source side of bitext, a sentence a line
-    target: target side, the same number of files and of lines
+    source: source side, a sentence a line, or <seg>s in documents where the names end in .sgm
+    target: target side, the same number of files, with the same lines or ids
     tsv: pairs in tab-separated columns
     jsonl: JSON lines, an object on each line
     parquet: Parquet files, a row each
-    sgm_source: source side of SGM, of <seg>s in documents
-    sgm_target: target side, the same number of files, with the same ids
     tmx: TMX files, a row for each translation unit
-    tmx_lines: TMX with each <seg> on a line of its own, in turns source and target
-    labelled_text: text to be classified, a line each
-    line_labels: its labels, the same number of files and of lines: whole numbers, or names with
-        --labels
-    text: text without a source side
+    text: text, a line each; without --line-labels it is the targets
+    line_labels: labels of the lines of --text, the same number of files and of lines: whole
+        numbers, or names with --labels
     keep: other fields, which become features of each example by their own names or by others:
         bytes, or int64 or floats where :int or :float follows (default: none)
     label: field with a whole number, or with any number where :float follows: it is the
         targets, and the text the inputs (default: none)
     labels: with --label or --line-labels: a file with a name on each line; labels are names
         then, and the targets their places from 0 on (default: none)
-    columns: column of the text, or of source and target: 0-based, up to 65,535, or by name with
-        --header (default: 0,1)
-    header: the first line of each file names its columns, and is not a row (default: no)
+    columns: column of the text, or of source and target: 0-based, up to 65,535, or by its name
+        in the first line of each file, which then is not a row (default: 0,1)
     quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
         such a file is read by one worker (default: none)
     keep_tabs: the last of the columns, by its place in the line, is the rest of the line: tabs
@@ -441,7 +325,7 @@ class CountKeywords(_JobKeywords, total=False):
         length:MIN:MAX[:tokens], ratio:R[:tokens], different, script:CODE:SHARE[:source|target],
         nfc, nfd, nfkc, nfkd, paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default:
         none, or those of the job file)
-    merge: instead of text: add up folders of earlier counts
+    counts: instead of text: add up folders of earlier counts
     pieces: count the pieces that codes make of the text, into a table `piece count`, and write
         their ids beside the codes: X.vocab beside X.codes
     vocab: with --pieces: the codes
@@ -476,28 +360,19 @@ class CountKeywords(_JobKeywords, total=False):
         all is counted)
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
         process may use, 1 on a cluster)
-    deadline: cancel a pipeline that takes longer, as 90s, 30min or 12h, up to 10,000h; not for
-        the local engine, which cannot cancel (default: none)
     max_line_size: the longest line that is read, in bytes without its end, up to 1GiB; memory
         for 16 times as much may be needed (default: 16MiB)
-    on_error: at a line that is not UTF-8, lacks a column or is too long: stop, or leave it out
-        and keep it in rejected/SPLIT.REASON.jsonl (default: stop)
+    on_error: at a line that is not UTF-8, lacks a column or is too long: stop, or skip: leave
+        it out and keep it in rejected/SPLIT.REASON.jsonl; 100 or 0.5% skips so many lines, or
+        this share of those read, and stops once it is sure that there are more (default: stop)
     keep_rejected: keep what --clean drops too, in rejected/SPLIT.FILTER.jsonl
-    item_size: bytes of text in a work item, as 8MiB, up to 1GiB; changes no output (default:
-        8MiB)
-    max_rejected: with --on-error=skip: end the job once it is sure that more lines are left
-        out, as 100, or 0.5% of those read (default: no limit)
     work: where a learner on Beam keeps its rounds and the shuffle its runs, to resume from,
         until the output is whole, and what is fetched is kept; on a filesystem that every
         worker reaches (default: .tokbeam in the folder of the output)
     overwrite: make the result again, replacing what is there
-    no_claim: take an output on an object store that cannot refuse a second writer; give it only
-        where no other run writes there
-    fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
-        address may end in #sha256=HEX, which its content must have
     """
 
-    merge: Path | Sequence[Path]
+    counts: Path | Sequence[Path]
     pieces: bool
     vocab: Path | None
     special_tokens: str | Sequence[object] | None
@@ -510,28 +385,23 @@ class CountKeywords(_JobKeywords, total=False):
 class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
     """The options of `tokbeam vocab`.
 
-    source: source side of bitext, a sentence a line
-    target: target side, the same number of files and of lines
+    source: source side, a sentence a line, or <seg>s in documents where the names end in .sgm
+    target: target side, the same number of files, with the same lines or ids
     tsv: pairs in tab-separated columns
     jsonl: JSON lines, an object on each line
     parquet: Parquet files, a row each
-    sgm_source: source side of SGM, of <seg>s in documents
-    sgm_target: target side, the same number of files, with the same ids
     tmx: TMX files, a row for each translation unit
-    tmx_lines: TMX with each <seg> on a line of its own, in turns source and target
-    labelled_text: text to be classified, a line each
-    line_labels: its labels, the same number of files and of lines: whole numbers, or names with
-        --labels
-    text: text without a source side
+    text: text, a line each; without --line-labels it is the targets
+    line_labels: labels of the lines of --text, the same number of files and of lines: whole
+        numbers, or names with --labels
     keep: other fields, which become features of each example by their own names or by others:
         bytes, or int64 or floats where :int or :float follows (default: none)
     label: field with a whole number, or with any number where :float follows: it is the
         targets, and the text the inputs (default: none)
     labels: with --label or --line-labels: a file with a name on each line; labels are names
         then, and the targets their places from 0 on (default: none)
-    columns: column of the text, or of source and target: 0-based, up to 65,535, or by name with
-        --header (default: 0,1)
-    header: the first line of each file names its columns, and is not a row (default: no)
+    columns: column of the text, or of source and target: 0-based, up to 65,535, or by its name
+        in the first line of each file, which then is not a row (default: 0,1)
     quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
         such a file is read by one worker (default: none)
     keep_tabs: the last of the columns, by its place in the line, is the rest of the line: tabs
@@ -593,35 +463,12 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
         (default: auto); or memory: from all tokens in this process; beam: on the workers, in
         rounds; auto: in memory where they fit, else in rounds, on the workers of a cluster or
         with files of words here (default: auto)
-    substring_counting: how a learner on Beam counts: packed tables of suffixes, or each
-        substring, which is slow and the reference (default: packed)
-    slack: tensorflow-text ends at a size that is below the target by no more than this share
-        (default: 0.05)
-    max_learned_word_length: longer words are not learned from, in characters, from 1 to 2^31 -
-        1 (default: 50)
-    max_characters: words with other characters than the N commonest are not learned from
-        (default: 1000)
-    max_words: only the N commonest words are learned from (default: 5000000)
-    iterations: how often words are segmented and counted, and pieces selected, from 1 to 2^31 -
-        1 (default: 4)
-    joiner: the prefix of pieces that do not start a word (default: ##)
-    selection: endings: what TensorFlow Text's code does, words and endings of words become
-        pieces; kept: what its documentation describes, stems too (default: endings)
-    special_token: an entry after the special tokens of the scheme; may be repeated; or an entry
-        before all others, as <pad>; may be repeated (default: <|endoftext|> of bytes, unless
-        --extend is given; else none)
-    special_tokens: special tokens in place of those of the scheme, as <pad>,<EOS>; words:
-        <unk>,<s>,</s>, wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]
+    special_tokens: special tokens in place of those of the scheme: of word <unk>,<s>,</s>, of
+        wordpiece [PAD],[UNK],[CLS],[SEP],[MASK], of bytes of bpe <|endoftext|> unless --extend
+        is given
     merges: merges to learn, from 1 to 2^31 - 1; or --vocab-size
-    ties: which of the most frequent pairs is merged: that of the smallest ids, as by Hugging
-        Face; that of the largest strings, as by subword-nmt; or the first one in the text, as
-        by the textbook (default: the preset's)
-    byte_level: words are bytes at first, or else characters (default: the preset's)
-    end_of_word: the suffix of the last character of each word (default: the preset's)
     min_count: pairs that occur less often are not merged (default: 1; of subword-nmt 2); or
         words that are counted less often have no id (default: none; then --vocab-size)
-    min_token_count: tokens that occur less often are left out before merges are learned, to
-        save memory (default: none is)
     max_piece_length: pieces stay shorter than this many bytes or characters, from 1 to 2^31 -
         1, except those of two (default: any length)
     limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
@@ -631,25 +478,16 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
         or a folder with one; its ids and merges stay, and --vocab-size counts its entries too
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
         process may use, 1 on a cluster)
-    deadline: cancel a pipeline that takes longer, as 90s, 30min or 12h, up to 10,000h; not for
-        the local engine, which cannot cancel (default: none)
     max_line_size: the longest line that is read, in bytes without its end, up to 1GiB; memory
         for 16 times as much may be needed (default: 16MiB)
-    on_error: at a line that is not UTF-8, lacks a column or is too long: stop, or leave it out
-        and keep it in rejected/SPLIT.REASON.jsonl (default: stop)
+    on_error: at a line that is not UTF-8, lacks a column or is too long: stop, or skip: leave
+        it out and keep it in rejected/SPLIT.REASON.jsonl; 100 or 0.5% skips so many lines, or
+        this share of those read, and stops once it is sure that there are more (default: stop)
     keep_rejected: keep what --clean drops too, in rejected/SPLIT.FILTER.jsonl
-    item_size: bytes of text in a work item, as 8MiB, up to 1GiB; changes no output (default:
-        8MiB)
-    max_rejected: with --on-error=skip: end the job once it is sure that more lines are left
-        out, as 100, or 0.5% of those read (default: no limit)
     work: where a learner on Beam keeps its rounds and the shuffle its runs, to resume from,
         until the output is whole, and what is fetched is kept; on a filesystem that every
         worker reaches (default: .tokbeam in the folder of the output)
     overwrite: make the result again, replacing what is there
-    no_claim: take an output on an object store that cannot refuse a second writer; give it only
-        where no other run writes there
-    fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
-        address may end in #sha256=HEX, which its content must have
     memory: memory of the whole job, locally no more than there is; buffers and threads are cut
         down to it, and a learner that needs more goes in rounds or on Beam (default: what is
         free, on a cluster no limit)
@@ -665,28 +503,23 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
 class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     """The options of `tokbeam encode`.
 
-    source: source side of bitext, a sentence a line
-    target: target side, the same number of files and of lines
+    source: source side, a sentence a line, or <seg>s in documents where the names end in .sgm
+    target: target side, the same number of files, with the same lines or ids
     tsv: pairs in tab-separated columns
     jsonl: JSON lines, an object on each line
     parquet: Parquet files, a row each
-    sgm_source: source side of SGM, of <seg>s in documents
-    sgm_target: target side, the same number of files, with the same ids
     tmx: TMX files, a row for each translation unit
-    tmx_lines: TMX with each <seg> on a line of its own, in turns source and target
-    labelled_text: text to be classified, a line each
-    line_labels: its labels, the same number of files and of lines: whole numbers, or names with
-        --labels
-    text: text without a source side
+    text: text, a line each; without --line-labels it is the targets
+    line_labels: labels of the lines of --text, the same number of files and of lines: whole
+        numbers, or names with --labels
     keep: other fields, which become features of each example by their own names or by others:
         bytes, or int64 or floats where :int or :float follows (default: none)
     label: field with a whole number, or with any number where :float follows: it is the
         targets, and the text the inputs (default: none)
     labels: with --label or --line-labels: a file with a name on each line; labels are names
         then, and the targets their places from 0 on (default: none)
-    columns: column of the text, or of source and target: 0-based, up to 65,535, or by name with
-        --header (default: 0,1)
-    header: the first line of each file names its columns, and is not a row (default: no)
+    columns: column of the text, or of source and target: 0-based, up to 65,535, or by its name
+        in the first line of each file, which then is not a row (default: 0,1)
     quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
         such a file is read by one worker (default: none)
     keep_tabs: the last of the columns, by its place in the line, is the rest of the line: tabs
@@ -703,11 +536,15 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
         length:MIN:MAX[:tokens], ratio:R[:tokens], different, script:CODE:SHARE[:source|target],
         nfc, nfd, nfkc, nfkd, paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default:
         none, or those of the job file)
-    dev_source … dev_clean: as of the training corpus
-    test_source … test_clean: as of the training corpus
-    vocab: vocabulary of all sides: a file, the folder of a tokenizer, or hf://OWNER/NAME
-    source_vocab: vocabulary of the source side
-    target_vocab: vocabulary of the target side
+    dev: development corpus, of the same format as the training corpus and with the same options
+        of it
+    dev_source: source side of the development corpus
+    dev_target: target side of the development corpus
+    test: test corpus, likewise
+    test_source: source side of the test corpus
+    test_target: target side of the test corpus
+    vocab: vocabulary of all sides, or one of the source and one of the target: a file, the
+        folder of a tokenizer, or hf://OWNER/NAME
     scheme: how text becomes ids (default: the one recorded beside the vocabulary, else the one
         that its file's form tells)
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
@@ -745,9 +582,7 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     unknown: token: they get the id of the unknown token; stop: an error names the line and the
         word (default: token)
     name: name of the dataset, in its file names
-    shards: training shards, from 1 to 100,000 (default: 10)
-    dev_shards: dev shards, from 1 to 100,000 (default: 1)
-    test_shards: test shards, from 1 to 100,000 (default: 1)
+    shards: training shards, from 1 to 100,000; other splits have one (default: 10)
     dev_share: cut this share of the rows off the training corpus as the dev split, as 1%: by a
         key of each row and --seed; the vocabulary is learned from the others
     test_share: cut this share of the rows off the training corpus as the test split, as 1%: by
@@ -766,45 +601,30 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
         texts are cut, longer pairs left out; with --output-format joined: ids of a row, at
         least 3; longer pairs are cut
-    end: the token, or its id, that follows each document in megatron, flat and nanogpt, and
-        where rows are packed as they are read (default: the vocabulary's)
-    no_end: join documents without an end
+    end: the token, or its id, that follows each document in megatron, flat and nanogpt, and where rows
+        are packed as they are read; none: nothing does (default: the vocabulary's)
     output: folder for the result
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
         process may use, 1 on a cluster)
-    deadline: cancel a pipeline that takes longer, as 90s, 30min or 12h, up to 10,000h; not for
-        the local engine, which cannot cancel (default: none)
     max_line_size: the longest line that is read, in bytes without its end, up to 1GiB; memory
         for 16 times as much may be needed (default: 16MiB)
-    on_error: at a line that is not UTF-8, lacks a column or is too long: stop, or leave it out
-        and keep it in rejected/SPLIT.REASON.jsonl (default: stop)
+    on_error: at a line that is not UTF-8, lacks a column or is too long: stop, or skip: leave
+        it out and keep it in rejected/SPLIT.REASON.jsonl; 100 or 0.5% skips so many lines, or
+        this share of those read, and stops once it is sure that there are more (default: stop)
     keep_rejected: keep what --clean drops too, in rejected/SPLIT.FILTER.jsonl
-    item_size: bytes of text in a work item, as 8MiB, up to 1GiB; changes no output (default:
-        8MiB)
-    max_rejected: with --on-error=skip: end the job once it is sure that more lines are left
-        out, as 100, or 0.5% of those read (default: no limit)
     work: where a learner on Beam keeps its rounds and the shuffle its runs, to resume from,
         until the output is whole, and what is fetched is kept; on a filesystem that every
         worker reaches (default: .tokbeam in the folder of the output)
     overwrite: make the result again, replacing what is there
-    no_claim: take an output on an object store that cannot refuse a second writer; give it only
-        where no other run writes there
-    fetch: fetch inputs that are http:// or https:// addresses, once, into the work folder; an
-        address may end in #sha256=HEX, which its content must have
-    max_unknown: stop before any work if more of the ids in a sample of the text are unknown
-        tokens, or bytes that become no id; a vocabulary learned from the same text is only
-        warned of (default: 20%)
     memory: memory of the whole job, locally no more than there is; buffers and threads are cut
         down to it, and a learner that needs more goes in rounds or on Beam (default: what is
         free, on a cluster no limit)
-    shuffle: files: sorted runs on disk, merged; engine: Beam's GroupByKey; auto: files locally
-        and on Flink, else engine (default: auto)
-    buffer: memory of a worker for the runs that it sorts, up to 1TiB (default: 256MiB)
+    max_unknown: stop before any work if more of the ids in a sample of the text are unknown
+        tokens, or bytes that become no id; a vocabulary learned from the same text is only
+        warned of (default: 20%)
     """
 
-    vocab: Path | None
-    source_vocab: Path | None
-    target_vocab: Path | None
+    vocab: Path | Sequence[Path]
     scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte', 'pretrained'] | None
-    max_unknown: str
     memory: int | str | None
+    max_unknown: str

@@ -21,6 +21,7 @@ _RUN_ALL = r"""
 import contextlib, io, json, os, re, sys, traceback
 sys.path.append(sys.argv[1])
 import faster_beam
+from sizes import sizes_apart, with_sizes
 faster_beam.install()
 try:
     from pipelines.cli.main import main
@@ -33,11 +34,13 @@ with contextlib.suppress(ModuleNotFoundError):
     engine.missing_parts = lambda scheme, parts: []
 
 def run(arguments, stdin):
+    words, sizes = sizes_apart(arguments)
     said, printed = io.StringIO(), io.TextIOWrapper(io.BytesIO(), encoding='utf-8')
     sys.stdin = open(stdin or os.devnull, encoding='utf-8')
     with sys.stdin, contextlib.redirect_stderr(said), contextlib.redirect_stdout(printed):
         try:
-            status = main(arguments)
+            with with_sizes(sizes):
+                status = main(words)
         except SystemExit as error:
             status = error.code
         except Exception:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import faster_beam
+from sizes import command_of, sizes_apart, with_sizes
 
 from pipelines.cli.main import main
 
@@ -28,12 +29,13 @@ class Ended:
 def run(*arguments: object) -> Ended:
     """Runs one command line in this process."""
     faster_beam.install()
+    words, sizes = sizes_apart(arguments)
     root = logging.getLogger()
     handlers = root.handlers[:]
     said = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
-            status = main([str(each) for each in arguments])
+        with contextlib.redirect_stderr(said), with_sizes(sizes):
+            status = main(words)
     finally:
         root.handlers[:] = handlers
     return Ended(status, without_compiling(said.getvalue()))
@@ -67,7 +69,7 @@ def refuse(*arguments: object) -> str:
 def succeed_elsewhere(*arguments: object, **environment: str) -> str:
     """Runs a command line in a process of its own."""
     ended = subprocess.run(
-        [sys.executable, '-m', 'pipelines', *map(str, arguments)],
+        command_of(*arguments),
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
@@ -91,7 +93,7 @@ def limited_command(limits: Mapping[int, int], *arguments: object) -> list[str]:
     does not survive threads of gRPC, which Beam may have started.
     """
     limiting = [sys.executable, '-c', _LIMITING, json.dumps(list(limits.items()))]
-    return [*limiting, '-m', 'pipelines', *map(str, arguments)]
+    return [*limiting, *command_of(*arguments)[1:]]
 
 
 @contextlib.contextmanager
@@ -111,7 +113,7 @@ _WITH_SIGNALS = """
 import os, signal, sys
 for number in (signal.SIGINT, signal.SIGHUP):
     signal.signal(number, signal.SIG_DFL)
-os.execv(sys.executable, [sys.executable, '-m', 'pipelines', *sys.argv[1:]])
+os.execv(sys.executable, sys.argv[1:])
 """
 
 
@@ -121,7 +123,7 @@ def interruptible_command(*arguments: object) -> list[str]:
     Whoever runs the tests in the background, or with `nohup`, may have them ignored, and so would their
     children. They are restored without a fork, as limits are set.
     """
-    return [sys.executable, '-c', _WITH_SIGNALS, *map(str, arguments)]
+    return [sys.executable, '-c', _WITH_SIGNALS, *command_of(*arguments)]
 
 
 def write(path: Path, data: bytes) -> Path:

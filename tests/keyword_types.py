@@ -10,6 +10,7 @@ import typing
 from collections.abc import Iterable
 
 from pipelines.options.commands import known_commands
+from pipelines.options.job import on_error
 from pipelines.options.vocabulary import encoding_options, learning_options, token_options
 from tokcore.corpus.filters.registry import filter_list
 from tokcore.corpus.formats import all_formats
@@ -21,7 +22,6 @@ from tokcore.options import (
     Kind,
     WholeNumber,
     declared,
-    duration,
     token_or_id,
 )
 
@@ -46,7 +46,7 @@ _SHARED = {
 }
 """Classes of the options that just these commands share: what they are of, and the commands."""
 
-_LEFT_OUT = {'quiet', 'progress', 'print_job', 'dry_run'}
+_LEFT_OUT = {'progress', 'print_job', 'dry_run'}
 """What the command does around a job."""
 
 
@@ -95,14 +95,14 @@ _Options = dict[str, tuple[str, str]]
 """By name the type and the help."""
 
 
-def _of(kinds: Iterable[Kind], prefix: str = '') -> _Options:
+def _of(kinds: Iterable[Kind]) -> _Options:
     options: dict[str, tuple[list[str], list[str]]] = {}
     for kind in kinds:
         dataclasses = kind.kinds.values() if isinstance(kind, Choice) else [kind]
         for dataclass_ in dataclasses:
             hints = typing.get_type_hints(dataclass_)
             for declaration in declared(dataclass_):
-                types, helps = options.setdefault(prefix + declaration.key, ([], []))
+                types, helps = options.setdefault(declaration.key, ([], []))
                 for type_ in _types(declaration, str(hints.get(declaration.field, ''))):
                     types += [type_] if type_ not in types else []
                 text = declaration.help.replace('%%', '%')
@@ -139,21 +139,13 @@ def _has(options: _Options, key: str, option: tuple[str, str]) -> bool:
 def _of_command(name: str) -> _Options:
     options: _Options = {}
     for group in known_commands()[name].groups:
-        options |= _of(group.kinds, group.prefix)
+        options |= _of(group.kinds)
     return {key: option for key, option in options.items() if key not in _LEFT_OUT}
 
 
 def _helps(name: str) -> dict[str, str]:
-    """The help of a command's options; those of the files of dev and test are the training corpus's."""
-    helps: dict[str, str] = {}
-    for group in known_commands()[name].groups:
-        options = _of(group.kinds, group.prefix)
-        if group.prefix:
-            first, *_, last = options
-            helps[f'{first} … {last}'] = 'as of the training corpus'
-        else:
-            helps |= {key: help for key, (_, help) in options.items() if key not in _LEFT_OUT}
-    return helps
+    """The help of a command's options."""
+    return {key: help for key, (_, help) in _of_command(name).items()}
 
 
 def _types(declaration: Declared, hint: str) -> list[str]:
@@ -168,17 +160,15 @@ def _types(declaration: Declared, hint: str) -> list[str]:
         return [f'Literal[{", ".join(map(repr, kind))}]', *optional]
     if isinstance(kind, WholeNumber):
         return ['int', *optional]
-    if isinstance(kind, ByteSize) or kind is token_or_id:
+    if isinstance(kind, ByteSize) or kind in (token_or_id, on_error):
         return ['int', 'str', *optional]
     if kind in PATH_KINDS:
         return ['Path', *optional]
     if kind is filter_list or 'tuple' in hint or hint == "<class 'object'>":
         return ['str', 'Sequence[object]', *optional]
-    if 'RejectionLimit' in hint:
-        return ['int', 'str', *optional]
     if 'int' in hint and 'str' not in hint:
         return ['int', 'None']
-    if 'float' in hint and kind is not duration:
+    if 'float' in hint:
         return ['float', 'str', *optional]
     return ['str', *optional]
 

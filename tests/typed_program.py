@@ -127,7 +127,6 @@ def parts(
     encoded: pipelines.EncodedFeature,
     transforms: tuple[
         pipelines.CountSubstrings,
-        pipelines.CountSubstringsByElement,
         pipelines.CountTokensByElement,
         pipelines.ReadBlocks,
         pipelines.WriteCounts,

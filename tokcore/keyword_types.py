@@ -85,35 +85,12 @@ class LearningKeywords(TypedDict, total=False):
         (default: auto); or memory: from all tokens in this process; beam: on the workers, in
         rounds; auto: in memory where they fit, else in rounds, on the workers of a cluster or
         with files of words here (default: auto)
-    substring_counting: how a learner on Beam counts: packed tables of suffixes, or each
-        substring, which is slow and the reference (default: packed)
-    slack: tensorflow-text ends at a size that is below the target by no more than this share
-        (default: 0.05)
-    max_learned_word_length: longer words are not learned from, in characters, from 1 to 2^31 -
-        1 (default: 50)
-    max_characters: words with other characters than the N commonest are not learned from
-        (default: 1000)
-    max_words: only the N commonest words are learned from (default: 5000000)
-    iterations: how often words are segmented and counted, and pieces selected, from 1 to 2^31 -
-        1 (default: 4)
-    joiner: the prefix of pieces that do not start a word (default: ##)
-    selection: endings: what TensorFlow Text's code does, words and endings of words become
-        pieces; kept: what its documentation describes, stems too (default: endings)
-    special_token: an entry after the special tokens of the scheme; may be repeated; or an entry
-        before all others, as <pad>; may be repeated (default: <|endoftext|> of bytes, unless
-        --extend is given; else none)
-    special_tokens: special tokens in place of those of the scheme, as <pad>,<EOS>; words:
-        <unk>,<s>,</s>, wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]
+    special_tokens: special tokens in place of those of the scheme: of word <unk>,<s>,</s>, of
+        wordpiece [PAD],[UNK],[CLS],[SEP],[MASK], of bytes of bpe <|endoftext|> unless --extend
+        is given
     merges: merges to learn, from 1 to 2^31 - 1; or --vocab-size
-    ties: which of the most frequent pairs is merged: that of the smallest ids, as by Hugging
-        Face; that of the largest strings, as by subword-nmt; or the first one in the text, as
-        by the textbook (default: the preset's)
-    byte_level: words are bytes at first, or else characters (default: the preset's)
-    end_of_word: the suffix of the last character of each word (default: the preset's)
     min_count: pairs that occur less often are not merged (default: 1; of subword-nmt 2); or
         words that are counted less often have no id (default: none; then --vocab-size)
-    min_token_count: tokens that occur less often are left out before merges are learned, to
-        save memory (default: none is)
     max_piece_length: pieces stay shorter than this many bytes or characters, from 1 to 2^31 -
         1, except those of two (default: any length)
     limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
@@ -129,22 +106,9 @@ class LearningKeywords(TypedDict, total=False):
     max_subtoken_length: int | None
     reserved_token: str | Sequence[str]
     learner: Literal['auto', 'memory', 'beam']
-    substring_counting: Literal['packed', 'plain']
-    slack: float | str
-    max_learned_word_length: int
-    max_characters: int
-    max_words: int | None
-    iterations: int
-    joiner: str
-    selection: Literal['endings', 'kept']
-    special_token: str | Sequence[str]
     special_tokens: str | Sequence[object] | None
     merges: int | None
-    ties: Literal['smallest-ids', 'largest-pair', 'first'] | None
-    byte_level: bool | None
-    end_of_word: str | None
     min_count: int | None
-    min_token_count: int | None
     max_piece_length: int | None
     limit_alphabet: int | None
     total_symbols: bool
@@ -190,9 +154,8 @@ class FormatKeywords(TypedDict, total=False):
         targets, and the text the inputs
     labels: with --label or --line-labels: a file with a name on each line; labels are names
         then, and the targets their places from 0 on
-    columns: column of the text, or of source and target: 0-based, up to 65,535, or by name with
-        --header
-    header: the first line of each file names its columns, and is not a row
+    columns: column of the text, or of source and target: 0-based, up to 65,535, or by its name
+        in the first line of each file, which then is not a row
     quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
         such a file is read by one worker
     keep_tabs: the last of the columns, by its place in the line, is the rest of the line: tabs
@@ -209,7 +172,6 @@ class FormatKeywords(TypedDict, total=False):
     label: str | None
     labels: str | Sequence[object] | None
     columns: str | Sequence[object]
-    header: bool
     quoting: Literal['none', 'csv']
     keep_tabs: bool
     fields: str | Sequence[object]

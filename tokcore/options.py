@@ -14,7 +14,7 @@ nothing heavy.
 import argparse
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from typing import Any
 
@@ -29,13 +29,9 @@ LARGEST_INT32 = (1 << 31) - 1
 LARGEST_INT64 = (1 << 63) - 1
 LARGEST_UINT64 = (1 << 64) - 1
 LARGEST_BLOCK = 1 << 30  # bytes; its tokens and ids take several times as much memory
-LARGEST_BUFFER = 1 << 40
 LARGEST_MEMORY = 1 << 50
-_MOST_HOURS = 10_000
 
 _SIZE = re.compile(r'([0-9]+)\s*(|[KMGT]i?B?|B)', re.IGNORECASE)
-_TIME = re.compile(r'([0-9]+)\s*(s|min|h)')
-_SECONDS = {'s': 1, 'min': 60, 'h': 3600}
 _UNITS = {'': 1, 'b': 1, 'k': 1 << 10, 'm': 1 << 20, 'g': 1 << 30, 't': 1 << 40}
 
 _MOST_DIGITS = 25
@@ -175,9 +171,9 @@ def declared(kind: Kind) -> list[Declared]:
     ]
 
 
-def flag(name: str, prefix: str = '') -> str:
+def flag(name: str) -> str:
     """Returns an option as it is typed, from its name with dashes or with underscores."""
-    return f'--{prefix}{name}'.replace('_', '-')
+    return f'--{name}'.replace('_', '-')
 
 
 def recorded(*options: object) -> dict[str, object]:
@@ -240,35 +236,16 @@ def special_tokens(value: str) -> tuple[str, ...]:
     return tokens
 
 
-def added_tokens_option() -> Any:
-    """Returns the field of the special tokens after those of a scheme."""
-    return option(
-        'an entry after the special tokens of the scheme; may be repeated',
-        special_token,
-        'X',
-        default=(),
-        many='repeated',
-        changes_bytes=True,
-    )
-
-
 def special_tokens_option() -> Any:
     """Returns the field of the special tokens in place of those of a scheme."""
     return option(
-        'special tokens in place of those of the scheme, as <pad>,<EOS>; words: <unk>,<s>,</s>, '
-        'wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]',
+        'special tokens in place of those of the scheme: of word <unk>,<s>,</s>, of wordpiece '
+        '[PAD],[UNK],[CLS],[SEP],[MASK], of bytes of bpe <|endoftext|> unless --extend is given',
         special_tokens,
         'A,B,…',
         default=None,
         changes_bytes=True,
     )
-
-
-def with_added(
-    replacement: Sequence[str] | None, defaults: Sequence[str], added: Iterable[str]
-) -> tuple[str, ...]:
-    """Returns the default tokens, or their replacement, and the added ones, each once."""
-    return tuple(dict.fromkeys([*(defaults if replacement is None else replacement), *added]))
 
 
 class WholeNumber:
@@ -344,17 +321,6 @@ def min_count_range(text: str) -> tuple[int, int]:
 def subtoken_length(text: str) -> int | None:
     """A whole number above 0, or `none`."""
     return None if text == 'none' else positive(text)
-
-
-def duration(text: str) -> float:
-    """A time in seconds, as `90s`, `30min` or `12h`."""
-    match = _TIME.fullmatch(text.strip())
-    seconds = (_number(match[1]) or 0) * _SECONDS[match[2]] if match else 0
-    if not 1 <= seconds <= _MOST_HOURS * 3600:
-        raise argparse.ArgumentTypeError(
-            f'{shown(text)} is not a time, as 90s, 30min or 12h, up to {_MOST_HOURS:,}h'
-        )
-    return float(seconds)
 
 
 def chance(text: str) -> float:

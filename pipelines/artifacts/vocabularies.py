@@ -224,7 +224,7 @@ def ends_of_documents(
     """
     ends = []
     read = read or vocabulary_reader(scheme)
-    for feature, path in {} if options.no_end else paths.items():
+    for feature, path in {} if options.has_no_end else paths.items():
         if scheme.fixed is None:
             entries, candidates = read(path).entries, read(path).ends
         else:

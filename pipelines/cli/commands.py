@@ -22,7 +22,6 @@ from pipelines.cli.terminal import print_lines, print_toml
 from pipelines.engines.engine import Engine, check_engine, choose_engine
 from pipelines.engines.machine import total_bytes
 from pipelines.files import filesystem
-from pipelines.files.claims import stores_without_leases
 from pipelines.files.hub import forget_commits
 from pipelines.files.vocabulary_files import find_vocabulary, vocabulary_path
 from pipelines.jobs.corpus import Corpus, SplitPaths
@@ -55,11 +54,10 @@ from pipelines.options.job import (
     LineOptions,
     MemoryOptions,
     RunningOptions,
-    ShuffleOptions,
     UnknownOptions,
     check_pack,
     one_shard,
-    split_flag,
+    rejection_limit,
 )
 from pipelines.options.reading import field_values, options_from
 from pipelines.options.vocabulary import (
@@ -84,7 +82,7 @@ from tokcore.corpus.fields import LabelNames
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
-from tokcore.options import format_size, recorded
+from tokcore.options import flag, format_size, recorded
 from tokcore.records.manifest import Manifest, shard_name
 from tokcore.records.root import ROOT_STAGES
 from tokcore.schemes import DEFAULT_SCHEME
@@ -140,20 +138,19 @@ def run_job(job: Job) -> Manifest | None:
     Raises:
         InputError: what the stage refuses.
     """
-    with stores_without_leases(job.execution.no_claim):
-        match job:
-            case BuildJob():
-                return build_stage(job)
-            case CountJob():
-                return count_stage(job)
-            case MergeJob():
-                return merge_stage(job)
-            case PiecesJob():
-                return pieces_stage(job)
-            case VocabJob():
-                return vocabulary_stage(job)
-            case EncodeJob():
-                return encode_stage(job)
+    match job:
+        case BuildJob():
+            return build_stage(job)
+        case CountJob():
+            return count_stage(job)
+        case MergeJob():
+            return merge_stage(job)
+        case PiecesJob():
+            return pieces_stage(job)
+        case VocabJob():
+            return vocabulary_stage(job)
+        case EncodeJob():
+            return encode_stage(job)
 
 
 def make_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Job | None:
@@ -194,7 +191,7 @@ def _build_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> BuildJ
         reading=_reading(options, corpus, scheme),
         dataset=dataset,
         output=output,
-        execution=_execution(options, engine, scheme, _shuffling(options, engine)),
+        execution=_execution(options, engine, scheme, _memory(options, engine)),
         learning=learning,
         vocabularies=layout,
         sample=sample,
@@ -213,11 +210,11 @@ def _count_job(
     output = filesystem.absolute(options.output)
     _refuse_long_names_beside(output, [f'.{REJECTED_FOLDER}'])
     _refuse_long_work(options)
-    if options.merge:
-        _refuse_sample(options, '--merge takes its place')
+    if options.counts:
+        _refuse_sample(options, '--counts takes its place')
         if names_files(options) or options.side or len(schemes) > 1:
-            raise InputError('--merge takes the place of text; give one of the two')
-        return MergeJob(folders=options.merge, output=output, execution=execution)
+            raise InputError('--counts takes the place of text; give one of the two')
+        return MergeJob(folders=options.counts, output=output, execution=execution)
     corpus = resolve_corpus(options, ('train',), os.path.dirname(output), engine)
     if corpus is None:
         return None
@@ -245,8 +242,8 @@ def _count_job(
 def _pieces_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> PiecesJob | None:
     if not options.vocab:
         raise InputError('--pieces goes with --vocab, the codes that cut text into pieces; give it')
-    if options.merge:
-        raise InputError('--merge adds up counts of tokens; leave it out, or --pieces')
+    if options.counts:
+        raise InputError('--counts adds up counts of tokens; leave it out, or --pieces')
     _refuse_sample(options, '--pieces counts by one that exists')
     codes_path, output = vocabulary_path(options.vocab), filesystem.absolute(options.output)
     names = [name for name in dict.fromkeys(options.scheme) if name != DEFAULT_SCHEME]
@@ -279,9 +276,7 @@ def _vocab_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> VocabJ
         _learning_scheme(options, options.scheme), vars(options)
     )
     engine = _engine(options, beam_flags)
-    memory = options_from(MemoryOptions, vars(options))
-    _refuse_more_than_there_is(memory, engine)
-    execution = _execution(options, engine, scheme, ShuffleOptions(**vars(memory)))
+    execution = _execution(options, engine, scheme, _memory(options, engine))
     output = filesystem.absolute(options.output)
     _refuse_long_names_beside(output, _BESIDE_VOCABULARY)
     _refuse_long_work(options)
@@ -317,29 +312,28 @@ def _encode_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Encod
         vocabularies=vocabularies,
         dataset=dataset,
         output=output,
-        execution=_execution(options, engine, scheme, _shuffling(options, engine)),
+        execution=_execution(options, engine, scheme, _memory(options, engine)),
         unknown=options_from(UnknownOptions, vars(options)),
     )
 
 
 def _engine(options: argparse.Namespace, beam_flags: Sequence[str]) -> Engine:
-    return check_engine(choose_engine(beam_flags, options.workers, options.deadline))
+    return check_engine(choose_engine(beam_flags, options.workers))
 
 
 def _reading(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> CorpusReading:
-    return CorpusReading(corpus, scheme=scheme, **field_values(LineOptions, vars(options)))
+    lines = options_from(LineOptions, vars(options))
+    if rejection_limit(lines.on_error) is not None:
+        lines = dataclasses.replace(lines, on_error='skip')
+    return CorpusReading(corpus, scheme=scheme, **vars(lines))
 
 
 def _execution(
     options: argparse.Namespace,
     engine: Engine,
     scheme: Scheme,
-    shuffling: ShuffleOptions = ShuffleOptions(),
+    memory: MemoryOptions = MemoryOptions(),
 ) -> Execution:
-    if options.max_rejected is not None and options.on_error != 'skip':
-        raise InputError(
-            '--max-rejected goes with --on-error=skip; without it the first such line ends the job'
-        )
     running = field_values(RunningOptions, vars(options))
     output = filesystem.absolute(options.output)
     work = running['work'] = filesystem.absolute(options.work) if options.work else None
@@ -350,8 +344,9 @@ def _execution(
         dataclasses.replace(engine, scheme=scheme, output=output),
         read_beside=_read_beside(options),
         text=_recorded_job(options),
+        max_rejected=rejection_limit(options.on_error),
         **running,
-        **vars(shuffling),
+        **vars(memory),
     )
 
 
@@ -365,19 +360,15 @@ def _read_beside(options: argparse.Namespace) -> tuple[str, ...]:
     return tuple(map(filesystem.absolute, dict.fromkeys(paths)))
 
 
-def _shuffling(options: argparse.Namespace, engine: Engine) -> ShuffleOptions:
-    shuffling = options_from(ShuffleOptions, vars(options))
-    _refuse_more_than_there_is(shuffling, engine)
-    return shuffling
-
-
-def _refuse_more_than_there_is(options: MemoryOptions, engine: Engine) -> None:
-    total, memory = total_bytes(), options.memory_bytes
+def _memory(options: argparse.Namespace, engine: Engine) -> MemoryOptions:
+    given = options_from(MemoryOptions, vars(options))
+    total, memory = total_bytes(), given.memory_bytes
     if engine.runner.is_local and memory is not None and memory > total:
         raise InputError(
             f'--memory {format_size(memory)} is more than the {total >> 20} MiB of this machine; '
             'give less, or leave it out to take what is free'
         )
+    return given
 
 
 def _sample(options: argparse.Namespace, corpus: Corpus) -> SampleOptions:
@@ -419,7 +410,7 @@ def _longest_shards(dataset: EncodeOptions, corpus: Corpus) -> list[str]:
 
 def _corpus_option(corpus: Corpus) -> str:
     """The option that names the files of a corpus of one side."""
-    return split_flag('train', corpus.format.roles[0])
+    return flag(corpus.format.roles[0])
 
 
 def _side(options: argparse.Namespace, corpus: Corpus) -> str:
@@ -473,23 +464,21 @@ def _dataset(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> Enc
 
 
 def _vocabulary_paths(options: argparse.Namespace, corpus: Corpus) -> VocabularyPaths:
-    files = options_from(VocabularyFiles, vars(options))
-    pair = (files.source_vocab, files.target_vocab)
-    if not files.vocab and not any(pair) and needs_no_vocabulary(options.scheme):
+    files = options_from(VocabularyFiles, vars(options)).vocab
+    if not files and needs_no_vocabulary(options.scheme):
         return VocabularyPaths('', '' if corpus.is_paired else None)
-    if bool(files.vocab) == any(pair):
-        raise InputError('give --vocab, or --source-vocab with --target-vocab')
-    if files.vocab:
-        found = find_vocabulary(files.vocab, 'targets' if corpus.is_paired else None)
+    if not files:
+        raise InputError('give --vocab, one vocabulary, or one of the source and one of the target')
+    if len(files) == 1:
+        found = find_vocabulary(files[0], 'targets' if corpus.is_paired else None)
         inputs = found.path
         if found.record is not None and found.record.side == 'targets':
-            inputs = vocabulary_path(files.vocab, 'inputs')
+            inputs = vocabulary_path(files[0], 'inputs')
         return VocabularyPaths(found.path, inputs if corpus.is_paired else None)
     if not corpus.is_paired:
-        raise InputError(f'a {_corpus_option(corpus)} corpus has one side; give --vocab')
-    if files.source_vocab is None or files.target_vocab is None:
-        raise InputError('--source-vocab and --target-vocab go together')
+        raise InputError(f'a {_corpus_option(corpus)} corpus has one side; give one --vocab')
+    if len(files) > 2:
+        raise InputError(f'--vocab names {len(files)} vocabularies, and pairs have two sides')
     return VocabularyPaths(
-        vocabulary_path(files.target_vocab, 'targets'),
-        vocabulary_path(files.source_vocab, 'inputs'),
+        vocabulary_path(files[1], 'targets'), vocabulary_path(files[0], 'inputs')
     )

@@ -57,13 +57,9 @@ def _options() -> dict[str, list[_Completed]]:
             for group in command.groups
             for kind in group.kinds
             for declaration in declared(kind)
-            for option in _completed(group.prefix, declaration, _words(kind, declaration))
+            for option in _completed(declaration, _words(kind, declaration))
         ]
-        helping = [
-            _Completed('--help', 'the options that most people need'),
-            _Completed('--help-all', 'all options'),
-        ]
-        by_command[name] = options + helping
+        by_command[name] = [*options, _Completed('--help', 'the options that most people need')]
     return by_command
 
 
@@ -83,8 +79,8 @@ def _words(kind: Kind, declaration: Declared) -> tuple[str, ...]:
     )
 
 
-def _completed(prefix: str, declaration: Declared, words: tuple[str, ...]) -> Iterator[_Completed]:
-    name = flag(declaration.name, prefix)
+def _completed(declaration: Declared, words: tuple[str, ...]) -> Iterator[_Completed]:
+    name = flag(declaration.name)
     kind, about = declaration.option.kind, _about(declaration.help)
     if kind is None:
         yield _Completed(name, about)

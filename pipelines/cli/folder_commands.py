@@ -11,6 +11,7 @@ import itertools
 import json
 import logging
 import os
+import re
 import sys
 import tempfile
 import time
@@ -30,9 +31,8 @@ from pipelines.files import filesystem
 from pipelines.files.vocabulary_files import vocabulary_path
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.options.commands import known_commands
-from pipelines.options.job import ARRAY_RECORD, SPLITS, EndOptions, check_pack, option_name
+from pipelines.options.job import ARRAY_RECORD, EndOptions, check_pack
 from pipelines.options.reading import options_from
-from pipelines.options.vocabulary import VocabularyFiles
 from pipelines.shard_formats.array_record import array_record_library
 from pipelines.shard_formats.id_streams import documents_joined
 from pipelines.stages.convert import convert_dataset
@@ -49,11 +49,13 @@ from pipelines.trust.where import FoundRow, Wanted, find_rows, row_fields
 from tokcore.corpus.filters.registry import filter_names
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
-from tokcore.options import declared
+from tokcore.options import shown
 from tokcore.reading.dataset import open_dataset
 from tokcore.records.manifest import Manifest
 
 _LOGGER = logging.getLogger(__name__)
+
+_ADDRESS_NUMBER = re.compile('[0-9]{1,18}')
 
 _MOST_NAMES = 8
 """Files that a line names."""
@@ -145,26 +147,22 @@ def _index(options: argparse.Namespace) -> int:
 
 
 def _wanted(options: argparse.Namespace) -> Wanted:
-    given = {
-        '--row': options.row,
-        '--record': options.record,
-        '--text': options.text or None,
-        '--input': options.input,
-    }
-    chosen = [name for name, value in given.items() if value is not None]
-    if len(chosen) != 1:
+    address: str | None = options.other_place
+    if (address is None) == (not options.text):
+        raise InputError('give a row, SHARD:RECORD or FILE:LINE, or --text WORDS')
+    if address is None:
+        return Wanted(options.split, text=options.text)
+    place, _, number = address.rpartition(':')
+    if not _ADDRESS_NUMBER.fullmatch(number):
         raise InputError(
-            'give one of --row N, --shard S with --record R, --text WORDS, and --input FILE:LINE'
+            f'{shown(address)} is not an address of a row: give its number, as 7, a shard and a record, as '
+            '2:7, or a line of a file, as corpus.en:17'
         )
-    place: tuple[str, int] | None = None
-    if options.input is not None:
-        path, _, number = options.input.rpartition(':')
-        if not path or not (number.isascii() and number.isdigit() and len(number) < 19):
-            raise InputError('--input is FILE:LINE, as corpus.en:17')
-        place = path, int(number)
-    record = None if options.record is None else (options.shard, options.record)
-    rows = None if options.row is None else (options.row,)
-    return Wanted(options.split, rows, record, options.text, place)
+    if not place:
+        return Wanted(options.split, rows=(int(number),))
+    if _ADDRESS_NUMBER.fullmatch(place):
+        return Wanted(options.split, record=(int(place), int(number)))
+    return Wanted(options.split, input=(place, int(number)))
 
 
 def _described(rows: Sequence[FoundRow], count: int, wanted: Wanted) -> Iterator[str]:
@@ -201,12 +199,9 @@ def _inspect(options: argparse.Namespace) -> int:
     vocabulary = vocabulary_path(options.vocab) if options.vocab else None
     content = content_of(filesystem.absolute(options.place), options.split, vocabulary)
     entries: Iterable[Entry] = content.entries
-    if options.find is not None:
-        entries = (entry for entry in entries if entry.has(options.find))
-    if options.stats:
+    if not options.head:
         told = statistics(entries)
-        if options.find is None:
-            told |= {split: {'bytes of text': size} for split, size in content.text_bytes.items()}
+        told |= {split: {'bytes of text': size} for split, size in content.text_bytes.items()}
         if options.json:
             print_lines([json.dumps({'what': content.what, **told}, ensure_ascii=False)])
         else:
@@ -216,8 +211,8 @@ def _inspect(options: argparse.Namespace) -> int:
                 print_lines([f'  {name}: {values}'])
         return 0
     _LOGGER.info('%s', content.what)
-    if options.sample is not None:
-        entries = sampled(entries, options.sample, options.seed)
+    if options.seed is not None:
+        entries = sampled(entries, options.head, options.seed)
     else:
         entries = itertools.islice(entries, options.head)
     is_empty = True
@@ -233,7 +228,7 @@ def _inspect(options: argparse.Namespace) -> int:
                 ''.join(f'{line}\n' for line in lines).encode(encoding, 'backslashreplace')
             )
     if is_empty and not options.json:
-        print_lines(['no entry' if options.find is None else 'no entry has these words'])
+        print_lines(['no entry'])
     return 0
 
 
@@ -279,7 +274,6 @@ def _figures(
             read_dataset_manifest(folder),
             job_file,
             options.workers,
-            options.deadline,
             beam_flags,
         )
         paths = [corpus_input.file.path for corpus_input in job.reading.corpus.inputs]
@@ -316,7 +310,7 @@ def _print_page(page: str) -> int:
 
 def _card(options: argparse.Namespace) -> int:
     place = filesystem.absolute(options.place)
-    card = dataset_card(place, options.licence, options.tokenizer_licence)
+    card = dataset_card(place, options.licence)
     print_lines(card.removesuffix('\n').split('\n'))
     return 0
 
@@ -355,7 +349,6 @@ def job_of(
     manifest: Manifest,
     job_file: str | None,
     workers: int | None,
-    deadline: float | None = None,
     beam_flags: Sequence[str] = (),
 ) -> BuildJob | EncodeJob:
     """Returns the job that made a dataset, from its job file or from the record of its last run.
@@ -365,13 +358,12 @@ def job_of(
         manifest: of it.
         job_file: its job file; None: what the last run recorded in the folder.
         workers: to run it with; None: as the job has it.
-        deadline: of its pipelines, in seconds; None: any time.
         beam_flags: options of Beam; none: it runs on this machine.
 
     Raises:
         InputError: there is no record of it, or the record would run code.
     """
-    job_from = functools.partial(_job_from, folder, manifest, workers, deadline, beam_flags)
+    job_from = functools.partial(_job_from, folder, manifest, workers, beam_flags)
     if job_file is not None:
         return job_from(job_file)
     run = read_run(os.path.join(folder, RUN_NAME))
@@ -391,7 +383,6 @@ def _job_from(
     folder: str,
     manifest: Manifest,
     workers: int | None,
-    deadline: float | None,
     beam_flags: Sequence[str],
     path: str,
     is_record: bool = False,
@@ -401,13 +392,14 @@ def _job_from(
     if workers is not None:
         typed.workers = workers
     finished = with_job_file(known, typed, path)
-    finished.memory, finished.deadline = None, deadline  # those of the job's own machine and engine
+    finished.memory = None  # that of the job's own machine
     if is_record:
         _refuse_code(finished)
         finished.job_path = None
-        for option in declared(VocabularyFiles):  # the files may be gone, and copies are here
-            if getattr(finished, option.field, None) is not None:
-                setattr(finished, option.field, folder)
+        if manifest.stage == 'encode' and finished.vocab:
+            finished.vocab = (folder,) * len(
+                finished.vocab
+            )  # they may be gone, and copies are here
     job = make_job(finished, beam_flags)
     assert isinstance(job, (BuildJob, EncodeJob))
     return job
@@ -415,9 +407,8 @@ def _job_from(
 
 def _refuse_code(options: argparse.Namespace) -> None:
     """Refuses filters that are functions: whoever wrote the folder would choose what is run."""
-    of_options = [getattr(options, option_name(split, 'clean')) or () for split in SPLITS]
     of_datasets = [dataset.clean for split in options.datasets.values() for dataset in split]
-    for spec in (spec for specs in (*of_options, *of_datasets) for spec in specs):
+    for spec in (spec for specs in (options.clean or (), *of_datasets) for spec in specs):
         if spec.partition(':')[0] not in filter_names():
             raise InputError(
                 f'the dataset was made with the filter {spec}, which is code; give --job with a job file '

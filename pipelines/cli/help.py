@@ -1,8 +1,8 @@
-"""The help: of a command what most people need, all of it with `--help-all`, and topics.
+"""The help: of a command what most people need, all of it with `tokbeam help COMMAND`, and topics.
 
     tokbeam --help          the commands and the topics
     tokbeam build --help    two examples, and the options that most people need
-    tokbeam build --help-all
+    tokbeam help build
     tokbeam help schemes/bpe
 
 All of it is made of the declarations of the options.
@@ -21,7 +21,8 @@ from pipelines.options.job import (
     DatasetOptions,
     DatasetOutput,
     LineOptions,
-    split_files,
+    OtherFiles,
+    training_files,
 )
 from pipelines.options.vocabulary import (
     SampleOptions,
@@ -66,11 +67,6 @@ _JOB_EXAMPLE = """\
 _BEAM = """\
 Options of Beam (--runner, --direct_running_mode, ...) are passed on to it; what only a job server
 knows stands after --."""
-
-_OTHER_SPLITS = """\
-Each option of the training corpus also begins with --dev- and --test-, as --dev-source or
---test-tsv. An option of the format that is not given there is the training corpus's; --clean is not:
---dev-clean and --test-clean filter the rows of their own split alone."""
 
 _DETOKENIZE = """\
 There are as many lines as were read: a line feed that ids spell is written as a space. Half of a
@@ -155,7 +151,7 @@ def command_help(name: str, command: Command) -> str:
         if name in ('tokenize', 'detokenize') or command.place
         else (f'\nBy topic: tokbeam help {{{", ".join(topics_of())}}}.')
     )
-    return f'{parser.format_help()}\nAll options: tokbeam {name} --help-all.{topics}\n'
+    return f'{parser.format_help()}\nAll options: tokbeam help {name}.{topics}\n'
 
 
 def all_help(name: str, command: Command) -> str:
@@ -163,11 +159,7 @@ def all_help(name: str, command: Command) -> str:
     of_folders = _READING if command.takes_beam_options else _OF_FOLDERS
     notes = _NOTES.get(name, of_folders if command.place else _OF_PIPELINES)
     parser = _parser(_usage(name, command), _examples(command), notes)
-    shown = [group for group in command.groups if group.split == 'train']
-    add_groups(parser, tuple(shown))
-    others = [group for group in command.groups if group.split != 'train']
-    if others:
-        parser.add_argument_group('development and test corpus', _OTHER_SPLITS)
+    add_groups(parser, command.groups)
     return parser.format_help()
 
 
@@ -188,7 +180,7 @@ def topic_help(topic: str | None = None) -> str:
         lines += [f'  {name:12}  {command.summary}\n' for name, command in commands.items()]
         return f'usage: tokbeam help TOPIC\n\n{"".join(lines)}  schemes/NAME  options of a scheme\n'
     if topic in commands:
-        return command_help(topic, commands[topic])
+        return all_help(topic, commands[topic])
     if topic in _topics():
         return _topics()[topic][1]()
     kind, _, scheme = topic.partition('/')
@@ -206,11 +198,11 @@ def _topics() -> dict[str, tuple[str, Callable[[], str]]]:
     running = tuple(
         group for group in commands['build'].groups if group.title in ('running', 'shuffle')
     )
-    formats = split_files('train')
+    formats = training_files()
     return {
         'formats': (
             'what corpora may be, and the options of each format',
-            lambda: _text('formats', f'{_INPUTS}\n\n{_OTHER_SPLITS}', Group((formats,))),
+            lambda: _text('formats', _INPUTS, Group((formats,)), Group((OtherFiles,))),
         ),
         'filters': (
             'what drops rows, and what happens to lines that cannot be used',
@@ -247,8 +239,8 @@ def _filters() -> str:
     ).replace('`', '')
     return (
         '--clean A,B,… drops rows, or changes them, by these filters, in the order given:\n\n'
-        f'{filters}\nIn these examples ⇥ is between the sides of a pair. --dev-clean and --test-clean\n'
-        'filter their own split.'
+        f'{filters}\nIn these examples ⇥ is between the sides of a pair. Other splits have filters\n'
+        'in a table [[dev]] or [[test]] of a job file.'
     )
 
 
@@ -295,9 +287,7 @@ def _examples(command: Command) -> str:
 
 def _essential(command: Command) -> Group:
     """The options of a command that most people need, as a group of their own."""
-    kinds = tuple(
-        kind for group in command.groups if group.split == 'train' for kind in group.kinds
-    )
+    kinds = tuple(kind for group in command.groups for kind in group.kinds)
     return Group(kinds, 'what most people need', only=command.essential)
 
 

@@ -18,13 +18,13 @@ from pipelines.files.hub import fetch_into, is_hub_address, to_be_fetched
 from pipelines.files.transfer import is_web_address
 from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.corpus import Corpus, SplitPaths, find_corpus
-from pipelines.options.job import DatasetOptions, option_name, split_flag
+from pipelines.options.job import PAIR_OF_FILES, DatasetOptions
 from pipelines.options.reading import options_from
 from pipelines.transforms.read import find_files
-from tokcore.corpus.formats import CorpusFormat, all_formats
+from tokcore.corpus.formats import CorpusFormat, all_formats, format_of_files
 from tokcore.corpus.key_ranges import key_ranges
 from tokcore.errors import InputError
-from tokcore.options import shown
+from tokcore.options import declared, flag, shown
 
 _USUAL_NAME = 255  # bytes, if the system states no limit; all usual filesystems have this one
 _USUAL_PATH = 4096
@@ -66,10 +66,9 @@ def _find_or_fetch(
     paths = [path for dataset in datasets for role in dataset.paths.values() for path in role]
     work = WorkFolder(filesystem.absolute(options.work) if options.work else None, folder).path
     fetch_into(None if engine.runner.is_local else os.path.join(work, 'hub'))
-    asked = paths if options.fetch else []
     if not options.dry_run:
-        return find_corpus(datasets, fetch_all(asked, work), keeps)
-    fetched, missing = fetched_before(asked, work)
+        return find_corpus(datasets, fetch_all(paths, work), keeps)
+    fetched, missing = fetched_before(paths, work)
     of_hub = {path: to_be_fetched(path) for path in filter(is_hub_address, paths)}
     missing += [f'{file} is to be fetched' for files in of_hub.values() for file in files]
     if not missing:
@@ -83,11 +82,7 @@ def _find_or_fetch(
 
 def names_files(options: argparse.Namespace) -> bool:
     """Returns whether the options name files of a training corpus, or filters of their rows."""
-    return bool(
-        'train' in options.datasets
-        or options.clean
-        or any(getattr(options, role) for kind in all_formats() for role in kind.roles)
-    )
+    return bool('train' in options.datasets or options.clean or _given_roles(options))
 
 
 def split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[SplitPaths]:
@@ -98,59 +93,89 @@ def split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[Spli
     Raises:
         InputError: no training corpus, options that do not go together, or splits of another shape.
     """
-    formats = {split: _chosen_format(options, split) for split in splits}
-    if formats['train'] is None and 'train' not in options.datasets:
-        choices = [
-            ' with '.join(split_flag('train', role) for role in kind.roles)
-            for kind in all_formats()
-        ]
-        raise InputError(f'no training corpus given: {", or ".join(choices)}')
+    training = _training_paths(options)
+    files = {split: _paths_of_split(options, split, training) for split in splits[1:]}
+    named = [dataset for datasets in files.values() for dataset in datasets]
+    _refuse_unused(options, [*training, *named])
     shares = options_from(DatasetOptions, vars(options)).shares if 'dev' in splits else {}
-    datasets: list[SplitPaths] = []
-    for split, kind in formats.items():
-        clean = getattr(options, option_name(split, 'clean'))
-        if split in shares:
-            datasets += _cut_off(options, split, kind, datasets, clean or ())
-            continue
-        if kind is not None:
-            paths = {role: getattr(options, option_name(split, role)) for role in kind.roles}
-            format_options = _format_options(options, split, kind)
-            datasets.append(SplitPaths(split, kind.name, paths, format_options, clean=clean or ()))
-            continue
-        of_job = options.datasets.get(split, ())
-        if clean and not of_job:
+    datasets = [*training]
+    for split, of_split in files.items():
+        if split not in shares:
+            datasets += of_split or options.datasets.get(split, ())
+        elif of_split or split in options.datasets:
             raise InputError(
-                f'{split_flag(split, "clean")} is for the rows of a {split} corpus, and there '
-                'is none; leave it out, or give one'
+                f'--{split}-share cuts the {split} split off the training corpus, and there are files '
+                'for it; give one of the two'
             )
-        if clean is not None:
-            of_job = [dataclasses.replace(dataset, clean=clean) for dataset in of_job]
-        datasets += of_job
+        else:
+            datasets += [dataclasses.replace(each, split=split, clean=()) for each in training]
     if shares:
         datasets = _with_key_ranges(datasets, shares, options.seed)
     _check_same_shape(datasets)
     return datasets
 
 
-def _cut_off(
-    options: argparse.Namespace,
-    split: str,
-    kind: type[CorpusFormat] | None,
-    training: Sequence[SplitPaths],
-    clean: Sequence[str],
-) -> list[SplitPaths]:
-    """Returns the datasets of a split that is a share of the training corpus."""
-    share = f'--{split}-share'
-    if kind is not None or split in options.datasets:
-        raise InputError(
-            f'{share} cuts the {split} split off the training corpus, and there are files for it; give '
-            'one of the two'
+def _given_roles(options: argparse.Namespace) -> dict[str, Sequence[str]]:
+    """Returns the paths of a training corpus on the command line, by their role."""
+    roles = dict.fromkeys(role for kind in _formats_with_options() for role in kind.roles)
+    return {role: getattr(options, role) for role in roles if getattr(options, role)}
+
+
+def _formats_with_options() -> list[type[CorpusFormat]]:
+    return [kind for kind in all_formats() if not kind.is_in_job_files_only]
+
+
+def _training_paths(options: argparse.Namespace) -> list[SplitPaths]:
+    paths = _given_roles(options)
+    if paths:
+        kind = _chosen_format(paths)
+        given = _format_options(options, kind)
+        return [SplitPaths('train', kind.name, paths, given, clean=options.clean or ())]
+    if 'train' not in options.datasets:
+        choices = dict.fromkeys(
+            ' with '.join(map(flag, each.roles)) for each in _formats_with_options()
         )
-    return [
-        dataclasses.replace(dataset, split=split, clean=clean)
-        for dataset in training
-        if dataset.split == 'train'
-    ]
+        raise InputError(f'no training corpus given: {", or ".join(choices)}')
+    of_job = options.datasets['train']
+    if options.clean is None:
+        return list(of_job)
+    return [dataclasses.replace(dataset, clean=options.clean) for dataset in of_job]
+
+
+def _paths_of_split(
+    options: argparse.Namespace, split: str, training: Sequence[SplitPaths]
+) -> list[SplitPaths]:
+    """Returns the datasets of a split other than the training corpus, from the command line."""
+    paths: Sequence[str] = getattr(options, split)
+    pair = {role: getattr(options, f'{split}_{role}') for role in PAIR_OF_FILES}
+    given = {role: of_role for role, of_role in pair.items() if of_role}
+    if paths and given:
+        raise InputError(
+            f'--{split} and {flag(f"{split}_{next(iter(given))}")} exclude each other; give one of them'
+        )
+    if given:
+        kind = _chosen_format(given, f'{split}-')
+        return [SplitPaths(split, kind.name, pair, _format_options(options, kind))]
+    if not paths:
+        return []
+    first, *others = training
+    if any((each.format, each.options) != (first.format, first.options) for each in others):
+        raise InputError(
+            f'--{split} is of the format of the training corpus, whose datasets have several; name the '
+            f'files in a table [[{split}]] of the job file'
+        )
+    roles = first.chosen_format.roles
+    if roles == PAIR_OF_FILES:
+        raise InputError(
+            f'--{split} is for a corpus of single files, and the training corpus has two sides; give '
+            f'--{split}-source and --{split}-target'
+        )
+    if len(roles) > 1:
+        raise InputError(
+            f'--{split} is for a corpus of single files, and the training corpus has '
+            f'{" and ".join(map(flag, roles))}; name the files in a table [[{split}]] of a job file'
+        )
+    return [SplitPaths(split, first.format, {roles[0]: paths}, first.options)]
 
 
 def _with_key_ranges(
@@ -171,44 +196,44 @@ def _with_key_ranges(
     ]
 
 
-def _chosen_format(options: argparse.Namespace, split: str) -> type[CorpusFormat] | None:
-    """Returns the format of the files of a split on the command line."""
-    roles = {
-        kind: [role for role in kind.roles if getattr(options, option_name(split, role))]
-        for kind in all_formats()
-    }
-    chosen = [kind for kind in roles if roles[kind]]
-    if len(chosen) > 1:
-        names = ['/'.join(split_flag(split, role) for role in kind.roles) for kind in chosen]
-        raise InputError(f'{" and ".join(names)} exclude each other; give one of them')
-    for kind in chosen:
-        for role in kind.roles:
-            if role not in roles[kind]:
-                missing = split_flag(split, role)
-                raise InputError(f'{missing} is missing: {kind.name} needs both sides')
-    return chosen[0] if chosen else None
+def _chosen_format(paths: Mapping[str, Sequence[str]], of_split: str = '') -> type[CorpusFormat]:
+    """Returns the format of the files of a split on the command line, by their roles and names."""
+    kind = format_of_files(paths)
+    if kind is not None:
+        return kind
+    for other in _formats_with_options():
+        if set(paths) < set(other.roles):
+            [missing] = set(other.roles) - set(paths)
+            raise InputError(
+                f'{flag(of_split + missing)} is missing: {other.name} needs both sides'
+            )
+    flags = [flag(of_split + role) for role in paths]
+    raise InputError(f'{" and ".join(flags)} exclude each other; give one of them')
 
 
-def _format_options(
-    options: argparse.Namespace, split: str, kind: type[CorpusFormat]
-) -> Mapping[str, object]:
-    """Returns the options of a split's format; those of the training corpus are the defaults."""
-    values = {}
-    for declaration in dataclasses.fields(kind):  # type: ignore[arg-type]  # all are dataclasses
-        name = declaration.name
-        for owner in (split, 'train'):
-            value = getattr(options, option_name(owner, name))
-            if value is not None:
-                values[name] = value
-                break
-    return values
+def _format_options(options: argparse.Namespace, kind: type[CorpusFormat]) -> Mapping[str, object]:
+    """Returns the options of a format that are given."""
+    names = [declaration.field for declaration in declared(kind)]
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+
+
+def _refuse_unused(options: argparse.Namespace, datasets: Sequence[SplitPaths]) -> None:
+    """Refuses an option of a format that shares its roles with the one that was chosen."""
+    used = {name for dataset in datasets for name in dataset.options}
+    for kind in _formats_with_options():
+        for declaration in declared(kind):
+            name = declaration.field
+            if getattr(options, name) is not None and name not in used:
+                chosen = ' and '.join(dict.fromkeys(dataset.format for dataset in datasets))
+                raise InputError(
+                    f'{flag(declaration.name)} is for the format {kind.name}, and the corpus is {chosen}; '
+                    'leave it out'
+                )
 
 
 def _check_same_shape(datasets: Sequence[SplitPaths]) -> None:
     if len({len(dataset.chosen_format.sides) for dataset in datasets}) > 1:
-        single = [kind for kind in all_formats() if len(kind().sides) == 1]
-        names = ' or '.join(split_flag('train', kind.roles[0]) for kind in single)
-        raise InputError(f'the splits must all be pairs, or all {names}')
+        raise InputError('the splits must all be pairs, or all of one side; give such files')
     for other in datasets[1:]:
         pair = (datasets[0], other)
         features = [dataset.chosen_format.features for dataset in pair]

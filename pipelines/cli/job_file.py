@@ -15,7 +15,7 @@ from pipelines.files import filesystem
 from pipelines.files.hub import is_hub_address
 from pipelines.jobs.corpus import SplitPaths
 from pipelines.options.commands import Command
-from pipelines.options.job import SPLITS, DatasetSource, RejectionLimit
+from pipelines.options.job import SPLITS, DatasetSource
 from pipelines.options.reading import option_value
 from tokcore.corpus.fields import LabelNames, label_names
 from tokcore.corpus.formats import all_formats, corpus_format
@@ -25,7 +25,6 @@ from tokcore.options import (
     Declared,
     as_typed,
     declared,
-    duration,
     min_count_range,
     shown,
 )
@@ -112,8 +111,6 @@ def _value(option: Declared, value: Any) -> object:
     kind = option.option.kind
     if kind in PATH_KINDS:
         return [*map(_absolute, value)] if option.option.many else _absolute(value)
-    if kind is duration:
-        return f'{value:.0f}s'
     if kind is min_count_range and isinstance(value, tuple):
         return ':'.join(map(str, value))
     if kind is as_typed and str(value).isdecimal():
@@ -122,8 +119,6 @@ def _value(option: Declared, value: Any) -> object:
         return _absolute(value.path)
     if isinstance(value, (tuple, list)):
         return list(value)
-    if isinstance(value, RejectionLimit):
-        return str(value)
     # Other kinds make a number of a word, or keep the word; None stands for `none`.
     return 'none' if value is None else value
 

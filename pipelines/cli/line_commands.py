@@ -48,7 +48,7 @@ def tokenize(options: argparse.Namespace) -> int:
         job = _line_job(options)
         scheme, vocabulary, encoding = job.scheme, job.vocabulary, job.encoding
         template = NO_TEMPLATE
-        if options.eos or encoding.template is not None:
+        if encoding.template is not None:
             template = scheme.template(vocabulary, encoding.template)
             warn_of_missing_tokens(scheme, vocabulary.id_of, encoding, options.vocab)
         writer = job.piece_writer()

@@ -195,10 +195,6 @@ def _run(arguments: Sequence[str], is_process: bool, began: float) -> int:
     if not is_of_folder and options.print_job:
         _import_commands('commands').print_job(options)
         return 0
-    if not is_of_folder:
-        from pipelines.files.listed_archives import begin_lists
-
-        begin_lists(_named_paths(options))
     # Importing Beam takes seconds; help and a wrong option do not wait for it.
     commands = _import_commands('folder_commands' if is_of_folder else 'commands')
     # At its end the interpreter looks through all objects; for Beam and numba half a second.
@@ -206,7 +202,7 @@ def _run(arguments: Sequence[str], is_process: bool, began: float) -> int:
 
     from pipelines.cli.terminal import shown_progress
 
-    is_quiet = getattr(options, 'quiet', True)
+    is_quiet = getattr(options, 'progress', 'none') == 'none'
     if is_quiet:
         logging.getLogger('pipelines').setLevel(logging.WARNING)
     progress: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
@@ -214,14 +210,6 @@ def _run(arguments: Sequence[str], is_process: bool, began: float) -> int:
         progress = shown_progress(sys.stderr, options.progress == 'json')
     with _warnings_last(), progress, _own_temporary_files():
         return commands.run_command(options, beam_flags) or 0
-
-
-def _named_paths(options: argparse.Namespace) -> list[str]:
-    """Returns the paths of the corpus on the command line and in the job file, among other values."""
-    lists = [value for value in vars(options).values() if isinstance(value, list)]
-    for of_split in options.datasets.values():
-        lists += [paths for dataset in of_split for paths in dataset.paths.values()]
-    return [value for values in lists for value in values if isinstance(value, str)]
 
 
 def _index(options: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipelines.cli.help import HelpAction, all_help, command_help, line_width, topics_of
+from pipelines.cli.help import HelpAction, command_help, line_width, topics_of
 from pipelines.cli.terminal import print_lines
 from pipelines.options.beam import Parser
 from pipelines.options.commands import Command, add_groups, finish_options, known_commands
@@ -21,7 +21,7 @@ TFRecords, as Apache Beam jobs: on this machine with no service, or on any Beam 
 
 _EPILOG = """\
 tokbeam COMMAND --help      the options that most people need, with examples
-tokbeam COMMAND --help-all  all options
+tokbeam help COMMAND        all options
 tokbeam help TOPIC          {topics}
 tokbeam completion SHELL    completion for bash, zsh or fish
 """
@@ -127,15 +127,19 @@ def command_parser(known: Mapping[str, Command] | None = None, only: str | None 
 
     for name, command in known.items():
         subparser = commands.add_parser(name, help=command.summary, add_help=False)
-        for options, text in (
-            (['-h', '--help'], command_help),
-            (['--help-all'], all_help),
-        ):
-            subparser.add_argument(
-                *options, action=HelpAction, text=functools.partial(text, name, command)
-            )
+        subparser.add_argument(
+            '-h',
+            '--help',
+            action=HelpAction,
+            text=functools.partial(command_help, name, command),
+        )
         for name_of_path, shown_as in zip(('place', 'other_place'), command.place.split()):
-            subparser.add_argument(name_of_path, metavar=shown_as, type=path)
+            subparser.add_argument(
+                name_of_path,
+                metavar=shown_as,
+                type=path,
+                nargs='?' if shown_as.startswith('[') else None,
+            )
         if only in (None, name):
             add_groups(subparser, command.groups)
     return parser

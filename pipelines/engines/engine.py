@@ -10,7 +10,6 @@ import dataclasses
 import functools
 import logging
 import re
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -111,7 +110,6 @@ class Engine:
         runner: its capabilities.
         flags: all of Beam's options, those of the runner among them.
         workers: the work items that a worker process keeps in flight.
-        deadline: seconds that each pipeline may take; None: any time.
         scheme: the workers run its kernels.
         output: the path of what is made; None: something that nobody else makes.
     """
@@ -119,7 +117,6 @@ class Engine:
     runner: Runner
     flags: tuple[str, ...]
     workers: int
-    deadline: float | None = None
     scheme: Scheme = dataclasses.field(default_factory=find_scheme)
     output: str | None = None
 
@@ -139,7 +136,7 @@ class Engine:
         Raises:
             InputError: a user's mistake, in this process or in a worker's; the system refused
                 something; or the cluster does not take the job.
-            RuntimeError: the pipeline failed otherwise, or did not end in time and was cancelled.
+            RuntimeError: the pipeline failed otherwise.
             KeyboardInterrupt: it was interrupted in this process.
         """
         self.compile_first(functools.partial(compile_kernels, self.scheme))
@@ -149,7 +146,7 @@ class Engine:
         with reports_read(None if self.runner.in_process else folder):
             build(pipeline)
             try:
-                state = self._wait(self._submit(pipeline))
+                state = self._submit(pipeline).wait_until_finish()
             except Exception as error:
                 if _is_interrupt(error):
                     raise KeyboardInterrupt from error
@@ -166,9 +163,7 @@ class Engine:
             return self
         runner = local_runner(LOCAL_RUNNER, self.options())
         flags = _with_options(self.flags, (*runner.settings, ('--runner', LOCAL_RUNNER)))
-        return dataclasses.replace(
-            self, runner=runner, flags=tuple(flags), workers=runner.workers, deadline=None
-        )
+        return dataclasses.replace(self, runner=runner, flags=tuple(flags), workers=runner.workers)
 
     def compile_first(self, compile_all: Callable[[], None]) -> None:
         """Compiles kernels before Beam's processes start here, each of which would compile them too.
@@ -187,22 +182,6 @@ class Engine:
                 f'--runner {self.runner.name} does not take the job ({reason}); check its options, '
                 'and that what they name can be reached'
             ) from error
-
-    def _wait(self, result: PipelineResult) -> str | None:
-        if self.deadline is None:
-            return result.wait_until_finish()
-        # Beam takes milliseconds, and returns the state of the pipeline after them.
-        state = result.wait_until_finish(duration=round(self.deadline * 1000))
-        if state is not None and not PipelineState.is_terminal(state):
-            # A pipeline that does not end may not answer either, so the wait is bounded.
-            cancelling = threading.Thread(target=result.cancel, daemon=True)
-            cancelling.start()
-            cancelling.join(_CANCEL_SECONDS)
-            raise RuntimeError(
-                f'the pipeline was {state} after {self.deadline:g} seconds (--deadline) and was '
-                'cancelled'
-            )
-        return state
 
 
 class _KeptViews(PipelineOptions):
@@ -315,20 +294,16 @@ def _refuse_unasked_image(name: str, options: PipelineOptions) -> None:
     )
 
 
-def choose_engine(
-    flags: Sequence[str], workers: int | None, deadline: float | None = None
-) -> Engine:
+def choose_engine(flags: Sequence[str], workers: int | None) -> Engine:
     """Returns the engine that a user's `--runner` and Beam options name.
 
     Args:
         flags: options for Beam's `PipelineOptions`.
         workers: `--workers`, or None for the default: the cores in a local process, else 1, since
             a cluster (or Beam's own worker processes) brings the parallelism.
-        deadline: seconds after which a pipeline is cancelled.
 
     Raises:
-        InputError: options that Beam does not take, a mode that loses elements, or a deadline for
-            a runner that cannot cancel.
+        InputError: options that Beam does not take, or a mode that loses elements.
     """
     filter_beam_logs()
     options = beam_options(flags)
@@ -339,15 +314,10 @@ def choose_engine(
     if not runner.is_local:
         refuse_secrets(flags, runner.name)
     _refuse_modes(options)
-    if deadline is not None and not runner.can_cancel:
-        raise InputError(
-            "--deadline needs a runner that can cancel a pipeline, and Beam's local one cannot; "
-            'leave it out, or give another --runner'
-        )
     _refuse_numbers(options)
     FileSystems.set_options(options)
     all_flags = _with_options(flags, (*runner.settings, ('--runner', runner.name)))
-    return Engine(runner, tuple(all_flags), workers or runner.workers, deadline)
+    return Engine(runner, tuple(all_flags), workers or runner.workers)
 
 
 def preset(name: str, options: PipelineOptions, extended: Sequence[str] = ()) -> Runner:

@@ -46,7 +46,6 @@ from google.protobuf.struct_pb2 import Struct
 
 from pipelines.engines.flink_cluster import ask_cluster, cluster_runner, is_cluster
 from pipelines.engines.machine import available_bytes, resident_bytes, usable_cores
-from pipelines.engines.pool import MOST_BUNDLE_BYTES
 from pipelines.options.beam import beam_options
 from tokcore.errors import InputError
 from tokcore.options import MOST_WORKERS
@@ -66,9 +65,6 @@ LOCAL_NUMBERS = ((DirectOptions, 'direct_num_workers', 0, MOST_WORKERS),)
 """Beam's options, each with its least and its greatest value."""
 
 _SAMPLING_MS = 20
-
-_MEMORY_SHARE = 6
-"""Beam's local runner holds a shuffle in memory at four to six times its size."""
 
 _PROCESS_BYTES = 320 << 20
 """The memory of a worker process before its first block: imports, kernels, a vocabulary."""
@@ -99,8 +95,8 @@ class Runner:
         workers: the default of `--workers`, the work items in flight in each process.
         is_local: whether a shuffle is held in this machine's memory.
         in_process: whether all work is done in this process.
-        can_cancel: whether a running pipeline can be cancelled.
-        through_files: whether the default of `--shuffle` is files.
+        through_files: whether it shuffles through files in the work folder, which suits it better than
+            its own shuffle.
         has_containers: whether workers run in containers by default.
         submission_errors: errors of submitting a job that the options or the cluster are to blame
             for.
@@ -109,8 +105,6 @@ class Runner:
             raises InputError if it cannot run the job.
         beam_runner: returns the runner for some flags and the path of an output; None if Beam creates
             it by its name.
-        refuse_shuffle: takes the bytes of records and the number of work items; raises InputError if
-            the runner's own shuffle cannot take them.
         refuse_unasked: takes the runner's name and options; raises InputError if a job server is
             missing, or would be downloaded although the user did not ask for that.
         refuse_place: takes an option and a path that workers write below; raises InputError if they
@@ -123,7 +117,6 @@ class Runner:
     workers: int = 1
     is_local: bool = False
     in_process: bool = False
-    can_cancel: bool = True
     through_files: bool = False
     has_containers: bool = False
     submission_errors: tuple[type[Exception], ...] = _SUBMISSION_ERRORS
@@ -132,7 +125,6 @@ class Runner:
     beam_runner: Callable[[tuple[str, ...], str | None], PipelineRunner | None] = (
         lambda flags, output: None
     )
-    refuse_shuffle: Callable[[int, int], None] = lambda size, items: None
     refuse_unasked: Callable[[str, PipelineOptions], None] = lambda name, options: None
     refuse_place: Callable[[str, str], None] = lambda option, path: None
 
@@ -167,7 +159,6 @@ def flink_runner(name: str, options: PipelineOptions) -> Runner:
             has_containers=True,
             ask=ask_cluster,
             beam_runner=cluster_runner,
-            refuse_shuffle=functools.partial(_refuse_full_slots, slots),
         )
     return Runner(
         name,
@@ -175,7 +166,6 @@ def flink_runner(name: str, options: PipelineOptions) -> Runner:
         through_files=True,
         has_containers=flink.flink_master.strip() not in MAGIC_HOST_NAMES,
         beam_runner=_shared_runner,
-        refuse_shuffle=functools.partial(_refuse_full_slots, slots),
         # An uber jar contains the cluster's version, which only the cluster knows.
         refuse_unasked=JobServerJar(
             FlinkJarJobServer, 'flink_job_server_jar', flink.flink_submit_uber_jar
@@ -199,20 +189,6 @@ class _FlinkRunner(FlinkRunner):
 @functools.cache
 def _shared_runner(flags: tuple[str, ...], output: str | None) -> _FlinkRunner:
     return _FlinkRunner()
-
-
-def _refuse_full_slots(slots: int, size: int, items: int) -> None:
-    """Refuses a job that would hang: in batch, Flink makes one bundle of all elements of a slot."""
-    # Slots beyond the number of items stay empty.
-    if size // max(1, min(slots, items)) <= MOST_BUNDLE_BYTES:
-        return
-    needed = -(-size // MOST_BUNDLE_BYTES)
-    too_few = f' with at least as many work items, which are {items} now,' if items < needed else ''
-    raise InputError(
-        f'about {size >> 20} MiB of records would go through {min(slots, items)} Flink slots, and '
-        f'more than {MOST_BUNDLE_BYTES >> 20} MiB through one can stop the job for ever; give '
-        f'--parallelism={needed} or more{too_few} on a cluster with as many slots'
-    )
 
 
 def spark_runner(name: str, options: PipelineOptions) -> Runner:
@@ -380,19 +356,8 @@ def _on_this_machine(runner: Runner, processes: int) -> Runner:
         runner,
         processes=processes,
         is_local=True,
-        can_cancel=False,
         through_files=True,
-        refuse_shuffle=_refuse_beyond_memory,
     )
-
-
-def _refuse_beyond_memory(size: int, items: int) -> None:
-    free = available_bytes()
-    if size * _MEMORY_SHARE > free:
-        raise InputError(
-            f'shuffling about {size >> 20} MiB of records needs six times as much memory, and '
-            f'{free >> 20} MiB are free; shuffle through files (--shuffle=files), or on a cluster'
-        )
 
 
 def _end_bundles_soon() -> None:

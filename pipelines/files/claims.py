@@ -3,11 +3,10 @@
 On a local filesystem a claim is a lock, which the system releases when the process dies. An object
 store has no locks: there it is a lease (`leases`). Where only Beam reaches, a claim is a file, which is
 read again before any file gets its final name, so that of two runs that began at the same moment one
-stops. With `--no-claim` it is the same on an object store.
+stops.
 """
 
 import contextlib
-import contextvars
 import datetime
 import errno
 import json
@@ -38,8 +37,6 @@ _CANNOT_LOCK = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL, errno.E
 """What a filesystem without locks says, as some network filesystems do."""
 
 _MOST_BYTES = 4096
-
-_has_no_leases = contextvars.ContextVar('no_claim', default=False)
 
 
 class HeldError(InputError):
@@ -192,10 +189,7 @@ class Claim:
 
     def _take(self) -> None:
         if is_object(self._path):
-            if _has_no_leases.get():
-                self._write()
-            else:
-                self._take_lease()
+            self._take_lease()
             return
         above = os.path.dirname(self._path)
         while True:
@@ -284,16 +278,6 @@ def loss_named(claims: Iterable[Claim]) -> Iterator[None]:
             with contextlib.suppress(OSError, OperatingSystemError):
                 claim.check()
         raise
-
-
-@contextlib.contextmanager
-def stores_without_leases(when: bool) -> Iterator[None]:
-    """Has claims on object stores be files in a block, for stores that cannot refuse a second writer."""
-    token = _has_no_leases.set(when)
-    try:
-        yield
-    finally:
-        _has_no_leases.reset(token)
 
 
 def sweep_claim(path: str) -> None:

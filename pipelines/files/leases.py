@@ -127,5 +127,5 @@ def _id_of(data: bytes) -> object:
 def _without_conditions(path: str) -> InputError:
     return InputError(
         f'the store of {path} does not refuse to write what is there, so that two runs could write one '
-        'output at once; give another store, or --no-claim if no other run writes there'
+        'output at once; give another store'
     )

@@ -67,9 +67,7 @@ def _by_number(remedies: Mapping[str, tuple[str, ...]]) -> dict[int, str]:
 _REMEDY = _by_number(_REMEDIES)
 _NO_ROOM = set(_by_number({'': ('ENOSPC', 'EDQUOT', 'EFBIG')}))
 
-_NO_MEMORY = (
-    'there is not enough memory; make some free, or give fewer --workers or a smaller --buffer'
-)
+_NO_MEMORY = 'there is not enough memory; make some free, or give fewer --workers'
 _NO_THREADS = "can't start new thread"  # a RuntimeError, with which Python hides an EAGAIN
 
 # As `traceback` prints an exception, and within it an `OSError`: its number, the system's words and

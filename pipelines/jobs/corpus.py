@@ -19,7 +19,7 @@ from pipelines.files.fetching import FetchedFile
 from pipelines.files.filesystem import StoredFile
 from pipelines.files.hub import is_hub_address
 from pipelines.jobs.repeated_files import warn_of_repeated
-from pipelines.options.job import split_flag
+from pipelines.options.job import PAIR_OF_FILES
 from pipelines.transforms.read import MatchedFile, archive_lists, files_at, find_files, warn_of_nuls
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.archives import ArchiveLists
@@ -31,6 +31,7 @@ from tokcore.corpus.seekable import may_have_index
 from tokcore.corpus.stats import RangeChecksum, TextSummary, checksum_file, join_checksums
 from tokcore.corpus.storage import MOST_RATIO
 from tokcore.errors import InputError
+from tokcore.options import flag
 from tokcore.records.manifest import InputText
 
 _GZIP_RATIO = 5
@@ -165,8 +166,12 @@ class SplitPaths:
         return self.key_range is not None and self.split != 'train'
 
     def option(self, name: str) -> str:
-        """Returns an option of its split, as users type it: `--source`, `--dev-source`."""
-        return split_flag(self.split, name)
+        """Returns how users give something of its split: `--source`, or `clean of [[dev]]`."""
+        if self.split == 'train':
+            return flag(name)
+        return (
+            flag(f'{self.split}_{name}') if name in PAIR_OF_FILES else f'{name} of [[{self.split}]]'
+        )
 
     @property
     def chosen_format(self) -> CorpusFormat:

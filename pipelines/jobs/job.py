@@ -25,21 +25,20 @@ from pipelines.artifacts.vocabularies import (
 from pipelines.engines.engine import Engine
 from pipelines.jobs.corpus import Corpus
 from pipelines.options.job import (
-    SPLITS,
     TFRECORD,
     DatasetOptions,
     EndOptions,
     LineOptions,
+    MemoryOptions,
     PairSide,
+    RejectionLimit,
     RunningOptions,
-    ShuffleOptions,
     UnknownOptions,
-    option_name,
 )
 from pipelines.options.vocabulary import SampleOptions, VocabularyLayout
 from pipelines.shard_formats.formats import shard_format
 from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
-from tokcore.corpus.corpus import Split
+from tokcore.corpus.corpus import ITEM_BYTES, Split
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, Scheme, TokenRules
 from tokcore.options import recorded
@@ -47,6 +46,10 @@ from tokcore.reading.record_index import index_name
 from tokcore.records.examples import Feature
 from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord, shard_name
 from tokcore.schemes import find_scheme
+
+BUFFER_BYTES = 256 << 20
+"""Two runs of half of it are in memory at once, one that is filled and one that is written. With
+half there are twice as many range reads; twice as much sorts no faster."""
 
 
 @dataclass(frozen=True)
@@ -162,25 +165,29 @@ class EncodeOptions(DatasetOptions, EndOptions):
 
 
 @dataclass(frozen=True)
-class Execution(RunningOptions, ShuffleOptions):
+class Execution(RunningOptions, MemoryOptions):
     """How a job is run.
 
     Attributes:
         engine: runs its pipelines.
         read_beside: paths of files that options were read from: a job file, names of labels.
         text: the job file that stands for the job, for the record of its run; '' if there is none.
+        max_rejected: how many lines may be left out; None: any number.
+        item_bytes: of text in a work item.
+        buffer_bytes: of a worker, for the runs that it sorts.
     """
 
     engine: Engine
     read_beside: tuple[str, ...] = ()
     text: str = ''
+    max_rejected: RejectionLimit | None = None
+    item_bytes: int = ITEM_BYTES
+    buffer_bytes: int = BUFFER_BYTES
 
     @property
     def through_files(self) -> bool:
         """Whether what is shuffled goes through files."""
-        return (
-            self.engine.runner.through_files if self.shuffle == 'auto' else self.shuffle == 'files'
-        )
+        return self.engine.runner.through_files
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -467,12 +474,9 @@ def _text_key(
 
 
 def _dataset_options(dataset: EncodeOptions, reading: CorpusReading) -> dict[str, object]:
-    """Returns what shards depend on, beside vocabularies; numbers of shards of the splits there are."""
-    splits = reading.corpus.split_names
-    absent = {option_name(split, 'shards') for split in SPLITS if split not in splits}
+    """Returns what shards depend on, beside vocabularies."""
     options = recorded(dataset, dataset.encoding, reading.scheme, reading)
-    of_dataset = {name: value for name, value in options.items() if name not in absent}
-    return {**of_dataset, **_options_of_splits(reading.corpus.splits)}
+    return {**options, **_options_of_splits(reading.corpus.splits)}
 
 
 def _options_of_splits(splits: Sequence[Split]) -> dict[str, object]:
@@ -480,7 +484,7 @@ def _options_of_splits(splits: Sequence[Split]) -> dict[str, object]:
     if any(split.dataset or split.prefixes or split.max_examples for split in splits):
         return {'datasets': [_dataset_record(split) for split in splits]}
     return {
-        option_name(split.name, name): value
+        name if split.name == 'train' else f'{split.name}_{name}': value
         for split in splits
         for name, value in {**split.format.options, **_filters_record(split)}.items()
     }

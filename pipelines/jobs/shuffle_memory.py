@@ -40,7 +40,7 @@ def fit_memory(
     """Returns the largest buffers, and with them the most threads, that fit.
 
     Args:
-        execution: the requested buffer and threads, the limit, and the size of a work item.
+        execution: the requested threads, the limit, and the sizes of buffers and work items.
         longest_line: the most bytes that a line can have; one line at a time has that many.
         vocabularies: how many; each thread caches tokens of each.
         reads_ahead: whether parts of compressed files may be read ahead.
@@ -71,33 +71,21 @@ def fit_memory(
     assert share is not None
     raise InputError(
         f'encoding takes at least {_mib(needed)} MiB of memory beside the program, and '
-        f'{_mib(share)} are left of --memory or free; give more, or a smaller '
-        + ('--max-line-size' if line > blocks else '--item-size')
+        f'{_mib(share)} are left of --memory or free; give more'
+        + (', or a smaller --max-line-size' if line > blocks else '')
     )
 
 
-def refuse_too_large(reading: CorpusReading, execution: Execution, vocabularies: int) -> None:
-    """Refuses a shuffle that is certainly too large, before anything is read for it.
-
-    Through files, the memory must hold the least buffers; otherwise the runner knows its limit.
-    Records are about as large as their text: a subtoken has two bytes for three or four of text, and
-    an example some fifty more. The text of a compressed file is not known yet; it counts as stored.
+def refuse_too_little_memory(
+    reading: CorpusReading, execution: Execution, vocabularies: int
+) -> None:
+    """Refuses a shuffle through files whose least buffers do not fit, before anything is read for it.
 
     Raises:
-        InputError: it would not fit.
+        InputError: they would not fit.
     """
     if execution.through_files:
         fit_memory(execution, reading.longest_line, vocabularies, reading.corpus.may_have_parts)
-        return
-    corpus = reading.corpus
-    # A work item is not cut further; a gzip file is one item, and so is a member of an archive.
-    items = sum(
-        1 if source.file.is_stream else -(-source.file.size // execution.item_bytes)
-        for source in corpus.inputs
-        if source.side == 0
-    )
-    size = sum(source.file.size for source in corpus.inputs)
-    execution.engine.runner.refuse_shuffle(size, items)
 
 
 def _mib(size: int) -> int:

@@ -104,7 +104,6 @@ def search_on_beam(search: VocabularySearch[BpeOptions], report: Progress) -> tu
         parts=[part.rows for part in parts],
         rules=dataclasses.asdict(rules),
         extend=options.for_manifest().get('extend'),
-        min_token_count=options.min_token_count,
     )
     target = rules.merges or rules.vocab_size or 0
     report(0, 0, target)
@@ -119,7 +118,6 @@ def search_on_beam(search: VocabularySearch[BpeOptions], report: Progress) -> tu
             search.work,
             ClaimedRun(claim, search.engine.run),
             rules,
-            options.min_token_count,
             scheme.unstorable,
             search.engine.workers,
             search.label,
@@ -155,15 +153,13 @@ class BeamMerges:
     """Learns the merges of `trainer.learn_merges`, with the words on the workers.
 
     Args:
-        parts: of Parquet files of token counts; a token may be in several of them, unless there is
-            a least count of tokens.
+        parts: of Parquet files of token counts; a token may be in several of them.
         files: in a folder reached by driver and workers. Merges that a learner of the same parts and
             rules has made there are taken up, and pieces of a vocabulary that is extended.
         work: another such folder, of this run alone.
         run: runs a pipeline, which it builds by the function that it is given, and waits for its
             end.
         rules: which pair is merged next, and when training ends.
-        min_token_count: tokens that occur less often are left out.
         unstorable: characters that no token may have; see `Scheme.unstorable`.
         workers: threads of a worker process.
         label: begins log messages.
@@ -186,7 +182,6 @@ class BeamMerges:
         work: str,
         run: RunPipeline,
         rules: BpeRules,
-        min_token_count: int | None = None,
         unstorable: str = '',
         workers: int = 1,
         label: str = 'vocab',
@@ -195,7 +190,7 @@ class BeamMerges:
             raise InputError('no token in the counts; there is nothing to learn from')
         self._files, self._run, self._label = files, run, label
         self._work = os.path.join(work, f'merges-{uuid.uuid4().hex}')
-        tokens = _Tokens(tuple(parts), min_token_count, unstorable)
+        tokens = _Tokens(tuple(parts), unstorable)
         self._words = _Words(tokens, files, rules)
         self._sum = functools.partial(
             _SumTables, workers=workers, spill_folder=os.path.join(self._work, 'spilled')
@@ -335,7 +330,6 @@ class _Tokens:
     """The tokens to learn from."""
 
     parts: tuple[CountsPart, ...]
-    min_token_count: int | None
     unstorable: str
 
     def tables(self, number: int) -> Iterator[TokenTable]:
@@ -343,10 +337,7 @@ class _Tokens:
         part = self.parts[number]
         groups = range(part.first, part.last)
         for data, offsets, counts in read_new_batches(part.path, self.unstorable, groups):
-            table = TokenTable(data[offsets[0] : offsets[-1]], offsets - offsets[0], counts)
-            if self.min_token_count is not None:
-                table = table.pick((counts >= self.min_token_count).nonzero()[0])
-            yield table
+            yield TokenTable(data[offsets[0] : offsets[-1]], offsets - offsets[0], counts)
 
 
 @dataclass(frozen=True)

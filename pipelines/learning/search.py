@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, cast
 
-import numpy as np
-
 from pipelines.artifacts.counts import (
     CountedSize,
     CountFiles,
@@ -30,7 +28,7 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
-from tokcore.options import flag, recorded
+from tokcore.options import recorded
 from tokcore.process_end import keep
 from tokcore.source_digest import source_digest
 from tokcore.subword.scheme import T2T_RANGE
@@ -209,9 +207,6 @@ class VocabularySearch(Generic[OptionsT]):
 
     def reason_against_rounds(self) -> str | None:
         """Returns why the tokens cannot be learned from in rounds, or None."""
-        is_one_table = self.counts.partitions or len(self.counts.files) == 1
-        if self.options.leaves_out_rare and not is_one_table:
-            return 'which tokens are rare is known only when the counts of all files are added up'
         return self.scheme.reason_against_rounds(self.options)
 
     def _learn_in_parts(self, report: Progress, table: TokenTable) -> tuple[Learned, int]:
@@ -252,13 +247,11 @@ class VocabularySearch(Generic[OptionsT]):
         Raises:
             InputError: it does not fit in memory, and cannot be learned from in rounds.
         """
-        per_character, option = self.scheme.learner_bytes_per_character, self.options.rarest_option
-        if option is None:
+        if not self.scheme.learns_in_rounds:
             return False
         available = self.available_bytes()
-        learned = self.options.without_rare(table)
-        size = CountedSize(len(learned), len(learned.data), False)
-        need = predicted_bytes(size, per_character)
+        size = CountedSize(len(table), len(table.data), False)
+        need = predicted_bytes(size, self.scheme.learner_bytes_per_character)
         if need <= available and not self._is_beyond_learner(size):
             return False
         reason = self.reason_against_rounds()
@@ -266,12 +259,9 @@ class VocabularySearch(Generic[OptionsT]):
             return True
         if need <= available:
             return False  # the learner in memory tells how much it takes
-        fitting = _fitting_min_count(table, per_character, available)
-        instead = f'give {flag(option)} {fitting}' if fitting else 'take a larger machine'
         raise InputError(
-            f'{len(learned)} tokens need some {need >> 20} MB to learn from, and '
-            f'{available >> 20} MB are at hand; {instead} (merges cannot be learned in rounds: '
-            f'{reason})'
+            f'{len(table)} tokens need some {need >> 20} MB to learn from, and {available >> 20} MB are at '
+            f'hand; take a larger machine (merges cannot be learned in rounds: {reason})'
         )
 
     def parquet_paths(self, table: TokenTable | None = None) -> list[str]:
@@ -382,21 +372,6 @@ def predicted_bytes(size: CountedSize, per_character: int) -> int:
     # A character has at least one byte; the end of a token is a character too.
     characters = size.bytes + size.tokens
     return _BYTES_OF_PROCESS + per_character * characters + _BYTES_PER_TOKEN * size.tokens
-
-
-def _fitting_min_count(table: TokenTable, per_character: int, available: int) -> int | None:
-    """Returns the least min-count whose tokens fit in memory; None if there is none."""
-    order = np.argsort(-table.counts, kind='stable')
-    counts = table.counts[order]
-    ends = np.cumsum(np.diff(table.offsets)[order])
-    need = _BYTES_OF_PROCESS + per_character * (ends + np.arange(1, len(ends) + 1))
-    need += _BYTES_PER_TOKEN * np.arange(1, len(ends) + 1)
-    fitting = int(np.searchsorted(need, available, side='right'))
-    if fitting == len(counts):
-        return 1
-    # Tokens of equal counts are all learned from, or none of them.
-    min_count = int(counts[fitting]) + 1
-    return min_count if fitting and counts[0] >= min_count else None
 
 
 def _words_bytes(size: CountedSize) -> int:

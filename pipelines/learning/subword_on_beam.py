@@ -15,18 +15,16 @@ from dataclasses import dataclass
 
 import apache_beam as beam
 
-from pipelines.artifacts.counts import ROWS_AT_ONCE, read_counts, read_new_batches, stored_rows
+from pipelines.artifacts.counts import ROWS_AT_ONCE, read_new_batches, stored_rows
 from pipelines.engines.engine import RunPipeline
 from pipelines.engines.pool import MOST_BUNDLE_BYTES, OversizedBundleError
 from pipelines.files import filesystem
 from pipelines.learning.chain import build_chain
-from pipelines.learning.plain_learner import BeamLearner, FixedSubtokens
 from pipelines.learning.rounds import ClaimedRun, GroupFiles, LearnerFiles, RoundFiles, TokenStats
 from pipelines.learning.search import (
     TOKENS_AT_ONCE,
     RoundsAhead,
     VocabularySearch,
-    predicted_bytes,
     rounds_at_once,
 )
 from pipelines.learning.suffix_transforms import (
@@ -47,7 +45,6 @@ from tokcore.learning.size_search import Progress, min_counts_ahead, search_voca
 from tokcore.subword.learner import (
     ITERATIONS,
     RESERVED_TOKENS,
-    largest_count,
     longest_candidate,
     search_subwords,
 )
@@ -56,6 +53,7 @@ from tokcore.subword.partitioned.survey import Surveyor, TokenSurvey, add_survey
 from tokcore.subword.partitioned.sweep import order_subtokens
 from tokcore.subword.scheme import SubwordOptions
 from tokcore.subword.text_encoder import UNSTORABLE
+from tokcore.text.t2t import alphabet_of, escape_token
 from tokcore.warm_up import compile_learner_kernels
 
 _LOGGER = logging.getLogger(__name__)
@@ -91,20 +89,6 @@ def search_on_beam(
         InputError, OverflowError: as `VocabularySearch.run`.
     """
     options = search.options
-    if options.substring_counting != 'packed':
-        table = read_counts(search.counts, search.scheme.unstorable)
-        paths = search.parquet_paths(table)
-        plain = BeamLearner(
-            paths,
-            search.work,
-            search.engine.run,
-            max_subtoken_length=options.max_subtoken_length,
-            reserved_tokens=options.reserved_tokens,
-        )
-        learned = search_subwords(plain, largest_count(table), options, report)
-        return learned, predicted_bytes(
-            search.counts.size(), search.scheme.learner_bytes_per_character
-        )
     search.counts.let_go(*search.counts.files)  # the workers read them
     rounds = search.search_rounds(
         longest=longest_candidate(options.max_subtoken_length),
@@ -478,3 +462,27 @@ def _unpack_survey(packed: Sequence) -> TokenSurvey:
         SuffixTable.from_bytes(sample),
         SuffixTable.from_bytes(smaller),
     )
+
+
+@dataclass(frozen=True)
+class FixedSubtokens:
+    """The subtokens that are in every vocabulary of a learner."""
+
+    reserved: tuple[str, ...]  # escaped, in the order of their ids
+    alphabet: str  # every character of all tokens, and of escaping, ascending
+
+    @classmethod
+    def of(cls, reserved_tokens: Sequence[str], characters: Iterable[str]) -> 'FixedSubtokens':
+        """Returns the fixed subtokens of a learner.
+
+        Args:
+            reserved_tokens: reserved tokens after `RESERVED_TOKENS`.
+            characters: of the tokens to learn from.
+        """
+        reserved = RESERVED_TOKENS + tuple(reserved_tokens)
+        alphabet = alphabet_of([*reserved, *characters])
+        escaped = tuple(escape_token(token, alphabet) for token in reserved)
+        return cls(escaped, ''.join(sorted(alphabet)))
+
+    def __len__(self) -> int:
+        return len(self.reserved) + len(self.alphabet)

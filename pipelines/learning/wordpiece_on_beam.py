@@ -134,9 +134,8 @@ class BeamPieceLearner:
             raise InputError('there is no word to learn from; check the text and its counts')
         if options.max_words is not None and survey.words > options.max_words:
             raise InputError(
-                f'{survey.words} words are more than the {options.max_words} of --max-words, among '
-                'which the learner on Beam does not choose; give --max-words none, or '
-                '--learner memory'
+                f'{survey.words} words are more than {options.max_words}, and the learner on Beam does not '
+                'choose the commonest of them; give --learner memory'
             )
         low, high = options.min_count_range
         self.bounds = max(low, survey.smallest_count), min(high, survey.largest_count)

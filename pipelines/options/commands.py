@@ -23,7 +23,6 @@ from pipelines.options.folders import (
     WhereOptions,
 )
 from pipelines.options.job import (
-    SPLITS,
     CommandOptions,
     CountOptions,
     DatasetOptions,
@@ -32,12 +31,11 @@ from pipelines.options.job import (
     EngineOptions,
     LineOptions,
     MemoryOptions,
+    OtherFiles,
     RunningOptions,
-    ShuffleOptions,
     UnknownOptions,
     VocabOptions,
-    option_name,
-    split_files,
+    training_files,
 )
 from pipelines.options.reading import refuse_misplaced, settle_choice
 from pipelines.options.vocabulary import (
@@ -55,7 +53,7 @@ from pipelines.options.vocabulary import (
 )
 from tokcore.corpus.formats import CorpusFormat, all_formats
 from tokcore.errors import InputError
-from tokcore.options import Choice, Declared, Kind, declared
+from tokcore.options import Choice, Declared, Kind, declared, flag
 from tokcore.schemes import find_scheme, scheme_names
 
 
@@ -67,7 +65,6 @@ class Group:
         kinds: dataclasses of options.
         title: the heading in the help.
         about: the text below the title.
-        split: that the options are for; its name is a part of theirs.
         section: of a job file, in which they may stand; None if they may not.
         only: of the options of `kinds` those with these names; None: all.
     """
@@ -75,14 +72,8 @@ class Group:
     kinds: tuple[Kind, ...]
     title: str | None = None
     about: str | None = None
-    split: str = 'train'
     section: str | None = None
     only: tuple[str, ...] | None = None
-
-    @property
-    def prefix(self) -> str:
-        """The beginning of their names in the parser's result: `dev_`."""
-        return option_name(self.split, '')
 
 
 @dataclass(frozen=True)
@@ -94,8 +85,8 @@ class Command:
         groups: its options.
         examples: command lines, at the top of its help.
         essential: the names of the options that most people need, in the order of the help.
-        place: how the help calls the path that the command looks at, or the two paths; '' if it takes
-            none. Such a command takes no job file.
+        place: how the help calls the path that the command looks at, and a second word, which may be left
+            out if it is in brackets; '' if it takes none. Such a command takes no job file.
     """
 
     summary: str
@@ -105,10 +96,10 @@ class Command:
     place: str = ''
 
     @property
-    def options(self) -> Iterator[tuple[str, Declared]]:
-        """All options, each with the prefix of its group."""
+    def options(self) -> Iterator[Declared]:
+        """All options."""
         return (
-            (group.prefix, declaration)
+            declaration
             for group in self.groups
             for kind in group.kinds
             for declaration in declared(kind)
@@ -130,14 +121,14 @@ class Command:
         return [declaration for kind in kinds for declaration in declared(kind)]
 
 
-_TITLES = {'train': 'training corpus', 'dev': 'development corpus', 'test': 'test corpus'}
+_OTHERS = """\
+Another format, other options of it, and filters of its rows are for a table [[dev]] or [[test]] of a job
+file; --clean is of the training corpus alone."""
 _DATASET = Group((DatasetOptions, EndOptions, DatasetOutput), 'dataset', section='output')
 _RUNNING = Group(
     (EngineOptions, LineOptions, RunningOptions, CommandOptions), 'running', section='running'
 )
-_SHUFFLE = Group(
-    (ShuffleOptions,), 'shuffle', 'none of these changes a byte of output', section='running'
-)
+_RUNNING_IN_MEMORY = dataclasses.replace(_RUNNING, kinds=(*_RUNNING.kinds, MemoryOptions))
 
 
 def known_commands() -> dict[str, Command]:
@@ -150,10 +141,10 @@ def _commands_of(
     formats: tuple[type[CorpusFormat], ...], schemes: tuple[object, ...]
 ) -> dict[str, Command]:
     """Makes the classes of options once for what is registered; that takes longer than to parse."""
-    *others, last = [kind.what for kind in formats]
+    *others, last = [kind.what for kind in formats if not kind.is_in_job_files_only]
     about = f'one of: {", ".join(others)}, or {last}'
-    splits = [Group((split_files(split),), _TITLES[split], about, split) for split in SPLITS]
-    training = splits[0]
+    training = Group((training_files(),), 'training corpus', about)
+    splits = [training, Group((OtherFiles,), 'development and test corpus', _OTHERS)]
     scheme, recorded_scheme = scheme_option(), scheme_option(None)
     tokens, learning, encoding = token_options(), learning_options(), encoding_options()
     vocabulary = Group((scheme, tokens, learning), 'vocabulary', section='vocabulary')
@@ -165,8 +156,7 @@ def _commands_of(
                 _DATASET,
                 vocabulary,
                 Group((VocabularyLayout, SampleOptions, encoding), section='vocabulary'),
-                _RUNNING,
-                _SHUFFLE,
+                _RUNNING_IN_MEMORY,
             ),
             (
                 'tokbeam build --text corpus.txt.gz --dev-share 1% --name mine --vocab-size 32768 '
@@ -186,9 +176,9 @@ def _commands_of(
             ),
             (
                 'tokbeam count --text corpus.txt.gz --output counts',
-                'tokbeam count --merge counts.2023 counts.2024 --output counts',
+                'tokbeam count --counts counts.2023 counts.2024 --output counts',
             ),
-            ('text', 'source', 'target', 'scheme', 'merge', 'output'),
+            ('text', 'source', 'target', 'scheme', 'counts', 'output'),
         ),
         'vocab': Command(
             'learn a vocabulary, from text or from counts',
@@ -196,7 +186,7 @@ def _commands_of(
                 training,
                 Group((VocabOptions, SampleOptions), section='vocabulary'),
                 vocabulary,
-                dataclasses.replace(_RUNNING, kinds=(*_RUNNING.kinds, MemoryOptions)),
+                _RUNNING_IN_MEMORY,
             ),
             (
                 'tokbeam vocab --text corpus.txt.gz --scheme wordpiece --vocab-size 30000 '
@@ -211,8 +201,9 @@ def _commands_of(
                 *splits,
                 Group((VocabularyFiles, recorded_scheme, tokens, encoding), section='vocabulary'),
                 _DATASET,
-                dataclasses.replace(_RUNNING, kinds=(*_RUNNING.kinds, UnknownOptions)),
-                _SHUFFLE,
+                dataclasses.replace(
+                    _RUNNING_IN_MEMORY, kinds=(*_RUNNING_IN_MEMORY.kinds, UnknownOptions)
+                ),
             ),
             (
                 'tokbeam encode --text corpus.txt.gz --vocab vocab.subwords --name mine --output out',
@@ -228,7 +219,7 @@ def _commands_of(
                 'tokbeam tokenize --vocab vocab.subwords < text > ids',
                 'tokbeam tokenize --vocab vocab.subwords --pieces < text',
             ),
-            ('vocab', 'pieces', 'eos', 'scheme'),
+            ('vocab', 'pieces', 'template', 'scheme'),
         ),
         'detokenize': Command(
             'lines of ids on stdin to text on stdout',
@@ -250,11 +241,11 @@ def _commands_of(
             'tell the file and line that a row of a dataset comes from, and back',
             (Group((WhereOptions, MakingOptions, LookingOptions)),),
             (
-                'tokbeam where out --row 12345',
-                'tokbeam where out --input corpus.en:17 --json',
+                'tokbeam where out 12345',
+                'tokbeam where out corpus.en:17 --json',
             ),
-            ('row', 'shard', 'record', 'text', 'input', 'split'),
-            'DIR',
+            ('text', 'split', 'json'),
+            'DIR [ROW|SHARD:RECORD|FILE:LINE]',
         ),
         'index': Command(
             'let rows of a dataset be read by their numbers, or as the corpus has them',
@@ -266,8 +257,8 @@ def _commands_of(
         'inspect': Command(
             'show what a dataset, a TFRecord file, a vocabulary or counts hold',
             (Group((InspectOptions, ReportingOptions)),),
-            ('tokbeam inspect out --sample 5', 'tokbeam inspect counts --find ing --json'),
-            ('head', 'sample', 'find', 'stats', 'vocab', 'json'),
+            ('tokbeam inspect out --head 5 --seed 7', 'tokbeam inspect counts --head 0'),
+            ('head', 'seed', 'split', 'vocab', 'json'),
             'PATH',
         ),
         'report': Command(
@@ -343,8 +334,7 @@ def add_groups(parser: Parser, groups: tuple[Group, ...]) -> None:
             for declaration in declared(kind):
                 if group.only is not None and declaration.name not in group.only:
                     continue
-                name = f'--{group.prefix.replace("_", "-")}{declaration.name}'
-                target.add_argument(name, **_argparse_keywords(declaration))
+                target.add_argument(flag(declaration.name), **_argparse_keywords(declaration))
 
 
 def _argparse_keywords(declaration: Declared) -> dict[str, Any]:
@@ -370,13 +360,13 @@ def finish_options(
 
     Args:
         command: whose options these are.
-        given: values by `Declared.key` with the prefix of the group.
+        given: values by `Declared.key`.
         has_datasets: whether there are files beside those that options name.
 
     Raises:
         InputError: an option does not go with the others, or is missing.
     """
-    known = {prefix + declaration.key: declaration for prefix, declaration in command.options}
+    known = {declaration.key: declaration for declaration in command.options}
     values, missing = dict(given), []
     for group in command.groups:
         kinds: list[type] = []
@@ -394,9 +384,9 @@ def finish_options(
                 kinds.append(kind.chosen(value))
                 if known[by].default is None:
                     undecided.append(kind.chosen(value))
-        refuse_misplaced(kinds, values, group.prefix)
+        refuse_misplaced(kinds, values)
         for owner, declaration in ((kind, option) for kind in kinds for option in declared(kind)):
-            key = group.prefix + declaration.key
+            key = declaration.key
             if declaration.default is MISSING:
                 missing += [f'--{declaration.name}'] if key not in values else []
             elif owner not in undecided:  # there the record comes before the default
@@ -410,9 +400,5 @@ def finish_options(
 
 def _names_inputs(command: Command, given: Mapping[str, object]) -> bool:
     """Whether options name files to read, or the command reads none."""
-    inputs = [
-        prefix + declaration.key
-        for prefix, declaration in command.options
-        if declaration.option.reads
-    ]
+    inputs = [declaration.key for declaration in command.options if declaration.option.reads]
     return not inputs or any(given.get(key) for key in inputs)

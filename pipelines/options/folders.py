@@ -15,7 +15,6 @@ from pipelines.options.job import (
 from tokcore.options import (
     LARGEST_INT64,
     LARGEST_UINT64,
-    MOST_SHARDS,
     MOST_WORKERS,
     WholeNumber,
     option,
@@ -58,17 +57,11 @@ class CacheOptions:
     )
 
 
-def _quiet_option() -> Any:
-    """Returns the option that hides progress, so that only what was asked for is printed."""
-    return option('show no progress', None, default=False)
-
-
 @dataclass(frozen=True, kw_only=True)
 class ReportingOptions:
     """How a command that looks at something reports."""
 
     json: bool = option('print JSON instead of text for readers', None, default=False)
-    quiet: bool = _quiet_option()
     progress: str = progress_option()
 
 
@@ -109,7 +102,6 @@ class ConvertOptions:
     output: str = option('folder for the result', output_path, 'DIR')
     workers: int | None = _workers_option()
     overwrite: bool = overwrite_option()
-    quiet: bool = _quiet_option()
     progress: str = progress_option()
 
 
@@ -123,7 +115,6 @@ class IndexOptions:
         default=False,
     )
     workers: int | None = _workers_option()
-    quiet: bool = _quiet_option()
     progress: str = progress_option()
 
 
@@ -166,36 +157,10 @@ class MakingOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class WhereOptions:
-    """Which rows `where` is asked for."""
+    """Which rows `where` is asked for, besides those of an address."""
 
-    row: int | None = option(
-        'the row of a split by its number in all shards, from 0',
-        WholeNumber(0, LARGEST_INT64),
-        'N',
-        default=None,
-    )
-    shard: int | None = option(
-        'with --record: the number of the shard, from 0',
-        WholeNumber(0, MOST_SHARDS),
-        'S',
-        default=None,
-        goes_with=('record',),
-    )
-    record: int | None = option(
-        'the record of a shard by its number, from 0',
-        WholeNumber(0, LARGEST_INT64),
-        'R',
-        default=None,
-        goes_with=('shard',),
-    )
     text: str | None = option(
         'the rows whose text has these words on a side', text, 'WORDS', default=None
-    )
-    input: str | None = option(
-        'the rows that were made of this line of an input, from 1 (of Parquet, the row from 0)',
-        path,
-        'FILE:LINE',
-        default=None,
     )
     split: str = option('the split (default: train)', SPLITS, default='train')
     head: int = option(
@@ -211,27 +176,17 @@ class InspectOptions:
     """Which entries `inspect` shows, and how."""
 
     head: int = option(
-        'show this many entries, the first, {range} (default: 10)',
-        WholeNumber(1, LARGEST_INT64),
+        'show this many entries, {range}; 0 shows numbers of all entries instead (default: 10)',
+        WholeNumber(0, LARGEST_INT64),
         'N',
         default=10,
     )
-    sample: int | None = option(
-        'show this many entries, drawn by --seed from all, {range}',
-        WholeNumber(1, 1_000_000),
+    seed: int | None = option(
+        'draw the entries from all of them, by this number, {range} (default: the first are shown)',
+        WholeNumber(0, LARGEST_UINT64),
         'N',
         default=None,
     )
-    seed: int = option(
-        'of the sample, {range} (default: 0)', WholeNumber(0, LARGEST_UINT64), 'N', default=0
-    )
-    find: str | None = option(
-        'show only entries whose text, or a piece of it, has these words',
-        text,
-        'WORDS',
-        default=None,
-    )
-    stats: bool = option('tell numbers of all entries instead', None, default=False)
     split: str | None = option('of a dataset: this split (default: all)', SPLITS, default=None)
     vocab: str | None = option(
         'of a file of TFRecords: the vocabulary of its ids, a file or the folder of a dataset',
@@ -272,13 +227,6 @@ class CardOptions:
 
     licence: str | None = option(
         'the licence, as hubs name it: cc-by-4.0 (default: the card has none)',
-        text,
-        'ID',
-        default=None,
-    )
-    tokenizer_licence: str | None = option(
-        'the licence of a tokenizer that was not learned for the dataset (default: the one that README.md '
-        'beside it stated when the dataset was made)',
         text,
         'ID',
         default=None,

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
-from tokcore.corpus.corpus import ITEM_BYTES, MAX_LINE_BYTES
+from tokcore.corpus.corpus import MAX_LINE_BYTES
 from tokcore.corpus.filters.registry import filter_forms, filter_list
 from tokcore.corpus.formats import all_formats, format_names
+from tokcore.encoding.document_ends import NO_END
 from tokcore.errors import InputError
 from tokcore.options import (
     LARGEST_BLOCK,
-    LARGEST_BUFFER,
     LARGEST_INT64,
     LARGEST_MEMORY,
     LARGEST_UINT64,
@@ -25,9 +25,7 @@ from tokcore.options import (
     WholeNumber,
     dataset_name,
     declared,
-    duration,
     field_of,
-    flag,
     line_of_text,
     option,
     output_path,
@@ -41,11 +39,7 @@ from tokcore.options import (
 )
 
 OnError = Literal['stop', 'skip']
-ShuffleMethod = Literal['auto', 'files', 'engine']
-
-BUFFER_BYTES = 256 << 20
-"""Two runs of half of it are in memory at once, one that is filled and one that is written. With
-half there are twice as many range reads; twice as much sorts no faster."""
+"""What is done at a line that cannot be used."""
 
 LEAST_JOINED = 3
 """Ids of a joined row: those around a pair."""
@@ -56,6 +50,9 @@ LARGEST_PACKED = 1 << 22
 _BLOCK_SIZE = ByteSize(LARGEST_BLOCK)
 
 SPLITS = ('train', 'dev', 'test')
+
+PAIR_OF_FILES = ('source', 'target')
+"""The roles of the two files of a pair, for which every split has an option."""
 
 OutputFormat = Literal[
     'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'nanogpt', 'packed', 'joined', 'array_record'
@@ -71,9 +68,6 @@ STREAM_FORMATS = (MEGATRON, FLAT, NANOGPT)
 
 CONVERTED_FORMATS = (PARQUET, MEGATRON, FLAT, NANOGPT, PACKED, JOINED, ARRAY_RECORD)
 """What `convert` makes of TFRecords; pieces, which text consists of, take the vocabulary."""
-
-NameStyle = Literal['plain', 't2t']
-"""How the vocabularies of a dataset are named."""
 
 PairSide = Literal['inputs', 'targets', 'both']
 """The side of pairs that is counted, and that a vocabulary is for."""
@@ -102,16 +96,6 @@ class DatasetSource:
     source_prefix: str | None = option('put before each source text', line_of_text, default=None)
     target_prefix: str | None = option('put before each target text', line_of_text, default=None)
     clean: tuple[str, ...] = option('filters of its rows, in this order', filter_list, default=())
-
-
-def _shards(help: str, default: int) -> Any:
-    return option(
-        f'{help}, {{range}} (default: {default})',
-        WholeNumber(1, MOST_SHARDS),
-        'N',
-        default=default,
-        changes_bytes=True,
-    )
 
 
 def share_of_rows(word: str) -> str:
@@ -187,15 +171,13 @@ def check_pack(output_format: str, pack: int | None, flag: str) -> None:
 
 
 def one_shard(given: Mapping[str, object]) -> dict[str, object]:
-    """Returns the numbers of shards of `nanogpt`; raises InputError if the user gives others."""
-    numbers: dict[str, object] = {option_name(split, 'shards'): 1 for split in SPLITS}
-    for name in numbers:
-        if given.get(name, 1) != 1:
-            raise InputError(
-                f'{NANOGPT} has one file for each split, and {flag(name)} {given[name]} asks for '
-                'more; leave it out'
-            )
-    return numbers
+    """Returns the number of shards of `nanogpt`; raises InputError if the user gives another."""
+    if given.get('shards', 1) != 1:
+        raise InputError(
+            f'{NANOGPT} has one file for each split, and --shards {given["shards"]} asks for more; leave it '
+            'out'
+        )
+    return {'shards': 1}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,9 +185,13 @@ class DatasetOptions:
     """What the shards depend on, besides the corpus and the vocabularies."""
 
     name: str = option('name of the dataset, in its file names', dataset_name, changes_bytes=True)
-    shards: int = _shards('training shards', 10)
-    dev_shards: int = _shards('dev shards', 1)
-    test_shards: int = _shards('test shards', 1)
+    shards: int = option(
+        'training shards, {range}; other splits have one (default: 10)',
+        WholeNumber(1, MOST_SHARDS),
+        'N',
+        default=10,
+        changes_bytes=True,
+    )
     dev_share: str | None = _share('dev')
     test_share: str | None = _share('test')
     source_prefix: str = _prefix(
@@ -247,7 +233,7 @@ class DatasetOptions:
 
     def shards_of(self, split: str) -> int:
         """Returns how many shards a split has."""
-        return getattr(self, option_name(split, 'shards'))
+        return self.shards if split == 'train' else 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,29 +241,25 @@ class EndOptions:
     """What ends documents where rows are joined."""
 
     end: str | None = option(
-        'the token, or its id, that follows each document in megatron, flat and nanogpt, and where rows are '
-        "packed as they are read (default: the vocabulary's)",
+        'the token, or its id, that follows each document in megatron, flat and nanogpt, and where rows are packed '
+        "as they are read; none: nothing does (default: the vocabulary's)",
         token_or_id,
-        'TOKEN|ID',
+        'TOKEN|ID|none',
         default=None,
         changes_bytes=True,
         unrecorded_default=True,
     )
-    no_end: bool = option(
-        'join documents without an end',
-        None,
-        default=False,
-        changes_bytes=True,
-        unrecorded_default=True,
-    )
+
+    @property
+    def has_no_end(self) -> bool:
+        """Whether documents are joined without an end."""
+        return self.end == NO_END
 
     def check(self, output_format: str) -> None:
-        """Raises InputError if the options contradict each other, or do not go with a format."""
-        if self.end is not None and self.no_end:
-            raise InputError('--end and --no-end contradict each other; give one of them')
-        if (self.end is not None or self.no_end) and output_format in (TEXT, PACKED, JOINED):
+        """Raises InputError if an end does not go with a format."""
+        if self.end is not None and output_format in (TEXT, PACKED, JOINED):
             raise InputError(
-                f'{output_format} has rows as the template makes them; leave out --end and --no-end'
+                f'{output_format} has rows as the template makes them; leave out --end'
             )
 
 
@@ -299,18 +281,11 @@ class EngineOptions:
         'N',
         default=None,
     )
-    deadline: float | None = option(
-        'cancel a pipeline that takes longer, as 90s, 30min or 12h, up to 10,000h; not for the '
-        'local engine, which cannot cancel (default: none)',
-        duration,
-        'TIME',
-        default=None,
-    )
 
 
 @dataclass(frozen=True)
 class RejectionLimit:
-    """A number of lines, or a share of the lines read."""
+    """How many lines may be left out: a number, or a share of the lines read."""
 
     typed: str
     lines: int | None = None
@@ -337,40 +312,34 @@ class RejectionLimit:
         counts = ', '.join(f'{count} {reason}' for reason, count in by_count)
         return InputError(
             f'{sum(reasons.values())} of {lines} lines read could not '
-            f'be used ({counts}), more than --max-rejected {self}; mend the files, or give more'
+            f'be used ({counts}), more than --on-error {self} allows; mend the files, or give more'
         )
 
 
-def rejection_limit(word: str) -> RejectionLimit:
-    """A number of lines, as `100`, or a share of all, as `0.5%`; a kind of option."""
-    match = _LIMIT.fullmatch(word)
+def rejection_limit(on_error: str) -> RejectionLimit | None:
+    """Returns how many lines a value of `--on-error` lets a job leave out; None: any number, or none."""
+    if on_error in get_args(OnError):
+        return None
+    match = _LIMIT.fullmatch(on_error)
     if match and match[1]:
-        return RejectionLimit(word, lines=int(match[1]))
+        return RejectionLimit(on_error, lines=int(match[1]))
     if match and Fraction(match[2]) <= 100:
-        return RejectionLimit(word, share=Fraction(match[2]) / 100)
+        return RejectionLimit(on_error, share=Fraction(match[2]) / 100)
     raise argparse.ArgumentTypeError(
-        f'{shown(word)} is neither a number of lines, as 100, nor a share, as 0.5%'
+        f'{shown(on_error)} is none of stop, skip, a number of lines, as 100, and a share, as 0.5%'
     )
+
+
+def on_error(word: str) -> str:
+    """What is done at a line that cannot be used; a kind of option."""
+    rejection_limit(word)
+    return word
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunningOptions:
     """How a job is run; no byte of its results depends on these."""
 
-    item_bytes: int = option(
-        'bytes of text in a work item, as 8MiB, {range}; changes no output (default: 8MiB)',
-        _BLOCK_SIZE,
-        'SIZE',
-        default=ITEM_BYTES,
-        name='item-size',
-    )
-    max_rejected: RejectionLimit | None = option(
-        'with --on-error=skip: end the job once it is sure that more lines are left out, as 100, or '
-        '0.5%% of those read (default: no limit)',
-        rejection_limit,
-        'N|P%',
-        default=None,
-    )
     work: str | None = option(
         'where a learner on Beam keeps its rounds and the shuffle its runs, to resume from, '
         'until the output is whole, and what is fetched is kept; on a filesystem that every worker '
@@ -380,12 +349,6 @@ class RunningOptions:
         default=None,
     )
     overwrite: bool = overwrite_option()
-    no_claim: bool = option(
-        'take an output on an object store that cannot refuse a second writer; give it only where no '
-        'other run writes there',
-        None,
-        default=False,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -408,7 +371,11 @@ class UnknownOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class LineOptions:
-    """How files are read as lines; all results depend on these."""
+    """How files are read as lines; all results depend on these.
+
+    A limit of `--on-error`, which is a number or a share until `CorpusReading` has it as `skip`, changes
+    no byte.
+    """
 
     max_line_bytes: int = option(
         'the longest line that is read, in bytes without its end, {range}; memory for 16 times as '
@@ -421,9 +388,11 @@ class LineOptions:
         unrecorded_default=True,
     )
     on_error: OnError = option(
-        'at a line that is not UTF-8, lacks a column or is too long: stop, or leave it out and '
-        'keep it in rejected/SPLIT.REASON.jsonl (default: stop)',
-        get_args(OnError),
+        'at a line that is not UTF-8, lacks a column or is too long: stop, or skip: leave it out and '
+        'keep it in rejected/SPLIT.REASON.jsonl; 100 or 0.5%% skips so many lines, or this share of '
+        'those read, and stops once it is sure that there are more (default: stop)',
+        on_error,
+        'stop|skip|N|P%',
         default='stop',
         changes_bytes=True,
     )
@@ -439,28 +408,18 @@ class LineOptions:
 def progress_option() -> Any:
     """Returns the option of how progress is shown."""
     return option(
-        'how progress is shown: auto, a bar on a terminal and lines elsewhere; or json, an object on '
-        'each line of standard error (default: auto)',
-        ('auto', 'json'),
+        'how progress is shown: auto, a bar on a terminal and lines elsewhere; json, an object on each '
+        'line of standard error; none, nothing but warnings and errors, and not what was made '
+        '(default: auto)',
+        ('auto', 'json', 'none'),
         default='auto',
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommandOptions:
-    """What the command does around a job: what it prints, and whether it fetches inputs."""
+    """What the command does around a job, and what it prints."""
 
-    fetch: bool = option(
-        'fetch inputs that are http:// or https:// addresses, once, into the work folder; an '
-        'address may end in #sha256=HEX, which its content must have',
-        None,
-        default=False,
-    )
-    quiet: bool = option(
-        'print nothing but warnings and errors: no progress, and not what was made',
-        None,
-        default=False,
-    )
     progress: str = progress_option()
     print_job: bool = option(
         'print the job file that these options stand for, and do nothing', None, default=False
@@ -487,60 +446,23 @@ class MemoryOptions:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShuffleOptions(MemoryOptions):
-    """How examples are shuffled; no byte of the result depends on these."""
+def training_files() -> type:
+    """Returns a dataclass with the options for the files of a training corpus and for their formats.
 
-    shuffle: ShuffleMethod = option(
-        "files: sorted runs on disk, merged; engine: Beam's GroupByKey; auto: files locally "
-        'and on Flink, else engine (default: auto)',
-        get_args(ShuffleMethod),
-        default='auto',
-    )
-    buffer_bytes: int = option(
-        'memory of a worker for the runs that it sorts, {range} (default: 256MiB)',
-        ByteSize(LARGEST_BUFFER),
-        'SIZE',
-        default=BUFFER_BYTES,
-        name='buffer',
-    )
-
-
-def option_name(split: str, name: str) -> str:
-    """Returns the name of an option for a split: `shards`, `dev_shards`."""
-    return name if split == 'train' else f'{split}_{name}'
-
-
-def split_flag(split: str, name: str) -> str:
-    """Returns the option of a split as users type it: `--source`, `--dev-source`."""
-    return flag(option_name(split, name))
-
-
-def split_files(split: str) -> type:
-    """Returns a dataclass with the options for a split's files and for their formats.
-
-    An option of a format that is not given is None: the value of the training corpus applies, or
-    the format's default. Filters hold for their own split only, because what cleans a training
-    corpus would change what a test corpus measures.
+    An option of a format that is not given is None: the format's default applies.
     """
-    formats = all_formats()
-    files = [
-        (role, tuple[str, ...], paths_option(help))
-        for kind in formats
-        for role, help in zip(kind.roles, kind.help, strict=True)
-    ]
+    formats = [kind for kind in all_formats() if not kind.is_in_job_files_only]
+    files: dict[str, Any] = {}
     by_field: dict[str, tuple[Declared, list[str]]] = {}
     for kind in formats:
+        for role, help in zip(kind.roles, kind.help, strict=True):
+            files[role] = paths_option(help)  # of several formats the last, which is the plainest
         for declaration in declared(kind):
             # Formats may share an option, which then goes with the files of any of them.
             first, roles = by_field.setdefault(declaration.field, (declaration, []))
             if first != declaration:
                 raise ValueError(f'--{declaration.name} is declared in two ways')
             roles += [role.replace('_', '-') for role in kind.roles]
-    of_formats = [
-        (name, object, _format_option(declaration, tuple(roles), split))
-        for name, (declaration, roles) in by_field.items()
-    ]
     clean = option(
         'filters of the rows, which act in this order (`tokbeam help filters` explains them): '
         f'{", ".join(filter_forms())} (default: none, or those of the job file)',
@@ -549,13 +471,38 @@ def split_files(split: str) -> type:
         default=None,
         changes_bytes=True,
     )
-    fields = [*files, *of_formats, ('clean', tuple[str, ...] | None, clean)]
-    return dataclasses.make_dataclass('SplitFiles', fields, frozen=True, kw_only=True)
+    fields = [
+        *((role, tuple[str, ...], paths) for role, paths in files.items()),
+        *(
+            (name, object, _format_option(declaration, tuple(roles)))
+            for name, (declaration, roles) in by_field.items()
+        ),
+        ('clean', tuple[str, ...] | None, clean),
+    ]
+    return dataclasses.make_dataclass('TrainingFiles', fields, frozen=True, kw_only=True)
 
 
 def paths_option(help: str, metavar: str = 'PATH') -> Any:
     """Returns an option that takes several paths of inputs."""
     return option(help, path, metavar, default=(), many='words', reads=True)
+
+
+def _files_of_split(what: str, more: str = '') -> Any:
+    return paths_option(f'{what} corpus{more}')
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherFiles:
+    """The files of the development and the test corpus."""
+
+    dev: tuple[str, ...] = _files_of_split(
+        'development', ', of the same format as the training corpus and with the same options of it'
+    )
+    dev_source: tuple[str, ...] = _files_of_split('source side of the development')
+    dev_target: tuple[str, ...] = _files_of_split('target side of the development')
+    test: tuple[str, ...] = _files_of_split('test', ', likewise')
+    test_source: tuple[str, ...] = _files_of_split('source side of the test')
+    test_target: tuple[str, ...] = _files_of_split('target side of the test')
 
 
 def _side_option() -> Any:
@@ -567,7 +514,7 @@ def _side_option() -> Any:
 class CountOptions:
     """What `count` counts, and where to."""
 
-    merge: tuple[str, ...] = paths_option(
+    counts: tuple[str, ...] = paths_option(
         'instead of text: add up folders of earlier counts', 'COUNTS'
     )
     pieces: bool = option(
@@ -611,11 +558,10 @@ class VocabOptions:
     output: str = option('vocabulary file to write', vocabulary_path, 'FILE')
 
 
-def _format_option(declaration: Declared, roles: tuple[str, ...], split: str) -> Any:
-    default = declaration.option.default_help if split == SPLITS[0] else "the training corpus's"
+def _format_option(declaration: Declared, roles: tuple[str, ...]) -> Any:
     changed = dataclasses.replace(
         declaration.option,
-        help=f'{declaration.help} (default: {default})',
+        help=f'{declaration.help} (default: {declaration.option.default_help})',
         goes_with=roles,
         changes_bytes=True,
     )

@@ -90,7 +90,7 @@ def settle_choice(
     Raises:
         InputError: an option of another dataclass, or a value that the option cannot have.
     """
-    _refuse_unchosen(choice, _nonempty(given), '', value)
+    _refuse_unchosen(choice, _nonempty(given), value)
     values = dict(given)
     typed = {
         declaration.name: declaration.option.many
@@ -110,13 +110,12 @@ def settle_choice(
     return values
 
 
-def refuse_misplaced(kinds: Sequence[Kind], given: Mapping[str, object], prefix: str = '') -> None:
+def refuse_misplaced(kinds: Sequence[Kind], given: Mapping[str, object]) -> None:
     """Refuses options that do not go with the others, or with the chosen dataclass.
 
     Args:
         kinds: dataclasses of options.
-        given: values by `Declared.key` with the prefix; empty ones count as not given.
-        prefix: of the names: `dev_`.
+        given: values by `Declared.key`; empty ones count as not given.
 
     Raises:
         InputError: an option goes with another one, which is not given; both are named.
@@ -125,35 +124,28 @@ def refuse_misplaced(kinds: Sequence[Kind], given: Mapping[str, object], prefix:
     for kind in kinds:
         if isinstance(kind, Choice):
             value = values.get(kind.by.replace('-', '_'))
-            _refuse_unchosen(kind, values, prefix, None if value is None else str(value))
+            _refuse_unchosen(kind, values, None if value is None else str(value))
     declarations = [
-        declaration
-        for kind in kinds
-        for declaration in declared(kind)
-        if prefix + declaration.key in values
+        declaration for kind in kinds for declaration in declared(kind) if declaration.key in values
     ]
     names = {declaration.name for declaration in declarations}
-    inputs = [
-        flag(declaration.name, prefix) for declaration in declarations if declaration.option.reads
-    ]
+    inputs = [flag(declaration.name) for declaration in declarations if declaration.option.reads]
     for declaration in declarations:
         partners = declaration.option.goes_with
         if partners and not names.intersection(partners):
-            fitting = ' or '.join(flag(name, prefix) for name in partners)
+            fitting = ' or '.join(flag(name) for name in partners)
             instead = f', not with {" and ".join(inputs)}' if inputs else ''
-            raise InputError(f'{flag(declaration.name, prefix)} goes with {fitting}{instead}')
+            raise InputError(f'{flag(declaration.name)} goes with {fitting}{instead}')
 
 
 def _nonempty(values: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in values.items() if value not in ('', (), [], None)}
 
 
-def _refuse_unchosen(
-    choice: Choice, values: Mapping[str, object], prefix: str, chosen: str | None
-) -> None:
+def _refuse_unchosen(choice: Choice, values: Mapping[str, object], chosen: str | None) -> None:
     own = {declaration.name for declaration in declared(choice.chosen(chosen))}
     for declaration in declared(choice):
-        if prefix + declaration.key in values and declaration.name not in own:
+        if declaration.key in values and declaration.name not in own:
             by = flag(choice.by)
             fitting = [
                 f'{by}={value}'
@@ -161,6 +153,6 @@ def _refuse_unchosen(
                 if declaration.name in {option.name for option in declared(kind)}
             ]
             raise InputError(
-                f'{flag(declaration.name, prefix)} goes with {" or ".join(fitting)}, not with '
+                f'{flag(declaration.name)} goes with {" or ".join(fitting)}, not with '
                 f'{by}={next(iter(choice.kinds)) if chosen is None else chosen}'
             )

@@ -5,9 +5,8 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
 
-from pipelines.options.job import NameStyle, PairSide
+from pipelines.options.job import PairSide
 from pipelines.options.reading import options_from, settle_choice
 from tokcore.corpus.vocab_sample import vocab_sample
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, NothingToLearn, Scheme
@@ -134,22 +133,14 @@ class VocabularyLayout:
         default=False,
         changes_bytes=True,
     )
-    name_style: NameStyle = option(
-        'how vocabularies of sides are called: plain, vocab.NAME.SIZE.subwords.inputs; t2t, ending '
-        "in their languages, as Tensor2Tensor's problems look for them (default: plain)",
-        get_args(NameStyle),
-        default='plain',
-        changes_bytes=True,
-        unrecorded_default=True,
-    )
     vocab_languages: tuple[str, str] | None = option(
-        'with --name-style=t2t: of source and target, as en,zh',
+        'of source and target, as en,zh: the names of their vocabularies end so, as the problems of '
+        'Tensor2Tensor look for them (default: in inputs and targets)',
         two_languages,
         'A,B',
         default=None,
         changes_bytes=True,
         unrecorded_default=True,
-        goes_with=('name-style',),
     )
 
     def names(
@@ -166,19 +157,12 @@ class VocabularyLayout:
             sides: of the corpus's rows.
 
         Raises:
-            InputError: `--name-style=t2t` for a vocabulary that Tensor2Tensor does not have.
+            InputError: languages where one vocabulary is for all.
         """
         if scheme.options is None or learning is None:
             return {}
         size = learning.size_label
         languages = self.vocab_languages
-        if self.name_style == 't2t' and scheme.name != 'subword':
-            raise InputError(
-                '--name-style=t2t is for --scheme=subword: Tensor2Tensor has no vocabularies of '
-                f'--scheme={scheme.name}; leave it out'
-            )
-        if self.name_style == 'plain' and languages:
-            raise InputError('--vocab-languages goes with --name-style=t2t; give both or none')
         if self.shared_vocab or len(sides) < 2:
             if languages:
                 raise InputError(
@@ -186,11 +170,6 @@ class VocabularyLayout:
                     'leave it out'
                 )
             return {'both': scheme.vocabulary_name(dataset, size)}
-        if self.name_style == 't2t' and not languages:
-            raise InputError(
-                '--name-style=t2t needs the languages that the vocabularies of the two sides end in: '
-                'give --vocab-languages, as en,zh, or --shared-vocab'
-            )
         endings = languages or PAIR
         return {
             side: scheme.vocabulary_name(dataset, size, ending)
@@ -218,14 +197,14 @@ class SampleOptions:
 class VocabularyFiles:
     """Vocabularies to encode with: one for all sides, or one for each."""
 
-    vocab: str | None = option(
-        'vocabulary of all sides: a file, the folder of a tokenizer, or hf://OWNER/NAME',
+    vocab: tuple[str, ...] = option(
+        'vocabulary of all sides, or one of the source and one of the target: a file, the folder of a '
+        'tokenizer, or hf://OWNER/NAME',
         path,
         'FILE',
-        default=None,
+        default=(),
+        many='words',
     )
-    source_vocab: str | None = option('vocabulary of the source side', path, 'FILE', default=None)
-    target_vocab: str | None = option('vocabulary of the target side', path, 'FILE', default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,12 +216,6 @@ class TokenizeOptions:
         path,
         'FILE',
         default=None,
-    )
-    eos: bool = option(
-        "put around each line what the scheme's examples have around it: of subword, the id of "
-        '<EOS> after it',
-        None,
-        default=False,
     )
     pieces: bool = option(
         'write the pieces themselves, as the vocabulary has them, instead of their ids; white '

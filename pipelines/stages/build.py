@@ -13,7 +13,7 @@ from pipelines.files.attempts import Attempt
 from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.job import BuildJob, CountJob
 from pipelines.jobs.read_plan import ReadPlan, plan_reading
-from pipelines.jobs.shuffle_memory import refuse_too_large
+from pipelines.jobs.shuffle_memory import refuse_too_little_memory
 from pipelines.learning.rounds import OutputRounds
 from pipelines.learning.search import VocabularySearch
 from pipelines.options.job import STREAM_FORMATS, PairSide
@@ -43,7 +43,7 @@ def build_stage(job: BuildJob) -> Manifest | None:
     if job.learning is not None and (tokens := job.learning.first_entries) is not None:
         ids = {token: id_ for id_, token in enumerate(tokens)}
         warn_of_missing_tokens(job.reading.scheme, ids.get, job.dataset.encoding, _LEARNED)
-        is_needed = job.dataset.output_format in STREAM_FORMATS and not job.dataset.no_end
+        is_needed = job.dataset.output_format in STREAM_FORMATS and not job.dataset.has_no_end
         if is_needed and job.dataset.end is None and not listed_ends(ids):
             raise unknown_end(_LEARNED, {})
     execution, names, folders = job.execution, job.vocabulary_names, job.counts_folders
@@ -95,7 +95,7 @@ def build_stage(job: BuildJob) -> Manifest | None:
         parts=['count', 'vocab', 'encode'] if folders else [],
         work=work,
         kept=[KeptRuns(work.path, job.output), *rounds.values()],
-        check=lambda: refuse_too_large(job.reading, execution, len(names)),
+        check=lambda: refuse_too_little_memory(job.reading, execution, len(names)),
     )
     if result is None:
         return None

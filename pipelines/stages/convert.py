@@ -43,6 +43,7 @@ from pipelines.shard_formats.joined import ids_around
 from pipelines.shard_formats.nanogpt import refuse_ids, refuse_sides
 from pipelines.shard_formats.shard_format import Column, ConvertedFormat, Shard, shards_in_order
 from tokcore.checked_json import WrongValue, checked
+from tokcore.encoding.document_ends import NO_END
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
@@ -114,7 +115,7 @@ def convert_dataset(
     files = [name for shard in shards for name in to_format.file_names(shard.name, names)]
     options = _changed(before.options, changed)
     ends = before.end_of_document
-    is_joined = output_format in STREAM_FORMATS and not options.get('no_end')
+    is_joined = output_format in STREAM_FORMATS and options.get('end') != NO_END
     if recorded(ending) or (is_joined and len(ends) < len(columns)):
         paths = {column.name: os.path.join(source, column.vocabulary) for column in columns}
         template = checked(options.get('template'), str | None, 'template')
@@ -184,10 +185,8 @@ def _refuse_template(folder: str, manifest: Manifest) -> None:
 
 
 def _changed(options: Mapping[str, object], changed: Mapping[str, object]) -> dict[str, object]:
-    """Returns options with others in place of some; one of the end takes the place of the other."""
-    ends = {'end', 'no_end'}
-    replaced = changed.keys() | (ends if ends & changed.keys() else set())
-    return {**{name: options[name] for name in options if name not in replaced}, **changed}
+    """Returns options with others in place of some."""
+    return {**{name: options[name] for name in options if name not in changed}, **changed}
 
 
 def recorded_columns(path: str, manifest: Manifest) -> tuple[Scheme, list[Column]]:

@@ -293,7 +293,7 @@ def _counts_manifest(folder: str, output: str) -> Manifest:
     manifest = read_manifest(os.path.join(path, MANIFEST_NAME))
     if manifest is None:
         raise InputError(
-            f'{folder} is not a COUNTS folder: it has no {MANIFEST_NAME}; --merge takes the folders '
+            f'{folder} is not a COUNTS folder: it has no {MANIFEST_NAME}; --counts takes the folders '
             'that `tokbeam count` makes'
         )
     check_unicode(manifest.unicode, f'the count folder {folder}')

@@ -26,7 +26,7 @@ def dry_run(job: Job) -> Iterator[str]:
             cannot be used.
     """
     if isinstance(job, MergeJob):
-        raise _no_text('--merge')
+        raise _no_text('--counts')
     text = job.source if isinstance(job, VocabJob) else job
     if isinstance(text, CountFiles):
         raise _no_text('--counts')

@@ -28,7 +28,7 @@ from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.corpus import Corpus, InputChecksums
 from pipelines.jobs.job import EncodeJob, EncodeOptions, Execution, VocabularyPaths
 from pipelines.jobs.read_plan import ReadPlan, plan_reading
-from pipelines.jobs.shuffle_memory import refuse_too_large
+from pipelines.jobs.shuffle_memory import refuse_too_little_memory
 from pipelines.jobs.stats import (
     ReadStats,
     read_job_stats,
@@ -125,7 +125,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         work=work,
         kept=[KeptRuns(work.path, job.output)],
         read=[*dict.fromkeys(own for own, _ in copies)],
-        check=lambda: refuse_too_large(job.reading, execution, len(records)),
+        check=lambda: refuse_too_little_memory(job.reading, execution, len(records)),
     )
     if result is None:
         return None
@@ -258,8 +258,6 @@ def encode_into(
                 plan, encoder, sample.need, layout, options, execution, budget, path, output
             )
         else:
-            items = sum(map(len, plan.passes.values()))
-            execution.engine.runner.refuse_shuffle(sample.need.shards, items)
             _encode_through_runner(plan, encoder, layout, options, execution, budget, path)
     stats = read_job_stats(corpus, path, execution.max_rejected)
     written = {file.name: file for file in read_shard_stats(path)}

@@ -20,7 +20,6 @@ from pipelines.engines.progress import advance
 from pipelines.engines.work_reports import work_reports
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
-from pipelines.files.listed_archives import begun_list
 from pipelines.files.transfer import is_web_address
 from pipelines.options.beam import text_without_secrets
 from pipelines.transforms.stats import WriteStats
@@ -485,8 +484,8 @@ def find_files(
     """
     if is_web_address(pattern):
         raise InputError(
-            f'{text_without_secrets(pattern)} is on the web, and nothing is fetched unless --fetch '
-            'allows it; give --fetch, or fetch the file first'
+            f'{text_without_secrets(pattern)} is on the web, and only the command and its calls fetch '
+            'files; fetch it first'
         )
     archives = archives or archive_lists()
     named = None
@@ -561,4 +560,4 @@ def warn_of_nuls(files: Sequence[MatchedFile]) -> None:
 
 def archive_lists() -> ArchiveLists:
     """Returns empty lists of archives, which are read from any filesystem that Beam knows."""
-    return ArchiveLists(filesystem.open_binary, begun_list)
+    return ArchiveLists(filesystem.open_binary)

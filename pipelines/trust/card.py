@@ -30,22 +30,19 @@ _SPLIT_NAMES = {'dev': 'validation'}
 """Splits that hubs call otherwise."""
 
 
-def dataset_card(
-    folder: str, licence: str | None = None, tokenizer_licence: str | None = None
-) -> str:
+def dataset_card(folder: str, licence: str | None = None) -> str:
     """Returns the card of a dataset's folder.
 
     Args:
         folder: of `tokbeam build` or `tokbeam encode`.
         licence: as the hub has it, `cc-by-4.0`; None: the card has none.
-        tokenizer_licence: likewise, of a tokenizer that was copied; None: what the manifest records.
 
     Raises:
         InputError: there is no dataset in the folder.
     """
     manifest = read_dataset_manifest(folder)
     name = str(manifest.options['name'])
-    body = _body(folder, name, manifest, tokenizer_licence)
+    body = _body(folder, name, manifest)
     return '\n'.join([*_header(name, manifest, licence), *body, ''])
 
 
@@ -69,9 +66,7 @@ def _header(name: str, manifest: Manifest, licence: str | None) -> Iterator[str]
     yield '---'
 
 
-def _body(
-    folder: str, name: str, manifest: Manifest, tokenizer_licence: str | None
-) -> Iterator[str]:
+def _body(folder: str, name: str, manifest: Manifest) -> Iterator[str]:
     options = manifest.options
     yield from ('', f'# {_plain(name)}', '')
     if manifest.root is not None:
@@ -112,7 +107,7 @@ def _body(
             ],
         )
         yield ''
-        yield from (_licence(r, manifest, tokenizer_licence) for r in records)
+        yield from (_licence(r, manifest) for r in records)
     yield from ('', '## How it was made', '')
     yield from _table(
         ('option', 'value'),
@@ -135,16 +130,14 @@ def _tokens(folder: str, record: VocabularyRecord, manifest: Manifest) -> str:
     return _known(None if counts is None else counts.tokens)
 
 
-def _licence(record: VocabularyRecord, manifest: Manifest, stated: str | None) -> str:
+def _licence(record: VocabularyRecord, manifest: Manifest) -> str:
     """What is known of the licence of a vocabulary, and where from."""
     name = _plain(record.name)
     if manifest.stage == 'build':
         return f'{name} was learned from this text, and has its licence.'
-    if stated is not None:
-        return f'The licence of {name} is {_plain(stated)}, as the owner of this dataset states.'
     if record.licence is not None:
         return f'The licence of {name} is {_plain(record.licence)}, as its README.md stated.'
-    return f'The licence of {name} is not stated; `tokbeam card --tokenizer-licence ID` adds it.'
+    return f'The licence of {name} is not stated in a README.md beside it.'
 
 
 def _known(number: int | None) -> str:

@@ -91,18 +91,6 @@ class Entry:
                 fields[name] = {'ids': values, 'pieces': [*column.pieces], 'text': column.text}
         return fields
 
-    def has(self, words: str) -> bool:
-        """Whether a text or a piece of it has some words."""
-        texts = [self.token or '']
-        for column in (self.columns or {}).values():
-            texts += [column.text or '', *(column.pieces or ())]
-            texts += [
-                value.decode('utf-8', 'replace')
-                for value in column.values
-                if isinstance(value, bytes)
-            ]
-        return any(words in text for text in texts)
-
 
 @dataclass(frozen=True)
 class Content:

@@ -113,7 +113,7 @@ class Materials:
         source, target = (self.corpora.path(name) for name in (SOURCES, TARGETS))
         folder = self.scratch / f'words.{size}'
         asked = ['--source', source, '--target', target, '--name', 'words', '--scheme', 'word']
-        asked += ['--vocab-size', size, '--shared-vocab', '--quiet', '--output', folder]
+        asked += ['--vocab-size', size, '--shared-vocab', '--progress=none', '--output', folder]
         command = [sys.executable, '-m', 'pipelines', 'build', *map(str, asked)]
         subprocess.run(command, cwd=running.ROOT, check=True)
         vocabulary = folder / f'vocab.words.{size}.words.txt'
@@ -164,7 +164,16 @@ class Materials:
         """
 
         def make(path: Path) -> None:
-            pip = [sys.executable, '-m', 'pip', 'install', '--quiet', '--no-deps', '--target', path]
+            pip = [
+                sys.executable,
+                '-m',
+                'pip',
+                'install',
+                '--progress=none',
+                '--no-deps',
+                '--target',
+                path,
+            ]
             process = subprocess.run([*pip, requirement], capture_output=True, text=True)
             if process.returncode:
                 raise LookupError(f'missing: {requirement} cannot be installed')

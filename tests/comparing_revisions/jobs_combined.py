@@ -42,7 +42,7 @@ LEARNING: Mapping[str, Sequence[object]] = {
     'wordpiece': ['--vocab-size', 900, '--min-count-range', '2:100'],
     'wordpiece-original': [
         '--vocab-size', 900, '--min-count-range', '2:100', '--search', 'at-most',
-        '--selection', 'kept', '--special-token', '<2zh>',
+        '--special-tokens', '[PAD],[UNK],[CLS],[SEP],[MASK],<2zh>',
     ],
     'bpe': ['--vocab-size', 400],
     'bpe-cl100k': ['--merges', 100, '--special-token', '<pad>', '--min-count', 2],
@@ -51,7 +51,7 @@ LEARNING: Mapping[str, Sequence[object]] = {
     'bpe-whitespace': ['--merges', 120, '--max-piece-length', 5],
     # Most words of the corpora have an id, so that few are unknown.
     'word': ['--min-count', 1],
-    'word-unicode': ['--vocab-size', 4000, '--special-token', '<2zh>'],
+    'word-unicode': ['--vocab-size', 4000, '--special-tokens', '<unk>,<s>,</s>,<2zh>'],
 }  # fmt: skip
 """How a vocabulary is learned for each of `TOKENS` that has one."""
 
@@ -61,13 +61,13 @@ OTHER_LEARNING: Mapping[str, tuple[str, Sequence[object]]] = {
         ['--vocab-size', 550, '--search', 'closest', '--reserved-token', '<2zh>', '--target-prefix', '<2zh> '],
     ),
     'wordpiece-closest': (
-        'wordpiece', ['--vocab-size', 900, '--min-count-range', '2:100', '--search', 'closest', '--joiner', '@@'],
+        'wordpiece', ['--vocab-size', 900, '--min-count-range', '2:100', '--search', 'closest'],
     ),
     'bpe-codes': (
         'bpe-subword-nmt', ['--merges', 400, '--total-symbols', '--glossary', '<[a-z0-9]+>', '--split-unknown'],
     ),
     'bpe-lines': ('bpe', ['--merges', 60, '--pre-tokenizer', 'none', '--max-piece-length', 9]),
-    'bpe-of-bert': ('bpe-textbook', ['--merges', 90, '--pre-tokenizer', 'bert', '--ties', 'largest-pair']),
+    'bpe-of-bert': ('bpe-textbook', ['--merges', 90, '--pre-tokenizer', 'bert']),
 }  # fmt: skip
 """Further ways to learn, each with the entry of `TOKENS` that it goes with."""
 
@@ -238,7 +238,7 @@ def _encode_job(
     words += {
         'no-split': [],
         'dev-share': ['--dev-share', '10%'],
-        'two-shares': ['--dev-share', '10%', '--test-share', '5%', '--test-shards', 2],
+        'two-shares': ['--dev-share', '10%', '--test-share', '5%'],
         'dev-files': _paths_of_dev(corpora.paths(name, bad=bad)),
     }[row['split']]
     words += {
@@ -258,6 +258,8 @@ def _convert_jobs(dataset: Job, scheme: str, outputs: Sequence[str]) -> Iterator
 
 
 def _paths_of_dev(paths: Mapping[str, Sequence[str]]) -> list[str]:
+    if not {'line_labels', 'tmx_lines'}.isdisjoint(paths):
+        return []  # other splits of these formats are named in job files
     return [
         word
         for role, files in paths.items()
@@ -302,12 +304,20 @@ def _stages(name: str, number: int, corpora: OddCorpora) -> Iterator[Job]:
     yield Job(f'use.{name}.{corpus}', ('encode', *words, *using))
 
 
+_TEMPLATES = {'subword': '$A <EOS>', 'wordpiece': '[CLS] $A [SEP]'}
+"""What surrounds lines, by the scheme."""
+
+
 def _line_jobs(name: str, files: OddFiles, vocabularies: Mapping[str, Path]) -> Iterator[Job]:
     """Lines to ids, to pieces, and back, and what other tools get."""
     how = [*TOKENS[name]]
     if name in vocabularies:
         how += ['--vocab', vocabularies[name]]
-    ids = Job(f'tokenize.ids.{name}', ('tokenize', *how, '--eos'), files.lines)
+    ids = Job(
+        f'tokenize.ids.{name}',
+        ('tokenize', *how, '--template', _TEMPLATES.get(name.partition('-')[0], '$A')),
+        files.lines,
+    )
     pieces = Job(f'tokenize.pieces.{name}', ('tokenize', *how, '--pieces'), files.lines)
     yield from (ids, pieces)
     for job, more in [(ids, ['--raw']), (pieces, ['--pieces'])]:

@@ -72,6 +72,7 @@ def ordinary_jobs(given: Materials) -> list[Job]:
     pairs = add('count-gzip-tsv', 'count', '--tsv', given.pairs_gz)
     add('count-bad-tsv', 'count', '--tsv', given.bad_pairs, *_SKIP, '--side', 'inputs')
     bitext = ['--source', given.source, '--target', given.target]
+    dev_bitext = ['--dev-source', given.source, '--dev-target', given.target]
     add('count-bitext', 'count', *bitext, '--side', 'targets')
     few = add('count-few', 'count', '--text', given.few_english)
     merged = add('count-merged', 'count', '--merge', rejecting, pairs)
@@ -93,10 +94,10 @@ def ordinary_jobs(given: Materials) -> list[Job]:
         add(f'encode-tsv-{shuffle}', 'encode', '--tsv', given.pairs_gz, *dev, *how)
         add(f'encode-bad-tsv-{shuffle}', 'encode', '--tsv', given.bad_pairs, *how, *_SKIP)
         prefixes = ['--source-prefix', 'to zh: ', '--seed', 5]
-        add(f'encode-bitext-{shuffle}', 'encode', *bitext, *dev, *how, *prefixes)
+        add(f'encode-bitext-{shuffle}', 'encode', *bitext, *dev_bitext, *how, *prefixes)
         add(f'encode-text-{shuffle}', 'encode', '--text', given.few_english, *how)
     build = ['build', *_DATASET, *_SIZE]
-    add('build-bitext', *build, *bitext, '--dev-tsv', given.few_pairs)
+    add('build-bitext', *build, *bitext, *dev_bitext)
     add('build-bad-tsv', *build, '--tsv', given.bad_pairs, *_SKIP, '--shared-vocab')
     add('build-text', *build, '--text', given.few_english, *_BEAM)
     return jobs

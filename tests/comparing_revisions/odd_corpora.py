@@ -323,9 +323,14 @@ class OddCorpora:
 
     def words(self, name: str, storage: str = 'plain', bad: bool = False) -> list[object]:
         """Returns the options that name a corpus, and those of its format."""
-        words: list[object] = []
-        for role, paths in self.paths(name, storage, bad).items():
-            words += [_option(role), *paths]
+        by_role = self.paths(name, storage, bad)
+        if CORPORA[name].format == 'tmx-lines':
+            # Only job files have this format; the name of one comes first.
+            job = self._folder / f'{name}-{storage}{"-bad" * bad}.toml'
+            [paths] = by_role.values()
+            job.write_text(f'[[train]]\nformat = "tmx-lines"\npaths = {json.dumps(paths)}\n')
+            return [job]
+        words = [word for role, paths in by_role.items() for word in (_option(role), *paths)]
         for option, value in CORPORA[name].options.items():
             if value is True:
                 words.append(_option(option))
@@ -342,11 +347,12 @@ class OddCorpora:
         if compress is None:
             archive = folder.with_name(f'{folder.name}.{storage}')
             _write_archive(archive, texts)
-            return {role: [f'{archive}!{role}-*'] for role in texts}
+            return {role: [f'{archive}!{role}-*{_ending(role)}'] for role in texts}
         folder.mkdir(exist_ok=True)
         paths: dict[str, list[str]] = {}
         for role, number, data in _each(texts):
-            path = folder / f'{role}-{number}{"" if storage == "plain" else f".{storage}"}'
+            stored = '' if storage == 'plain' else f'.{storage}'
+            path = folder / f'{role}-{number}{_ending(role)}{stored}'
             path.write_bytes(compress(data))
             paths.setdefault(role, []).append(str(path))
         return paths
@@ -364,11 +370,16 @@ def _write_archive(path: Path, texts: Texts) -> None:
     if path.suffix == '.zip':
         with zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED) as archive:
             for role, number, data in _each(texts):
-                archive.writestr(zipfile.ZipInfo(f'{role}-{number}'), data)
+                archive.writestr(zipfile.ZipInfo(f'{role}-{number}{_ending(role)}'), data)
         return
     mode = {'.tgz': 'w:gz', '.xz': 'w:xz'}.get(path.suffix, 'w')
     with tarfile.open(path, mode) as archive:
         for role, number, data in _each(texts):
-            member = tarfile.TarInfo(f'{role}-{number}')
+            member = tarfile.TarInfo(f'{role}-{number}{_ending(role)}')
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
+
+
+def _ending(role: str) -> str:
+    """How files of a role are called: SGM is known by its name."""
+    return '.sgm' if role.startswith('sgm_') else ''

@@ -16,6 +16,7 @@ from .jobs_compared import Job, ordinary_jobs
 from .materials import make_materials
 from .odd_corpora import OddCorpora
 from .odd_files import OddFiles
+from .spelling import spelled_now
 
 _OURS = Path(__file__).resolve().parents[2]
 
@@ -120,7 +121,12 @@ def _run(packages: Path, jobs: Sequence[Job], root: Path, workers: int) -> None:
     for job in jobs:
         (root / job.name).mkdir(parents=True)
     (root / 'own_rows.py').write_text(OWN_FILTER)
-    commands = [Command(job.line(workers), root / job.name, job.stdin) for job in jobs]
+    lines = [job.line(workers) for job in jobs]
+    if packages == _OURS:
+        lines = [spelled_now(line) for line in lines]
+    commands = [
+        Command(line, root / job.name, job.stdin) for line, job in zip(lines, jobs, strict=True)
+    ]
     run_all(packages, commands, root)
 
 

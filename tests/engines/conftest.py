@@ -89,7 +89,7 @@ def printed(capsys):
 
     def run_printed(*arguments: object) -> tuple[int, list]:
         capsys.readouterr()
-        ended = run(*arguments, '--json', '--quiet')
+        ended = run(*arguments, '--json', '--progress=none')
         assert ended.status in (0, 3), ended.said
         return ended.status, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 

@@ -17,7 +17,7 @@ from jobs import refuse, succeed
 from packed_in_parts import xz_of_blocks, zstd_with_table
 
 from pipelines.engines import runners
-from pipelines.files import filesystem, listed_archives
+from pipelines.files import filesystem
 
 WORDS = ['alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta', 'eta', '你好', '世界', 'theta']
 MEMBERS = 40
@@ -86,10 +86,10 @@ ASKED = {
     'bitext turned round': [
         '--source', '{}news/*.en', '{}news/*.zh', '--target', '{}news/*.zh', '{}news/*.en',
     ],
-    'named columns': ['--tsv', '{}tables/*', '--header', '--columns', 'right,left'],
+    'named columns': ['--tsv', '{}tables/*', '--columns', 'right,left'],
     'quoted columns': ['--tsv', '{}tables/*', '--quoting', 'csv'],
     'json lines': ['--jsonl', '{}objects/*'],
-    'two splits': ['--text', '{}news/*.en', '--dev-text', '{}news/*.zh'],
+    'two splits': ['--text', '{}news/*.en', '--dev', '{}news/*.zh'],
 }  # fmt: skip
 
 
@@ -144,11 +144,11 @@ def of_files(stored, tmp_path_factory):
     ],
 )
 def test_members_give_the_bytes_of_files(stored, of_files, tmp_path, what, archive):
-    made = encode(ASKED[what], f'{stored}/{archive}!', tmp_path, '--item-size', '9KiB')
+    made = encode(ASKED[what], f'{stored}/{archive}!', tmp_path, '@item-size', '9KiB')
     assert (made, lines_of(tmp_path)) == of_files(what)
 
 
-HOW = ['--workers 1', '--workers 2 --item-size 2KiB', '--shuffle engine']
+HOW = ['--workers 1', '--workers 2 @item-size 2KiB', '@shuffle engine']
 
 
 @pytest.mark.slow
@@ -236,13 +236,6 @@ def test_an_archive_is_read_once_for_all_of_its_members(many, tmp_path, monkeypa
     assert counted.bytes < (readings + 0.5) * many.stat().st_size
 
 
-def test_a_large_archive_is_listed_by_another_process(many, tmp_path, monkeypatch):
-    monkeypatch.setattr(listed_archives, '_LEAST_BYTES', many.stat().st_size)
-    counted = CountedReads(monkeypatch)
-    succeed('count', '--text', f'{many}!a/*.en', '--output', tmp_path / 'out')
-    assert many.stat().st_size <= counted.bytes < 1.5 * many.stat().st_size
-
-
 def large_tar(path):
     members = [(f'news/{number}.txt', b'hello world of the line\n' * 1700) for number in range(100)]
     path.write_bytes(tarred(members))
@@ -262,7 +255,7 @@ def test_the_runners_own_shuffle_is_asked_for_the_members_sizes(tmp_path, monkey
     path = large_tar(tmp_path / 'r.tar')
     monkeypatch.setattr(runners, 'available_bytes', lambda: 20 * path.stat().st_size)
     asked = ['encode', '--scheme', 'byte', '--name', 'n', '--text', f'{path}!news/*.txt']
-    succeed(*asked, '--shuffle', 'engine', '--output', tmp_path / 'out')
+    succeed(*asked, '@shuffle', 'engine', '--output', tmp_path / 'out')
 
 
 def test_rows_of_parquet_are_not_read_from_an_archive(tmp_path):

@@ -19,8 +19,7 @@ FIRST, SECOND = (f'small-train-0000{number}-of-00003' for number in (0, 1))
 @pytest.fixture(scope='module')
 def building(small):
     files = ['--source', small.source, '--target', small.target, '--name', 'small', '--shards', 3]
-    # With nine shards of 27 pairs one of them is empty.
-    return ['build', *files, '--scheme', 'byte', '--dev-share', '9%', '--dev-shards', 9]
+    return ['build', *files, '--scheme', 'byte', '--dev-share', '9%']
 
 
 @pytest.fixture(scope='module')
@@ -43,7 +42,7 @@ def test_the_records_are_the_payloads_of_the_tfrecords(built, converted):
 
 
 @pytest.mark.parametrize(
-    'cut', [('--item-size', 64, '--workers', 2), ('--shuffle', 'engine', '--workers', 1)], ids=str
+    'cut', [('@item-size', 64, '--workers', 2), ('@shuffle', 'engine', '--workers', 1)], ids=str
 )
 def test_the_folder_is_the_one_that_a_build_makes(cut, building, converted, tmp_path):
     form = ['--output-format', 'array_record']
@@ -56,7 +55,7 @@ def test_it_is_verified_made_again_and_traced(built, converted, printed):
     status, [report] = printed('verify', converted, '--rerun', 'all')
     assert (status, report['findings']) == (0, [])
     assert report['rerun']['rows'] == report['rerun']['of'] > 200
-    asked = ('--shard', 1, '--record', 3)
+    asked = ('1:3',)
     assert printed('where', converted, *asked) == printed('where', built, *asked)
 
 

@@ -41,7 +41,7 @@ def test_one_output_that_exists_is_not_taken_for_all_of_them(columns, tmp_path):
 
 
 def test_a_missing_dev_shard_is_made_again_and_not_left_unshuffled(columns, tmp_path):
-    job = building(tmp_path / 'out', '--tsv', columns, '--dev-tsv', columns)
+    job = building(tmp_path / 'out', '--tsv', columns, '--dev', columns)
     succeed(*job)
     whole = shards_and_vocabularies(tmp_path / 'out')
     (tmp_path / 'out' / 'x-dev-00000-of-00001').unlink()
@@ -157,7 +157,7 @@ def test_an_archive_writes_nothing_outside_of_the_output(tmp_path):
 def test_the_test_split_reads_its_own_files(columns, tmp_path):
     dev = write(tmp_path / 'dev.tsv', b'development\tset\n')
     test = write(tmp_path / 'test.tsv', b'a test\tset\nof two\tlines\n')
-    succeed(*building(tmp_path / 'out', '--tsv', columns, '--dev-tsv', dev, '--test-tsv', test))
+    succeed(*building(tmp_path / 'out', '--tsv', columns, '--dev', dev, '--test', test))
     assert [lines_of(tmp_path / 'out', split)['lines'] for split in ('dev', 'test')] == [1, 2]
 
 

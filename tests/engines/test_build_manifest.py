@@ -2,14 +2,14 @@
 
 import google_crc32c
 from dataset_files import lines_of, manifest_of, read_shards, strings_in
-from generated_text import as_tsv, kept_pairs
+from generated_text import kept_pairs
 from jobs import write
 
 
 def test_it_is_the_same_wherever_and_however_the_job_ran(small, small_build, build, tmp_path):
     path = write(tmp_path / 'else' / 'where' / small.tsv.name, small.tsv.read_bytes())
     folder = build(
-        *('--tsv', path, '--workers', 1, '--item-size', '1KiB', '--learner', 'memory'),
+        *('--tsv', path, '--workers', 1, '@item-size', '1KiB', '--learner', 'memory'),
         '--runner=DirectRunner',
     )
     for name in ('tokbeam.json', 'counts.inputs/tokbeam.json', 'counts.targets/tokbeam.json'):
@@ -35,14 +35,13 @@ def test_an_inputs_checksum_is_of_its_text(small, small_build, build, tmp_path):
     assert expected['crc32c'] == f'{google_crc32c.value(data):08x}'
     compressed = write(tmp_path / 'pairs.tsv.gz', data)
     for item_size in (64, '1KiB', '12MiB'):
-        folder = build('--tsv', compressed, '--item-size', item_size)
+        folder = build('--tsv', compressed, '@item-size', item_size)
         assert manifest_of(folder)['inputs'] == [{**expected, 'name': 'pairs.tsv.gz'}]
     assert lines_of(folder) == lines_of(small_build)
 
 
-def test_inputs_of_all_splits_in_order(small, build, tmp_path):
-    dev = write(tmp_path / 'dev.tsv', as_tsv(small.pairs[:20]))
-    folder = build('--source', small.source, '--target', small.target, '--dev-tsv', dev)
+def test_inputs_of_all_splits_in_order(small, build):
+    folder = build('--tsv', small.tsv, '--dev-source', small.source, '--dev-target', small.target)
     assert [
         (each['split'], each['role'], each['name'], each['bytes'], each['crc32c'])
         for each in manifest_of(folder)['inputs']
@@ -55,9 +54,9 @@ def test_inputs_of_all_splits_in_order(small, build, tmp_path):
             f'{google_crc32c.value(path.read_bytes()):08x}',
         )
         for split, role, path in [
-            ('train', 'source', small.source),
-            ('train', 'target', small.target),
-            ('dev', 'tsv', dev),
+            ('train', 'tsv', small.tsv),
+            ('dev', 'source', small.source),
+            ('dev', 'target', small.target),
         ]
     ]
     for split in ('train', 'dev'):

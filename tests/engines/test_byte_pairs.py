@@ -48,7 +48,7 @@ def test_each_side_has_codes_and_ids_of_its_own(small, tmp_path):
     assert set(names) < set(built)
     for side in ('inputs', 'targets'):
         assert built[f'{stem.name}.vocab.{side}'].startswith(b'<pad>\n</s>\n<unk>\n')
-    given = ['--source-vocab', f'{stem}.codes.inputs', '--target-vocab', f'{stem}.codes.targets']
+    given = ['--vocab', f'{stem}.codes.inputs', f'{stem}.codes.targets']
     succeed('encode', *inputs, *given, '--output', tmp_path / 'again')
     again = shards_and_vocabularies(tmp_path / 'again')
     assert again == {name: data for name, data in built.items() if name not in names}
@@ -173,7 +173,7 @@ def test_rows_with_dropout_are_the_same_in_every_run(small, own_codes, tmp_path)
     succeed(*encoding, '--output', plain)
     dropping = [*encoding, '--dropout', 0.3]
     succeed(*dropping, '--workers', 1, '--output', first)
-    succeed(*dropping, '--workers', 2, '--item-size', '1KiB', '--output', second)
+    succeed(*dropping, '--workers', 2, '@item-size', '1KiB', '--output', second)
     succeed(*dropping, '--dropout-seed', 5, '--output', other)
     made = [shards_and_vocabularies(folder) for folder in (plain, first, second, other)]
     assert made[1] == made[2] and made[0] != made[1] != made[3]
@@ -229,11 +229,7 @@ def test_the_textbooks_example(tmp_path, filter_lines):
 @pytest.mark.parametrize(
     ('asked', 'told'),
     [
-        (
-            ['--merges', 5, '--end-of-word', '</w>'],
-            '--end-of-word </w> cannot go with --preset gpt2',
-        ),
-        (['--merges', 5, '--no-byte-level'], '--no-byte-level cannot go with --preset gpt2'),
+        (['--merges', 5, '--limit-alphabet', 9], '--limit-alphabet cannot go with --preset gpt2'),
         (['--merges', 5, '--pre-tokenizer', 'space'], '--pre-tokenizer space does not go with'),
         (['--merges', 5, '--vocab-size', 300], 'give it or --merges, and not both'),
         ([], 'give it or --merges'),
@@ -249,9 +245,7 @@ def test_too_large_a_table_is_learned_in_rounds(small, tmp_path, monkeypatch):
     counts = tmp_path / 'counts'
     succeed('count', '--text', small.source, *NMT, '--output', counts)
     learn = ['vocab', '--counts', counts, *NMT, '--merges', 200]
-    few = [*learn, '--min-token-count', 2]
     succeed(*learn, '--output', tmp_path / 'whole')
-    succeed(*few, '--output', tmp_path / 'few')
     # More than an index of 31 bits can name, by a lowered limit.
     with monkeypatch.context() as patch:
         patch.setattr(BpeScheme, 'learner_most_characters', 1000)
@@ -263,9 +257,7 @@ def test_too_large_a_table_is_learned_in_rounds(small, tmp_path, monkeypatch):
     monkeypatch.setattr(search, 'available_bytes', lambda: (350 << 20) + 10_000)
     said = succeed(*learn, '--output', tmp_path / 'whole in rounds')
     assert 'in rounds, with words in files' in said
-    succeed(*few, '--output', tmp_path / 'few in rounds')
-    for name in ('whole', 'few'):
-        assert (tmp_path / f'{name} in rounds').read_bytes() == (tmp_path / name).read_bytes()
+    assert (tmp_path / 'whole in rounds').read_bytes() == (tmp_path / 'whole').read_bytes()
     assert not [name for name in files_of(tmp_path) if 'words' in str(name)]
 
 
@@ -285,21 +277,14 @@ def test_memory_bounds_what_is_learned_from_at_once(small, tmp_path):
     assert '--memory 1000TiB is more than the' in said
 
 
-def test_too_large_a_table_without_rounds_is_refused_with_the_count_that_would_fit(
-    small, tmp_path, monkeypatch
-):
-    counts = tmp_path / 'counts'
-    first = [*NMT, '--ties', 'first']
-    succeed('count', '--text', small.source, *NMT, '--output', counts)
-    command = ['vocab', '--counts', counts, *first, '--merges', 20]
+def test_too_large_a_table_without_rounds_is_refused(small, tmp_path, monkeypatch):
+    counts, textbook = tmp_path / 'counts', ['--scheme', 'bpe', '--preset', 'textbook']
+    succeed('count', '--text', small.source, *textbook, '--output', counts)
+    command = ['vocab', '--counts', counts, *textbook, '--merges', 20]
     succeed(*command, '--output', tmp_path / 'whole')
     monkeypatch.setattr(search, 'available_bytes', lambda: (350 << 20) + 10_000)
     said = refuse(*command, '--output', tmp_path / 'vocab')
-    assert 'in rounds: with --ties first the order of words decides' in said
-    least = int(re.search(r'give --min-token-count (\d+)', said)[1])
-    assert least > 1
-    refuse(*command, '--min-token-count', least - 1, '--output', tmp_path / 'vocab')
-    succeed(*command, '--min-token-count', least, '--output', tmp_path / 'vocab')
+    assert 'take a larger machine (merges cannot be learned in rounds: the first of equally' in said
 
 
 CRLF = b'one two\r\n  two three \r\n\r\none\r\n'

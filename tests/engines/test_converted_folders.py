@@ -72,8 +72,8 @@ def kept_rows(built, split):
 @pytest.mark.parametrize(
     ('output_format', 'cut'),
     [
-        ('megatron', ('--item-size', 512, '--workers', 2)),
-        ('flat', ('--shuffle', 'engine', '--workers', 1)),
+        ('megatron', ('@item-size', 512, '--workers', 2)),
+        ('flat', ('@shuffle', 'engine', '--workers', 1)),
         ('parquet', ()),
     ],
     ids=str,
@@ -163,7 +163,7 @@ def test_a_converted_folder_is_verified_made_again_and_traced(
         for number in file.get('dropped', [0])[:1]
     }
     for record in (empty, empty + 1):
-        asked = ('--shard', 0, '--record', record)
+        asked = (f'0:{record}',)
         assert printed('where', folder, *asked) == printed('where', built, *asked)
 
 

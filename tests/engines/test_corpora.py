@@ -43,7 +43,7 @@ class TestWholeCorpus(PairsSpecification):
     @pytest.mark.parametrize('item_size', ['1MiB', '12MiB'])
     def test_beams_two_worker_processes_change_no_byte(self, corpus, tmp_path, item_size):
         succeed_elsewhere(
-            *corpus.command(tmp_path / 'out', '--tsv', corpus.plain, '--item-size', item_size),
+            *corpus.command(tmp_path / 'out', '--tsv', corpus.plain, '@item-size', item_size),
             *('--direct_running_mode=multi_processing', '--direct_num_workers=2'),
         )
         built = shards_and_vocabularies(corpus.built)

@@ -61,7 +61,7 @@ def test_files_may_differ_fiftyfold_in_size(build, tmp_path, long_side, item_siz
         *('--source', write(tmp_path / 'a.en', source)),
         *('--target', write(tmp_path / 'a.zh', target)),
     ]
-    folder = build(*inputs, '--item-size', item_size)
+    folder = build(*inputs, '@item-size', item_size)
     columns = build('--tsv', write(tmp_path / 'a.tsv', as_tsv(pairs)))
     assert vocabularies(folder) == vocabularies(columns)
     assert examples(folder) == examples(columns)
@@ -219,12 +219,12 @@ def test_dev_and_test_are_encoded_with_the_vocabulary_of_training(
         *('--tsv', small.tsv),
         *('--dev-source', write(tmp_path / 'dev.en', source)),
         *('--dev-target', write(tmp_path / 'dev.zh', target)),
-        *('--test-tsv', write(tmp_path / 'test.tsv.gz', as_tsv(test)), '--test-shards', 2),
+        *('--test', write(tmp_path / 'test.tsv.gz', as_tsv(test))),
     )
     assert vocabularies(folder) == vocabularies(small_build)
     for name, data in shards_and_vocabularies(small_build).items():
         assert (folder / name).read_bytes() == data
-    assert len(read_shards(folder, 'dev')) == 1 and len(read_shards(folder, 'test')) == 2
+    assert len(read_shards(folder, 'dev')) == 1 and len(read_shards(folder, 'test')) == 1
     assert sorted(texts_of(folder, 'dev')) == sorted(kept_pairs(dev))
     assert sorted(texts_of(folder, 'test')) == sorted(kept_pairs(test))
     assert lines_of(folder, 'dev')['empty'] == len(dev) - len(kept_pairs(dev))
@@ -245,7 +245,7 @@ def test_every_character_survives_a_vocabulary_that_never_saw_it(small_build, tm
     text = write(tmp_path / 'corpus.txt', as_lines(lines))
     succeed(
         *('encode', '--text', text, '--vocab', vocabulary, '--name', 'small'),
-        *('--shards', 2, '--item-size', '64KiB', '--output', tmp_path / 'out'),
+        *('--shards', 2, '@item-size', '64KiB', '--output', tmp_path / 'out'),
     )
     encoder = SubwordTextEncoder.load(vocabulary)
     found = [

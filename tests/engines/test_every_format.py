@@ -95,7 +95,7 @@ def as_sgm(pairs):
         return lines(['<set>', '<doc docid="a">', *segments, '</doc>', '</set>'])
 
     sources, targets = zip(*pairs, strict=True)
-    return {'sgm_source': side(sources), 'sgm_target': side(targets)}
+    return {'source': side(sources), 'target': side(targets)}
 
 
 def as_tmx(pairs):
@@ -124,7 +124,7 @@ def as_tmx_lines(pairs):
 def as_labelled(pairs):
     """The labels are those of the targets: `none` of an empty one."""
     labels = ['some' if target else 'none' for _, target in pairs]
-    return {'labelled_text': lines(source for source, _ in pairs), 'line_labels': lines(labels)}
+    return {'text': lines(source for source, _ in pairs), 'line_labels': lines(labels)}
 
 
 def as_text(pairs):
@@ -154,7 +154,7 @@ FORMATS = {
     'parquet': Entry(as_parquet, None, 'null', 'row 39 has nothing', NAMED),
     'sgm': Entry(
         as_sgm,
-        ('sgm_source', b' </seg>', b' </seg> more'),
+        ('source', b' </seg>', b' </seg> more'),
         'outside_segment',
         'line at byte {at} has text outside of <seg>',
         {'entities': 'decode'},
@@ -204,8 +204,12 @@ class Corpus:
     def build(self, output: Path, *more: object, **other_paths: Path) -> list[object]:
         """Returns the command line that builds a dataset of the corpus."""
         words: list[object] = ['build']
-        for role, path in {**self.paths, **other_paths}.items():
-            words += [_option(role), path]
+        paths = {**self.paths, **other_paths}
+        if self.format.is_in_job_files_only:
+            job = f'[[train]]\nformat = "{self.format.name}"\n{_paths_in_toml(paths)}'
+            words.append(write(self.folder / 'of-files.toml', job.encode()))
+        else:
+            words += [word for role, path in paths.items() for word in (_option(role), path)]
         for name, value in self.entry.options.items():
             words += [_option(name), self._words(value)]
         return [*words, *BUILD, '--output', output, *more]
@@ -228,8 +232,12 @@ def corpus(request, tmp_path_factory) -> Corpus:
     for name, content in entry.other_files.items():
         write(folder / name, content)
     stored = entry.store(PAIRS)
-    paths = {role: write(folder / f'in.{role}', content) for role, content in stored.items()}
-    corpus = Corpus(entry, folder, paths, corpus_format(request.param))
+    kind = corpus_format(request.param)
+    ending = kind.endings[0] if kind.endings else ''
+    paths = {
+        role: write(folder / f'in.{role}{ending}', content) for role, content in stored.items()
+    }
+    corpus = Corpus(entry, folder, paths, kind)
     assert tuple(paths) == corpus.format.roles
     job = f'[[train]]\nformat = "{request.param}"\n' + _paths_in_toml(paths)
     for name, value in entry.options.items():
@@ -240,7 +248,7 @@ def corpus(request, tmp_path_factory) -> Corpus:
 
 
 def _paths_in_toml(paths: Mapping[str, Path]) -> str:
-    names = {role: json.dumps(path.name) for role, path in paths.items()}
+    names = {role: json.dumps(str(path)) for role, path in paths.items()}
     if len(names) == 1:
         return f'paths = {[*names.values()][0]}\n'
     return f'paths = {{ {", ".join(f"{role} = {name}" for role, name in names.items())} }}\n'
@@ -290,8 +298,8 @@ def test_a_job_file_says_the_same_as_options_however_it_is_run(corpus, tmp_path,
     job = write(tmp_path / 'elsewhere' / 'job.toml', printed.encode())
     # The engine's shuffle has blocks of any format alike, so that every other one is enough.
     engine = format_names().index(corpus.format.name) % 2
-    running = ['--shuffle', 'engine'] if engine else ['--workers', 2]
-    succeed('build', job, '--output', tmp_path / 'out', '--item-size', 300, *running)
+    running = ['@shuffle', 'engine'] if engine else ['--workers', 2]
+    succeed('build', job, '--output', tmp_path / 'out', '@item-size', 300, *running)
     assert files_of(tmp_path / 'out') == files_of(corpus.folder / 'out')
 
 
@@ -330,7 +338,8 @@ def test_rows_of_compressed_files_that_are_damaged_or_dropped_are_kept_aside(
     texts = {role: path.read_bytes() for role, path in corpus.paths.items()}
     ending = '' if damaged_role == 'parquet' else '.gz'  # Parquet is compressed inside
     texts[damaged_role] = content
-    paths = {role: write(tmp_path / f'{role}{ending}', text) for role, text in texts.items()}
+    named = corpus.format.endings[0] if corpus.format.endings else ''
+    paths = {role: write(tmp_path / f'{role}{named}{ending}', text) for role, text in texts.items()}
     keeping = ['--on-error', 'skip', '--clean', 'length:1:15', '--keep-rejected']
     out = tmp_path / 'out'
     succeed(*corpus.build(out, *keeping, **paths))

@@ -63,7 +63,7 @@ def test_build_gives_the_same_bytes(worker_pool, run_module, small, tmp_path):
     ]
     local, external = tmp_path / 'local', tmp_path / 'external'
     succeed(*arguments, '--output', local)
-    cut = ['--item-size', '1KiB', '--learner', 'beam']
+    cut = ['@item-size', '1KiB', '--learner', 'beam']
     run_module('pipelines', *arguments, *cut, *worker_pool, '--output', external)
     assert shards_and_vocabularies(external) == shards_and_vocabularies(local)
     assert manifest_of(external)['root'] == manifest_of(local)['root']

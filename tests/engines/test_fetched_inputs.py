@@ -1,4 +1,4 @@
-"""Inputs from the web: fetched once into the work folder if that is allowed, and recorded."""
+"""Inputs from the web: fetched once into the work folder, and recorded."""
 
 import hashlib
 import io
@@ -10,6 +10,9 @@ import pytest
 from dataset_files import files_of, manifest_of
 from jobs import refuse, succeed, succeed_elsewhere, write
 from web_server import Page, web_server
+
+from pipelines import ReadCorpus
+from tokcore.errors import InputError
 
 TEXT = ''.join(f'the {number} words of a text\n' for number in range(200)).encode()
 BUILD = ['--name', 'web', '--shards', 2, '--scheme', 'byte']
@@ -41,19 +44,17 @@ def local(tmp_path):
     return made_of(tmp_path / 'local')
 
 
-def test_nothing_is_fetched_unasked(server, tmp_path):
+def test_a_pipeline_fetches_nothing(server):
     address = server.address.replace('://', '://me:hush@') + '/texts/a.txt'
-    said = refuse('build', '--text', address, *BUILD, '--output', tmp_path / 'out')
-    assert 'is on the web, and nothing is fetched unless --fetch allows it' in said
-    assert 'hush' not in said
-    said = refuse('build', '--text', 'https://h/a.tgz!b', *BUILD, '--output', tmp_path / 'out')
-    assert 'https://h/a.tgz!b is on the web' in said
-    assert server.asked == [] and not (tmp_path / 'out').exists()
+    with pytest.raises(InputError, match='is on the web, and only the command') as refused:
+        ReadCorpus(address)
+    assert 'hush' not in str(refused.value)
+    assert server.asked == []
 
 
 def test_an_address_is_as_good_as_a_file(server, tmp_path, local):
     out, address = tmp_path / 'out', f'{server.address}/texts/a.txt'
-    job = ['build', '--text', address, '--fetch', *BUILD, '--output', out]
+    job = ['build', '--text', address, *BUILD, '--output', out]
     said = succeed(*job)
     assert f'fetched {address}: {len(TEXT)} bytes' in said
     assert made_of(out) == local
@@ -68,12 +69,12 @@ def test_an_address_is_as_good_as_a_file(server, tmp_path, local):
 def test_a_folder_may_be_shared_and_results_do_not_depend_on_it(server, tmp_path):
     address, work = f'{server.address}/texts/a.txt', tmp_path / 'work'
     for name in ('one', 'two'):
-        out = ['--fetch', '--work', work, '--output', tmp_path / name]
+        out = ['--work', work, '--output', tmp_path / name]
         succeed('build', '--text', address, *BUILD, *out)
-    succeed('count', '--text', address, '--fetch', '--work', work, '--output', tmp_path / 'counts')
+    succeed('count', '--text', address, '--work', work, '--output', tmp_path / 'counts')
     assert len(server.asked) == 1
     assert files_of(tmp_path / 'one') == files_of(tmp_path / 'two')
-    succeed('build', '--text', address, *BUILD, '--fetch', '--output', tmp_path / 'three')
+    succeed('build', '--text', address, *BUILD, '--output', tmp_path / 'three')
     assert manifest_of(tmp_path / 'three') == manifest_of(tmp_path / 'one')
 
 
@@ -81,7 +82,7 @@ def test_a_secret_is_written_nowhere(server, tmp_path):
     server.pages['/texts/a.txt;sig=HUSH?token=HUSH'] = Page(TEXT)
     address = server.address.replace('://', '://me:hush@') + '/texts/a.txt;sig=HUSH?token=HUSH'
     out = tmp_path / 'out'
-    said = succeed('build', '--text', address, '--fetch', *BUILD, '--output', out)
+    said = succeed('build', '--text', address, *BUILD, '--output', out)
     written = b''.join(path.read_bytes() for path in out.rglob('*') if path.is_file())
     assert b'hush' not in written.lower() and 'hush' not in said.lower()
     assert not [path for path in out.rglob('*') if 'hush' in str(path).lower()]
@@ -104,8 +105,8 @@ def test_members_of_an_archive_are_fetched_with_it_once(server, tmp_path):
     server.pages['/news.tgz'] = Page(archive)
     address = f'{server.address}/news.tgz#sha256={sum_of(archive)}'
     out = tmp_path / 'out'
-    given = ['--text', f'{address}!news/[ab]', '--dev-text', f'{address}!news/c']
-    succeed('build', *given, '--fetch', *BUILD, '--output', out)
+    given = ['--text', f'{address}!news/[ab]', '--dev', f'{address}!news/c']
+    succeed('build', *given, *BUILD, '--output', out)
     names = [each['name'] for each in manifest_of(out)['inputs']]
     assert names == [f'{server.address}/news.tgz!news/{name}' for name in 'abc']
     assert len(server.asked) == 1
@@ -114,14 +115,14 @@ def test_members_of_an_archive_are_fetched_with_it_once(server, tmp_path):
 def test_another_checksum_than_asked_for_is_refused_and_not_kept(server, tmp_path):
     address = f'{server.address}/texts/a.txt#sha256={"0" * 64}'
     out = tmp_path / 'out'
-    said = refuse('build', '--text', address, '--fetch', *BUILD, '--output', out)
+    said = refuse('build', '--text', address, *BUILD, '--output', out)
     assert sum_of(TEXT) in said and '0' * 64 in said
     assert not out.exists()
 
 
 def test_a_file_of_another_checksum_is_fetched_again(server, tmp_path):
     work = tmp_path / 'work'
-    given = ['build', '--fetch', *BUILD, '--work', work]
+    given = ['build', *BUILD, '--work', work]
     address = f'{server.address}/texts/a.txt'
     succeed(*given, '--text', address, '--output', tmp_path / 'one')
     newer = TEXT + b'one more line\n'
@@ -135,7 +136,7 @@ def test_a_file_of_another_checksum_is_fetched_again(server, tmp_path):
 def test_the_checksum_of_a_manifest_is_that_of_what_was_read(server, tmp_path):
     """Though somebody altered the fetched file, and kept its size."""
     address, work = f'{server.address}/texts/a.txt#sha256={sum_of(TEXT)}', tmp_path / 'work'
-    given = ['count', '--text', address, '--fetch', '--work', work]
+    given = ['count', '--text', address, '--work', work]
     succeed(*given, '--output', tmp_path / 'one')
     [file] = work.rglob('a.txt')
     file.write_bytes(TEXT.replace(b'the 7 ', b'the 8 '))
@@ -148,7 +149,7 @@ def test_a_run_that_failed_is_gone_on_with(server, tmp_path, local):
     page = server.pages['/texts/a.txt']
     page.cuts = [1000, *[0] * 9]
     out = tmp_path / 'out'
-    job = ['build', '--text', f'{server.address}/texts/a.txt', '--fetch', *BUILD, '--output', out]
+    job = ['build', '--text', f'{server.address}/texts/a.txt', *BUILD, '--output', out]
     said = refuse(*job)
     assert 'cannot fetch' in said and said.endswith('run again')
     assert not list(out.rglob('a.txt'))
@@ -162,29 +163,28 @@ def test_a_run_that_failed_is_gone_on_with(server, tmp_path, local):
 
 def test_a_missing_page_leaves_nothing(server, tmp_path):
     out = tmp_path / 'out'
-    said = refuse('build', '--text', f'{server.address}/b', '--fetch', *BUILD, '--output', out)
+    said = refuse('build', '--text', f'{server.address}/b', *BUILD, '--output', out)
     assert 'the server answers 404, Not Found; check the address' in said
     assert not out.exists()
 
 
 def test_a_dry_run_fetches_nothing(server, tmp_path, capsys):
     address, out = f'{server.address}/texts/a.txt', tmp_path / 'out'
-    job = ['build', '--text', address, '--fetch', *BUILD, '--output', out]
+    job = ['build', '--text', address, *BUILD, '--output', out]
     succeed(*job, '--dry-run')
     assert f'{address} is to be fetched to {out}/.tokbeam/fetched/' in capsys.readouterr().out
     assert server.asked == [] and not out.exists()
     missing = tmp_path / 'nowhere'
-    assert f'{missing} does not exist' in refuse(*job, '--dev-text', missing, '--dry-run')
+    assert f'{missing} does not exist' in refuse(*job, '--dev', missing, '--dry-run')
     succeed(*job)
     succeed(*job, '--dry-run')
     assert 'in the first block 200 lines' in capsys.readouterr().out
 
 
-def test_a_job_file_may_ask_for_it(server, tmp_path):
+def test_a_job_file_may_name_an_address(server, tmp_path):
     job = tmp_path / 'job.toml'
     job.write_text(
         f'[[train]]\nformat = "text"\npaths = "{server.address}/texts/a.txt"\n'
-        '[running]\nfetch = true\n'
         '[vocabulary]\nscheme = "byte"\n[output]\nname = "web"\noutput = "out"\n'
     )
     succeed('build', job)
@@ -192,7 +192,7 @@ def test_a_job_file_may_ask_for_it(server, tmp_path):
 
 
 def test_a_work_folder_elsewhere_is_refused(tmp_path):
-    given = ['--text', 'https://h/a', '--fetch', '--work', 'hdfs://h/work', *BUILD]
+    given = ['--text', 'https://h/a', '--work', 'hdfs://h/work', *BUILD]
     said = refuse('build', *given, '--output', tmp_path / 'out')
     assert 'hdfs://h/work' in said
 
@@ -200,7 +200,7 @@ def test_a_work_folder_elsewhere_is_refused(tmp_path):
 @pytest.mark.slow
 def test_of_two_runs_one_fetches_and_the_other_waits(server, tmp_path):
     address, work = f'{server.address}/texts/a.txt', tmp_path / 'work'
-    given = ['count', '--text', address, '--fetch', '--work', work]
+    given = ['count', '--text', address, '--work', work]
     with ThreadPoolExecutor() as pool:
         runs = [
             pool.submit(succeed_elsewhere, *given, '--output', tmp_path / name)
@@ -214,7 +214,7 @@ def test_of_two_runs_one_fetches_and_the_other_waits(server, tmp_path):
 
 def test_a_damaged_record_means_that_it_is_fetched_again(server, tmp_path):
     address, work = f'{server.address}/texts/a.txt', tmp_path / 'work'
-    given = ['count', '--text', address, '--fetch', '--work', work]
+    given = ['count', '--text', address, '--work', work]
     succeed(*given, '--output', tmp_path / 'one')
     [record] = work.rglob('.fetched.json')
     assert json.loads(record.read_bytes())['bytes'] == len(TEXT)

@@ -45,12 +45,13 @@ def vocabulary(corpora, tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def inputs(corpora):
-    pairs = ['--dev-tsv', corpora['dev']]
+    pairs = ['--dev', corpora['dev']]
+    files = ['--source', corpora['source'], '--target', corpora['target']]
     return {
         'tsv': ['--tsv', corpora['tsv'], *pairs],
         'gz': ['--tsv', corpora['gz'], *pairs],
         'bad': ['--tsv', corpora['bad'], *pairs, '--on-error', 'skip'],
-        'bitext': ['--source', corpora['source'], '--target', corpora['target'], *pairs],
+        'bitext': [*files, '--dev-source', files[1], '--dev-target', files[3]],
     }
 
 
@@ -75,7 +76,7 @@ def through_engine(encode):
 
     def reference(kind):
         if kind not in made:
-            folder = encode(kind, '--shuffle', 'engine')
+            folder = encode(kind, '@shuffle', 'engine')
             read_shards(folder)
             made[kind] = files_of(folder)
         return made[kind]
@@ -87,17 +88,17 @@ def through_engine(encode):
     ('kind', 'options'),
     [
         ('bitext', []),
-        ('tsv', ['--buffer', '100KiB', '--item-size', '10KiB', '--workers', 1]),
-        ('bad', ['--buffer', '100KiB', '--item-size', '10KiB', '--workers', 3]),
-        ('tsv', ['--buffer', '3KiB', '--item-size', '7KiB', '--workers', 2]),
-        ('bitext', ['--buffer', '3KiB', '--item-size', '7KiB', '--workers', 2]),
-        ('gz', ['--buffer', '10KiB', '--item-size', '1MiB', '--workers', 2]),
-        ('bad', ['--buffer', '10KiB', '--item-size', '1MiB', '--workers', 2]),
+        ('tsv', ['@buffer', '100KiB', '@item-size', '10KiB', '--workers', 1]),
+        ('bad', ['@buffer', '100KiB', '@item-size', '10KiB', '--workers', 3]),
+        ('tsv', ['@buffer', '3KiB', '@item-size', '7KiB', '--workers', 2]),
+        ('bitext', ['@buffer', '3KiB', '@item-size', '7KiB', '--workers', 2]),
+        ('gz', ['@buffer', '10KiB', '@item-size', '1MiB', '--workers', 2]),
+        ('bad', ['@buffer', '10KiB', '@item-size', '1MiB', '--workers', 2]),
     ],
     ids=lambda given: given if isinstance(given, str) else ' '.join(map(str, given)),
 )
 def test_any_buffer_item_and_workers(encode, through_engine, kind, options):
-    folder = encode(kind, '--shuffle', 'files', *options)
+    folder = encode(kind, '@shuffle', 'files', *options)
     assert files_of(folder) == through_engine(kind)
     read_shards(folder)
     read_shards(folder, 'dev')
@@ -114,13 +115,13 @@ def test_it_is_the_default(encode, through_engine, monkeypatch):
     'options', [['--direct_runner_bundle_repeat=1'], ['--direct_runner_bundle_repeat=2']]
 )
 def test_bundles_that_run_more_than_once(encode, through_engine, options):
-    assert files_of(encode('bad', '--buffer', '50KiB', '--item-size', '9KiB', *options)) == (
+    assert files_of(encode('bad', '@buffer', '50KiB', '@item-size', '9KiB', *options)) == (
         through_engine('bad')
     )
 
 
 def test_rejected_lines_are_all_kept(encode):
-    folder = encode('bad', '--buffer', '20KiB', '--item-size', '5KiB')
+    folder = encode('bad', '@buffer', '20KiB', '@item-size', '5KiB')
     lines = lines_of(folder)
     assert (lines['invalid_utf8'], lines['missing_column']) == (41, 40)
     for reason in ('invalid_utf8', 'missing_column'):
@@ -132,8 +133,8 @@ def test_rejected_lines_are_all_kept(encode):
 def test_text_build_with_shards_of_any_size(corpora, tmp_path, shards):
     for form in ('engine', 'files'):
         succeed(
-            'build', '--text', corpora['text'], '--dev-text', corpora['text'], '--name', 'x',
-            '--vocab-size', 1200, '--shards', shards, '--shuffle', form, '--buffer', '30KiB',
+            'build', '--text', corpora['text'], '--dev', corpora['text'], '--name', 'x',
+            '--vocab-size', 1200, '--shards', shards, '@shuffle', form, '@buffer', '30KiB',
             '--output', tmp_path / form,
         )  # fmt: skip
     assert files_of(tmp_path / 'files') == files_of(tmp_path / 'engine')
@@ -153,7 +154,7 @@ def test_another_jobs_runs_in_the_same_work_folder_stay(encode, tmp_path):
 
 class TestMemory:
     def test_buffers_are_cut_down_to_what_there_is(self, encode, through_engine):
-        folder = encode('tsv', '--memory', '8GiB', '--buffer', '900GiB', '--item-size', '10KiB')
+        folder = encode('tsv', '--memory', '8GiB', '@buffer', '900GiB', '@item-size', '10KiB')
         assert files_of(folder) == through_engine('tsv')
 
     def test_too_little_is_refused_in_a_sentence(self, inputs, vocabulary, tmp_path):

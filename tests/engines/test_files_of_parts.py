@@ -38,9 +38,9 @@ def shards(folder):
 @pytest.mark.parametrize(
     ('kind', 'how'),
     [
-        ('xz', ('--workers', 1, '--item-size', '1KiB')),
-        ('zst', ('--workers', 2, '--item-size', '1KiB')),
-        ('xz', ('--workers', 2, '--item-size', '5KiB', '--shuffle', 'engine')),
+        ('xz', ('--workers', 1, '@item-size', '1KiB')),
+        ('zst', ('--workers', 2, '@item-size', '1KiB')),
+        ('xz', ('--workers', 2, '@item-size', '5KiB', '@shuffle', 'engine')),
     ],
     ids=str,
 )
@@ -56,7 +56,7 @@ def test_a_sample_of_lines_is_that_of_the_plain_text(tmp_path, kind):
     outputs = []
     for path in (plain, packed(tmp_path, kind)):
         outputs.append(tmp_path / f'counts-{path.name}')
-        sampled = ['--vocab-sample', 't2t:7kB', '--item-size', '4KiB', '--workers', 2]
+        sampled = ['--vocab-sample', 't2t:7kB', '@item-size', '4KiB', '--workers', 2]
         succeed('count', '--text', path, *sampled, '--output', outputs[-1])
     assert shards(outputs[0]) == shards(outputs[1])
 
@@ -69,7 +69,7 @@ def test_a_part_that_is_damaged_ends_the_job_with_its_place(tmp_path, kind, work
     middle = len(content) // 2
     content[middle : middle + 8] = bytes(8)
     path.write_bytes(bytes(content))
-    output = ['--output', tmp_path / 'counts', '--workers', workers, '--item-size', '2KiB']
+    output = ['--output', tmp_path / 'counts', '--workers', workers, '@item-size', '2KiB']
     said = refuse('count', '--text', path, *output)
     assert f'{path} is damaged within' in said and 'get the file again' in said
     assert not (tmp_path / 'counts').exists()
@@ -79,7 +79,7 @@ def test_a_part_that_is_damaged_ends_the_job_with_its_place(tmp_path, kind, work
 def test_a_limit_of_lines_is_met_as_in_the_plain_text(tmp_path, kind):
     lines = [*LINES[:3000], b'an invalid \xff line\n', *LINES[3000:]]
     path = packed(tmp_path, kind, lines)
-    counting = ['count', '--text', path, '--item-size', '2KiB', '--workers', 2]
+    counting = ['count', '--text', path, '@item-size', '2KiB', '--workers', 2]
     said = refuse(*counting, '--output', tmp_path / 'stopped')
     place = sum(map(len, lines[:3000]))
     assert f'at byte {place + 11}' in said or f'at byte {place}' in said

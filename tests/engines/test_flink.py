@@ -17,6 +17,7 @@ from dataset_files import manifest_of, read_shards, shards_and_vocabularies
 from deadlines import succeed_within
 from generated_text import as_bitext, chinese_lines, english_lines
 from jobs import succeed, write
+from sizes import command_of
 from worker_processes import BOOT, DEPLOY_FLINK, worker_environment
 
 pytestmark = pytest.mark.slow
@@ -67,8 +68,7 @@ def corpus(tmp_path_factory):
 def on_flink(job_server_jar, arguments, folder, log, **environment):
     """Runs a build on Flink, into a folder; returns what it said."""
     command = [
-        *(sys.executable, '-m', 'pipelines', *arguments, '--output', folder),
-        *('--item-size', '512KiB', '--deadline', '5min'),
+        *command_of(*arguments, '--output', folder, '@item-size', '512KiB'),
         '--runner=FlinkRunner',
         '--flink_master=[local]',
         f'--flink_job_server_jar={job_server_jar}',

@@ -73,10 +73,10 @@ def test_a_format(store, tmp_path, name):
 )
 def test_a_store_with_faults(store, tmp_path, monkeypatch, scheme, name, shuffle, learner, workers):
     """One request in 20 fails, one in 50 takes its time, one answer in 100 is cut off."""
-    options = [*options_of(scheme), '--item-size', '1KiB']
+    options = [*options_of(scheme), '@item-size', '1KiB']
     local, stored = inputs_of(store, name, tmp_path, 10 * PAIRS)
     succeed('build', *local, *options, '--output', tmp_path / 'out')
-    options += ['--shuffle', shuffle, '--learner', learner, '--workers', workers]
+    options += ['@shuffle', shuffle, '--learner', learner, '--workers', workers]
     key = f'faults/{scheme}-{name}'
     with Proxy(store.url, fails=20, delays=50, cuts=100, seed=35).serving() as proxy:
         Store(proxy.url).use(monkeypatch)

@@ -117,7 +117,7 @@ def test_a_tokenizer_comes_from_its_repository(server, tmp_path):
 def test_names_of_labels_come_from_the_hub(server, tmp_path, capsys):
     names = b'bad\ngood\n'
     server.repositories['datasets/me/texts'].commits = [{**TEXTS, 'names.txt': names}]
-    labelled = ['--labelled-text', write(tmp_path / 'texts', b'a\nb\n')]
+    labelled = ['--text', write(tmp_path / 'texts', b'a\nb\n')]
     labelled += ['--line-labels', write(tmp_path / 'labels', b'good\nbad\n'), *BUILD]
     succeed(
         'build',

@@ -16,8 +16,7 @@ TRAIN = ['d-train-00000-of-00002', 'd-train-00001-of-00002']
 @pytest.fixture(scope='module')
 def building(small):
     files = ['--source', small.source, '--target', small.target, '--name', 'd', '--shards', 2]
-    # Some of so many shards have no row.
-    return ['build', *files, '--scheme', 'byte', '--dev-share', '9%', '--dev-shards', 90]
+    return ['build', *files, '--scheme', 'byte', '--dev-share', '9%']
 
 
 @pytest.fixture
@@ -56,7 +55,7 @@ def test_each_shard_has_the_index_that_the_command_writes(built, copy):
 
 
 @pytest.mark.parametrize(
-    'cut', [('--item-size', 64, '--workers', 2), ('--shuffle', 'engine', '--workers', 1)], ids=str
+    'cut', [('@item-size', 64, '--workers', 2), ('@shuffle', 'engine', '--workers', 1)], ids=str
 )
 def test_however_the_work_is_cut_the_folder_is_the_same(cut, building, built, tmp_path):
     succeed(*building, *cut, '--output', tmp_path / 'out')

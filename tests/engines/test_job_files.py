@@ -148,7 +148,7 @@ def counted(folder, dataset):
 
 @pytest.mark.parametrize(
     'how',
-    [('--workers', 2, '--item-size', 100), ('--shuffle', 'engine', '--item-size', '1KiB')],
+    [('--workers', 2, '@item-size', 100), ('@shuffle', 'engine', '@item-size', '1KiB')],
     ids=str,
 )
 def test_bytes_do_not_depend_on_how_it_is_run(folder, built, tmp_path, how):

@@ -77,9 +77,9 @@ def built(inputs, tmp_path_factory):
 @pytest.mark.parametrize(
     ('scheme', 'options'),
     [
-        ('subword', ['--shuffle=files', '--workers=2']),
-        ('bpe', ['--shuffle=files', '--workers=1', '--work=s3://corpora/work']),
-        ('wordpiece', ['--shuffle=engine', '--workers=1']),
+        ('subword', ['@shuffle=files', '--workers=2']),
+        ('bpe', ['@shuffle=files', '--workers=1', '--work=s3://corpora/work']),
+        ('wordpiece', ['@shuffle=engine', '--workers=1']),
     ],
 )
 def test_a_build_gives_the_bytes_of_files(store, inputs, built, scheme, options):
@@ -126,12 +126,23 @@ def test_each_step_reads_and_writes_objects(store, inputs, built):
     store.client().put_object(Bucket='corpora', Key='in/job.toml', Body=job)
     place, job = 's3://corpora/steps', 's3://corpora/in/job.toml'
     vocabularies = []
-    for side, option in [('inputs', '--source-vocab'), ('targets', '--target-vocab')]:
+    for side in ('inputs', 'targets'):
         counts, vocabulary = f'{place}/counts.{side}', f'{place}/vocab.d.400.subwords.{side}'
         succeed('count', job, '--side', side, '--output', counts)
         succeed('vocab', '--counts', counts, '--vocab-size', 400, '--output', vocabulary)
-        vocabularies += [option, vocabulary]
-    succeed('encode', job, *vocabularies, '--name', 'd', '--shards', 3, '--output', f'{place}/out')
+        vocabularies.append(vocabulary)
+    succeed(
+        'encode',
+        job,
+        '--vocab',
+        *vocabularies,
+        '--name',
+        'd',
+        '--shards',
+        3,
+        '--output',
+        f'{place}/out',
+    )
     found = {name.removeprefix('out/'): data for name, data in store.files('steps').items()}
     expected = {name: data for name, data in built('subword').items() if name != 'tokbeam.json'}
     assert expected.items() <= found.items()
@@ -198,7 +209,7 @@ def test_worker_processes_tell_how_far_they_are(store, inputs, tmp_path, monkeyp
 
 
 def test_a_count_takes_few_requests(store, inputs):
-    succeed('count', '--text', inputs[1][1], '--output', 's3://corpora/few', '--item-size=20KiB')
+    succeed('count', '--text', inputs[1][1], '--output', 's3://corpora/few', '@item-size=20KiB')
     found = store.files('few')
     record, manifest = json.loads(found[RECORDS]), json.loads(found['tokbeam.json'])
     items = manifest['inputs'][0]['bytes'] // 20_480 + 1
@@ -210,11 +221,11 @@ def test_a_count_takes_few_requests(store, inputs):
 
 def test_a_build_takes_three_requests_for_each_range_and_each_run(store, inputs):
     text = ['--text', inputs[1][1], '--name', 'd', '--scheme', 'byte', '--shards', 2]
-    work = ['--work', 's3://corpora/few-work', '--shuffle', 'files']
+    work = ['--work', 's3://corpora/few-work', '@shuffle', 'files']
     items, requests = [], []
     for size in (20_480, 5_120):
         output = f'few-build{size}'
-        succeed('build', *text, *work, '--item-size', size, '--output', f's3://corpora/{output}')
+        succeed('build', *text, *work, '@item-size', size, '--output', f's3://corpora/{output}')
         found = store.files(output)
         [read] = json.loads(found['tokbeam.json'])['inputs']
         items.append(-(-read['bytes'] // size))

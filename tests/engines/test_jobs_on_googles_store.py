@@ -3,13 +3,13 @@
 import os
 import re
 import subprocess
-import sys
 
 import pytest
 from generated_text import english_lines
 from google_store import TOKEN, served_google_store
 from jobs import succeed, write
 from object_store import Proxy
+from sizes import command_of
 
 from pipelines.files import leases
 
@@ -35,7 +35,7 @@ def inputs(google, tmp_path_factory):
 
 
 def build_line(scheme):
-    return ['build', '--name', 'd', '--shards', 3, '--item-size', '20KiB', '--scheme', scheme] + (
+    return ['build', '--name', 'd', '--shards', 3, '@item-size', '20KiB', '--scheme', scheme] + (
         [] if scheme == 'byte' else ['--vocab-size', 400]
     )
 
@@ -63,14 +63,14 @@ def without_records(found):
 
 
 def process(line, google, url):
-    command = [sys.executable, '-m', 'pipelines', *map(str, line)]
+    command = command_of(*line)
     environment = {**os.environ, **google.environment(url)}
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
 
 
 def test_a_build_gives_the_bytes_of_files(google, inputs, built, monkeypatch):
     google.use(monkeypatch)
-    options = ['--shuffle=files', '--workers=2', '--work=gs://corpora/work']
+    options = ['@shuffle=files', '--workers=2', '--work=gs://corpora/work']
     line = build_line('subword')
     said = succeed(*line, *inputs[1], *options, '--output', 'gs://corpora/subword')
     found = google.files('subword')

@@ -73,9 +73,9 @@ RANKS = encoding('bytes.tiktoken', '--pattern', 'gpt2')
 SETS = {
     'gpt2': (BPE, '<|endoftext|>', False),
     'cl100k': ([*BPE, '--preset', 'cl100k'], '<|endoftext|>', False),
-    'other special token': ([*BPE, '--special-token', '</s>'], '</s>', False),
+    'other special token': ([*BPE, '--special-tokens', '</s>'], '</s>', False),
     'asked for': (
-        [*BPE, '--special-token', '</s>', '--special-token', '<|endoftext|>', '--end', '</s>'],
+        [*BPE, '--special-tokens', '</s>,<|endoftext|>', '--end', '</s>'],
         '</s>',
         False,
     ),
@@ -84,10 +84,8 @@ SETS = {
     'begin': (
         [
             *BPE,
-            '--special-token',
-            '<s>',
-            '--special-token',
-            '<|endoftext|>',
+            '--special-tokens',
+            '<s>,<|endoftext|>',
             '--template',
             '<s> $A',
         ],
@@ -199,8 +197,8 @@ def test_pairs_have_an_end_on_each_side(tmp_path):
     documents = [documents_of(1), documents_of(2)]
     sides = [text(tmp_path / name, own) for name, own in zip('ab', documents, strict=True)]
     common = ['build', '--source', sides[0], '--target', sides[1], '--scheme', 'bpe']
-    common += ['--vocab-size', 290, '--name', 'd', '--shards', 2, '--special-token', '<pad>']
-    common += ['--special-token', '<|endoftext|>', '--output-format', 'flat']
+    common += ['--vocab-size', 290, '--name', 'd', '--shards', 2]
+    common += ['--special-tokens', '<pad>,<|endoftext|>', '--output-format', 'flat']
     for layout in ([], ['--shared-vocab']):
         out = tmp_path / f'out{len(layout)}'
         said = succeed(*common, *layout, '--output', out)
@@ -211,18 +209,18 @@ def test_pairs_have_an_end_on_each_side(tmp_path):
             streams = streams_of(out, f'.{side}.npy')
             assert sum(stream.count(1) for stream in streams) == 60
             assert all(stream[-1] == 1 for stream in streams)
-        assert main(['verify', str(out), '--rerun', 'all', '--quiet']) == 0
+        assert main(['verify', str(out), '--rerun', 'all', '--progress=none']) == 0
 
 
 @pytest.mark.parametrize('output_format', ['megatron', 'flat', 'parquet', 'array_record'])
-@pytest.mark.parametrize('asked', [['--no-end'], ['--end', '<pad>'], ['--end', '1']], ids=str)
+@pytest.mark.parametrize('asked', [['--end', 'none'], ['--end', '<pad>'], ['--end', '1']], ids=str)
 def test_convert_takes_another_end_and_makes_the_same_files(output_format, asked, tmp_path):
     if output_format == 'array_record':
         pytest.importorskip('array_record')
     corpus = text(tmp_path / 'corpus.txt', documents_of(3))
     command = ['build', '--text', corpus, '--scheme', 'bpe', '--vocab-size', 290, '--name', 'd']
-    command += ['--special-token', '<|endoftext|>', '--special-token', '<pad>', '--shards', 2]
-    for before in ([], ['--no-end'], ['--end', '<pad>']):
+    command += ['--special-tokens', '<|endoftext|>,<pad>', '--shards', 2]
+    for before in ([], ['--end', 'none'], ['--end', '<pad>']):
         rows = tmp_path / f'rows{"".join(before)}'
         succeed(*command, *before, '--output', rows)
         out = tmp_path / f'converted{"".join(before)}'
@@ -230,7 +228,7 @@ def test_convert_takes_another_end_and_makes_the_same_files(output_format, asked
         wanted = tmp_path / 'wanted'
         succeed(*command, '--output-format', output_format, *asked, '--output', wanted)
         assert without_counts(wanted) == files_of(out)
-        assert main(['verify', str(out), '--quiet']) == 0
+        assert main(['verify', str(out), '--progress=none']) == 0
 
 
 def test_convert_takes_an_end_that_a_file_of_ranks_does_not_list(files, tmp_path):
@@ -244,7 +242,7 @@ def test_convert_takes_an_end_that_a_file_of_ranks_does_not_list(files, tmp_path
         made([*RANKS, *asked], files, corpus, wanted, '--output-format', output_format)
         assert files_of(out) == files_of(wanted)
         assert all(stream[-1] == 70_000 for stream in streams_of(out, STREAMS[output_format]))
-        assert main(['verify', str(out), '--quiet']) == 0
+        assert main(['verify', str(out), '--progress=none']) == 0
     assert open_dataset(rows).vocab_size() == 256
     ended = made([*RANKS, *asked], files, corpus, tmp_path / 'ended')
     assert open_dataset(ended).vocab_size() == len(open_dataset(ended).byte_lengths()) == 70_001
@@ -266,10 +264,10 @@ def test_joined_rows_need_an_end_and_others_do_not(files, tmp_path, capsys):
                 '--output', tmp_path / 'refused',
             )  # fmt: skip
             assert re.search(found, said)
-            assert 'give --end TOKEN or --end ID, or --no-end to join them' in said
+            assert 'give --end TOKEN or --end ID, or --end none to join them' in said
         assert not (tmp_path / 'refused').exists()
         joined = made(encoding(name), files, corpus, tmp_path / f'{name}.joined',
-                      '--no-end', '--output-format', 'flat')  # fmt: skip
+                      '--end', 'none', '--output-format', 'flat')  # fmt: skip
         streams = streams_of(joined, '.npy')
         own = [[id_ for row in shard for id_ in row['targets']] for shard in read_shards(rows)]
         assert streams == [ids for ids in own if ids]
@@ -278,21 +276,20 @@ def test_joined_rows_need_an_end_and_others_do_not(files, tmp_path, capsys):
 def test_a_vocabulary_to_be_learned_without_an_end_is_refused_before_any_work(tmp_path):
     corpus = text(tmp_path / 'corpus.txt', documents_of(5))
     command = ['build', '--text', corpus, '--scheme', 'bpe', '--vocab-size', 290, '--name', 'd']
-    command += ['--special-token', '<pad>', '--output', tmp_path / 'out']
+    command += ['--special-tokens', '<pad>', '--output', tmp_path / 'out']
     said = refuse(*command, '--output-format', 'megatron')
     assert 'the vocabulary to be learned has no special token that is known to end' in said
     assert not (tmp_path / 'out').exists()
-    said = succeed(*command, '--output-format', 'megatron', '--no-end')
+    said = succeed(*command, '--output-format', 'megatron', '--end', 'none')
     assert 'tokbeam: 60 documents, joined without an end\n' in said
 
 
 @pytest.mark.parametrize(
     ('asked', 'said'),
     [
-        (['--end', 'x', '--no-end'], '--end and --no-end contradict each other'),
         (['--end', '0', '--output-format', 'text'], 'text has rows as the template makes them'),
         (
-            ['--no-end', '--output-format', 'packed', '--pack', 9],
+            ['--end', 'none', '--output-format', 'packed', '--pack', 9],
             'packed has rows as the template makes them',
         ),
         (['--end', '<none>'], "--end names '<none>', which the vocabulary does not have"),
@@ -319,7 +316,7 @@ def test_a_document_without_its_end_is_found(tmp_path, capsys):
     ids = np.fromfile(out / file['name'], file['dtype'])
     ids[np.flatnonzero(ids == 0)[4]] = 7
     ids.tofile(out / file['name'])
-    assert main(['verify', str(out), '--quiet']) == 3
+    assert main(['verify', str(out), '--progress=none']) == 3
     assert 'the row does not end with 0' in capsys.readouterr().out
 
 

@@ -82,7 +82,7 @@ def test_converted_rows_are_those_of_encode(rows, made, tmp_path):
 
 
 @pytest.mark.parametrize(
-    'way', [('--item-size', 64, '--workers', 2), ('--shuffle', 'engine')], ids=str
+    'way', [('@item-size', 64, '--workers', 2), ('@shuffle', 'engine')], ids=str
 )
 def test_the_bytes_are_those_of_any_way_to_work(way, encoding, made, tmp_path):
     succeed(*encoding, *JOIN, *way, '--output', tmp_path / 'out')
@@ -91,10 +91,10 @@ def test_the_bytes_are_those_of_any_way_to_work(way, encoding, made, tmp_path):
 
 def test_rows_are_verified_made_again_and_found(made, capsys):
     capsys.readouterr()
-    assert run('verify', made, '--rerun', 'all', '--json', '--quiet').status == 0
+    assert run('verify', made, '--rerun', 'all', '--json', '--progress=none').status == 0
     [report] = map(json.loads, capsys.readouterr().out.splitlines())
     assert not report['findings']
-    succeed('where', made, '--row', 1)
+    succeed('where', made, 1)
     succeed('card', made)
     assert 'segment_ids' in capsys.readouterr().out
 
@@ -127,7 +127,7 @@ def test_what_does_not_go_together_is_refused(encoding, rows, small, vocabulary,
     )
     other = tmp_path / 'other.txt'
     other.write_bytes(vocabulary.read_bytes() + b'further\n')
-    two = ['--source-vocab', vocabulary, '--target-vocab', other, '--scheme', 'wordpiece']
+    two = ['--vocab', vocabulary, other, '--scheme', 'wordpiece']
     assert 'ids of one vocabulary' in refuse('encode', *pair, *two, *JOIN, *out)
 
 

@@ -46,7 +46,7 @@ def quoted_tsv(folder):
             [each['views'], each['text'], each['meta']['id'], each['score'], each['kind']]
         )
     path = write(folder / 'a.tsv', text.getvalue().encode())
-    return ['--tsv', path, '--header', '--columns', 'text', '--quoting', 'csv']
+    return ['--tsv', path, '--columns', 'text', '--quoting', 'csv']
 
 
 FORMATS = {'jsonl': jsonl, 'parquet': parquet, 'quoted tsv': quoted_tsv}
@@ -80,7 +80,7 @@ def float32(number):
 def test_further_fields_stand_beside_the_text(name, tmp_path):
     given = FORMATS[name](tmp_path)
     out = tmp_path / 'out'
-    succeed('build', *given, '--keep', KEEP, *BUILD, '--item-size', 200, '--output', out)
+    succeed('build', *given, '--keep', KEEP, *BUILD, '@item-size', 200, '--output', out)
     found = examples(out)
     assert len(found) == len(RECORDS)
     by_id = {each['id'][1][0].decode(): each for each in found}
@@ -183,7 +183,7 @@ def test_what_does_not_go_together_is_refused(name, tmp_path, monkeypatch):
 def test_bytes_do_not_depend_on_how_it_is_run(tmp_path):
     given = [*jsonl(tmp_path), '--keep', KEEP, *BUILD]
     succeed('build', *given, '--workers', 1, '--output', tmp_path / 'one')
-    for number, how in enumerate((['--workers', 2], ['--shuffle', 'engine'])):
+    for number, how in enumerate((['--workers', 2], ['@shuffle', 'engine'])):
         out = tmp_path / f'other-{number}'
-        succeed('build', *given, *how, '--item-size', 300, '--output', out)
+        succeed('build', *given, *how, '@item-size', 300, '--output', out)
         assert files_of(out) == files_of(tmp_path / 'one')

@@ -21,7 +21,7 @@ def given(tmp_path):
     names = write(tmp_path / 'names', lines(NAMES))
     text = write(tmp_path / 'texts.gz', lines(TEXTS))
     labels = write(tmp_path / 'labels', lines(LABELS))
-    return ['--labelled-text', text, '--line-labels', labels, '--labels', names]
+    return ['--text', text, '--line-labels', labels, '--labels', names]
 
 
 def examples(folder, split='train'):
@@ -41,13 +41,20 @@ def test_they_are_what_columns_of_one_file_are(given, tmp_path):
     assert reading.open_dataset(str(out)).features == ('inputs',)
     manifest = manifest_of(out)
     assert manifest['options']['labels'] == list(NAMES)
-    assert [each['role'] for each in manifest['inputs']] == ['labelled_text', 'line_labels']
+    assert [each['role'] for each in manifest['inputs']] == ['text', 'line_labels']
 
 
-def test_other_splits_have_the_names_of_training(given, tmp_path):
-    dev = ['--dev-labelled-text', given[1], '--dev-line-labels', given[3], *BUILD]
-    succeed('build', *given, *dev, '--output', tmp_path / 'out')
-    assert examples(tmp_path / 'out', 'dev') == examples(tmp_path / 'out')
+def test_other_splits_are_named_in_a_job_file(given, tmp_path):
+    succeed('build', *given, *BUILD, '--output', tmp_path / 'alone')
+    said = refuse('build', *given, '--dev', given[1], *BUILD, '--output', tmp_path / 'out')
+    assert 'has --text and --line-labels; name the files in a table [[dev]]' in said
+    paths = f'paths = {{ text = "{given[1]}", line_labels = "{given[3]}" }}'
+    job = write(
+        tmp_path / 'job.toml',
+        f'[[dev]]\nformat = "labelled"\nlabels = "{given[5]}"\n{paths}\n'.encode(),
+    )
+    succeed('build', job, *given, *BUILD, '--output', tmp_path / 'out')
+    assert examples(tmp_path / 'out', 'dev') == examples(tmp_path / 'alone')
 
 
 REFUSED = {

@@ -81,7 +81,7 @@ def test_count_vocab_and_encode_follow_one_another(small, tmp_path):
     [
         ({}, InputError, '--name, --output'),
         ({'vocab_sise': 3}, TypeError, "did you mean 'vocab_size'"),
-        ({'quiet': True}, TypeError, 'no option'),
+        ({'progress': 'none'}, TypeError, 'no option'),
         ({'vocab_size': '32k'}, InputError, 'not a whole number'),
         ({'vocab_size': True}, TypeError, 'a word or a number'),
         ({'scheme': 'wordpeice'}, InputError, "did you mean 'wordpiece'"),

@@ -22,7 +22,7 @@ SCHEMES = {
     'wordpiece': {'vocab_size': 60, 'min_count_range': (1, 1000)},
     'bpe': {'vocab_size': 270, 'pre_tokenizer': 'cl100k'},
     'bpe of subword-nmt': {'preset': 'subword-nmt', 'merges': 12},
-    'word': {'vocab_size': 20, 'special_token': ['<pad>']},
+    'word': {'vocab_size': 20, 'special_tokens': ['<unk>', '<s>', '</s>', '<pad>']},
 }
 QUICK = {'subword', 'bpe of subword-nmt'}
 
@@ -31,7 +31,7 @@ COMMAND_OPTIONS = {
     'wordpiece': ['--vocab-size', 60, '--min-count-range', '1:1000'],
     'bpe': ['--vocab-size', 270, '--pre-tokenizer', 'cl100k'],
     'bpe of subword-nmt': ['--preset', 'subword-nmt', '--merges', 12],
-    'word': ['--vocab-size', 20, '--special-token', '<pad>'],
+    'word': ['--vocab-size', 20, '--special-tokens', '<unk>,<s>,</s>,<pad>'],
 }
 
 
@@ -147,8 +147,7 @@ def test_a_vocabulary_that_exists_encodes_each_side(corpus, tmp_path):
             | WriteShards('cats', tmp_path / 'mine')
         )
     succeed('encode', '--tsv', corpus / 'a.tsv', '--name', 'cats', '--shards', 1, '--output',
-            tmp_path / 'theirs', '--source-vocab', tmp_path / 'en', '--target-vocab',
-            tmp_path / 'de')  # fmt: skip
+            tmp_path / 'theirs', '--vocab', tmp_path / 'en', tmp_path / 'de')  # fmt: skip
     name = 'cats-train-00000-of-00001'
     assert (tmp_path / 'mine' / name).read_bytes() == (tmp_path / 'theirs' / name).read_bytes()
 

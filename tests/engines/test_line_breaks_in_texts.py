@@ -49,7 +49,7 @@ def as_quoted():
 FORMATS = {
     'jsonl': (as_json, ['--fields', 'text']),
     'parquet': (as_parquet, ['--fields', 'text']),
-    'tsv': (as_quoted, ['--header', '--quoting', 'csv', '--columns', 'text']),
+    'tsv': (as_quoted, ['--quoting', 'csv', '--columns', 'text']),
 }
 
 
@@ -116,9 +116,6 @@ def test_every_scheme_learns_and_gives_back(inputs, tmp_path, form, scheme):
 LEARNERS = [
     pytest.param(['--learner', 'memory'], id='memory'),
     pytest.param(['--learner', 'beam'], marks=pytest.mark.slow, id='beam'),
-    pytest.param(
-        ['--learner', 'beam', '--substring-counting', 'plain'], marks=pytest.mark.slow, id='plain'
-    ),
 ]
 
 
@@ -139,7 +136,7 @@ def test_counts_first_then_merged_then_learned_from(inputs, tmp_path):
     succeed('count', *inputs['parquet'], '--output', counts)
     expected = sum(len(tokenize(text.replace('\r', '').strip())) for text in TEXTS)
     assert manifest_of(counts)['tokens'] == expected
-    succeed('count', '--merge', counts, '--output', tmp_path / 'merged')
+    succeed('count', '--counts', counts, '--output', tmp_path / 'merged')
     learned = ['--vocab-size', 150, '--output']
     for given in ('counts', 'merged'):
         succeed('vocab', '--counts', tmp_path / given, *learned, tmp_path / f'{given}.vocab')
@@ -151,7 +148,7 @@ def test_counts_first_then_merged_then_learned_from(inputs, tmp_path):
 def test_counts_of_gpt2s_tokens_are_merged_with_their_line_feeds(inputs, tmp_path):
     counting = ['count', '--scheme', 'bpe']
     succeed(*counting, *inputs['jsonl'], '--output', tmp_path / 'counts')
-    succeed('count', '--merge', tmp_path / 'counts', '--output', tmp_path / 'merged')
+    succeed('count', '--counts', tmp_path / 'counts', '--output', tmp_path / 'merged')
     assert manifest_of(tmp_path / 'merged')['tokens'] == manifest_of(tmp_path / 'counts')['tokens']
 
 

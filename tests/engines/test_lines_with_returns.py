@@ -41,7 +41,7 @@ def test_rows_are_the_texts_without_their_line_ends(scheme, vocabulary, tmp_path
     last = write(tmp_path / 'last.txt', b'one\r\n \r\ntwo\r')  # ends without a line feed
     command = ['encode', '--text', text, last, '--scheme', scheme, '--vocab', vocabulary]
     out = tmp_path / 'out'
-    succeed(*command, '--name', 'n', '--shards', 1, '--item-size', 7, '--output', out)
+    succeed(*command, '--name', 'n', '--shards', 1, '@item-size', 7, '--output', out)
     tokenizer = BpeTokenizer.load(vocabulary)
     assert rows_of(out) == sorted(tokenizer.encode(line) for line in [*LINES, 'one', 'two\r'])
     tally = lines_of(out)
@@ -65,7 +65,7 @@ def test_a_pair_with_a_blank_side_is_empty_in_every_split(vocabulary, tmp_path):
     ]
     out = tmp_path / 'out'
     command = ['encode', *inputs, '--scheme', 'bpe', '--vocab', vocabulary, '--name', 'n']
-    succeed(*command, '--shards', 1, '--dev-shards', 1, '--output', out)
+    succeed(*command, '--shards', 1, '--output', out)
     tokenizer = BpeTokenizer.load(vocabulary)
     for split in ('train', 'dev', 'test'):
         assert rows_of(out, split) == [tokenizer.encode('eins')]
@@ -90,11 +90,11 @@ def test_rows_are_made_again_and_found(vocabulary, tmp_path, capsys):
     text = write(tmp_path / 'text.txt', content)
     out = tmp_path / 'out'
     command = ['encode', '--text', text, '--scheme', 'bpe', '--vocab', vocabulary, '--name', 'n']
-    succeed(*command, '--shards', 2, '--item-size', 100, '--output', out)
+    succeed(*command, '--shards', 2, '@item-size', 100, '--output', out)
     succeed('verify', out, '--rerun', 'all')
     for number, line in [(1, LINES[0]), (len(lines) - 1, LINES[-1])]:
         capsys.readouterr()
-        assert run('where', out, '--input', f'{text}:{number}', '--json').status == 0
+        assert run('where', out, f'{text}:{number}', '--json').status == 0
         [row] = map(json.loads, capsys.readouterr().out.splitlines())
         assert (row['texts'], row['line'], row['is_stored']) == ([line], number, True)
 
@@ -159,14 +159,14 @@ def test_what_was_made_with_the_rule_of_before_is_refused_by_name(made, vocabula
     text, counts, data, out = made / 'text.txt', made / 'counts', made / 'data', tmp_path / 'out'
     dataset = ['encode', '--text', text, '--scheme', 'bpe', '--name', 'n', '--shards', 1]
     for command in [
-        ['count', '--merge', counts, counts, '--output', out],
+        ['count', '--counts', counts, counts, '--output', out],
         ['vocab', '--counts', counts, '--scheme', 'bpe', '--merges', 9, '--output', out],
         ['count', '--text', text, '--scheme', 'bpe', '--output', counts],
         [*dataset, '--vocab', made / 'v.json', '--output', out],
         [*dataset, '--vocab', vocabulary, '--output', data],
         ['verify', data],
         ['verify', data, '--rerun', 'all'],
-        ['where', data, '--row', 0],
+        ['where', data, 0],
         ['convert', data, '--to', 'parquet', '--output', out],
         ['report', data],
     ]:

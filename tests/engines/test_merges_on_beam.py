@@ -8,7 +8,6 @@ import json
 import os
 import random
 import subprocess
-import sys
 from pathlib import Path
 
 import apache_beam as beam
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jobs import refuse, succeed, write
+from sizes import command_of
 from stopped_learners import StoppedError, stop_after, write_counts
 
 from pipelines.artifacts.counts import counts_parts, find_counts, read_counts
@@ -133,15 +133,6 @@ def test_a_token_in_several_files_has_the_sum_of_its_counts(tmp_path):
     assert learner.learning.counts.tolist() == [12, 6]
 
 
-def test_rare_tokens_are_left_out(tmp_path):
-    counts = sample_counts()
-    rules = dataclasses.replace(BYTES, merges=20)
-    learner = on_beam(tmp_path, write_parts(tmp_path, counts), rules, Runs(), min_token_count=40)
-    learner.learn(ANY_SIZE)
-    frequent = {word: count for word, count in counts.items() if count >= 40}
-    assert result(learner.learning.learned()) == in_memory(frequent, rules)
-
-
 def test_counts_above_31_bits_and_a_sum_that_is_too_large(tmp_path):
     counts = {'abab': 1 << 60, 'ab': 3, 'cab': 1 << 33}
     rules = dataclasses.replace(BYTES, merges=2)
@@ -249,15 +240,8 @@ def test_what_needs_all_tokens_at_once_is_refused_before_anything_is_counted(sma
     said = refuse(
         *command, '--preset', 'textbook', '--learner', 'beam', '--output', tmp_path / 'codes'
     )
-    assert 'on Beam: with --ties first the order of words decides' in said
+    assert 'on Beam: the first of equally frequent pairs is merged' in said
     assert [*tmp_path.iterdir()] == []
-
-
-def test_rare_tokens_of_several_counts_are_refused(tmp_path):
-    paths = [write(tmp_path / name, b'abab 2\nab 1\n') for name in ('one.txt', 'two.txt')]
-    counts = [each for path in paths for each in ('--counts', path)]
-    command = ['vocab', *counts, *GPT2, '--min-token-count', 2, '--learner', 'beam']
-    assert 'on Beam: which tokens are rare' in refuse(*command, '--output', tmp_path / 'vocab')
 
 
 def test_a_cluster_learns_what_does_not_fit_in_memory(small, tmp_path, monkeypatch):
@@ -408,9 +392,9 @@ def test_the_merges_of_a_corpus_are_those_of_subword_nmt(tmp_path, subword_nmt, 
 def test_20_million_tokens_are_learned_from_within_4_gb(tmp_path):
     write_generated_counts(20_000_000, tmp_path / 'counts')
     command = ['vocab', '--counts', tmp_path / 'counts' / '*.parquet', '--scheme', 'bpe']
-    command += ['--merges', 32_000, '--quiet']
+    command += ['--merges', 32_000, '--progress=none']
     by_rounds = [*command, '--learner', 'beam', '--memory', '3GiB', '--output', tmp_path / 'beam']
-    process = subprocess.Popen([sys.executable, '-m', 'pipelines', *map(str, by_rounds)])
+    process = subprocess.Popen(command_of(*by_rounds))
     _, status, usage = os.wait4(process.pid, 0)
     assert status == 0
     assert usage.ru_maxrss * KIB < 4e9

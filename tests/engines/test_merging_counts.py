@@ -36,7 +36,7 @@ def halves(made, tmp_path):
 
 
 def test_the_sum_of_two_halves_is_the_count_of_the_whole(halves):
-    succeed('count', '--merge', halves / 'one', halves / 'two', '--output', halves / 'sum')
+    succeed('count', '--counts', halves / 'one', halves / 'two', '--output', halves / 'sum')
     assert counted(halves / 'sum') == counted(halves / 'all')
     assert manifest_of(halves / 'sum')['tokens'] == sum(counted(halves / 'all').values())
     for path in (halves / 'all').glob('*.parquet'):
@@ -44,18 +44,18 @@ def test_the_sum_of_two_halves_is_the_count_of_the_whole(halves):
 
 
 def test_the_same_counts_merged_twice_are_doubled(halves):
-    succeed('count', '--merge', halves / 'one', halves / 'one', '--output', halves / 'twice')
+    succeed('count', '--counts', halves / 'one', halves / 'one', '--output', halves / 'twice')
     assert counted(halves / 'twice') == {
         token: 2 * count for token, count in counted(halves / 'one').items()
     }
 
 
 def test_a_second_merge_does_nothing_and_a_changed_part_is_refused(halves):
-    arguments = ['count', '--merge', halves / 'one', halves / 'two', '--output', halves / 'sum']
+    arguments = ['count', '--counts', halves / 'one', halves / 'two', '--output', halves / 'sum']
     succeed(*arguments)
     assert 'already done' in succeed(*arguments)
     sentence = refuse(
-        'count', '--merge', halves / 'one', halves / 'all', '--output', halves / 'sum'
+        'count', '--counts', halves / 'one', halves / 'all', '--output', halves / 'sum'
     )
     assert 'of a run with other input files: ' in sentence and '--overwrite' in sentence
 
@@ -63,14 +63,14 @@ def test_a_second_merge_does_nothing_and_a_changed_part_is_refused(halves):
 def test_only_whole_count_folders_are_merged(halves):
     (halves / 'one' / 'tokbeam.json').unlink()
     assert 'no tokbeam.json' in refuse(
-        'count', '--merge', halves / 'one', halves / 'two', '--output', halves / 'sum'
+        'count', '--counts', halves / 'one', halves / 'two', '--output', halves / 'sum'
     )
 
 
 def test_the_output_cannot_be_one_of_the_parts(halves):
     assert 'another --output' in refuse(
         'count',
-        '--merge',
+        '--counts',
         halves / 'one',
         halves / 'two',
         '--output',
@@ -84,6 +84,6 @@ def test_counts_of_another_unicode_version_are_refused(halves):
     manifest = json.loads(path.read_bytes())
     path.write_text(json.dumps({**manifest, 'unicode': '6.0.0'}))
     sentence = refuse(
-        'count', '--merge', halves / 'one', halves / 'two', '--output', halves / 'sum'
+        'count', '--counts', halves / 'one', halves / 'two', '--output', halves / 'sum'
     )
     assert 'Unicode 6.0.0' in sentence

@@ -40,7 +40,7 @@ def encoding(tmp_path_factory):
 def records(encoding, tmp_path_factory):
     """The same as TFRecords in several shards."""
     folder = tmp_path_factory.mktemp('records') / 'out'
-    succeed(*encoding, '--shards', 3, '--dev-shards', 2, '--output', folder)
+    succeed(*encoding, '--shards', 3, '--output', folder)
     return folder
 
 
@@ -91,7 +91,7 @@ def test_finished_shards_become_the_same_folder(how, records, made, tmp_path):
 
 @pytest.mark.parametrize(
     'cut',
-    [('--shuffle', 'engine', '--workers', 1), ('--item-size', 512, '--shards', 1)],
+    [('@shuffle', 'engine', '--workers', 1), ('@item-size', 512, '--shards', 1)],
     ids=str,
 )
 def test_bytes_do_not_depend_on_how_it_is_cut(cut, encoding, made, tmp_path):
@@ -118,8 +118,8 @@ def test_it_is_verified_made_again_and_traced(records, made, printed, tmp_path):
         assert (status, report['findings']) == (0, [])
         assert report['rerun']['rows'] == report['rerun']['of'] == report['rows'] + 5 == 300
         for row in (0, 100):
-            of_records = printed('where', records, '--row', row)[1][0]
-            found = printed('where', folder, '--row', row)[1][0]
+            of_records = printed('where', records, row)[1][0]
+            found = printed('where', folder, row)[1][0]
             assert found['is_stored'] and found['shard'] == 'd-train-00000-of-00001'
             assert {**of_records, 'shard': found['shard'], 'record': row} == found
     assert run('card', made).status == 0
@@ -152,7 +152,7 @@ def test_inspect_shows_documents_and_says_that_there_is_no_header(made, capsys):
 def test_flat_files_have_no_header_either(records, tmp_path):
     succeed('convert', records, '--to', 'flat', '--output', tmp_path / 'flat')
     assert 'flat files of uint16 without a header: ' in succeed('inspect', tmp_path / 'flat')
-    path = tmp_path / 'flat' / 'd-dev-00000-of-00002.npy'
+    path = tmp_path / 'flat' / 'd-dev-00000-of-00001.npy'
     assert path.stat().st_size == 2 * len(np.memmap(path, np.uint16, 'r'))
     with pytest.raises(ValueError):
         np.load(path)
@@ -163,7 +163,7 @@ def test_a_result_takes_the_place_of_another(encoding, records, made, tmp_path):
     assert 'another --shards: 3 there, 1 now' in refuse(*encoding, *NANO, *out)
     succeed(*encoding, *NANO, *out, '--overwrite')
     assert files_of(out[1]) == files_of(made)
-    succeed(*encoding, '--shards', 3, '--dev-shards', 2, *out, '--overwrite')
+    succeed(*encoding, '--shards', 3, *out, '--overwrite')
     assert files_of(out[1]) == files_of(records)
 
 
@@ -199,9 +199,8 @@ def test_a_job_file_and_a_call_make_the_same(encoding, made, tmp_path, capsys):
 
 def test_what_nanogpt_cannot_read_is_refused_before_any_work(encoding, records, tmp_path):
     out = ['--output', tmp_path / 'refused']
-    for option in ('--shards', '--dev-shards', '--test-shards'):
-        said = refuse(*encoding, *NANO, option, 4, *out)
-        assert f'nanogpt has one file for each split, and {option} 4 asks for more' in said
+    said = refuse(*encoding, *NANO, '--shards', 4, *out)
+    assert 'nanogpt has one file for each split, and --shards 4 asks for more' in said
     too_many = 'nanoGPT reads ids as uint16, at most 65,536 of them, and there are '
     converting = ['convert', records, '--to', 'nanogpt']
     text = ['--text', encoding[2], '--name', 'd']
@@ -240,7 +239,7 @@ def test_on_an_object_store(store, monkeypatch, encoding, made):
     pytest.importorskip('obstore')
     store.use(monkeypatch)
     succeed(*encoding, *NANO, '--output', 's3://corpora/nano')
-    succeed(*encoding, '--shards', 3, '--dev-shards', 2, '--output', 's3://corpora/rows')
+    succeed(*encoding, '--shards', 3, '--output', 's3://corpora/rows')
     succeed('convert', 's3://corpora/rows', '--to', 'nanogpt', '--output', 's3://corpora/converted')
     for name in ('nano', 'converted'):
         stored = store.files(name)

@@ -7,7 +7,6 @@ minutes the first time, and are kept as the environments of tests/neighbours are
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import warnings
 import zipfile
@@ -19,6 +18,7 @@ from dataset_files import read_shards, shards_and_vocabularies
 from deadlines import succeed_within
 from generated_text import as_bitext, chinese_lines, english_lines
 from jobs import succeed, write
+from sizes import command_of
 from worker_processes import BOOT, worker_environment
 
 pytestmark = [pytest.mark.neighbours, pytest.mark.large]
@@ -120,7 +120,7 @@ def _make_job_server(folder: Path) -> None:
         f'<packaging>pom</packaging><dependencies>{dependencies}</dependencies></project>'
     )
     make_by([
-        *('mvn', '--batch-mode', '--quiet', '--file', pom, 'dependency:copy-dependencies'),
+        *('mvn', '--batch-mode', '--progress=none', '--file', pom, 'dependency:copy-dependencies'),
         *('-DincludeScope=runtime', f'-DoutputDirectory={folder / "lib"}'),
     ])  # fmt: skip
     jars = sorted(path.name for path in (folder / 'lib').glob('*.jar'))
@@ -149,7 +149,7 @@ def arguments(tmp_path_factory) -> list[object]:
         *('build', '--source', write(folder / 'a.en', source)),
         *('--target', write(folder / 'a.zh', target), '--name', 'small', '--shards', 3),
         *('--vocab-size', 1500, '--min-count-range', '19:21', '--shared-vocab'),
-        *('--learner', 'beam', '--item-size', '64KiB'),
+        *('--learner', 'beam', '@item-size', '64KiB'),
     ]
 
 
@@ -164,7 +164,7 @@ def local(arguments, tmp_path_factory) -> dict[str, bytes]:
 def test_build_gives_the_same_bytes(request, runner, arguments, local, tmp_path):
     options = request.getfixturevalue(runner)
     folder = tmp_path / 'out'
-    command = [sys.executable, '-m', 'pipelines', *arguments, '--output', folder, *options]
+    command = command_of(*arguments, '--output', folder, *options)
     succeed_within(BUILD_SECONDS, command, tmp_path / 'log', worker_environment())
     assert shards_and_vocabularies(folder) == local
     read_shards(folder)

@@ -54,10 +54,10 @@ KINDS = {
         'vocab.small.700.wordpiece.txt', '[CLS] $A [SEP]',
         ('--no-lower-case', '--no-split-cjk', '--normalizer', 'bert-original'),
     ),
-    'gpt2': Kind('bpe', ('--vocab-size', '400', '--special-token', '<pad>', '--special-token', '</s>'),
+    'gpt2': Kind('bpe', ('--vocab-size', '400', '--special-tokens', '<pad>,</s>'),
         'vocab.small.400.bpe.json', '$A </s>', keeps_blanks=True,
     ),
-    'cl100k': Kind('bpe', ('--merges', '150', '--special-token', '</s>'),
+    'cl100k': Kind('bpe', ('--merges', '150', '--special-tokens', '</s>'),
         'vocab.small.merges-150.bpe.json', '$A </s>', ('--preset', 'cl100k'), keeps_blanks=True,
     ),
     'subword-nmt': Kind(
@@ -89,8 +89,8 @@ def building(small, kind):
 @pytest.mark.parametrize(
     'cut',
     [
-        ('--item-size', 64, '--workers', 2, '--buffer', '4KiB'),
-        ('--item-size', '1KiB', '--shuffle', 'engine'),
+        ('@item-size', 64, '--workers', 2, '@buffer', '4KiB'),
+        ('@item-size', '1KiB', '@shuffle', 'engine'),
     ],
     ids=str,
 )
@@ -183,7 +183,7 @@ def test_counts_that_are_merged_give_the_same_vocabulary(small, kind, built, tmp
     for side in ('inputs', 'targets'):
         folders.append(tmp_path / side)
         succeed('count', *inputs, '--side', side, *kind.asked, '--output', folders[-1])
-    succeed('count', '--merge', *folders, '--output', tmp_path / 'merged', *kind.asked)
+    succeed('count', '--counts', *folders, '--output', tmp_path / 'merged', *kind.asked)
     command = ['vocab', '--counts', tmp_path / 'merged', *kind.asked, *kind.learning]
     succeed(*command, '--output', tmp_path / 'vocab.txt')
     assert (tmp_path / 'vocab.txt').read_bytes() == (built / kind.vocabulary).read_bytes()

@@ -111,8 +111,8 @@ def test_what_is_read_of_parquet_is_what_is_read_of_records(kind, built):
 @pytest.mark.parametrize(
     ('output_format', 'cut'),
     [
-        ('text', ('--item-size', 512, '--workers', 2)),
-        ('parquet', ('--shuffle', 'engine', '--workers', 1)),
+        ('text', ('@item-size', 512, '--workers', 2)),
+        ('parquet', ('@shuffle', 'engine', '--workers', 1)),
     ],
     ids=str,
 )

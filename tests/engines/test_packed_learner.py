@@ -13,12 +13,12 @@ import pytest
 from apache_beam.testing.util import assert_that
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from plain_learner import BeamLearner
 from stopped_learners import StoppedError, stop_after, write_counts
 
 from pipelines import CountSubstrings
 from pipelines.engines.pool import BUNDLE_BYTES, MOST_BUNDLE_BYTES, BundleOutput
 from pipelines.files.filesystem import names_below
-from pipelines.learning.plain_learner import BeamLearner
 from pipelines.learning.rounds import is_learner_file
 from pipelines.learning.subword_on_beam import LearnerLimits, PackedLearner
 from pipelines.learning.suffix_transforms import METRICS, SELECTION_METRICS, load_segmenters

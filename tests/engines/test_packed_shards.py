@@ -72,7 +72,7 @@ def test_every_row_that_fits_is_in_its_shard_once(built, packed):
 
 @pytest.mark.parametrize(
     'cut',
-    [(), ('--item-size', 512, '--workers', 2), ('--shuffle', 'engine', '--workers', 1)],
+    [(), ('@item-size', 512, '--workers', 2), ('@shuffle', 'engine', '--workers', 1)],
     ids=str,
 )
 def test_the_folder_is_the_one_that_a_build_makes(cut, building, packed, tmp_path):
@@ -106,7 +106,7 @@ def findings(capsys):
 
     def verify(folder, *arguments):
         capsys.readouterr()
-        assert run('verify', folder, *arguments, '--json', '--quiet').status in (0, 3)
+        assert run('verify', folder, *arguments, '--json', '--progress=none').status in (0, 3)
         [report] = map(json.loads, capsys.readouterr().out.splitlines())
         problems = collections.defaultdict(str)
         for each in report['findings']:
@@ -142,7 +142,7 @@ def asked(capsys):
 
     def where(folder, *arguments, status=0):
         capsys.readouterr()
-        assert run('where', folder, *arguments, '--json', '--quiet').status == status
+        assert run('where', folder, *arguments, '--json', '--progress=none').status == status
         return [*map(json.loads, capsys.readouterr().out.splitlines())]
 
     return where
@@ -156,7 +156,7 @@ def test_where_names_each_row_of_a_record(built, packed, small, asked):
     before = len(rows[0])
     seen = []
     for record in range(3):
-        found = asked(packed, '--shard', 1, '--record', record)
+        found = asked(packed, f'1:{record}')
         for number, row in enumerate(found, 1):
             assert row['segments'] == [{'record': record, 'number': number, 'start': 0}]
             assert row['is_stored'] and row['record'] == record
@@ -169,21 +169,21 @@ def test_where_names_each_row_of_a_record(built, packed, small, asked):
     by_number, by_line = (
         asked(packed, *arguments)
         for arguments in (
-            ('--row', seen[-1]['row']),
-            ('--input', f'{small.source}:{seen[-1]["line"]}'),
+            (seen[-1]['row'],),
+            (f'{small.source}:{seen[-1]["line"]}',),
         )
     )
     assert by_number == by_line == [seen[-1]]
-    assert 'there is no 999' in refuse('where', packed, '--shard', 1, '--record', 999)
-    assert 'there is no 9' in refuse('where', packed, '--shard', 9, '--record', 0)
+    assert 'there is no 999' in refuse('where', packed, '1:999')
+    assert 'there is no 9' in refuse('where', packed, '9:0')
 
 
 def test_where_tells_of_a_row_that_was_left_out(built, packed, asked, capsys):
     rows = read_shards(built, 'train')[0]
     [number, *_] = [n for n, row in enumerate(rows) if max(map(len, row.values())) > LENGTH]
-    [found] = asked(packed, '--row', number)
+    [found] = asked(packed, number)
     assert (found['record'], found['segments'], found['is_stored']) == (None, [], True)
-    succeed('where', packed, '--row', number)
+    succeed('where', packed, number)
     assert 'left out, since it is empty or too long' in capsys.readouterr().out
 
 
@@ -204,7 +204,7 @@ def test_records_are_made_again_and_a_changed_one_is_found(
     (folder / name).write_bytes(other)
     problems = findings(folder, '--rerun', 'all')
     assert problems[name].count('the packed row that begins with') == 2
-    assert not asked(folder, '--shard', 1, '--record', 0, status=3)[0]['is_stored']
+    assert not asked(folder, '1:0', status=3)[0]['is_stored']
     (folder / name).write_bytes(framed_payloads(records[:-1]))
     assert 'is missing' in findings(folder, '--rerun', 'all')[name]
 
@@ -239,7 +239,7 @@ def test_a_text_is_packed_with_a_vocabulary_from_elsewhere(small, tmp_path, aske
     ids = collections.Counter(id_ for row in rows for id_ in row['targets'])
     assert collections.Counter(id_ for record in records for id_ in record['targets']) == ids
     [number, *_] = [n for n, row in enumerate(rows) if len(row['targets']) > 16]
-    [found] = asked(tmp_path / 'direct', '--row', number)
+    [found] = asked(tmp_path / 'direct', number)
     parts = [*range(0, len(rows[number]['targets']), 16)]
     assert [part['start'] for part in found['segments']] == parts and found['is_stored']
     succeed('verify', tmp_path / 'made', '--rerun', 'all')

@@ -3,11 +3,11 @@
 import os
 import pathlib
 import subprocess
-import sys
 
 import pytest
 from dataset_files import files_of
 from jobs import succeed
+from sizes import command_of
 
 import pipelines
 
@@ -31,7 +31,7 @@ def on_new_machine(tmp_path):
         environment.pop(name, None)
 
     def run(*arguments, text=''):
-        command = [sys.executable, '-m', 'pipelines', *map(str, arguments)]
+        command = command_of(*arguments)
         ended = subprocess.run(command, env=environment, input=text, capture_output=True, text=True)
         assert ended.returncode == 0, ended.stderr
         assert 'compil' not in ended.stderr and 'Warning' not in ended.stderr

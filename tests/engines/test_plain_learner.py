@@ -6,10 +6,9 @@ import random
 import apache_beam as beam
 import pytest
 from apache_beam.testing.util import assert_that, equal_to
+from plain_learner import BeamLearner, CountSubstringsByElement
 from stopped_learners import write_counts
 
-from pipelines import CountSubstringsByElement
-from pipelines.learning.plain_learner import BeamLearner
 from tokcore.counts.token_table import TokenTable
 from tokcore.subword.learner import MemoryLearner
 

@@ -15,10 +15,10 @@ PAIRS = [('the cat sat', 'le chat'), ('the dog', 'le chien dort'), ('a cat, a do
 
 LEARNING = {
     'subword': {'vocab_size': 60, 'reserved_token': [TAG]},
-    'wordpiece': {'vocab_size': 80, 'special_token': [TAG]},
-    'bpe': {'vocab_size': 290, 'special_token': [TAG]},
+    'wordpiece': {'vocab_size': 80, 'special_tokens': ['[PAD]', '[UNK]', '[CLS]', '[SEP]', TAG]},
+    'bpe': {'vocab_size': 290, 'special_tokens': [TAG]},
     'codes': {'preset': 'subword-nmt', 'merges': 9},
-    'word': {'min_count': 1, 'special_token': [TAG]},
+    'word': {'min_count': 1, 'special_tokens': ['<unk>', '<s>', '</s>', TAG]},
     'byte': {},
 }
 TAGS = {'codes': '</s>', 'byte': '<pad>'}
@@ -61,10 +61,10 @@ def test_rows_begin_with_the_ids_of_their_prefix(tmp_path, capsys, name):
             found[json.dumps(ids)] += 1
     assert found == expected
     # The rows can be made again from the corpus, and traced to it.
-    ended = run('verify', tmp_path / 'out', '--rerun', 'all', '--quiet')
+    ended = run('verify', tmp_path / 'out', '--rerun', 'all', '--progress=none')
     assert ended.status == 0, ended.said
     capsys.readouterr()
-    assert run('where', tmp_path / 'out', '--input', f'{tsv}:2').status == 0
+    assert run('where', tmp_path / 'out', f'{tsv}:2').status == 0
     assert 'the dog' in capsys.readouterr().out
 
 

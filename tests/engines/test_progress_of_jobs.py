@@ -4,12 +4,12 @@ import gzip
 import re
 import signal
 import subprocess
-import sys
 
 import pytest
 from generated_text import as_bitext, as_tsv, pairs_with_gaps
 from jobs import interruptible_command, succeed, write
 from pseudo_terminal import PseudoTerminal
+from sizes import command_of
 
 from pipelines.engines.progress import StageBegan, StageEnded, WorkDone, listening
 
@@ -65,7 +65,7 @@ def assert_all_done(events):
     assert sorted(began) == sorted(ended)
 
 
-BUILD = ['build', '--name', 'n', '--vocab-size', 600, '--shards', 3, '--item-size', '4KiB']
+BUILD = ['build', '--name', 'n', '--vocab-size', 600, '--shards', 3, '@item-size', '4KiB']
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_build_does_all_the_work_that_it_tells_of(told, corpus, tmp_path, kind
 
 
 def test_the_runners_own_shuffle_counts_what_is_read(told, corpus, tmp_path):
-    succeed(*BUILD, *corpus('tsv'), '--output', tmp_path / 'out', '--shuffle=engine')
+    succeed(*BUILD, *corpus('tsv'), '--output', tmp_path / 'out', '@shuffle=engine')
     assert_all_done(told)
     assert ('encode', 'reading') in works(told)
 
@@ -103,7 +103,7 @@ def test_merging_counts_is_work_too(told, corpus, tmp_path):
     for name in ('a', 'b'):
         succeed('count', *options, '--output', tmp_path / name)
     told.clear()
-    succeed('count', '--merge', tmp_path / 'a', tmp_path / 'b', '--output', tmp_path / 'c')
+    succeed('count', '--counts', tmp_path / 'a', tmp_path / 'b', '--output', tmp_path / 'c')
     assert_all_done(told)
     assert works(told)['merge', 'merging counts'][-1].unit == 'files'
 
@@ -129,9 +129,9 @@ def test_worker_processes_tell_of_all_their_work(told, corpus, tmp_path):
 
 def test_quiet_tells_nothing_but_warnings(corpus, tmp_path):
     options = corpus('tsv')
-    assert succeed('count', *options, '--output', tmp_path / 'out', '--quiet') == ''
+    assert succeed('count', *options, '--output', tmp_path / 'out', '--progress=none') == ''
     bad = write(tmp_path / 'bad.tsv', as_tsv(PAIRS) + b'\xff\t\xff\n')
-    rejecting = ['--tsv', bad, '--on-error=skip', '--quiet']
+    rejecting = ['--tsv', bad, '--on-error=skip', '--progress=none']
     [line] = succeed('count', *rejecting, '--output', tmp_path / 'other').splitlines()
     assert '1 line was left out' in line
     assert 'in ' in succeed('count', *options, '--output', tmp_path / 'third')
@@ -140,7 +140,7 @@ def test_quiet_tells_nothing_but_warnings(corpus, tmp_path):
 def on_a_terminal(*arguments):
     """What a command of its own process writes to the terminal that is its stderr."""
     terminal = PseudoTerminal()
-    command = [sys.executable, '-m', 'pipelines', *map(str, arguments)]
+    command = command_of(*arguments)
     ended = subprocess.run(command, stderr=terminal.stream)
     said = terminal.close()
     assert ended.returncode == 0, said
@@ -148,7 +148,7 @@ def on_a_terminal(*arguments):
 
 
 def test_a_terminal_has_a_bar(corpus, tmp_path):
-    line = ['count', *corpus('tsv'), '--item-size', '8KiB', '--output', tmp_path / 'out']
+    line = ['count', *corpus('tsv'), '@item-size', '8KiB', '--output', tmp_path / 'out']
     said = on_a_terminal(*line)
     assert re.search(r'\rcount: +\d+%\|', said)
     assert said.splitlines()[-1].startswith('tokbeam: next: ')
@@ -156,8 +156,8 @@ def test_a_terminal_has_a_bar(corpus, tmp_path):
 
 @pytest.mark.slow
 def test_a_terminal_has_none_if_quiet(corpus, tmp_path):
-    line = ['count', *corpus('tsv'), '--item-size', '8KiB', '--output', tmp_path / 'out']
-    assert on_a_terminal(*line, '--quiet') == ''
+    line = ['count', *corpus('tsv'), '@item-size', '8KiB', '--output', tmp_path / 'out']
+    assert on_a_terminal(*line, '--progress=none') == ''
 
 
 @pytest.mark.slow

@@ -40,8 +40,8 @@ def test_quoted_columns_give_what_plain_columns_give_however_they_are_cut(
     small, small_build, tmp_path
 ):
     quoted = write(tmp_path / 'quoted.tsv', as_quoted(small.pairs))
-    given = ['--tsv', quoted, '--header', '--quoting', 'csv', '--columns', 'source,tar\tget']
-    cuts = {'one': ['--workers', 1], 'two': ['--item-size', 64, '--workers', 2]}
+    given = ['--tsv', quoted, '--quoting', 'csv', '--columns', 'source,tar\tget']
+    cuts = {'one': ['--workers', 1], 'two': ['@item-size', 64, '--workers', 2]}
     for name, cut in cuts.items():
         succeed('build', *given, *DATASET, *cut, '--output', tmp_path / name)
     folder = tmp_path / 'one'
@@ -85,7 +85,7 @@ def test_every_way_to_store_a_file_gives_the_same_bytes(small, small_build, tmp_
     path.write_bytes(PACKERS[stored](small.tsv.read_bytes()))
     folder = tmp_path / 'out'
     succeed(
-        'build', '--tsv', f'{path}{mark}{member}', *DATASET, '--item-size', 300, '--output', folder
+        'build', '--tsv', f'{path}{mark}{member}', *DATASET, '@item-size', 300, '--output', folder
     )
     assert shards_and_vocabularies(folder) == shards_and_vocabularies(small_build)
     assert lines_of(folder) == lines_of(small_build)

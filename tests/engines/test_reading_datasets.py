@@ -12,7 +12,7 @@ from plain_nmt_batches import plain_training_batches
 from tokcore import open_dataset
 from tokcore.errors import InputError
 
-ENDS = ['--special-token', '<pad>', '--special-token', '<s>', '--special-token', '</s>']
+ENDS = ['--special-tokens', '<pad>,<s>,</s>']
 KINDS = {
     'subword': (['--vocab-size', 900], {'start': 0}),
     'wordpiece': (['--scheme', 'wordpiece', '--vocab-size', 700, '--min-count-range', '2:10000'], {}),
@@ -150,7 +150,7 @@ def test_a_vocabulary_that_is_not_the_one_of_the_rows_is_refused(small, small_bu
         small_build / f'vocab.small.900.subwords.{side}' for side in ('inputs', 'targets')
     ]
     pairs = ['--source', small.source, '--target', small.target, '--name', 'small']
-    given = ['--source-vocab', vocabularies[0], '--target-vocab', vocabularies[1]]
+    given = ['--vocab', vocabularies[0], vocabularies[1]]
     succeed('encode', *pairs, *given, '--output', tmp_path / 'out')
     dataset = open_dataset(tmp_path / 'out')
     row = next(dataset.examples('train'))

@@ -73,7 +73,7 @@ def test_the_vocabulary_is_counted_without_them(tsv, tmp_path):
 
 def test_the_files_do_not_depend_on_how_the_corpus_is_cut(tsv, tmp_path):
     build(tsv, tmp_path / 'whole')
-    build(tsv, tmp_path / 'cut', '--item-size', 64, '--workers', 2)
+    build(tsv, tmp_path / 'cut', '@item-size', 64, '--workers', 2)
     assert files_of(tmp_path / 'whole') == files_of(tmp_path / 'cut')
 
 

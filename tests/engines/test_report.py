@@ -214,7 +214,7 @@ def test_all_figures_are_those_of_any_engine_however_much_is_held(
     )
     succeed(
         *('build', job, '--name', 'n', '--vocab-size', 900, '--shards', 3, '--dev-share', '10%'),
-        *('--item-size', '4KiB', '--output', out),
+        *('@item-size', '4KiB', '--output', out),
     )
     expected = report(out, '--corpus')
     assert [each['dataset'] for each in expected['rows']] == ['', 'begin', 'end'] * 2
@@ -338,7 +338,7 @@ def test_an_encoded_dataset_has_the_figures_of_its_build(small, small_build, rep
     out = tmp_path / 'out'
     succeed(
         *('encode', '--tsv', small.tsv, '--name', 'small', '--shards', 3, '--output', out),
-        *('--source-vocab', paths[0], '--target-vocab', paths[1]),
+        *('--vocab', paths[0], paths[1]),
     )
     encoded, built = report(out), report(small_build)
     for part in ('rows', 'vocabularies', 'left_out'):

@@ -41,7 +41,7 @@ def root(tmp_path):
 )
 def test_how_a_job_is_run_changes_no_root(root, workers, item_size, shuffle):
     expected = root(LINES, BYTES)
-    running = ('--workers', workers, '--item-size', item_size, '--shuffle', shuffle)
+    running = ('--workers', workers, '@item-size', item_size, '@shuffle', shuffle)
     assert root(LINES, BYTES, *running) == expected
 
 

@@ -43,7 +43,6 @@ name = "six"
 output = "out"
 shards = 3
 [running]
-item_size = 700
 [[train]]
 name = "columns"
 format = "tsv"
@@ -73,7 +72,7 @@ paths = "pairs.tmx"
 [[train]]
 name = "segments"
 format = "sgm"
-paths = { sgm_source = "pairs.en.sgm", sgm_target = "pairs.zh.sgm" }
+paths = { source = "pairs.en.sgm", target = "pairs.zh.sgm" }
 """
 
 
@@ -210,7 +209,7 @@ def test_the_lines_of_some_rows_encode_to_them(corpus):
 
 @pytest.mark.slow
 def test_the_lines_of_1000_random_rows_encode_to_them(tmp_path):
-    job = JOB.replace('max_examples = 31', 'max_examples = 400').replace('item_size = 700\n', '')
+    job = JOB.replace('max_examples = 31', 'max_examples = 400')
     folder = build_corpus(tmp_path, 1800, job)
     rows = manifest_of(folder / 'out')['lines'][0]['examples']
     assert len(assert_lines_encode_to_rows(folder, random.Random(5).sample(range(rows), 1000))) == 7
@@ -242,12 +241,12 @@ def test_every_row_of_six_formats_comes_from_where_it_says(corpus):
 
 def test_a_row_is_found_by_its_number_its_shard_its_text_and_its_line(corpus, printed):
     out = corpus / 'out'
-    status, [row] = printed('where', out, '--row', 100)
+    status, [row] = printed('where', out, 100)
     assert status == 0 and row['is_stored']
     shard = int(row['shard'].split('-')[2])
-    assert printed('where', out, '--shard', shard, '--record', row['record']) == (0, [row])
+    assert printed('where', out, f'{shard}:{row["record"]}') == (0, [row])
     number = row['file_row'] if row['line'] is None else row['line']
-    assert printed('where', out, '--input', f'{row["files"][0]}:{number}') == (0, [row])
+    assert printed('where', out, f'{row["files"][0]}:{number}') == (0, [row])
     status, rows = printed('where', out, '--text', row['texts'][0], '--head', 1000)
     assert status == 0 and row in rows
     assert all(any(row['texts'][0] in text for text in each['texts']) for each in rows)
@@ -256,7 +255,7 @@ def test_a_row_is_found_by_its_number_its_shard_its_text_and_its_line(corpus, pr
 
 def test_rows_are_found_by_a_call(corpus, printed):
     out = corpus / 'out'
-    _, [row] = printed('where', out, '--row', 100)
+    _, [row] = printed('where', out, 100)
     [last, found, same] = pipelines.source(out, 'train', [120, np.int64(100), 100], workers=2)
     assert found == same and (last.row, found.row) == (120, 100)
     assert row == json.loads(json.dumps(row_fields(found), ensure_ascii=False))
@@ -271,25 +270,25 @@ def test_rows_are_found_by_a_call(corpus, printed):
 def test_all_rows_are_found_by_their_lines(corpus, printed):
     out = corpus / 'out'
     for path, number in (('pairs.en', 1), ('pairs.zh', 40), ('pairs.parquet', 0)):
-        status, rows = printed('where', out, '--input', f'{path}:{number}')
+        status, rows = printed('where', out, f'{path}:{number}')
         assert status == 0
         for row in rows:
             assert row['line' if row['line'] is not None else 'file_row'] == number
-    assert printed('where', out, '--input', 'pairs.en:41') == (0, [])
-    assert printed('where', out, '--input', 'pairs.en:1000000') == (0, [])
+    assert printed('where', out, 'pairs.en:41') == (0, [])
+    assert printed('where', out, 'pairs.en:1000000') == (0, [])
 
 
 def test_what_where_refuses(corpus, tmp_path):
     out = corpus / 'out'
     assert 'give one of' in refuse('where', out)
-    assert 'give one of' in refuse('where', out, '--row', 1, '--text', 'x')
-    assert '--shard goes with --record' in refuse('where', out, '--shard', 1)
-    assert 'there is no 9999' in refuse('where', out, '--row', 9999)
-    assert 'there is no 3' in refuse('where', out, '--shard', 3, '--record', 0)
-    assert "no split 'dev'" in refuse('where', out, '--row', 1, '--split', 'dev')
-    assert 'no file nowhere' in refuse('where', out, '--input', 'nowhere:1')
-    assert 'FILE:LINE' in refuse('where', out, '--input', 'pairs.en')
-    assert 'not a whole dataset' in refuse('where', tmp_path, '--row', 1)
+    assert 'give a row, SHARD:RECORD or FILE:LINE' in refuse('where', out, 1, '--text', 'x')
+    assert 'is not an address of a row' in refuse('where', out, 'x:-1')
+    assert 'there is no 9999' in refuse('where', out, 9999)
+    assert 'there is no 3' in refuse('where', out, '3:0')
+    assert "no split 'dev'" in refuse('where', out, 1, '--split', 'dev')
+    assert 'no file nowhere' in refuse('where', out, 'nowhere:1')
+    assert 'is not an address of a row' in refuse('where', out, 'pairs.en')
+    assert 'not a whole dataset' in refuse('where', tmp_path, 1)
 
 
 def rows_in_corpus_order(folder, split='train'):
@@ -329,7 +328,7 @@ def test_splits_of_one_corpus_come_in_its_order(kind, small, tmp_path):
     out = tmp_path / 'out'
     succeed(
         *('build', '--tsv', small.tsv, '--scheme', 'byte', '--name', 'd', '--shards', 3),
-        *('--dev-share', '20%', '--item-size', 700, '--output-format', kind, '--output', out),
+        *('--dev-share', '20%', '@item-size', 700, '--output-format', kind, '--output', out),
     )
     succeed('index', out, '--corpus-order')
     kept = [
@@ -484,7 +483,7 @@ def test_records_exchanged_by_who_can_write_manifests(output, printed):
     assert printed('verify', output, '--root', stated)[0] == 3
     _, [report] = printed('verify', output, '--rerun', 'all')
     assert [each['record'] for each in report['findings']] == [3, 8]
-    status, [row] = printed('where', output, '--shard', 0, '--record', 3)
+    status, [row] = printed('where', output, '0:3')
     assert status == 3 and not row['is_stored']
 
 

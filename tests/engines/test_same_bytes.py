@@ -12,7 +12,7 @@ ITEM_SIZES = [64, '1KiB', '1MiB']
 
 @pytest.mark.parametrize('item_size, workers', [(64, 2), ('1KiB', 1)])
 def test_columns_cut_anywhere(small, small_build, build, item_size, workers):
-    folder = build('--tsv', small.tsv, '--item-size', item_size, '--workers', workers)
+    folder = build('--tsv', small.tsv, '@item-size', item_size, '--workers', workers)
     assert files_of(folder) == files_of(small_build)
     assert sorted(texts_of(folder)) == sorted(kept_pairs(small.pairs))
 
@@ -29,7 +29,7 @@ def bitext_build(small, tmp_path_factory):
 @pytest.mark.parametrize('item_size', ITEM_SIZES)
 def test_bitext_cut_anywhere(small, bitext_build, build, item_size):
     inputs = ['--source', small.source, '--target', small.target]
-    folder = build(*inputs, '--item-size', item_size)
+    folder = build(*inputs, '@item-size', item_size)
     assert files_of(folder) == files_of(bitext_build)
     assert sorted(texts_of(folder)) == sorted(kept_pairs(small.pairs))
 
@@ -44,14 +44,14 @@ def test_bitext_compressed(small, bitext_build, build, tmp_path, compressed, ite
         else path
         for side, path in (('source', small.source), ('target', small.target))
     )
-    folder = build('--source', source, '--target', target, '--item-size', item_size)
+    folder = build('--source', source, '--target', target, '@item-size', item_size)
     assert shards_and_vocabularies(folder) == shards_and_vocabularies(bitext_build)
     read_shards(folder)
 
 
 def test_columns_compressed(small, small_build, build, tmp_path):
     path = write(tmp_path / 'pairs.tsv.gz', small.tsv.read_bytes())
-    folder = build('--tsv', path, '--item-size', 64)
+    folder = build('--tsv', path, '@item-size', 64)
     assert shards_and_vocabularies(folder) == shards_and_vocabularies(small_build)
     read_shards(folder)
 
@@ -73,7 +73,7 @@ def test_carriage_returns_change_places_but_no_text(
     small, small_build, build, tmp_path, line_end, item_size
 ):
     path = write(tmp_path / 'pairs.tsv', as_tsv(small.pairs, line_end))
-    folder = build('--tsv', path, '--item-size', item_size)
+    folder = build('--tsv', path, '@item-size', item_size)
     for vocabulary in small_build.glob('vocab.*'):
         assert (folder / vocabulary.name).read_bytes() == vocabulary.read_bytes()
     assert sorted(texts_of(folder)) == sorted(texts_of(small_build))
@@ -82,7 +82,7 @@ def test_carriage_returns_change_places_but_no_text(
 
 def test_line_ends_of_the_two_sides_may_differ(small, bitext_build, build, tmp_path):
     target = write(tmp_path / 'pairs.zh', as_bitext(small.pairs, '\r\n')[1])
-    folder = build('--source', small.source, '--target', target, '--item-size', '1KiB')
+    folder = build('--source', small.source, '--target', target, '@item-size', '1KiB')
     # An example's place is its line's in the source, so the order stays.
     assert shards_and_vocabularies(folder) == shards_and_vocabularies(bitext_build)
     assert lines_of(folder) == lines_of(bitext_build)
@@ -90,10 +90,10 @@ def test_line_ends_of_the_two_sides_may_differ(small, bitext_build, build, tmp_p
 
 def test_a_last_line_without_an_end(small, bitext_build, small_build, build, tmp_path):
     tsv = write(tmp_path / 'pairs.tsv', small.tsv.read_bytes().removesuffix(b'\n'))
-    folder = build('--tsv', tsv, '--item-size', '1KiB')
+    folder = build('--tsv', tsv, '@item-size', '1KiB')
     assert shards_and_vocabularies(folder) == shards_and_vocabularies(small_build)
     source = write(tmp_path / 'pairs.en', small.source.read_bytes().removesuffix(b'\n'))
-    folder = build('--source', source, '--target', small.target, '--item-size', '1KiB')
+    folder = build('--source', source, '--target', small.target, '@item-size', '1KiB')
     assert shards_and_vocabularies(folder) == shards_and_vocabularies(bitext_build)
     assert lines_of(folder) == lines_of(bitext_build)
 
@@ -104,7 +104,7 @@ def test_text_cut_anywhere(build, tmp_path):
     path = write(tmp_path / 'corpus.txt', as_lines(lines))
     whole = build('--text', path)
     for item_size in ITEM_SIZES:
-        cut = build('--text', path, '--item-size', item_size)
+        cut = build('--text', path, '@item-size', item_size)
         assert files_of(cut) == files_of(whole)
     assert sorted(texts_of(whole)) == sorted((line.strip(),) for line in lines if line.strip())
     assert lines_of(whole)['empty'] == 23

@@ -46,7 +46,7 @@ def test_a_finished_build_is_skipped(job):
     before = states_of(job[1])
     assert f'build: already done in {job[1]}' in succeed(*command(job))
     # Nor do options matter that change no byte.
-    said = succeed(*command(job, '--workers', 1, '--item-size', '1KiB', '--learner', 'memory'))
+    said = succeed(*command(job, '--workers', 1, '@item-size', '1KiB', '--learner', 'memory'))
     assert 'already done' in said
     assert states_of(job[1]) == before
 
@@ -164,7 +164,7 @@ def test_other_input_files_are_refused(job, tmp_path):
     second = write(tmp_path / 'more.tsv', as_tsv(distinct_pairs(3, seed=1)))
     sentence = refuse(*command(job, '--tsv', second))
     assert 'input files' in sentence and 'more.tsv' in sentence
-    sentence = refuse(*command(job, '--dev-tsv', second))
+    sentence = refuse(*command(job, '--dev', second))
     assert 'more.tsv' in sentence or '--dev' in sentence
 
 

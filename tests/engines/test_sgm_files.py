@@ -30,7 +30,7 @@ def plain(tmp_path):
 
 
 def build(folder, source_path, target, *more):
-    given = ['--sgm-source', source_path, '--sgm-target', target]
+    given = ['--source', source_path, '--target', target]
     succeed('build', *given, *BUILD, *more, '--output', folder)
     return folder
 
@@ -59,7 +59,7 @@ def test_examples_are_those_of_the_segments(plain, tmp_path, entities):
     assert examples(found) == examples(as_bitext(tmp_path, change))
     manifest = manifest_of(found)
     assert manifest['options']['entities'] == entities
-    assert [each['role'] for each in manifest['inputs']] == ['sgm_source', 'sgm_target']
+    assert [each['role'] for each in manifest['inputs']] == ['source', 'target']
     [tally] = manifest['lines']
     assert (tally['lines'], tally['examples'], tally['empty']) == (COUNT + 6, COUNT, 6)
 
@@ -67,7 +67,7 @@ def test_examples_are_those_of_the_segments(plain, tmp_path, entities):
 def test_files_without_ids_and_of_other_numbers_of_lines_are_refused(tmp_path):
     short = write(tmp_path / 'a.sgm', b'<seg>one</seg>\n')
     long = write(tmp_path / 'b.sgm', b'<seg>eins</seg>\n<p>\n')
-    given = ['--sgm-source', short, '--sgm-target', long, *BUILD]
+    given = ['--source', short, '--target', long, *BUILD]
     said = refuse('build', *given, '--output', tmp_path / 'out')
     assert 'a.sgm has 1 lines but' in said
 
@@ -75,7 +75,7 @@ def test_files_without_ids_and_of_other_numbers_of_lines_are_refused(tmp_path):
 def test_a_segment_of_one_side_alone_stops_the_job(plain, tmp_path):
     longer = TARGET.replace(b'</p>', b'<seg id="x">one more</seg>\n</p>')
     target = write(tmp_path / 'longer.sgm', longer)
-    given = ['--sgm-source', plain[0], '--sgm-target', target, *BUILD]
+    given = ['--source', plain[0], '--target', target, *BUILD]
     said = refuse('build', *given, '--output', tmp_path / 'out')
     assert f"longer.sgm, line {COUNT + 4}: segment 'x' of document 'a' has no counterpart" in said
 
@@ -97,13 +97,13 @@ def test_segments_on_other_lines_are_paired_by_ids_and_traced(plain, tmp_path):
         number = row['texts'][0].split()[1]
         assert f'<seg id="{number}">'.encode() in SOURCE.splitlines()[row['line'] - 1]
         assert row['files'] == [str(plain[0])]
-    succeed('where', found, '--input', 'a.sgm:10')
-    assert 'give the line there' in refuse('where', found, '--input', 'moved.sgm:10')
+    succeed('where', found, 'a.sgm:10')
+    assert 'give the line there' in refuse('where', found, 'moved.sgm:10')
 
 
 def test_a_sample_of_lines_is_not_drawn_from_segments_on_other_lines(plain, tmp_path):
     target = write(tmp_path / 'moved.sgm', TARGET.replace(b'<p>\n', b'<p>\n<hl>\n'))
-    given = ['--sgm-source', plain[0], '--sgm-target', target, '--name', 'sgm', '--shards', 1]
+    given = ['--source', plain[0], '--target', target, '--name', 'sgm', '--shards', 1]
     said = refuse(
         'build',
         *given,
@@ -133,7 +133,7 @@ words</seg></p></src>
 def test_the_xml_of_wmt_is_refused_with_a_command_that_converts_it(kind, plain, tmp_path):
     path = write(tmp_path / "wmt's.xml", WMT.encode())
     given = {
-        'sgm': ['--sgm-source', plain[0], '--sgm-target', path],
+        'sgm': ['--source', plain[0], '--target', path],
         'tmx': ['--tmx', path, '--languages', 'en,de'],
     }[kind]
     said = refuse('build', *given, *BUILD, '--output', tmp_path / 'out')
@@ -148,6 +148,15 @@ def test_the_xml_of_wmt_is_refused_with_a_command_that_converts_it(kind, plain, 
 
 
 def test_entities_are_of_sgm_alone(plain, tmp_path):
-    given = ['--source', plain[0], '--target', plain[1], *BUILD, '--entities', 'decode']
+    bitext = [write(tmp_path / path.name.replace('sgm', 'txt'), b'a\n') for path in plain]
+    given = ['--source', bitext[0], '--target', bitext[1], *BUILD, '--entities', 'decode']
     said = refuse('build', *given, '--output', tmp_path / 'out')
-    assert '--entities goes with --sgm-source or --sgm-target' in said
+    assert '--entities is for the format sgm, and the corpus is bitext' in said
+
+
+def test_a_side_that_is_not_named_sgm_is_not_read_as_lines(plain, tmp_path):
+    text = write(tmp_path / 'b.txt', b'a line\n' * len(SOURCE.splitlines()))
+    said = refuse(
+        'build', '--source', plain[0], '--target', text, *BUILD, '--output', tmp_path / 'out'
+    )
+    assert 'a.sgm, line 4: segment' in said and 'has no counterpart in the other file' in said

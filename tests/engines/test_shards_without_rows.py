@@ -57,7 +57,7 @@ def test_a_conversion_is_the_same_and_all_that_looks_at_it_goes_on(output_format
     for folder in (out, converted):
         assert run('verify', folder, '--rerun', 'all').status == 0
     assert 'already' in encode(output_format)[1]
-    assert run('where', out, '--row', 1).status == 0
+    assert run('where', out, 1).status == 0
     assert run('card', out).status == 0
     assert run('index', out).status == 2  # as of any flat files
 

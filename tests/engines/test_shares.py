@@ -35,7 +35,7 @@ def test_what_has_no_text_or_cannot_be_used_is_counted_with_the_training_lines(t
     text = write(tmp_path / 'text', as_lines([source for source, _ in PAIRS]) + b'\n\xff\n')
     succeed(
         *('build', '--text', text, *OPTIONS, *SHARES),
-        *('--on-error=skip', '--max-rejected', '0.2%', '--output', tmp_path / 'out'),
+        *('--on-error', '0.2%', '--output', tmp_path / 'out'),
     )
     train, dev, test = (lines_of(tmp_path / 'out', split) for split in SPLITS)
     assert train['invalid_utf8'] == 1 and train['empty'] > 0
@@ -52,7 +52,7 @@ def test_the_vocabulary_is_learned_from_the_training_rows_alone(cut, tmp_path):
         assert vocab.read_bytes() == (cut / f'vocab.n.500.subwords.{side}').read_bytes()
 
 
-@pytest.mark.parametrize('running', [['--item-size', 512, '--workers', 2], ['--shuffle', 'engine']])
+@pytest.mark.parametrize('running', [['@item-size', 512, '--workers', 2], ['@shuffle', 'engine']])
 def test_the_cut_does_not_depend_on_who_does_the_work(tsv, cut, tmp_path, running):
     succeed('build', '--tsv', tsv, *OPTIONS, *SHARES, '--output', tmp_path / 'out', *running)
     assert files_of(tmp_path / 'out') == files_of(cut)
@@ -100,7 +100,7 @@ def test_a_job_file_has_them_too(tsv, cut, tmp_path):
         (['--dev-share', '100%'], 'between 0% and 100%'),
         (['--dev-share', '0.5'], 'is not a share of rows'),
         (['--dev-share', '60%', '--test-share', '40%'], 'leave no rows to train on'),
-        (['--dev-share', '1%', '--dev-tsv', 'TSV'], 'there are files for it; give one of the two'),
+        (['--dev-share', '1%', '--dev', 'TSV'], 'there are files for it; give one of the two'),
         (['--dev-share', '0.000001%'], 'give a larger --dev-share'),
     ],
 )

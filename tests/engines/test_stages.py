@@ -28,8 +28,7 @@ def test_a_vocabulary_for_each_side(small, small_build, tmp_path):
         assert vocabulary.read_bytes() == built.read_bytes()
     succeed(
         *('encode', '--tsv', small.tsv, *DATASET, '--output', tmp_path / 'out'),
-        *('--source-vocab', tmp_path / 'vocab.inputs'),
-        *('--target-vocab', tmp_path / 'vocab.targets'),
+        *('--vocab', tmp_path / 'vocab.inputs', tmp_path / 'vocab.targets'),
     )
     assert_same_dataset(tmp_path / 'out', small_build)
 
@@ -45,7 +44,7 @@ def test_a_shared_vocabulary(small, build, tmp_path):
     succeed(*arguments, '--vocab', vocabulary, '--output', tmp_path / 'out')
     assert_same_dataset(tmp_path / 'out', built)
     # One file named for both sides is the shared vocabulary as well.
-    both = ['--source-vocab', vocabulary, '--target-vocab', vocabulary]
+    both = ['--vocab', vocabulary, vocabulary]
     succeed(*arguments, *both, '--output', tmp_path / 'again')
     assert files_of(tmp_path / 'again') == files_of(tmp_path / 'out')
 

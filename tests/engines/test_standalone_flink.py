@@ -26,6 +26,7 @@ from dataset_files import shards_and_vocabularies
 from deadlines import free_port
 from generated_text import as_bitext, english_lines
 from jobs import succeed, write
+from sizes import command_of
 from worker_processes import DEPLOY_FLINK, worker_environment
 
 pytestmark = pytest.mark.cluster
@@ -187,7 +188,7 @@ SCHEMES = {
 def build_arguments(corpus, scheme: str) -> list[object]:
     return [
         *('build', *corpus, '--name', 'small', '--shards', 3, '--shared-vocab'),
-        *(*SCHEMES[scheme], '--item-size', '32KiB'),
+        *(*SCHEMES[scheme], '@item-size', '32KiB'),
     ]
 
 
@@ -212,7 +213,7 @@ started: list[subprocess.Popen] = []
 def start(arguments, log: Path) -> subprocess.Popen:
     with log.open('ab') as stream:
         process = subprocess.Popen(
-            [sys.executable, '-m', 'pipelines', *map(str, arguments)],
+            command_of(*arguments),
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
@@ -266,7 +267,7 @@ def wait_for_victims(cluster, kind: str, process) -> list[psutil.Process]:
 def test_in_short_another_learner_and_shuffle_give_the_same_bytes(cluster, corpus, local, tmp_path):
     output, log = tmp_path / 'out', tmp_path / 'log'
     arguments = [*build_arguments(corpus, 'subword'), '--output', output, *cluster.flags]
-    assert run([*arguments, '--learner=memory', '--shuffle=engine'], log) == 0, log.read_text()
+    assert run([*arguments, '--learner=memory', '@shuffle=engine'], log) == 0, log.read_text()
     assert shards_and_vocabularies(output) == local('subword')
     assert cluster.running() == []
 
@@ -300,7 +301,7 @@ def test_build_gives_the_same_bytes(cluster, corpus, local, tmp_path, scheme, le
     output, log = tmp_path / 'out', tmp_path / 'log'
     arguments = [*build_arguments(corpus, scheme), '--output', output, '--learner', learner]
     shuffle = 'engine' if learner == 'memory' else 'files'
-    arguments += ['--shuffle', shuffle, *cluster.flags]
+    arguments += ['@shuffle', shuffle, *cluster.flags]
     assert run(arguments, log) == 0, log.read_text()
     assert shards_and_vocabularies(output) == local(scheme)
     assert cluster.running() == []
@@ -364,14 +365,6 @@ def test_a_signal_cancels_the_job_and_sees_it_end(cluster, corpus, tmp_path, num
     process.send_signal(number)
     assert process.wait(WAIT_SECONDS) == 128 + number, log.read_text()
     assert cluster.get(f'jobs/{job["jid"]}')['state'] in ('CANCELED', 'FINISHED')
-    assert cluster.running() == []
-
-
-def test_a_deadline_cancels_the_job(cluster, corpus, tmp_path):
-    log = tmp_path / 'log'
-    arguments = [*build_arguments(corpus, 'subword'), '--output', tmp_path / 'out', *cluster.flags]
-    assert run([*arguments, '--deadline', '1s'], log) == 1, log.read_text()
-    assert '(--deadline) and was cancelled' in log.read_text()
     assert cluster.running() == []
 
 

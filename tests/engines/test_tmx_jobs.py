@@ -103,8 +103,11 @@ def test_filters_and_lines_of_it(plain, pairs, tmp_path):
     assert lines['filtered']['length'] + lines['examples'] + lines['empty'] == 108
     first = (tmp_path / 'out' / 'rejected' / 'train.length.jsonl').read_text().splitlines()[0]
     assert json.loads(first)['file'] == 'x.tmx'
+    job = write(
+        tmp_path / 'job.toml', f'[[train]]\nformat = "tmx-lines"\npaths = "{plain}"\n'.encode()
+    )
     succeed(
-        *('build', '--tmx-lines', plain, '--name', 'x', '--vocab-size', 900, '--shards', 1),
+        *('build', job, '--name', 'x', '--vocab-size', 900, '--shards', 1),
         *('--output', tmp_path / 'lines'),
     )
     # By lines no language is looked at, and the codes are text.

@@ -19,7 +19,7 @@ def some_lines():
 
 
 @pytest.mark.parametrize('line_end', ['\n', '\r\n'])
-@pytest.mark.parametrize('options', [[], ['--eos']])
+@pytest.mark.parametrize('options', [[], ['--template', '$A <EOS>']])
 def test_lines_come_back_as_the_line_rules_leave_them(vocabulary, filter_lines, options, line_end):
     lines = some_lines()
     ids = filter_lines(as_lines(lines, line_end), 'tokenize', '--vocab', vocabulary, *options)
@@ -27,7 +27,7 @@ def test_lines_come_back_as_the_line_rules_leave_them(vocabulary, filter_lines, 
     assert text == as_lines([line.strip() for line in lines])
 
 
-@pytest.mark.parametrize('options, ends', [([], []), (['--eos'], [1])])
+@pytest.mark.parametrize('options, ends', [([], []), (['--template', '$A <EOS>'], [1])])
 def test_ids_are_decimal_between_single_spaces(vocabulary, filter_lines, options, ends):
     encoder = SubwordTextEncoder.load(vocabulary)
     lines = some_lines()
@@ -38,7 +38,9 @@ def test_ids_are_decimal_between_single_spaces(vocabulary, filter_lines, options
 
 def test_blank_lines_stay(vocabulary, filter_lines):
     assert filter_lines(b'\n \n\r\n\n', 'tokenize', '--vocab', vocabulary) == b'\n\n\n\n'
-    with_eos = filter_lines(b'\n \n\r\n\n', 'tokenize', '--vocab', vocabulary, '--eos')
+    with_eos = filter_lines(
+        b'\n \n\r\n\n', 'tokenize', '--vocab', vocabulary, '--template', '$A <EOS>'
+    )
     assert with_eos == b'1\n1\n1\n1\n'
     assert filter_lines(with_eos, 'detokenize', '--vocab', vocabulary) == b'\n\n\n\n'
     assert filter_lines(b'', 'tokenize', '--vocab', vocabulary) == b''

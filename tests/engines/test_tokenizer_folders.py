@@ -10,7 +10,7 @@ import pytest
 from dataset_files import manifest_of
 from jobs import refuse, succeed, write
 
-BPE = ['--scheme', 'bpe', '--vocab-size', 300, '--special-token', '</s>']
+BPE = ['--scheme', 'bpe', '--vocab-size', 300, '--special-tokens', '</s>']
 WORDPIECE = ['--scheme', 'wordpiece', '--vocab-size', 60, '--search', 'closest']
 TOKENIZER = ['tokenizer.json', 'tokenizer_config.json']
 

@@ -92,8 +92,8 @@ def test_how_a_job_is_run_does_not_decide(kind, vocabulary, tmp_path):
         refuse(*line, *more)
         for more in [
             ('--workers', 1),
-            ('--workers', 2, '--item-size', '1KiB'),
-            ('--shuffle', 'engine', '--item-size', '64KiB'),
+            ('--workers', 2, '@item-size', '1KiB'),
+            ('@shuffle', 'engine', '@item-size', '64KiB'),
         ]
     }
     [sentence] = said

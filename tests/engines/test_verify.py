@@ -25,7 +25,7 @@ def verify(capsys):
 
     def run_verify(folder, *arguments):
         capsys.readouterr()
-        ended = run('verify', folder, '--json', '--quiet', *arguments)
+        ended = run('verify', folder, '--json', '--progress=none', *arguments)
         printed = capsys.readouterr().out
         assert ended.status in (0, 3), ended.said
         report = json.loads(printed)

@@ -120,7 +120,7 @@ def test_a_line_of_each_job_tells_what_was_left_out(small, sample, tmp_path):
 @pytest.mark.parametrize('item_size, workers', [(64, 2), ('12MiB', 1)])
 def test_neither_items_nor_workers_change_a_byte(small, sampled, build, sample, item_size, workers):
     folder = build(
-        *pairs_of(small), '--vocab-sample', sample, '--item-size', item_size, '--workers', workers
+        *pairs_of(small), '--vocab-sample', sample, '@item-size', item_size, '--workers', workers
     )
     assert files_of(folder) == files_of(sampled)
 
@@ -135,7 +135,7 @@ def test_nor_does_it_matter_how_files_are_stored(
         else path
         for side, path in (('source', small.source), ('target', small.target))
     ]
-    options = ['--source', paths[0], '--target', paths[1], '--item-size', '1KiB']
+    options = ['--source', paths[0], '--target', paths[1], '@item-size', '1KiB']
     folder = build(*options, '--vocab-sample', sample)
     assert shards_and_vocabularies(folder) == shards_and_vocabularies(sampled)
     assert manifest_of(folder)['sample'] == manifest_of(sampled)['sample']
@@ -152,7 +152,7 @@ def test_text_in_an_archive_is_sampled_as_the_file_in_it(small, sample, tmp_path
         for item_size in (64, '1MiB'):
             output = tmp_path / f'{name}-{item_size}'
             succeed(
-                'count', '--text', path, '--vocab-sample', sample, '--item-size', item_size,
+                'count', '--text', path, '--vocab-sample', sample, '@item-size', item_size,
                 '--output', output,
             )  # fmt: skip
             counts.append(

@@ -6,7 +6,6 @@ from jobs import refuse, succeed, write
 
 from tokcore import open_dataset
 
-T2T = ['--name-style', 't2t']
 LANGUAGES = ['--vocab-languages', 'en,zh']
 
 
@@ -25,18 +24,18 @@ def vocabularies(folder):
 def test_the_vocabularies_of_sides_end_in_their_languages(job, tmp_path):
     succeed(*job)
     plain = vocabularies(tmp_path / 'out')
-    succeed(*job, *T2T, *LANGUAGES, '--overwrite')
+    succeed(*job, *LANGUAGES, '--overwrite')
     stem = 'vocab.translate_enzh.900.subwords'
     assert vocabularies(tmp_path / 'out') == {
         f'{stem}.en': plain[f'{stem}.inputs'],
         f'{stem}.zh': plain[f'{stem}.targets'],
     }
     options = manifest_of(tmp_path / 'out')['options']
-    assert options['name_style'] == 't2t' and options['vocab_languages'] == ['en', 'zh']
+    assert options['vocab_languages'] == ['en', 'zh']
 
 
 def test_the_folder_is_read_as_any_other(job, small, tmp_path):
-    succeed(*job, *T2T, *LANGUAGES)
+    succeed(*job, *LANGUAGES)
     dataset = open_dataset(tmp_path / 'out')
     found = {
         tuple(dataset.text(example[side], side) for side in ('inputs', 'targets'))
@@ -47,18 +46,13 @@ def test_the_folder_is_read_as_any_other(job, small, tmp_path):
 
 
 def test_a_finished_result_is_known_again(job, tmp_path):
-    succeed(*job, *T2T, *LANGUAGES)
-    assert 'already done' in succeed(*job, *T2T, *LANGUAGES)
-    assert 'another --name-style: t2t there, none now' in refuse(*job)
-
-
-def test_a_shared_vocabulary_has_no_language(job, tmp_path):
-    succeed(*job, *T2T, '--shared-vocab')
-    assert set(vocabularies(tmp_path / 'out')) == {'vocab.translate_enzh.900.subwords'}
+    succeed(*job, *LANGUAGES)
+    assert 'already done' in succeed(*job, *LANGUAGES)
+    assert 'another --vocab-languages' in refuse(*job)
 
 
 def test_the_job_file_of_a_command_line_has_both(job, tmp_path, capfd):
-    succeed(*job, *T2T, *LANGUAGES, '--print-job')
+    succeed(*job, *LANGUAGES, '--print-job')
     printed = capfd.readouterr().out
     write(tmp_path / 'job.toml', printed.encode())
     succeed('build', tmp_path / 'job.toml')
@@ -68,12 +62,9 @@ def test_the_job_file_of_a_command_line_has_both(job, tmp_path, capfd):
 @pytest.mark.parametrize(
     ('options', 'said'),
     [
-        (T2T, 'give --vocab-languages, as en,zh, or --shared-vocab'),
-        (LANGUAGES, '--vocab-languages goes with --name-style'),
-        ([*T2T, *LANGUAGES, '--shared-vocab'], 'here is one for all'),
-        ([*T2T, '--vocab-languages', 'en,en'], 'is not two languages'),
-        ([*T2T, '--vocab-languages', 'en,../x'], 'is not two languages'),
-        ([*T2T, *LANGUAGES, '--scheme', 'word'], 'Tensor2Tensor has no vocabularies'),
+        ([*LANGUAGES, '--shared-vocab'], 'here is one for all'),
+        (['--vocab-languages', 'en,en'], 'is not two languages'),
+        (['--vocab-languages', 'en,../x'], 'is not two languages'),
     ],
 )
 def test_what_cannot_be_named_is_refused(job, options, said):

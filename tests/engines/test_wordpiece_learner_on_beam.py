@@ -6,7 +6,7 @@ import random
 import apache_beam as beam
 import pytest
 from generated_text import english_lines
-from jobs import refuse, succeed, write
+from jobs import succeed, write
 from stopped_learners import StoppedError, stop_after, write_counts
 
 from pipelines.files.filesystem import names_below
@@ -148,7 +148,7 @@ def test_a_damaged_file_is_an_error(tmp_path):
 def test_too_many_words_are_refused(tmp_path):
     paths = write_counts(tmp_path, sample_counts(), 1, SHARED)
     options = WordPieceOptions(vocab_size=99, max_words=10)
-    with pytest.raises(InputError, match='are more than the 10 of --max-words'):
+    with pytest.raises(InputError, match='are more than 10, and the learner on Beam'):
         on_beam(tmp_path, paths, Runs(), options)
 
 
@@ -161,5 +161,3 @@ def test_the_command_learns_one_vocabulary_by_both(tmp_path):
         command = ['vocab', '--text', text, *options, '--learner', learner, '--output', path]
         succeed(*command)
     assert paths['memory'].read_bytes() == paths['beam'].read_bytes()
-    message = refuse(*command, '--overwrite', '--selection', 'kept')
-    assert '--selection kept is learned in memory only' in message

@@ -17,19 +17,19 @@ pytestmark = pytest.mark.slow
 CASED = ['--no-lower-case', '--no-split-cjk', '--normalizer', 'bert-original']
 CLEAN = 'length:2:60,ratio:6,nfkc,own_filters:without_odd_ones'
 JOBS = {
-    'columns': ['--vocab-size', 900, '--item-size', '4KiB'],
+    'columns': ['--vocab-size', 900, '@item-size', '4KiB'],
     'filters of rows, shares, a sample of rows, pieces of words, Parquet': [
         *('--clean', CLEAN, '--keep-rejected', '--dev-share', '10%', '--test-share', '5%'),
         *('--scheme', 'wordpiece', '--vocab-size', 400, *CASED, '--vocab-sample', 'uniform:0.5'),
-        *('--output-format', 'parquet', '--item-size', '4KiB'),
+        *('--output-format', 'parquet', '@item-size', '4KiB'),
     ],
     "two files, indexed, a sample of their lines, merges of bytes, the engine's shuffle": [
         *('--shared-vocab', '--vocab-sample', 't2t:2kB', '--scheme', 'bpe', '--vocab-size', 400),
-        *('--special-token', '<pad>', '--shuffle', 'engine', '--item-size', '4KiB'),
+        *('--special-tokens', '<pad>', '@shuffle', 'engine', '@item-size', '4KiB'),
     ],
     'merges of characters, lines left out, small runs, text': [
         *('--scheme', 'bpe', '--preset', 'subword-nmt', '--merges', 100, '--on-error', 'skip'),
-        *('--output-format', 'text', '--buffer', '4KiB', '--item-size', '4KiB'),
+        *('--output-format', 'text', '@buffer', '4KiB', '@item-size', '4KiB'),
     ],
 }  # fmt: skip
 
@@ -42,7 +42,7 @@ def test_bytes_are_those_of_threads(small, tmp_path, monkeypatch, job):
     dev = write(tmp_path / 'dev.tsv', as_tsv(small.pairs[:40]))
     inputs = {
         'two files': ['--source', small.source, '--target', small.target],
-        'merges of characters': ['--tsv', bad, '--dev-tsv', dev],
+        'merges of characters': ['--tsv', bad, '--dev', dev],
     }.get(job.split(',')[0], ['--tsv', small.tsv])
     building = ['build', *inputs, '--name', 'small', '--shards', 3, *JOBS[job]]
     succeed(*building, '--workers', 1, '--output', tmp_path / 'threads')

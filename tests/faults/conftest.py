@@ -11,6 +11,7 @@ import faster_beam
 import pytest
 from command_outcome import Outcome
 from forked_commands import ForkedCommands, Lane
+from sizes import sizes_apart, with_sizes
 from small_corpus import BUILD_OPTIONS, PAIRS, SmallCorpus
 
 from pipelines.cli.main import main
@@ -37,10 +38,12 @@ def tokbeam(capfd) -> Callable[..., Outcome]:
 
     def run(*arguments: object) -> Outcome:
         capfd.readouterr()
+        words, sizes = sizes_apart(arguments)
         root = logging.getLogger()
         handlers = root.handlers[:]
         try:
-            status = main([str(argument) for argument in arguments])
+            with with_sizes(sizes):
+                status = main(words)
         finally:
             root.handlers[:] = handlers
         return Outcome(status, capfd.readouterr().err)

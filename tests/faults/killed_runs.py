@@ -10,7 +10,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from earlier_revisions import in_place_of_ours
+from sizes import command_of
 
 _POLL_SECONDS = 0.002
 """Between looks at the folder; a name that comes and goes in the meantime is not counted."""
@@ -93,7 +93,7 @@ def _process(
     arguments: Sequence[object], said: BinaryIO, packages: Path | None
 ) -> Iterator[subprocess.Popen]:
     process = subprocess.Popen(
-        [sys.executable, '-m', 'pipelines', *map(str, arguments)],
+        command_of(*arguments),
         stderr=said,
         start_new_session=True,
         **({} if packages is None else in_place_of_ours(packages)),

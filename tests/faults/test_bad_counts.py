@@ -80,7 +80,7 @@ class TestAFlippedBit:
         other = tmp_path / 'other'
         succeed('count', '--text', text, '--output', other)
         stated, found = flip_a_bit(fullest(other), 0.1)
-        sentence = refuse('count', '--merge', counts, other, '--output', tmp_path / 'out')
+        sentence = refuse('count', '--counts', counts, other, '--output', tmp_path / 'out')
         assert f'{fullest(other)} has CRC-32C {found}' in sentence and stated in sentence
         assert_nothing_made(tmp_path / 'out')
 
@@ -101,7 +101,7 @@ class TestAFlippedBit:
         path = other / 'tokbeam.json'
         manifest = json.loads(path.read_bytes())
         path.write_text(json.dumps({**manifest, 'tokens': manifest['tokens'] + 8}))
-        sentence = refuse('count', '--merge', counts, other, '--output', tmp_path / 'out')
+        sentence = refuse('count', '--counts', counts, other, '--output', tmp_path / 'out')
         assert 'tokens' in sentence and '--overwrite' in sentence
         assert_nothing_made(tmp_path / 'out')
 
@@ -194,7 +194,7 @@ def test_a_sum_of_merged_counts_that_is_too_large(tmp_path):
         }
         write(folder / 'tokbeam.json', json.dumps(manifest_of_counts([file])).encode())
     folders = [tmp_path / name for name in 'ab']
-    sentence = refuse('count', '--merge', *folders, '--output', tmp_path / 'c')
+    sentence = refuse('count', '--counts', *folders, '--output', tmp_path / 'c')
     assert "'ka'" in sentence and 'counts-00000-of-00032.parquet' in sentence
     assert_nothing_made(tmp_path / 'c')
 

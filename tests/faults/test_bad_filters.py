@@ -114,7 +114,7 @@ def test_a_function_that_fails_is_told_with_its_row(clean, tmp_path, name, sente
     assert_nothing_made(tmp_path / 'out')
 
 
-@pytest.mark.parametrize('command', ['build', 'encode', 'encode --shuffle file', 'dry run'])
+@pytest.mark.parametrize('command', ['build', 'encode', 'encode @shuffle file', 'dry run'])
 def test_a_module_that_ends_when_it_is_imported_leaves_nothing(
     tokbeam, write_corpus, tmp_path, monkeypatch, command
 ):
@@ -123,7 +123,7 @@ def test_a_module_that_ends_when_it_is_imported_leaves_nothing(
     words = {
         'build': ['build', '--vocab-size', 120],
         'encode': ['encode', '--scheme', 'byte'],
-        'encode --shuffle file': ['encode', '--scheme', 'byte', '--shuffle', 'files'],
+        'encode @shuffle file': ['encode', '--scheme', 'byte', '@shuffle', 'files'],
         'dry run': ['encode', '--scheme', 'byte', '--dry-run'],
     }[command]
     out = ['--name=small', '--output', tmp_path / 'out', '--clean', 'exits:f']
@@ -138,7 +138,7 @@ def test_a_shuffle_through_files_leaves_nothing_of_a_function_that_fails(
     clean, tokbeam, write_corpus, tmp_path, name
 ):
     tokbeam(
-        'encode', *write_corpus('tsv').arguments, '--scheme=byte', '--shuffle=files', '--name=small',
+        'encode', *write_corpus('tsv').arguments, '--scheme=byte', '@shuffle=files', '--name=small',
         '--output', tmp_path / 'out', '--clean', f'functions_here:{name}',
     ).assert_refused('the line that starts at byte 0', f'functions_here:{name}')  # fmt: skip
     assert_nothing_made(tmp_path / 'out')
@@ -164,14 +164,13 @@ def test_filters_that_leave_nothing_are_named(clean, tmp_path):
 def test_what_is_for_rows_goes_with_rows(tokbeam, write_corpus, tmp_path):
     corpus = write_corpus('tsv').arguments
     build = ['build', *corpus, '--vocab-size', 120, '--name=small', '--output', tmp_path / 'out']
-    tokbeam(*build, '--dev-clean', 'nfc').assert_refused('--dev-clean is for the rows of a dev')
     tokbeam(*build, '--keep-rejected').assert_refused('--keep-rejected keeps what --clean drops')
     counts = pathlib.Path(tmp_path / 'counts')
     tokbeam('count', *corpus, '--output', counts)
     more = ['--clean', 'nfc', '--output', tmp_path / 'further']
     learned = tokbeam('vocab', '--counts', counts, '--vocab-size', 99, *more)
     learned.assert_refused('--counts takes the place of text')
-    tokbeam('count', '--merge', counts, *more).assert_refused('--merge takes the place of text')
+    tokbeam('count', '--counts', counts, *more).assert_refused('--merge takes the place of text')
 
 
 def test_a_job_file_says_in_which_line(tokbeam, write_corpus, tmp_path):

@@ -74,7 +74,7 @@ def test_the_first_of_many_small_work_items_is_not_the_only_one_checked(
     corpus = write_corpus('tsv')
     start = place_of_line(corpus.last, 70)
     replace_line(corpus.last, 70, b'a\xff\tb')
-    outcome = build(corpus, extra=('--item-size', 64, '--workers', 4))
+    outcome = build(corpus, extra=('@item-size', 64, '--workers', 4))
     outcome.assert_refused(corpus.last, f'starts at byte {start};')
     assert_nothing_made(tmp_path / 'out')
 

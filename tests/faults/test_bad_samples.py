@@ -91,7 +91,7 @@ def test_a_budget_that_takes_nothing_but_blank_lines_is_refused(tmp_path):
 
 @pytest.mark.parametrize('sample', ['t2t:1MB', 'uniform:0.5'])
 def test_counts_that_are_there_have_no_sample_taken_of_them(tmp_path, sample):
-    for command, option in (('count', '--merge'), ('vocab', '--counts')):
+    for command, option in (('count', '--counts'), ('vocab', '--counts')):
         said = refuse(
             command, option, tmp_path / 'counts', '--vocab-sample', sample,
             *(LEARNING if command == 'vocab' else ()), '--output', tmp_path / 'x',

@@ -26,18 +26,17 @@ NO_VOCABULARIES = {
 
 
 @pytest.mark.parametrize('data', NO_VOCABULARIES.values(), ids=NO_VOCABULARIES)
-@pytest.mark.parametrize('option', ['--vocab', '--source-vocab', '--target-vocab'])
-def test_encoding_with_what_is_not_a_vocabulary(tokbeam, write_corpus, tmp_path, option, data):
+@pytest.mark.parametrize('side', ['both', 'source', 'target'])
+def test_encoding_with_what_is_not_a_vocabulary(tokbeam, write_corpus, tmp_path, side, data):
     good, bad = tmp_path / 'good.subwords', tmp_path / 'bad.subwords'
     good.write_bytes(GOOD_LINES + b"'a'\n")
     bad.write_bytes(data)
-    other = {'--source-vocab': ('--target-vocab', good), '--target-vocab': ('--source-vocab', good)}
+    files = {'both': [bad], 'source': [bad, good], 'target': [good, bad]}[side]
     outcome = tokbeam(
         'encode',
         *write_corpus('tsv').arguments,
-        option,
-        bad,
-        *other.get(option, ()),
+        '--vocab',
+        *files,
         '--name',
         'small',
         '--output',
@@ -304,7 +303,7 @@ def test_missing_special_tokens_are_named_before_any_work(tokbeam, stdin, tmp_pa
             *('--special-tokens', 'x', '--min-count', 1, '--text', text, '--name', 'n'),
             *('--output', tmp_path / 'out'),
         ),
-        'tokenize': ('--vocab', words, '--eos'),
+        'tokenize': ('--vocab', words, '--template', '$A <EOS>'),
     }[command]
     outcome = tokbeam(command, '--scheme', 'word', *arguments)
     assert outcome.status == 0

@@ -24,7 +24,7 @@ def server():
 
 
 def count(server, tmp_path):
-    given = ['--text', f'{server.address}/a.txt', '--fetch', '--work', tmp_path / 'work']
+    given = ['--text', f'{server.address}/a.txt', '--work', tmp_path / 'work']
     return ['count', *given, '--output', tmp_path / 'counts']
 
 

@@ -271,7 +271,7 @@ def test_names_of_labels_are_not_replaced(tmp_path, name, how):
     write(tmp_path / 'text', b'a line\nanother\n')
     write(tmp_path / 'marks', b'good\nbad\n')
     said = refuse(
-        'encode', '--labelled-text', tmp_path / 'text', '--line-labels', tmp_path / 'marks',
+        'encode', '--text', tmp_path / 'text', '--line-labels', tmp_path / 'marks',
         '--labels', given, '--scheme', 'byte', '--name', 'n', '--shards', 1, '--output', out,
         '--overwrite',
     )  # fmt: skip
@@ -314,7 +314,7 @@ def test_a_pipe_in_a_files_place_is_told_and_not_waited_for(encode, tmp_path, pl
     os.mkfifo(pipe)
     if place == 'labels':
         command = [
-            'encode', '--labelled-text', pipe, '--line-labels', pipe, '--labels', pipe,
+            'encode', '--text', pipe, '--line-labels', pipe, '--labels', pipe,
             '--scheme', 'byte', '--name', 'n', '--shards', 1, '--output', folder,
         ]  # fmt: skip
     elif place == 'job file':

@@ -50,7 +50,7 @@ def assert_all_whole(folder: Path, *references: Mapping[str, bytes]) -> None:
 
 
 def build_arguments(corpus: Path, folder: Path, vocab_size: int, *extra: object) -> list[object]:
-    inputs = ['--tsv', corpus, '--dev-tsv', corpus]
+    inputs = ['--tsv', corpus, '--dev', corpus]
     options = ['--name', 'killed', '--vocab-size', vocab_size, '--shards', 5]
     return ['build', *inputs, *options, '--output', folder, *extra]
 

@@ -35,16 +35,6 @@ def test_a_token_with_a_carriage_return(tokbeam, tmp_path, learner, token):
     assert_nothing_made(tmp_path / 'out')
 
 
-def test_the_plain_form_refuses_it_too(tokbeam, tmp_path):
-    counts = write_counts(tmp_path / 'counts.parquet', ['word', 'a\rb'])
-    ended = tokbeam(
-        'vocab', '--counts', counts, '--vocab-size', 300, '--learner', 'beam',
-        '--substring-counting', 'plain', '--output', tmp_path / 'out' / 'vocab',
-    )  # fmt: skip
-    ended.assert_refused(counts)
-    assert_nothing_made(tmp_path / 'out')
-
-
 def test_a_size_below_the_alphabet(tokbeam, tmp_path):
     counts = write_counts(tmp_path / 'counts.parquet', ['one', 'two', 'three'])
     work = tmp_path / 'work'

@@ -67,7 +67,14 @@ def learned(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('before', 'extra'), [(0, []), (3, []), (0, ['--eos']), (3, ['--eos']), (300_000, ['--eos'])]
+    ('before', 'extra'),
+    [
+        (0, []),
+        (3, []),
+        (0, ['--template', '$A <EOS>']),
+        (3, ['--template', '$A <EOS>']),
+        (300_000, ['--template', '$A <EOS>']),
+    ],
 )
 def test_a_line_that_the_vocabulary_cannot_spell_is_named(run_lines, tmp_path, before, extra):
     lacking = write(tmp_path / 'lacking', GOOD_LINES + b"'a_'\n")

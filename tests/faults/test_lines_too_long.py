@@ -91,7 +91,7 @@ def test_it_is_left_out_and_kept_under_its_reason(
     corpus = write_corpus(kind, pairs=with_long_lines(kind, places))
     path = corpus.files[side] if kind == 'bitext' else corpus.last
     lines = path.read_bytes().splitlines()
-    outcome = build(corpus, extra=(*SKIP, '--item-size', item_size))
+    outcome = build(corpus, extra=(*SKIP, '@item-size', item_size))
     assert outcome.status == 0, outcome.stderr
     folder = tmp_path / 'out'
     counts = lines_of(folder)
@@ -122,7 +122,7 @@ def test_the_result_does_not_depend_on_how_the_corpus_is_cut(
     corpus = write_corpus(kind, pairs=with_long_lines(kind, [(3, 0), (4, 1), (50, 0)]))
     build(corpus, extra=SKIP)
     whole = result_files(tmp_path / 'out')
-    for extra in [('--item-size', 100), ('--item-size', '2KiB', '--workers', 3)]:
+    for extra in [('@item-size', 100), ('@item-size', '2KiB', '--workers', 3)]:
         outcome = build(corpus, extra=(*SKIP, *extra, '--overwrite'))
         assert outcome.status == 0, outcome.stderr
         assert result_files(tmp_path / 'out') == whole
@@ -169,7 +169,7 @@ def test_a_killed_encode_goes_on_after_it(tokbeam, write_corpus, tmp_path):
     zip_files(corpus)
     arguments = [
         'encode', *corpus.arguments, '--vocab', source, '--name', 'x', '--shards', 2, *SKIP,
-        '--item-size', '4KiB', '--buffer', '16KiB',
+        '@item-size', '4KiB', '@buffer', '16KiB',
     ]  # fmt: skip
     whole, folder = tmp_path / 'whole', tmp_path / 'killed'
     assert tokbeam(*arguments, '--output', whole).status == 0

@@ -2,11 +2,11 @@
 
 import os
 import subprocess
-import sys
 
 import pytest
 from dataset_files import files_of
 from jobs import run, succeed, write
+from sizes import command_of
 
 from pipelines.cli.job_file import tomllib
 
@@ -19,7 +19,7 @@ ASCII = {'LC_ALL': 'C', 'PYTHONUTF8': '0', 'PYTHONCOERCECLOCALE': '0'}
 def run_in(environment, *arguments):
     """Runs a command line in a process of its own; returns its status, stdout and stderr."""
     ended = subprocess.run(
-        [sys.executable, '-m', 'pipelines', *map(str, arguments)],
+        command_of(*arguments),
         env={**os.environ, **environment},
         capture_output=True,
     )

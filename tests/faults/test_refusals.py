@@ -34,7 +34,7 @@ def files_below(folder):
 def test_an_empty_split_leaves_no_runs(material, tmp_path, text, work):
     empty = write(tmp_path / 'empty', text)
     said = refuse(
-        'encode', '--tsv', material / 'pairs.tsv', '--dev-tsv', empty, '--vocab',
+        'encode', '--tsv', material / 'pairs.tsv', '--dev', empty, '--vocab',
         material / 'vocab', '--name', 'n', '--output', tmp_path / 'out',
         *(['--work', tmp_path / 'work'] if work else []),
     )  # fmt: skip
@@ -46,7 +46,7 @@ def test_a_split_of_empty_files_is_refused_before_training_text_is_read(material
     empty = write(tmp_path / 'empty', b'')
     bad = write(tmp_path / 'bad.tsv', b'no column\n')
     said = refuse(
-        'encode', '--tsv', bad, '--dev-tsv', empty, '--vocab', material / 'vocab', '--name', 'n',
+        'encode', '--tsv', bad, '--dev', empty, '--vocab', material / 'vocab', '--name', 'n',
         '--output', tmp_path / 'out',
     )  # fmt: skip
     assert 'the dev corpus is empty' in said

@@ -80,7 +80,7 @@ def test_lines_that_no_result_speaks_of_are_not_replaced_unasked(texts, tmp_path
 
 def test_a_build_and_an_encode_keep_them_in_their_folder(texts, tmp_path):
     build = [
-        'build', '--text', texts['x'], '--dev-text', texts['y'], '--name', 'n', '--vocab-size',
+        'build', '--text', texts['x'], '--dev', texts['y'], '--name', 'n', '--vocab-size',
         200, '--on-error', 'skip', '--output', tmp_path / 'd',
     ]  # fmt: skip
     succeed(*build)

@@ -6,7 +6,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -14,13 +13,14 @@ import pytest
 from generated_text import as_tsv, pairs_with_gaps
 from jobs import interruptible_command, refuse, run, succeed, write
 from leftovers import result_files
+from sizes import command_of, program_of, sizes_apart
 
 from pipelines.files.claims import CLAIM_NAME, Claim
 from pipelines.shuffle.plan import sweep_shuffles
 
 pytestmark = pytest.mark.slow
 
-CUT = ['--item-size', '10KiB', '--buffer', '16KiB']
+CUT = ['@item-size', '10KiB', '@buffer', '16KiB']
 
 
 @pytest.fixture(scope='module')
@@ -29,7 +29,7 @@ def arguments(tmp_path_factory):
     corpus = write(folder / 'pairs.tsv', as_tsv(pairs_with_gaps(12_000, 6)))
     succeed('vocab', '--tsv', corpus, '--vocab-size', 1000, '--output', folder / 'vocab')
     return [
-        'encode', '--tsv', corpus, '--dev-tsv', corpus, '--vocab', folder / 'vocab',
+        'encode', '--tsv', corpus, '--dev', corpus, '--vocab', folder / 'vocab',
         '--name', 'x', '--shards', 3,
     ]  # fmt: skip
 
@@ -37,7 +37,7 @@ def arguments(tmp_path_factory):
 @pytest.fixture(scope='module')
 def whole(arguments, tmp_path_factory):
     folder = tmp_path_factory.mktemp('whole') / 'out'
-    succeed(*arguments, '--output', folder, '--shuffle', 'engine')
+    succeed(*arguments, '--output', folder, '@shuffle', 'engine')
     return result_files(folder)
 
 
@@ -79,7 +79,7 @@ def runs_of(folder: Path) -> dict[str, tuple[int, int]]:
 def kill_after(arguments, folder: Path, runs: int) -> dict[str, tuple[int, int]]:
     """Runs a command until it has finished some runs; returns them as they are then."""
     process = subprocess.Popen(
-        [sys.executable, '-m', 'pipelines', *map(str, arguments), '--output', str(folder)],
+        command_of(*arguments, '--output', folder),
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
@@ -113,7 +113,7 @@ def test_a_signal_keeps_what_is_encoded_and_the_next_run_uses_it(
 ):
     """With one run that would be written only at its end: all that is kept of it was in memory."""
     folder = tmp_path / 'out'
-    line = [*arguments, '--item-size', '10KiB', '--workers', 2, '--output', folder]
+    line = [*arguments, '@item-size', '10KiB', '--workers', 2, '--output', folder]
     process = subprocess.Popen(
         interruptible_command(*line, '--progress', 'json'), stderr=subprocess.PIPE, text=True
     )
@@ -147,9 +147,10 @@ def test_a_second_signal_does_not_wait(arguments, tmp_path, monkeypatch):
         'from pipelines.cli.main import main\n'
         'sys.exit(main())'
     )
-    line = [*arguments, '--item-size', '10KiB', '--output', tmp_path / 'out', '--progress', 'json']
+    line = [*arguments, '@item-size', '10KiB', '--output', tmp_path / 'out', '--progress', 'json']
+    words, sizes = sizes_apart(line)
     process = subprocess.Popen(
-        [sys.executable, '-c', stuck, *map(str, line)], stderr=subprocess.PIPE, text=True
+        [*program_of(stuck, sizes), *words], stderr=subprocess.PIPE, text=True
     )
     for said in process.stderr:
         if '"work": "reading"' in said and json.loads(said)['done']:
@@ -218,13 +219,13 @@ def test_a_damaged_record_is_found_and_the_next_run_mends_it(arguments, whole, k
 
 def test_a_larger_buffer_goes_on_with_the_smaller_runs(arguments, killed, keeping_runs):
     before = runs_of(killed)
-    succeed(*arguments, '--item-size', '10KiB', '--buffer', '1MiB', '--output', killed)
+    succeed(*arguments, '@item-size', '10KiB', '@buffer', '1MiB', '--output', killed)
     after = runs_of(killed)
     assert {name: after[name] for name in before} == before
 
 
 @pytest.mark.parametrize(
-    'changed', [['--seed', 1], ['--target-prefix', 'to: '], ['--buffer', '8KiB']]
+    'changed', [['--seed', 1], ['--target-prefix', 'to: '], ['@buffer', '8KiB']]
 )
 def test_runs_of_another_plan_are_swept(arguments, killed, keeping_runs, changed):
     [stale] = (killed / '.tokbeam').iterdir()
@@ -301,7 +302,7 @@ def test_a_folder_that_another_run_is_at_work_on_is_left_alone(killed):
 def test_a_mistake_in_the_text_leaves_nothing(arguments, tmp_path):
     folder = tmp_path / 'out'
     corpus = write(tmp_path / 'bad.tsv', as_tsv(pairs_with_gaps(3000, 6)) + b'no column\n')
-    sentence = refuse(*arguments, '--test-tsv', corpus, *CUT, '--output', folder)
+    sentence = refuse(*arguments, '--test', corpus, *CUT, '--output', folder)
     assert 'too few columns' in sentence
     assert not folder.exists()
 

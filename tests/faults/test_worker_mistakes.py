@@ -15,7 +15,7 @@ def test_invalid_utf8_met_by_a_worker_process(build, write_corpus, tmp_path):
     start = sum(map(len, lines[:50]))
     lines[50] = b'good\tbad\xff\n'
     corpus.last.write_bytes(b''.join(lines))
-    ended = build(corpus, extra=['--item-size', 512, *WORKER_PROCESSES])
+    ended = build(corpus, extra=['@item-size', 512, *WORKER_PROCESSES])
     # Beam's worker processes write their own log to the same stderr; the sentence comes last.
     sentence = ended.stderr.splitlines()[-1]
     Outcome(ended.status, sentence).assert_refused(

@@ -33,8 +33,8 @@ _LAST_WORDS_SECONDS = 0.5  # for a child that hangs, to write where it is
 _PAGE = os.sysconf('SC_PAGE_SIZE')
 
 _SMALL_COMMANDS = [
-    'build --text {}/text --vocab-size 100 --name n --output {}/built --shuffle files',
-    'encode --text {}/text --scheme byte --name n --output {}/encoded --shuffle engine',
+    'build --text {}/text --vocab-size 100 --name n --output {}/built @shuffle files',
+    'encode --text {}/text --scheme byte --name n --output {}/encoded @shuffle engine',
     'tokenize --vocab {}/vocabulary',
 ]
 """What the first process runs; {} is the folder of their files."""
@@ -70,6 +70,7 @@ def main(sockets: list[int]) -> int:
 def _warm_up(command: Callable[[list[str]], int]) -> None:
     """Imports, loads and remembers what most commands need, by small ones in this process."""
     import faster_beam
+    from sizes import sizes_apart, with_sizes
 
     from tokcore.corpus.formats import all_formats
     from tokcore.schemes import find_scheme
@@ -86,7 +87,9 @@ def _warm_up(command: Callable[[list[str]], int]) -> None:
         Path(folder, 'text').write_bytes(b'a line\n')
         Path(folder, 'vocabulary').write_bytes(b"'<pad>_'\n'<EOS>_'\n'a'\n")
         for words in _SMALL_COMMANDS:
-            assert command([word.format(folder) for word in words.split()]) == 0, words
+            given, sizes = sizes_apart(word.format(folder) for word in words.split())
+            with with_sizes(sizes):
+                assert command(given) == 0, words
 
 
 def _serve(lane: socket.socket) -> bool:
@@ -112,6 +115,8 @@ def _answer(lane: socket.socket, content: dict) -> None:
 
 def _become(request: dict) -> None:
     """Gives this child the session, folder, streams and limits that a shell would give it."""
+    from sizes import set_sizes, sizes_apart
+
     os.setsid()
     os.chdir(request['folder'])
     for number, name, flags in [
@@ -139,7 +144,10 @@ def _become(request: dict) -> None:
     if request['imports']:
         sys.path.insert(0, request['folder'])
         sys.dont_write_bytecode = True
-    sys.argv = ['tokbeam', *request['arguments']]
+    words, sizes = sizes_apart(request['arguments'])
+    if sizes:
+        set_sizes(sizes)
+    sys.argv = ['tokbeam', *words]
 
 
 def _plant(record: str, **options) -> None:

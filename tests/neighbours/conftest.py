@@ -44,7 +44,7 @@ def vocabularies(texts, tmp_path_factory) -> dict[str, Vocabulary]:
     """By name: of `vocab` under the names of Hugging Face's libraries and another, and of `build`."""
     folder = tmp_path_factory.mktemp('vocabularies')
     text = ['--text', texts]
-    special = ['--special-token', '<pad>', '--special-token', '</s>']
+    special = ['--special-tokens', '<pad>,</s>']
     wordpiece = ['--scheme', 'wordpiece', '--vocab-size', 2500]
     bpe = ['--scheme', 'bpe', '--vocab-size', 900, *special]
     succeed('vocab', *text, *wordpiece, '--output', folder / 'bert' / 'vocab.txt')

@@ -21,8 +21,8 @@ def translated(environment, output, *options):
 @pytest.mark.parametrize(
     ('options', 'most_jobs'),
     [
-        (['--vocab-size', 600, '--learner', 'memory', '--shuffle', 'files'], 4),
-        (['--vocab-size', 600, '--learner', 'memory', '--shuffle', 'engine'], 3),
+        (['--vocab-size', 600, '--learner', 'memory', '@shuffle', 'files'], 4),
+        (['--vocab-size', 600, '--learner', 'memory', '@shuffle', 'engine'], 3),
         (['--vocab-size', 600, '--learner', 'beam', '--shared-vocab'], None),
         (['--scheme', 'wordpiece', '--vocab-size', 700, '--learner', 'beam'], None),
         (['--scheme', 'bpe', '--vocab-size', 400, '--learner', 'beam'], None),

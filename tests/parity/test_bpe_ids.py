@@ -239,7 +239,7 @@ def test_what_is_learned_here_is_loaded_by_others(tokenizers, transformers, tmp_
     scheme = BpeScheme(preset=pattern)
     lines = generated_lines(300)
     table = TokenTable.from_items((token, 1) for line in lines for token in scheme.tokens(line))
-    options = BpeOptions(vocab_size=500, special_token=('<pad>', '</s>'))
+    options = BpeOptions(vocab_size=500, special_tokens=('<pad>', '</s>'))
     ours = BpeTokenizer(scheme.learn(table, options, lambda *_: None).vocabulary)
     path = tmp_path / 'tokenizer.json'
     ours.save(path)

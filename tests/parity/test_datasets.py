@@ -28,8 +28,8 @@ def test_pairs(tensorflow, tmp_path):
         *('build', '--tsv', write(tmp_path / 'train.tsv.gz', as_tsv(splits['train']))),
         *('--dev-source', write(tmp_path / 'dev.en', source)),
         *('--dev-target', write(tmp_path / 'dev.zh', target)),
-        *('--test-tsv', write(tmp_path / 'test.tsv', as_tsv(splits['test'], '\r\n'))),
-        *('--test-shards', 2, *DATASET, '--output', tmp_path / 'out'),
+        *('--test', write(tmp_path / 'test.tsv', as_tsv(splits['test'], '\r\n'))),
+        *(*DATASET, '--output', tmp_path / 'out'),
     )
     encoders = encoders_of(tmp_path / 'out')
     for split, pairs in splits.items():

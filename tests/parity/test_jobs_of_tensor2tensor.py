@@ -95,7 +95,7 @@ def test_a_job_file_writes_what_the_problem_looks_for(name):
     output, vocabulary = job['output'], job['vocabulary']
     assert output['name'] == problem.dataset_filename() == name
     shards = {each['split']: each['shards'] for each in problem.dataset_splits}
-    assert (output['shards'], output.get('dev_shards', 1)) == (shards['train'], shards['eval'])
+    assert (output['shards'], 1) == (shards['train'], shards['eval'])
     assert not problem.inputs_prefix and not problem.targets_prefix and not problem.packed_length
     if problem.vocab_type == 'character':
         assert vocabulary == {'scheme': 'byte'}
@@ -339,10 +339,10 @@ def test_a_problem_of_characters_with_packed_columns_beside_the_original(tmp_pat
 def test_the_page_names_keys_that_a_job_file_has():
     page = (FOLDER.parents[1] / 'docs' / 'coming-from.md').read_text()
     named = set(re.findall(r'`([a-z_]+) = ', page))
-    assert {'clean', 'vocab_sample', 'keep_tabs', 'name_style'} <= named
-    known = {'paths', *(each.key for _, each in known_commands()['build'].options)}
+    assert {'clean', 'vocab_sample', 'keep_tabs', 'vocab_languages'} <= named
+    known = {'paths', *(each.key for each in known_commands()['build'].options)}
     known |= {each.key for each in declared(DatasetSource)}
     known |= {each.key for kind in all_formats() for each in declared(kind)}
-    known |= {each.key for _, each in known_commands()['encode'].options}
+    known |= {each.key for each in known_commands()['encode'].options}
     known |= {'additional', 'approx_vocab_size', 'file_byte_budget'}  # of the original
     assert not named - known

@@ -121,7 +121,7 @@ def test_shards_are_the_examples_of_the_original(text_problems, t2t_text_encoder
     known = write(tmp_path / 'names', ''.join(f'{each}\n' for each in NAMES).encode())
     job = ['--name', 'kinds', '--vocab-size', 90, '--shards', 2, '--labels', known]
     out = tmp_path / 'own'
-    succeed('build', '--labelled-text', source, '--line-labels', labels, *job, '--output', out)
+    succeed('build', '--text', source, '--line-labels', labels, *job, '--output', out)
     [vocabulary] = out.glob('vocab.*')
     encoder = t2t_text_encoder.SubwordTextEncoder(str(vocabulary))
     wanted = multiset(

@@ -136,7 +136,7 @@ def test_what_is_counted_of_text_is_what_the_original_counts(
     output = theirs.folder / 'counts'
     succeed(
         'count', '--text', *paths, '--vocab-sample', f't2t:{budget}',
-        '--item-size', item_bytes, '--workers', 2, '--output', output,
+        '@item-size', item_bytes, '--workers', 2, '--output', output,
     )  # fmt: skip
     assert counts_in(output) == count_as_the_original(t2t_tokenizer, t2t_text_encoder, lines)
     [told] = manifest_of(output)['sample']
@@ -167,7 +167,7 @@ def test_what_is_counted_of_pairs_is_what_the_original_counts(
     output = theirs.folder / 'counts'
     succeed(
         'count', '--source', paths[0], '--target', paths[1], '--vocab-sample', f't2t:{budget}',
-        '--item-size', item_bytes, '--output', output,
+        '@item-size', item_bytes, '--output', output,
     )  # fmt: skip
     assert counts_in(output) == count_as_the_original(
         t2t_tokenizer, t2t_text_encoder, sum(sides, [])

@@ -49,7 +49,7 @@ def by_piece(tokenizer):
 
 def test_special_tokens_have_none():
     special = tokcore.learn_vocabulary(
-        LINES, 'bpe', vocab_size=300, special_token=['<|endoftext|>', '<mask>']
+        LINES, 'bpe', vocab_size=300, special_tokens=['<|endoftext|>', '<mask>']
     )
     lengths = by_piece(special)
     assert lengths['<|endoftext|>'] == lengths['<mask>'] == 0 and lengths['Ġthe'] == 4

@@ -29,8 +29,8 @@ def test_values_arrive_as_what_they_mean():
     options, _ = parse_command(
         [
             *BUILD,
-            *['--source', 'b.en', 'c*.en', '--target', 'b.zh', '--dev-tsv', 'd.tsv'],
-            *['--dev-columns', '2,0', '--test-text', 'e', '--shards', '3', '--dev-shards', '2'],
+            *['--source', 'b.en', 'c*.en', '--target', 'b.zh', '--dev', 'd.tsv'],
+            *['--dev-source', 'e', '--test', 'f', '--shards', '3'],
             *['--seed', '7', '--workers', '4', '--search', 'closest', '--min-count-range', '1:50'],
             *['--max-subtoken-length', 'none', '--reserved-token', 'X', '--reserved-token', 'Y'],
             *['--learner', 'beam', '--shared-vocab', '--overwrite', '--source-prefix', 'to zh: '],
@@ -38,10 +38,8 @@ def test_values_arrive_as_what_they_mean():
     )
     assert options.source == ['a.en', 'b.en', 'c*.en']
     assert options.target == ['a.zh', 'b.zh']
-    assert options.dev_tsv == ['d.tsv']
-    assert options.dev_columns == (2, 0)
-    assert options.test_text == ['e']
-    assert (options.shards, options.dev_shards, options.test_shards) == (3, 2, 1)
+    assert (options.dev, options.dev_source, options.test) == (['d.tsv'], ['e'], ['f'])
+    assert options.shards == 3
     assert (options.seed, options.workers) == (7, 4)
     assert (options.search, options.min_count_range) == ('closest', (1, 50))
     assert options.max_subtoken_length is None
@@ -71,8 +69,11 @@ def test_values_arrive_as_what_they_mean():
         ('--search', 'T2T'),
         ('--learner', 'flink'),
         ('--seed', 'zero'),
-        ('--item-size', '0'),
-        ('--item-size', '12 miles'),
+        ('--max-line-size', '0'),
+        ('--max-line-size', '12 miles'),
+        ('--on-error', 'Skip'),
+        ('--on-error', '101%'),
+        ('--on-error', '-1'),
     ],
 )
 def test_a_value_that_cannot_be_is_refused_with_its_option(option, value):
@@ -111,8 +112,6 @@ ENCODE = ['encode', '--tsv', 'a', '--vocab', 'v', '--name', 'n', '--output', 'ou
 # Of each number its option, the largest value and the first beyond.
 BOUNDS = [
     ('--shards', '100000', '100001'),
-    ('--dev-shards', '100000', '100001'),
-    ('--test-shards', '100000', '100001'),
     ('--workers', '1024', '1025'),
     ('--vocab-size', '2147483647', '2147483648'),
     ('--max-subtoken-length', '2147483647', '2147483648'),
@@ -120,11 +119,8 @@ BOUNDS = [
     ('--columns', '65535,0', '65536,0'),
     ('--columns', '0,65535', '0,65536'),
     ('--min-count-range', '1:9223372036854775807', '1:9223372036854775808'),
-    ('--item-size', '1GiB', '1025MiB'),
     ('--max-line-size', '1GiB', '1025MiB'),
-    ('--buffer', '1TiB', '1025GiB'),
     ('--memory', '1024TiB', '1025TiB'),
-    ('--deadline', '10000h', '36000001s'),
 ]
 
 
@@ -139,7 +135,7 @@ def test_numbers_have_bounds(option, largest, beyond):
         assert len(str(refused.value)) < 250
 
 
-@pytest.mark.parametrize('option', ['--shards', '--seed', '--workers', '--item-size', '--deadline'])
+@pytest.mark.parametrize('option', ['--shards', '--seed', '--workers', '--max-line-size'])
 @pytest.mark.parametrize('value', ['-1', '１', '٣', '²', '1_000', '1e3', '0x10', '+5', '', ' '])
 def test_only_plain_digits_are_numbers(option, value):
     with pytest.raises(InputError, match=option):
@@ -147,10 +143,10 @@ def test_only_plain_digits_are_numbers(option, value):
 
 
 PATHS = {
-    'build': ['--source', '--target', '--text', '--dev-tsv', '--test-target', '--output', '--work'],
-    'count': ['--tsv', '--merge', '--output'],
+    'build': ['--source', '--target', '--text', '--dev', '--test-target', '--output', '--work'],
+    'count': ['--tsv', '--counts', '--output'],
     'vocab': ['--text', '--counts', '--output', '--work'],
-    'encode': ['--vocab', '--source-vocab', '--target-vocab', '--output', '--work'],
+    'encode': ['--vocab', '--output', '--work'],
     'tokenize': ['--vocab'],
     'detokenize': ['--vocab'],
 }
@@ -184,8 +180,8 @@ def test_text_that_is_not_utf8_is_refused_by_its_options_name(option, value):
 
 
 def test_names_of_files_need_not_be_utf8():
-    options, _ = parse_command([*ENCODE, '--dev-tsv', 'x\udcff', '--work', 'y\udcff'])
-    assert (options.dev_tsv, options.work) == (['x\udcff'], 'y\udcff')
+    options, _ = parse_command([*ENCODE, '--dev', 'x\udcff', '--work', 'y\udcff'])
+    assert (options.dev, options.work) == (['x\udcff'], 'y\udcff')
 
 
 @pytest.mark.parametrize(

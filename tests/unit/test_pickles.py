@@ -13,7 +13,6 @@ from pipelines import (
     BuildJob,
     CountJob,
     CountSubstrings,
-    CountSubstringsByElement,
     CountTokens,
     CountTokensByElement,
     EncodeBlocks,
@@ -120,7 +119,6 @@ def transforms(folder):
     (folder / 'a').write_bytes(b'the cat\n')
     return (
         CountSubstrings(None, 1, PrefixPartitions((b'b',)), (0, 2), 9),
-        CountSubstringsByElement('vocabulary', 9),
         CountTokens(groups=((0,),), splits=(SPLIT,)),
         CountTokensByElement((0,), (SPLIT,)),
         EncodeBlocks(features=(FEATURE,), splits=(SPLIT,), layout=LAYOUT),

@@ -244,7 +244,7 @@ def reason_against_cutting(rules: BpeRules) -> str | None:
     """Returns why rules need all words in memory at once, or None if they do not."""
     if rules.ties == 'first':
         return (
-            'with --ties first the order of words decides, and fragments have none; the others are '
+            'the first of equally frequent pairs is merged, and fragments have no order; the others are '
             'smallest-ids and largest-pair'
         )
     if rules.end_of_word and rules.limit_alphabet is not None:

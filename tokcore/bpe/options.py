@@ -16,29 +16,34 @@ from tokcore.encoding.scheme import LearningOptions
 from tokcore.encoding.tokenizer_folder import GPT_END
 from tokcore.encoding.vocabulary import read_vocabulary_file
 from tokcore.errors import InputError
-from tokcore.options import LARGEST_INT64, WholeNumber, flag, option, path, positive, special_token
+from tokcore.options import (
+    LARGEST_INT64,
+    WholeNumber,
+    flag,
+    option,
+    path,
+    positive,
+    special_tokens_option,
+)
 
 if typing.TYPE_CHECKING:
-    from tokcore.counts.token_table import TokenTable
+    pass
 
 _BYTES = 'its tokenizer.json holds bytes, all 256 of them, and no ends of words'
 _CODES = 'a file of codes holds characters and no ids'
-_FILES: dict[str, tuple[str, dict[str, bool | str]]] = {
-    'gpt2': (_BYTES, {'byte_level': True, 'end_of_word': ''}),
-    'cl100k': (_BYTES, {'byte_level': True, 'end_of_word': ''}),
-    'subword-nmt': (
-        f'{_CODES}, and words end with </w>',
-        {'byte_level': False, 'end_of_word': '</w>'},
-    ),
-    'textbook': (f'{_CODES}, and words end with _', {'byte_level': False, 'end_of_word': '_'}),
+_HOLDS = {
+    'gpt2': _BYTES,
+    'cl100k': _BYTES,
+    'subword-nmt': f'{_CODES}, and words end with </w>',
+    'textbook': f'{_CODES}, and words end with _',
 }
-"""For each preset what its file can hold, in words, and the only possible values of options."""
+"""For each preset what its file can hold."""
 
 _UNSUPPORTED = {
     'gpt2': ('limit_alphabet', 'total_symbols'),
     'cl100k': ('limit_alphabet', 'total_symbols'),
-    'subword-nmt': ('limit_alphabet', 'special_token'),
-    'textbook': ('special_token', 'total_symbols'),
+    'subword-nmt': ('limit_alphabet', 'special_tokens'),
+    'textbook': ('special_tokens', 'total_symbols'),
 }
 """The options that its file cannot hold, or that have no meaning for it."""
 
@@ -47,11 +52,6 @@ MOST_CELLS = (1 << 31) - 1
 
 Ties = Literal['smallest-ids', 'largest-pair', 'first']
 Learner = Literal['auto', 'memory', 'beam']
-
-
-def end_of_word(value: str) -> str:
-    """Parses an end-of-word suffix: text without white space, or `none`."""
-    return '' if value == 'none' else special_token(value)
 
 
 @dataclass(frozen=True)
@@ -64,38 +64,9 @@ class BpeOptions(LearningOptions):
     merges: int | None = option(
         'merges to learn, {range}; or --vocab-size', positive, 'N', default=None, changes_bytes=True
     )
-    ties: Ties | None = option(
-        'which of the most frequent pairs is merged: that of the smallest ids, as by Hugging Face; that '
-        'of the largest strings, as by subword-nmt; or the first one in the text, as by the textbook '
-        "(default: the preset's)",
-        get_args(Ties),
-        default=None,
-        changes_bytes=True,
-    )
-    byte_level: bool | None = option(
-        "words are bytes at first, or else characters (default: the preset's)",
-        None,
-        default=None,
-        changes_bytes=True,
-    )
-    end_of_word: str | None = option(
-        "the suffix of the last character of each word (default: the preset's)",
-        end_of_word,
-        'X|none',
-        default=None,
-        changes_bytes=True,
-    )
     min_count: int | None = option(
         'pairs that occur less often are not merged (default: 1; of subword-nmt 2)',
         WholeNumber(1, LARGEST_INT64),
-        'N',
-        default=None,
-        changes_bytes=True,
-    )
-    min_token_count: int | None = option(
-        'tokens that occur less often are left out before merges are learned, to save memory '
-        '(default: none is)',
-        positive,
         'N',
         default=None,
         changes_bytes=True,
@@ -115,15 +86,7 @@ class BpeOptions(LearningOptions):
         default=None,
         changes_bytes=True,
     )
-    special_token: tuple[str, ...] = option(
-        'an entry before all others, as <pad>; may be repeated (default: <|endoftext|> of bytes, unless '
-        '--extend is given; else none)',
-        special_token,
-        'X',
-        default=(),
-        many='repeated',
-        changes_bytes=True,
-    )
+    special_tokens: tuple[str, ...] | None = special_tokens_option()
     total_symbols: bool = option(
         'of subword-nmt: --merges counts the characters within words and at their ends too',
         None,
@@ -155,9 +118,7 @@ class BpeOptions(LearningOptions):
             raise InputError(f'--vocab-size {wrong}; give it or --merges, and not both')
         if self.total_symbols and self.merges is None:
             raise InputError('--total-symbols needs --merges; give it, or leave it out')
-        if len(set(self.special_token)) != len(self.special_token):
-            raise InputError('--special-token names one token twice')
-        for name in ('special_token', 'ties', 'total_symbols'):
+        for name in ('special_tokens', 'total_symbols'):
             if self.extend is not None and getattr(self, name):
                 raise InputError(
                     f'{flag(name)} cannot go with --extend, which keeps what the old vocabulary has; '
@@ -166,23 +127,11 @@ class BpeOptions(LearningOptions):
 
     @property
     def first_entries(self) -> tuple[str, ...] | None:
-        return self.special_token or None
-
-    rarest_option = 'min-token-count'
+        return self.special_tokens or None
 
     @property
     def on_beam(self) -> str:
         return 'on Beam, in rounds'
-
-    @property
-    def leaves_out_rare(self) -> bool:
-        return self.min_token_count is not None
-
-    def without_rare(self, table: TokenTable) -> TokenTable:
-        if self.min_token_count is None:
-            return table
-        frequent = (table.counts >= self.min_token_count).nonzero()[0]
-        return dataclasses.replace(table.pick(frequent), is_ordered=table.is_ordered)
 
     @property
     def size_label(self) -> str:
@@ -213,20 +162,17 @@ class BpeOptions(LearningOptions):
         Raises:
             InputError: the preset's file cannot hold an option, which is named.
         """
-        holds, only = _FILES[preset]
-        for name, possible in only.items():
-            value = getattr(self, name)
-            if value not in (None, possible):
-                raise _refusal(name, value, preset, holds)
         for name in _UNSUPPORTED[preset]:
             if getattr(self, name):
-                raise _refusal(name, None, preset, holds)
+                raise InputError(
+                    f'{flag(name)} cannot go with --preset {preset}: {_HOLDS[preset]}; leave it out'
+                )
         replaced = {
             name: getattr(self, name)
-            for name in ('ties', 'min_count', 'max_piece_length', 'limit_alphabet')
+            for name in ('min_count', 'max_piece_length', 'limit_alphabet')
             if getattr(self, name) is not None
         }
-        special_tokens = self.special_token or PRESETS[preset].special_tokens
+        special_tokens = self.special_tokens or PRESETS[preset].special_tokens
         return dataclasses.replace(
             PRESETS[preset],
             merges=self.merges,
@@ -282,11 +228,3 @@ PRESETS = {
     'textbook': BpeRules('first', byte_level=False),
 }
 """The rules of each preset. The textbook's tokens are counted with their suffix, a `_`."""
-
-
-def _refusal(name: str, value: str | bool | None, preset: str, holds: str) -> InputError:
-    if isinstance(value, bool):
-        argument = flag(name if value else f'no-{name}')
-    else:
-        argument = flag(name) if value is None else f'{flag(name)} {value or "none"}'
-    return InputError(f'{argument} cannot go with --preset {preset}: {holds}; leave it out')

@@ -352,7 +352,6 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         rules = options.rules(self.preset)
         target = rules.merges or rules.vocab_size or 0
         report(0, 0, target)
-        frequent = options.without_rare(table)
 
         def on_merges(merges: int) -> None:
             report(0, min(merges, target - 1), target)
@@ -362,10 +361,10 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             from tokcore.bpe.extension import extend_merges
 
             old = self.old_vocabulary(options)
-            extended = extend_merges(frequent, old, rules, on_merges)
+            extended = extend_merges(table, old, rules, on_merges)
             learned = Learned(extended, smallest_size=old.vocab_size)
         else:
-            merges = learn_merges(frequent, rules, on_merges)
+            merges = learn_merges(table, rules, on_merges)
             learned = self.learned_from(merges, options)
         report(0, target, target)
         return learned
@@ -400,7 +399,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         target = rules.merges or rules.vocab_size or 0
         report(0, 0, target)
         learned = learn_by_cutting(
-            lambda: map(options.without_rare, tables()),
+            tables,
             rules,
             cells_within(memory_bytes, self.learner_bytes_per_character),
             folder,

@@ -87,18 +87,13 @@ class ArchiveLists:
 
     Args:
         open_binary: opens them.
-        begun: returns the list of an archive that was begun elsewhere; None if it is to be made here.
 
     Attributes:
         looks: looks at files, of which some are archives.
     """
 
-    def __init__(
-        self,
-        open_binary: OpenBinary,
-        begun: Callable[[CorpusFile], list[Entry] | None] = lambda archive: None,
-    ):
-        self._open_binary, self._begun = open_binary, begun
+    def __init__(self, open_binary: OpenBinary):
+        self._open_binary = open_binary
         self._entries: dict[CorpusFile, list[Entry]] = {}
         self.looks = Looks(open_binary)
 
@@ -113,7 +108,7 @@ class ArchiveLists:
         """
         entries = self._entries.get(archive)
         if entries is None:
-            entries = self._begun(archive) or self._list(archive)
+            entries = self._list(archive)
             self._entries[archive] = entries
         names = _matching_names(archive, [entry.name for entry in entries], pattern)
         by_name = {entry.name: entry for entry in entries}

@@ -16,8 +16,8 @@ class Bitext(CorpusFormat):
     what = 'two aligned files'
     roles = ('source', 'target')
     help = (
-        'source side of bitext, a sentence a line',
-        'target side, the same number of files and of lines',
+        'source side, a sentence a line, or <seg>s in documents where the names end in .sgm',
+        'target side, the same number of files, with the same lines or ids',
     )
     reader = 'tokcore.corpus.bitext_reading:BitextReader'
     sides: ClassVar[tuple[str, ...]] = ('inputs', 'targets')

@@ -16,7 +16,8 @@ import abc
 import dataclasses
 import functools
 import importlib
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from tokcore.corpus.contents import TEXT
@@ -51,6 +52,8 @@ _FORMATS = {
 }
 """The module and class of each declaration, in the order of the help."""
 
+_COMPRESSED = r'\.(gz|bz2|xz|zst)$'
+
 
 class CorpusFormat(abc.ABC):
     """The declaration of a format: a frozen dataclass, whose fields are its options.
@@ -59,7 +62,9 @@ class CorpusFormat(abc.ABC):
         name: in the registry, in fingerprints and errors.
         what: its files, for a list in the help.
         roles: of the files that are read side by side; each role is an option of the command and a
-            name in manifests.
+            name in manifests. Formats may share roles.
+        endings: of the names of its files, by which it is chosen among formats with the same roles.
+        is_in_job_files_only: whether the command has no options for its files.
         help: of these options, in the same order.
         reader: 'module:class' of its `FormatReader`; not needed by a format that is its own reader.
         reasons: for which it leaves out rows, beside those of all formats.
@@ -80,6 +85,8 @@ class CorpusFormat(abc.ABC):
     takes_any_text: ClassVar[bool] = True
     rows_are_lines: ClassVar[bool] = False
     has_same_lines: ClassVar[bool] = True
+    endings: ClassVar[tuple[str, ...]] = ()
+    is_in_job_files_only: ClassVar[bool] = False
     content: ClassVar[str] = TEXT
 
     @property
@@ -233,6 +240,26 @@ def corpus_format(name: str) -> type[CorpusFormat]:
 def all_formats() -> tuple[type[CorpusFormat], ...]:
     """Returns the declarations of all formats."""
     return tuple(map(corpus_format, _FORMATS))
+
+
+def format_of_files(paths: Mapping[str, Sequence[str]]) -> type[CorpusFormat] | None:
+    """Returns the format whose files are named by role; None if no format has these roles.
+
+    >>> format_of_files({'source': ['a.en'], 'target': ['a.de']}).name
+    'bitext'
+    >>> format_of_files({'source': ['dev.tgz!a.en.sgm'], 'target': ['a.de.sgm.gz']}).name
+    'sgm'
+    """
+    kinds = [
+        kind
+        for kind in all_formats()
+        if set(kind.roles) == set(paths) and not kind.is_in_job_files_only
+    ]
+    names = [re.sub(_COMPRESSED, '', path) for of_role in paths.values() for path in of_role]
+    for kind in kinds:
+        if kind.endings and any(name.endswith(kind.endings) for name in names):
+            return kind
+    return next((kind for kind in kinds if not kind.endings), None)
 
 
 def all_reasons() -> tuple[str, ...]:

@@ -32,10 +32,10 @@ class Labelled(Bitext):
 
     name = 'labelled'
     what = 'lines with their labels in another file'
-    roles = ('labelled_text', 'line_labels')
+    roles = ('text', 'line_labels')
     help = (
         'text to be classified, a line each',
-        'its labels, the same number of files and of lines: whole numbers, or names with --labels',
+        'labels of the lines of --text, the same number of files and of lines: whole numbers, or names with --labels',
     )
     sides = ('inputs',)
     reader = 'tokcore.corpus.labelled_reading:LabelledReader'

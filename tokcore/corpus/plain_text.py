@@ -12,7 +12,7 @@ class PlainText(CorpusFormat):
     name = 'text'
     what = 'plain lines'
     roles = ('text',)
-    help = ('text without a source side',)
+    help = ('text, a line each; without --line-labels it is the targets',)
     reader = 'tokcore.corpus.line_rows:PlainTextReader'
     sides = ('targets',)
     forbidden_characters = '\n'

@@ -38,11 +38,8 @@ class Sgm(Bitext):
 
     name = 'sgm'
     what = 'SGM, two aligned files of segments'
-    roles = ('sgm_source', 'sgm_target')
-    help = (
-        'source side of SGM, of <seg>s in documents',
-        'target side, the same number of files, with the same ids',
-    )
+    roles = ('source', 'target')
+    endings = ('.sgm', '.sgml', '.xml')
     reader = 'tokcore.corpus.sgm_reading:SgmReader'
     reasons = (OUTSIDE_SEGMENT, UNMATCHED_SEGMENT)
     takes_any_text = False

@@ -25,6 +25,7 @@ class TmxLines(CorpusFormat):
     sides = ('inputs', 'targets')
     forbidden_characters = '\n'
     takes_any_text = False
+    is_in_job_files_only = True
 
     def explain(self, reject: Reject) -> str:
         return (

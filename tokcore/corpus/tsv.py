@@ -22,7 +22,8 @@ class Tsv(ExtraFieldOptions, CorpusFormat):
 
     Attributes:
         columns: of the text, by 0-based number or by name, in the order of the sides.
-        header: whether the first line of each file names its columns.
+        header: whether the first line of each file names its columns, and is not a row; it is so where a
+            column is chosen by name.
         quoting: `csv` if fields may be in double quotes.
         keep_tabs: whether the last of the columns, by its position in the line, is the rest of it.
 
@@ -32,8 +33,8 @@ class Tsv(ExtraFieldOptions, CorpusFormat):
     """
 
     columns: tuple[int | str, ...] = option(
-        f'column of the text, or of source and target: 0-based, up to {MOST_COLUMN:,}, or by name '
-        'with --header',
+        f'column of the text, or of source and target: 0-based, up to {MOST_COLUMN:,}, or by '
+        'its name in the first line of each file, which then is not a row',
         column_pair,
         'S,T',
         default=(0, 1),
@@ -41,12 +42,7 @@ class Tsv(ExtraFieldOptions, CorpusFormat):
         changes_bytes=True,
     )
 
-    header: bool = option(
-        'the first line of each file names its columns, and is not a row',
-        None,
-        default=False,
-        default_help='no',
-    )
+    header: bool = False
     quoting: Literal['none', 'csv'] = option(
         'csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them; such '
         'a file is read by one worker',
@@ -79,6 +75,8 @@ class Tsv(ExtraFieldOptions, CorpusFormat):
                 '--keep-tabs is for --quoting none, since quotes keep tabs; leave it out'
             )
         self.check_extra_fields(len(self.columns))
+        if any(isinstance(column, str) for column in self.all_columns):
+            object.__setattr__(self, 'header', True)
 
     @property
     def forbidden_characters(self) -> str:

@@ -71,13 +71,6 @@ class TsvReader(LineReader):
             check_separator(self.format, files[0], open_binary)
         if self.format.header:
             _with_numbers(self.format, files[0], open_binary)
-            return
-        names = [column for column in self.format.all_columns if isinstance(column, str)]
-        if names:
-            raise InputError(
-                f'{", ".join(names)} is a name, and not a number from 0 on; give --header if the '
-                'first line names the columns'
-            )
 
     def index_ranges(self, split: Split, item_bytes: int) -> Sequence[Any]:
         return () if self.format.is_quoted else super().index_ranges(split, item_bytes)

@@ -17,6 +17,9 @@ from tokcore.encoding.tokenizer_folder import END_TOKENS
 from tokcore.encoding.vocabulary import ReadBeside, Template, Vocabulary, named_id, read_if_there
 from tokcore.errors import InputError
 
+NO_END = 'none'
+"""What is given as the end where documents are joined without one."""
+
 ENDS_OF_RANKS: Mapping[tuple[str, int], int] = {
     ('gpt2', 50_256): 50_256,
     ('gpt2', 50_280): 50_256,
@@ -120,5 +123,5 @@ def unknown_end(vocabulary: str, candidates: Mapping[str, int]) -> InputError:
     what = f'{found}, any of which may end' if found else 'no special token that is known to end'
     return InputError(
         f'{vocabulary} has {what} documents, which are joined in one stream; give --end TOKEN or '
-        '--end ID, or --no-end to join them without an end'
+        '--end ID, or --end none to join them without an end'
     )

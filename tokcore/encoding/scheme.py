@@ -141,18 +141,6 @@ class LearningOptions:
         """How messages call learning on Beam."""
         return 'on Beam'
 
-    rarest_option: ClassVar[str | None] = None
-    """The name of the option that leaves rare tokens out, if there is one."""
-
-    @property
-    def leaves_out_rare(self) -> bool:
-        """Whether `without_rare` leaves tokens out."""
-        return False
-
-    def without_rare(self, table: TokenTable) -> TokenTable:
-        """Returns the tokens that are learned from."""
-        return table
-
     def for_manifest(self) -> dict[str, object]:
         """Returns the options that the vocabulary's bytes depend on."""
         return recorded(self)

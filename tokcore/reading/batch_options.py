@@ -349,5 +349,5 @@ def _first(ids: Sequence[int | None], argument: str, role: str) -> int:
             return id_
     raise InputError(
         f'no id of the vocabulary has the role {role!r}; give {argument}=, or build with '
-        f'--special-token {_SPECIAL_TOKEN_EXAMPLES[role]}'
+        f'--special-tokens {_SPECIAL_TOKEN_EXAMPLES[role]}'
     )

@@ -190,7 +190,7 @@ class Dataset:
 
     @property
     def has_no_ends(self) -> bool:
-        """Whether documents are to be joined without an end: the dataset was made with `--no-end`."""
+        """Whether documents are to be joined without an end: the dataset was made with `--end none`."""
         return self._manifest.has_no_ends
 
     def template(self, feature: str = 'targets') -> Template:

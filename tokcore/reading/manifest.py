@@ -19,7 +19,7 @@ import google_crc32c
 
 from tokcore.checked_json import WrongValue, checked, fields_of, shown
 from tokcore.corpus.formats import CorpusFormat, all_formats, corpus_format
-from tokcore.encoding.document_ends import EndOfDocument, end_candidates, end_of_document
+from tokcore.encoding.document_ends import NO_END, EndOfDocument, end_candidates, end_of_document
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import (
     NO_TEMPLATE,
@@ -103,7 +103,7 @@ class DatasetManifest:
                 content.vocabularies,
                 recorded_features({text.role for text in content.inputs}, content.options),
                 ends,
-                options.no_end,
+                options.end == NO_END,
             )
             # A dataset is replaced by a folder without a manifest: these are files of this one.
             if read_regular(path, _MOST_BYTES) != data:
@@ -149,7 +149,7 @@ class _Options:
     scheme: str = DEFAULT_SCHEME
     template: str | None = None
     output_format: str = 'tfrecord'
-    no_end: bool = False
+    end: str | None = None
     datasets: tuple[dict[str, object], ...] = ()
 
 
@@ -294,7 +294,7 @@ def recorded_format(roles: Set[str], options: Mapping[str, object]) -> CorpusFor
     if 'format' in record:
         format_type = corpus_format(checked(record['format'], str, 'format'))
     else:
-        candidates = [type_ for type_ in all_formats() if roles & set(type_.roles)]
+        candidates = [type_ for type_ in all_formats() if set(type_.roles) <= roles]
         if not candidates:
             raise ValueError('no input has a role that is known')
         format_type = candidates[0]

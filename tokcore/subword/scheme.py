@@ -33,7 +33,6 @@ if typing.TYPE_CHECKING:
     from tokcore.text.rows import Normalizer
     from tokcore.text.t2t import T2TPreTokenizer
 
-SubstringCounting = Literal['packed', 'plain']
 WantedLearner = Literal['auto', 'memory', 'beam']
 
 T2T_RANGE = (1, 1000)
@@ -82,20 +81,10 @@ class SubwordOptions(LearningOptions):
         get_args(WantedLearner),
         default='auto',
     )
-    substring_counting: SubstringCounting = option(
-        'how a learner on Beam counts: packed tables of suffixes, or each substring, which is '
-        'slow and the reference (default: packed)',
-        get_args(SubstringCounting),
-        default='packed',
-    )
 
     def __post_init__(self):
         if len(set(self.reserved_tokens)) != len(self.reserved_tokens):
             raise InputError('--reserved-token names one token twice')
-
-    @property
-    def on_beam(self) -> str:
-        return f'on Beam ({self.substring_counting})'
 
     def is_beyond(self, min_count: int) -> bool:
         """Whether a min-count is beyond those that Tensor2Tensor itself tries."""

@@ -22,11 +22,9 @@ from tokcore.learning.size_search import Progress
 from tokcore.options import (
     LARGEST_INT64,
     WholeNumber,
-    added_tokens_option,
     option,
     positive,
     special_tokens_option,
-    with_added,
 )
 from tokcore.word.files import read_words
 
@@ -59,7 +57,6 @@ class WordOptions(LearningOptions):
         default=None,
         changes_bytes=True,
     )
-    special_token: tuple[str, ...] = added_tokens_option()
     special_tokens: tuple[str, ...] | None = special_tokens_option()
 
     def __post_init__(self):
@@ -69,7 +66,7 @@ class WordOptions(LearningOptions):
     @property
     def first_entries(self) -> tuple[str, ...]:
         """The special tokens."""
-        return with_added(self.special_tokens, _NMT_SPECIAL_TOKENS, self.special_token)
+        return _NMT_SPECIAL_TOKENS if self.special_tokens is None else self.special_tokens
 
     @property
     def size_label(self) -> str:

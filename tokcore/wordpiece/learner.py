@@ -30,9 +30,7 @@ from tokcore.wordpiece.learner_kernels import (
     PieceTrie,
     Words,
     count_endings,
-    documented_rule,
     filter_words,
-    mark_starts,
     piece_trie,
     select_words,
     words_of,
@@ -160,7 +158,7 @@ class PieceLearner:
             options.max_characters,
             options.max_words,
         )
-        self._endings = _endings_of(self._words) if options.selection == 'endings' else None
+        self._endings = _endings_of(self._words)
         self._codes = read_only(np.unique(self._words.codes))
         self._characters = [chr(code) for code in self._codes.tolist()]
 
@@ -178,18 +176,8 @@ class PieceLearner:
 
     def _select(self, pieces: Pieces | None, min_count: int) -> Pieces:
         """Returns the pieces that are frequent where the last pieces start; None: anywhere."""
-        if self._endings is None:
-            return self._select_substrings(pieces, min_count)
-        return self._select_endings(self._endings, pieces, min_count)
-
-    def _select_substrings(self, pieces: Pieces | None, min_count: int) -> Pieces:
-        may_start = np.full(len(self._words.codes), pieces is None)
-        if pieces is not None:
-            mark_starts(self._words, self._trie(pieces), may_start)
-        return documented_rule(self._words, read_only(may_start), min_count)
-
-    def _select_endings(self, endings: '_Endings', pieces: Pieces | None, min_count: int) -> Pieces:
-        words, counts = self._words, endings.counts
+        words, endings = self._words, self._endings
+        counts = endings.counts
         if pieces is not None:
             counts = np.zeros(len(counts), np.int64)
             count_endings(words, self._trie(pieces), endings.numbers, counts)

@@ -12,7 +12,7 @@ import numpy as np
 
 from tokcore.counts.token_table import TokenTable
 from tokcore.kernels.hash_tables import ABSENT, Edges, child_of, child_or_new, empty_edges
-from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
+from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.unicode import CODE_POINTS, next_character
 from tokcore.wordpiece.model import JOINED_ROOT, WORD_ROOT
 
@@ -127,86 +127,6 @@ def most_frequent_characters(counts: Mapping[str, int], most: int) -> str:
     return ''.join(ranked[:most])
 
 
-def documented_rule(words: Words, may_start: np.ndarray, min_count: int) -> Pieces:
-    """Returns the pieces that TensorFlow Text's documented rule selects; see `plain_iteration`.
-
-    It takes some 60 bytes for each distinct substring; a word with n characters has up to n² / 2.
-
-    Args:
-        words: to learn from.
-        may_start: bool[code points], where pieces may start after the start of a word.
-        min_count: what must be left of a piece's count.
-    """
-    most = _count_substrings(words, may_start)
-    starts, lengths = np.empty(most + 2, np.int64), np.empty(most + 2, np.int32)
-    parents, counts = np.empty(most + 2, np.int32), np.zeros(most + 2, np.int64)
-    edges = empty_edges(most)
-    size = _add_substrings(words, may_start, edges, starts, lengths, parents, counts)
-    selected = _select_nodes(parents[:size], counts[:size], min_count)
-    return Pieces(
-        starts[selected],
-        lengths[selected].astype(np.int64),
-        counts[selected],
-        _are_joined(parents, selected),
-    )
-
-
-def _are_joined(parents: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    """Returns which nodes are descendants of `JOINED_ROOT`: bool[nodes]."""
-    ancestors = nodes.copy()
-    while (is_node := ancestors > JOINED_ROOT).any():
-        ancestors[is_node] = parents[ancestors[is_node]]
-    return ancestors == JOINED_ROOT
-
-
-@kernel_without_allocation
-def _count_substrings(words, may_start):
-    count = 0
-    for word in range(len(words.counts)):
-        start, end = words.starts[word], words.starts[word + 1]
-        for position in range(start, end):
-            if position == start or may_start[position]:
-                count += end - position
-    return count
-
-
-@kernel_without_allocation
-def _add_substrings(words, may_start, edges, starts, lengths, parents, counts):
-    """Adds the nodes of substrings, parents before their children; returns the number of nodes."""
-    size = 2
-    for word in range(len(words.counts)):
-        start, end = words.starts[word], words.starts[word + 1]
-        for first in range(start, end):
-            if first > start and not may_start[first]:
-                continue
-            node = np.int64(WORD_ROOT if first == start else JOINED_ROOT)
-            for position in range(first, end):
-                parent = node
-                node = child_or_new(edges, parent, words.codes[position], size)
-                if node == size:
-                    starts[node], lengths[node] = first, position + 1 - first
-                    parents[node] = parent
-                    size += 1
-                counts[node] += words.counts[word]
-    return size
-
-
-@kernel
-def _select_nodes(parents, counts, min_count):
-    """Subtracts the counts of selected nodes from those of their ancestors; returns these nodes."""
-    below = np.zeros(len(counts), np.int64)
-    selected = np.empty(len(counts), np.int64)
-    size = 0
-    for node in range(len(counts) - 1, JOINED_ROOT, -1):
-        counts[node] -= below[node]
-        if counts[node] >= min_count:
-            below[node] += counts[node]
-            selected[size] = node
-            size += 1
-        below[parents[node]] += below[node]
-    return selected[:size]
-
-
 class PieceTrie(NamedTuple):
     """A trie of code points with two roots."""
 
@@ -233,20 +153,6 @@ def piece_trie(
     trie = PieceTrie(empty_edges(most), np.zeros(most + 2, np.bool_))
     _add_pieces(codes, pieces, characters, joiner, trie)
     return trie
-
-
-@kernel_without_allocation
-def mark_starts(words, trie, may_start):
-    """Sets may_start (bool[code points]) where pieces start after the start of a word."""
-    for word in range(len(words.counts)):
-        end = words.starts[word + 1]
-        position, root = words.starts[word], WORD_ROOT
-        while True:
-            position = _longest_piece(words.codes, position, end, root, trie)
-            if position >= end:
-                break
-            may_start[position] = True
-            root = JOINED_ROOT
 
 
 @kernel_without_allocation

@@ -16,13 +16,12 @@ def learn_plainly(
     iterations: int = 4,
     joiner: str = '##',
     special_tokens: Iterable[str] = (),
-    documented_rule: bool = False,
 ) -> tuple[str, ...]:
     """Returns the pieces by id, learned from words and their counts.
 
-    >>> pieces = learn_plainly({'walking': 10, 'walked': 10, 'talking': 9}, 15, documented_rule=True)
+    >>> pieces = learn_plainly({'walking': 10, 'walked': 10, 'talking': 9}, 15)
     >>> [piece for piece in pieces if len(piece.removeprefix('##')) > 1]
-    ['walk', '##ing']
+    ['##alking']
     """
     characters = sorted({character for word in words for character in word})
     pieces: dict[str, int] = {}
@@ -34,7 +33,7 @@ def learn_plainly(
                 for end in range(start + 1, len(word) + 1):
                     key = (start > 0, word[start:end])
                     counts[key] = counts.get(key, 0) + count
-        pieces = select(counts, min_count, joiner, documented_rule)
+        pieces = select(counts, min_count, joiner)
         for character in characters:
             pieces.setdefault(character, 1)
             pieces.setdefault(joiner + character, 1)
@@ -42,19 +41,15 @@ def learn_plainly(
     return tuple(dict.fromkeys([*special_tokens, *characters, *ranked]))
 
 
-def select(
-    counts: Mapping[tuple[bool, str], int], min_count: int, joiner: str, documented_rule: bool
-) -> dict[str, int]:
+def select(counts: Mapping[tuple[bool, str], int], min_count: int, joiner: str) -> dict[str, int]:
     """Returns the pieces with their counts, of (whether a joiner comes first, substring).
 
-    By the rule that TensorFlow Text documents, only selected substrings subtract their counts from
-    those of their prefixes, so stems are selected too. Its code lets all substrings subtract: a
-    count is then how often a word ends with the substring.
+    All substrings subtract their counts from those of their prefixes, as in TensorFlow Text's code:
+    a count is then how often a word ends with the substring. By the rule that its documentation
+    describes, only selected substrings would subtract, and stems would be selected too.
 
-    >>> select({(False, 'ab'): 3, (False, 'a'): 5}, 4, '##', documented_rule=True)
-    {'a': 5}
-    >>> select({(False, 'ab'): 3, (False, 'a'): 5}, 4, '##', documented_rule=False)
-    {}
+    >>> select({(False, 'ab'): 3, (False, 'a'): 5}, 3, '##')
+    {'ab': 3}
     """
     left = dict(counts)
     selected = {}
@@ -62,9 +57,8 @@ def select(
         count = left[continues, substring]
         if count >= min_count:
             selected[continues, substring] = count
-        if count >= min_count or not documented_rule:
-            for end in range(1, len(substring)):
-                left[continues, substring[:end]] -= count
+        for end in range(1, len(substring)):
+            left[continues, substring[:end]] -= count
     # A word may be spelled like a joiner and a substring; the latter's count is used.
     return {
         (joiner if continues else '') + substring: count

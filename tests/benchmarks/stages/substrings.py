@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow.parquet as parquet
 from apache_beam.runners.portability.fn_api_runner.execution import GroupingBuffer
 
-from pipelines.learning.plain_learner import BeamLearner
 from pipelines.learning.subword_on_beam import PackedLearner
+from tests.plain_learner import BeamLearner
 from tokcore.counts.token_table import TokenTable
 from tokcore.learning.size_search import search_vocabulary
 from tokcore.subword.text_encoder import dump_vocabulary

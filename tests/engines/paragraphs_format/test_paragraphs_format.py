@@ -56,7 +56,7 @@ def vocabulary(corpus, tmp_path_factory):
 def encoding(corpus, vocabulary, folder, *more):
     return [
         'encode', '--paragraphs', corpus, '--vocab', vocabulary, '--name', 'v', '--shards', 2,
-        '--item-size', '1KiB', '--output', folder, *more,
+        '@item-size', '1KiB', '--output', folder, *more,
     ]  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def texts_of(folder, vocabulary):
 @pytest.mark.parametrize('workers', [1, 2])
 def test_tokens_of_paragraphs_are_counted(corpus, tmp_path, workers):
     folder = tmp_path / 'counts'
-    cut = ['--item-size', '1KiB', '--workers', workers]
+    cut = ['@item-size', '1KiB', '--workers', workers]
     succeed('count', '--paragraphs', corpus, *cut, '--output', folder)
     expected = collections.Counter(token for each in PARAGRAPHS for token in tokenize(each))
     tables = [parquet.read_table(path).to_pydict() for path in folder.glob('*.parquet')]
@@ -93,7 +93,7 @@ def test_tokens_of_paragraphs_are_counted(corpus, tmp_path, workers):
 def test_paragraphs_are_encoded_with_the_line_feeds_in_them(corpus, vocabulary, tmp_path, workers):
     succeed(*encoding(corpus, vocabulary, tmp_path / 'out', '--workers', workers))
     assert sorted(texts_of(tmp_path / 'out', vocabulary)) == sorted(PARAGRAPHS)
-    succeed(*encoding(corpus, vocabulary, tmp_path / 'engine', '--shuffle', 'engine'))
+    succeed(*encoding(corpus, vocabulary, tmp_path / 'engine', '@shuffle', 'engine'))
     assert shards_of(tmp_path / 'out') == shards_of(tmp_path / 'engine')
 
 
@@ -101,7 +101,7 @@ def test_paragraphs_are_encoded_with_the_line_feeds_in_them(corpus, vocabulary, 
 def test_a_killed_encode_goes_on(corpus, vocabulary, tmp_path, monkeypatch):
     monkeypatch.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
     folder = tmp_path / 'out'
-    command = encoding(corpus, vocabulary, folder, '--buffer', '2KiB', '--workers', 2)
+    command = encoding(corpus, vocabulary, folder, '@buffer', '2KiB', '--workers', 2)
     kill_and_go_on(HERE / 'paragraphs_command.py', command, folder)
     succeed(*encoding(corpus, vocabulary, tmp_path / 'whole'))
     assert shards_of(folder) == shards_of(tmp_path / 'whole')

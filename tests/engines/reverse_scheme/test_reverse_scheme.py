@@ -64,7 +64,7 @@ def tables_in(folder):
 @pytest.mark.parametrize('workers', [1, 2])
 def test_words_are_counted_and_the_files_say_how(corpus, tmp_path, workers):
     folder = tmp_path / 'counts'
-    cut = ['--item-size', '4KiB', '--workers', workers]
+    cut = ['@item-size', '4KiB', '--workers', workers]
     succeed('count', '--text', corpus, *REVERSE, *cut, '--output', folder)
     assert tables_in(folder) == COUNTED
     manifest = json.loads((folder / 'tokbeam.json').read_text())
@@ -79,7 +79,7 @@ def test_words_are_counted_and_the_files_say_how(corpus, tmp_path, workers):
 
 def test_two_schemes_are_counted_from_one_reading(corpus, tmp_path):
     both, ours, theirs = (tmp_path / name for name in ('both', 'ours', 'theirs'))
-    cut = ['--item-size', '4KiB', '--workers', 2]
+    cut = ['@item-size', '4KiB', '--workers', 2]
     command = ['count', '--text', corpus, *REVERSE, '--scheme', 'subword', *cut, '--output', both]
     succeed(*command)
     succeed('count', '--text', corpus, *REVERSE, *cut, '--output', ours)
@@ -107,14 +107,14 @@ def test_a_vocabulary_is_learned_in_one_go(corpus, tmp_path):
 def building(corpus, folder, *more):
     return [
         'build', '--text', corpus, *REVERSE, '--vocab-size', 12, '--name', 'v', '--shards', 2,
-        '--item-size', '4KiB', '--output', folder, *more,
+        '@item-size', '4KiB', '--output', folder, *more,
     ]  # fmt: skip
 
 
 def encoding(corpus, vocabulary, folder, *more):
     return [
         'encode', '--text', corpus, '--vocab', vocabulary, *REVERSE, '--name', 'v', '--shards', 2,
-        '--item-size', '4KiB', '--output', folder, *more,
+        '@item-size', '4KiB', '--output', folder, *more,
     ]  # fmt: skip
 
 
@@ -144,7 +144,7 @@ def test_a_build_gives_the_same_bytes_however_it_is_run(corpus, tmp_path):
     assert sorted(rows_of(tmp_path / '1')) == expected
     assert any(1 in row for row in expected)
     succeed(*building(corpus, tmp_path / '2', '--workers', 2))
-    succeed(*building(corpus, tmp_path / 'engine', '--shuffle', 'engine'))
+    succeed(*building(corpus, tmp_path / 'engine', '@shuffle', 'engine'))
     shards = shards_of(tmp_path / '1')
     assert shards == shards_of(tmp_path / '2') == shards_of(tmp_path / 'engine')
     assert 'build: already done' in succeed(*building(corpus, tmp_path / '1'))
@@ -153,7 +153,7 @@ def test_a_build_gives_the_same_bytes_however_it_is_run(corpus, tmp_path):
 def test_unknown_words_are_counted_and_the_commonest_told(corpus, tmp_path):
     said = [
         succeed(*building(corpus, tmp_path / name, *more)).splitlines()
-        for name, more in [('1', ['--workers', 1]), ('2', ['--shuffle', 'engine'])]
+        for name, more in [('1', ['--workers', 1]), ('2', ['@shuffle', 'engine'])]
     ]
     unknown = sorted(
         ((count, word) for word, count in COUNTED.items() if word[::-1] not in ENTRIES[:8]),
@@ -183,7 +183,7 @@ def test_worker_processes_get_the_scheme_with_the_steps(corpus, vocabulary, tmp_
 def test_a_killed_encode_goes_on(corpus, vocabulary, tmp_path, monkeypatch):
     monkeypatch.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
     folder = tmp_path / 'out'
-    command = encoding(corpus, vocabulary, folder, '--buffer', '8KiB', '--workers', 1)
+    command = encoding(corpus, vocabulary, folder, '@buffer', '8KiB', '--workers', 1)
     kill_and_go_on(HERE / 'reverse_command.py', command, folder)
     succeed(*encoding(corpus, vocabulary, tmp_path / 'whole'))
     assert shards_of(folder) == shards_of(tmp_path / 'whole')
@@ -203,7 +203,9 @@ def test_lines_become_ids_and_lines_again(vocabulary, filter_lines):
     und, noch = (ids_of(word, ENTRIES[:8])[1] for word in ('und', 'noch'))
     plain = filter_lines(text, 'tokenize', '--vocab', vocabulary, *REVERSE)
     assert plain == f'{und} {noch}\n\n{und} 1\n'.encode()
-    whole = filter_lines(text, 'tokenize', '--vocab', vocabulary, *REVERSE, '--eos')
+    whole = filter_lines(
+        text, 'tokenize', '--vocab', vocabulary, *REVERSE, '--template', '$A <EOS>'
+    )
     assert whole == f'2 {und} {noch} 3\n2 3\n2 {und} 1 3\n'.encode()
     back = filter_lines(plain, 'detokenize', '--vocab', vocabulary, *REVERSE)
     assert back == b'und noch\n\nund <unk>\n'
@@ -217,7 +219,7 @@ def test_what_was_counted_for_another_scheme_is_refused_and_both_are_named(corpu
     for counts, scheme in ((theirs, REVERSE), (ours, [])):
         said = refuse('vocab', '--counts', counts, *scheme, *asked)
         assert 'pre-tokenizer t2t' in said and 'pre-tokenizer spaces {"byte": 32}' in said
-    said = refuse('count', '--merge', theirs, ours, '--output', tmp_path / 'merged')
+    said = refuse('count', '--counts', theirs, ours, '--output', tmp_path / 'merged')
     assert 'pre-tokenizer t2t' in said and 'pre-tokenizer spaces' in said
     assert 'another pre-tokenizer: t2t there, spaces' in refuse(
         'count', '--text', corpus, *REVERSE, '--output', theirs

@@ -77,8 +77,8 @@ def make_jobs(lanes: Sequence[Lane], folder: Path) -> dict[str, Job]:
     run(lanes[0], ['vocab', '--tsv', corpus, '--vocab-size', 900, '--output', vocabulary], folder,
         seconds=_COMPILING_SECONDS)  # fmt: skip
     workers = ['--workers 1', '--workers 2', '--workers 3']
-    sizes = ['--item-size 10KiB', '--item-size 40KiB', '--item-size 1MiB']
-    shuffles = ['--shuffle files', '--buffer 16KiB', '--buffer 64KiB', '--shuffle engine']
+    sizes = ['@item-size 10KiB', '@item-size 40KiB', '@item-size 1MiB']
+    shuffles = ['@shuffle files', '@buffer 16KiB', '@buffer 64KiB', '@shuffle engine']
     dataset = ['--name', 'n', '--shards', 4]
     jobs = {
         'count': Job(['count', '--tsv', corpus], 'counts', [workers, sizes]),
@@ -88,7 +88,7 @@ def make_jobs(lanes: Sequence[Lane], folder: Path) -> dict[str, Job]:
             'vocab.x', [workers],
         ),
         'encode': Job(
-            ['encode', '--tsv', corpus, '--dev-tsv', corpus, '--vocab', vocabulary, *dataset],
+            ['encode', '--tsv', corpus, '--dev', corpus, '--vocab', vocabulary, *dataset],
             'out', [workers, sizes, shuffles],
         ),
         'build': Job(

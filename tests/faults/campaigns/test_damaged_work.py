@@ -14,7 +14,7 @@ from stopped_runs import SEED, assert_finished, assert_whole, cases, draw_moment
 
 pytestmark = [pytest.mark.fuzz, pytest.mark.slow]
 
-_CUT = ['--item-size', '10KiB', '--buffer', '16KiB', '--shuffle', 'files']
+_CUT = ['@item-size', '10KiB', '@buffer', '16KiB', '@shuffle', 'files']
 
 
 @pytest.mark.parametrize('number', cases(usual=3))

@@ -94,7 +94,7 @@ def commands(tmp_path_factory) -> dict[str, Command]:
     commands = {
         'build': Command(
             ['build', '--tsv', corpus, '--vocab-size', 1500, '--name', 'n', '--shards', 4,
-             '--item-size', '40KiB', '--output', 'OUT'],
+             '@item-size', '40KiB', '--output', 'OUT'],
         ),
         'convert': Command(['convert', made, '--to', 'parquet', '--output', 'OUT']),
         'index': Command(['index', 'OUT'], others),

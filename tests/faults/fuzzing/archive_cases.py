@@ -46,7 +46,7 @@ def attack_archives(room: Room, dice: random.Random) -> None:
         [NamedText(f'{path}!{name}', members[name]) for name in chosen], None, _LONGEST
     )
     words = ['--text', f'{path}!{pattern}', '--on-error=skip']
-    words += ['--item-size', str(dice.choice([100, 5000, 1 << 20]))]
+    words += ['@item-size', str(dice.choice([100, 5000, 1 << 20]))]
     expected = NOT_KNOWN if is_changed else rows if rows.rows else None
     if expected is rows:
         verdict = joint_verdict(members[name] for name in chosen)

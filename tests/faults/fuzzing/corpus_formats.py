@@ -78,7 +78,7 @@ def _draw_named_columns(dice: random.Random) -> DrawnRows:
     text, wanted = draw_named_columns(dice)
     return DrawnRows(
         {'tsv': text},
-        ['--header', '--columns', wanted],
+        ['--columns', wanted],
         len(wanted.split(',')),
         lambda files, most: named_rows(files, wanted, most),
     )

@@ -142,7 +142,7 @@ def _folder(room: Room, dice: random.Random) -> None:
     if dice.random() < 0.5:
         _learn(room, dice, ['c'], statuses)
         return
-    command = ['count', '--merge', 'c', 'd', '--output', 'sum']
+    command = ['count', '--counts', 'c', 'd', '--output', 'sum']
     if room.run(*command, statuses=statuses, may_change=['sum']).status == 0:
         once = results.counts_in(room.made / 'counts')
         if results.counts_in(room.here / 'sum') != once + once:

@@ -130,14 +130,14 @@ def _words(dice: random.Random, sides: int) -> list[str]:
     words = ['--text' if sides == 1 else '--tsv', 'rows', '--clean', _NAME, '--output', 'out']
     words += ['--max-line-size', str(_MOST_BYTES)]
     if dice.random() < 0.3:
-        words += ['--item-size', str(dice.choice([10, 100]))]
+        words += ['@item-size', str(dice.choice([10, 100]))]
     if dice.random() < 0.3:
         words += ['--workers', '2']
     if dice.random() < 0.3:
         words += ['--keep-rejected']
     if dice.random() < 0.5:
         return ['count', *words]
-    shuffle = ['--shuffle', dice.choice(['files', 'engine'])]
+    shuffle = ['@shuffle', dice.choice(['files', 'engine'])]
     return ['encode', *words, '--scheme', 'byte', '--name', 'n', '--shards', '2', *shuffle]
 
 

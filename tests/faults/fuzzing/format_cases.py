@@ -67,7 +67,7 @@ def _draw_reading(dice: random.Random, longest: int, size: int) -> list[str]:
     words = ['--on-error=skip', *(['--max-line-size', str(longest)] if longest != _LONGEST else [])]
     if dice.random() < 0.5:
         # A hundred items at most, each of which takes Beam a millisecond or two.
-        words += ['--item-size', str(max(size // dice.choice([1, 3, 20, 100]), 1))]
+        words += ['@item-size', str(max(size // dice.choice([1, 3, 20, 100]), 1))]
     if dice.random() < 0.5:
         words += ['--workers', str(dice.randint(1, 3))]
     return words

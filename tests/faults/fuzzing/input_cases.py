@@ -56,7 +56,7 @@ def _draw_running(dice: random.Random, splits: list[DrawnSplit]) -> list[str]:
     if dice.random() < 0.7:
         size = max(len(text) for split in splits for text in split.texts)
         # A hundred items at most, each of which takes Beam a millisecond or two.
-        arguments += ['--item-size', str(max(size // dice.choice([1, 3, 20, 100]), 1))]
+        arguments += ['@item-size', str(max(size // dice.choice([1, 3, 20, 100]), 1))]
     if dice.random() < 0.7:
         arguments += ['--workers', str(dice.randint(1, 3))]
     return arguments
@@ -64,8 +64,8 @@ def _draw_running(dice: random.Random, splits: list[DrawnSplit]) -> list[str]:
 
 def _draw_shuffle(dice: random.Random) -> list[str]:
     shuffle = dice.choice(['auto', 'files', 'engine'])
-    buffer = ['--buffer', dice.choice(['1KiB', '20KiB', '1MiB'])] if dice.random() < 0.3 else []
-    return ['--shuffle', shuffle, *buffer] if dice.random() < 0.7 else []
+    buffer = ['@buffer', dice.choice(['1KiB', '20KiB', '1MiB'])] if dice.random() < 0.3 else []
+    return ['@shuffle', shuffle, *buffer] if dice.random() < 0.7 else []
 
 
 def _expect(

@@ -25,8 +25,8 @@ def attack_limits(room: Room, dice: random.Random) -> None:
     if command == 'encode':
         line += ['--vocab', 'vocab']
     if command in ('encode', 'build'):
-        line += ['--name', 'n', '--shards', '2', '--item-size', str(max(1, len(text) // 20))]
-        line += dice.choice([['--shuffle', 'engine'], ['--buffer', '4KiB'], []])
+        line += ['--name', 'n', '--shards', '2', '@item-size', str(max(1, len(text) // 20))]
+        line += dice.choice([['@shuffle', 'engine'], ['@buffer', '4KiB'], []])
     limits = {'FSIZE': round(_LEAST * 1.2 ** dice.uniform(0, 24))}
     if dice.random() < 0.2:
         limits = {'NOFILE': dice.randint(12, 60)}

@@ -55,8 +55,8 @@ def _words(dice: random.Random, out: Path) -> list[object]:
         ]
     )  # fmt: skip
     if words[0] in ('encode', 'build'):
-        words += dice.choice([[], ['--shuffle', 'files'], ['--shuffle', 'engine']])
-        words += dice.choice([[], ['--item-size', 20]])
+        words += dice.choice([[], ['@shuffle', 'files'], ['@shuffle', 'engine']])
+        words += dice.choice([[], ['@item-size', 20]])
     if words[0] != 'vocab':
         words += dice.choice([[], ['--work', out / 'work']])
     return words

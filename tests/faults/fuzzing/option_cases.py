@@ -23,7 +23,7 @@ _COUNTS = ['out/counts', 'out/counts.inputs', 'out/counts.targets']
 
 # Paths have a kind of their own, and a value of these might name one that matters.
 _PATHS = {
-    'source', 'target', 'tsv', 'text', 'vocab', 'source_vocab', 'target_vocab', 'counts', 'merge',
+    'source', 'target', 'tsv', 'text', 'vocab', 'counts',
     'output', 'work',
 }  # fmt: skip
 
@@ -110,7 +110,7 @@ def _draw_option(dice: random.Random, option: argparse.Action) -> list[str]:
     if dice.random() < 0.05:
         return [name]
     fitting = {
-        'positive': _NUMBERS, 'int': _NUMBERS, 'byte_size': _SIZES, 'duration': _TIMES,
+        'positive': _NUMBERS, 'int': _NUMBERS, 'byte_size': _SIZES,
         'columns': _LISTS, 'min_count_range': _LISTS, 'subtoken_length': _NUMBERS,
         'vocab_sample': _SAMPLES, 'filter_list': _FILTERS,
     }.get(getattr(option.type, '__name__', ''), _NUMBERS if option.type else _STRINGS)  # fmt: skip

@@ -97,7 +97,7 @@ def _tokenize(room: Room, dice: random.Random, subtokens: list[str] | None) -> N
     rows = single_rows([NamedText('', text)], None, 16 << 20)
     must_stop = subtokens is None or rows.rejects
     ended = room.run(
-        'tokenize', '--vocab', 'v', *['--eos'] * with_eos,
+        'tokenize', '--vocab', 'v', *['--template', '$A <EOS>'] * with_eos,
         stdin=text, statuses=[2] if must_stop else [0, 2],
     )  # fmt: skip
     if ended.status:

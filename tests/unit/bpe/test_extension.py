@@ -209,8 +209,8 @@ def test_what_cannot_be_extended(tmp_path):
         check(scheme=BpeScheme('cl100k'))
     with pytest.raises(InputError, match='below the 258 entries'):
         check(257)
-    with pytest.raises(InputError, match='--special-token cannot go with --extend'):
-        check(special_token=('<s>',))
+    with pytest.raises(InputError, match='--special-tokens cannot go with --extend'):
+        check(special_tokens=('<s>',))
     with pytest.raises(InputError, match='give --pre-tokenizer none alone'):
         check(scheme=BpeScheme(form='NFC'))
     check(learner='beam')

@@ -23,14 +23,14 @@ def test_a_preset_sets_all(preset, expected):
 
 @pytest.mark.parametrize('preset', PRESETS)
 def test_what_every_file_can_hold_takes_the_place_of_the_presets(preset):
-    asked = {'ties': 'largest-pair', 'min_count': 9, 'max_piece_length': 4}
+    asked = {'min_count': 9, 'max_piece_length': 4}
     rules = BpeOptions(vocab_size=300, **asked).rules(preset)
     assert {name: getattr(rules, name) for name in asked} == asked
     assert (rules.vocab_size, rules.merges) == (300, None)
 
 
 def test_what_one_file_can_hold():
-    asked = BpeOptions(merges=5, special_token=('<pad>', '</s>'))
+    asked = BpeOptions(merges=5, special_tokens=('<pad>', '</s>'))
     assert asked.rules('gpt2').special_tokens == asked.first_entries == ('<pad>', '</s>')
     assert BpeOptions(merges=5).first_entries is None
     assert BpeOptions(merges=5, extend='old.json').rules('gpt2').special_tokens == ()
@@ -39,30 +39,13 @@ def test_what_one_file_can_hold():
 
 
 @pytest.mark.parametrize(
-    ('preset', 'asked'),
-    [
-        ('gpt2', {'byte_level': True, 'end_of_word': ''}),
-        ('subword-nmt', {'byte_level': False, 'end_of_word': '</w>'}),
-        ('textbook', {'byte_level': False, 'end_of_word': '_'}),
-    ],
-)
-def test_what_a_preset_says_anyhow_may_be_said(preset, asked):
-    assert BpeOptions(merges=5, **asked).rules(preset) == BpeOptions(merges=5).rules(preset)
-
-
-@pytest.mark.parametrize(
     ('preset', 'asked', 'named'),
     [
-        ('gpt2', {'byte_level': False}, '--no-byte-level'),
-        ('cl100k', {'end_of_word': '</w>'}, '--end-of-word </w>'),
         ('gpt2', {'limit_alphabet': 300}, '--limit-alphabet'),
         ('cl100k', {'total_symbols': True}, '--total-symbols'),
-        ('subword-nmt', {'byte_level': True}, '--byte-level'),
-        ('subword-nmt', {'end_of_word': ''}, '--end-of-word none'),
         ('subword-nmt', {'limit_alphabet': 300}, '--limit-alphabet'),
-        ('subword-nmt', {'special_token': ('<pad>',)}, '--special-token'),
-        ('textbook', {'end_of_word': '</w>'}, '--end-of-word </w>'),
-        ('textbook', {'special_token': ('<pad>',)}, '--special-token'),
+        ('subword-nmt', {'special_tokens': ('<pad>',)}, '--special-tokens'),
+        ('textbook', {'special_tokens': ('<pad>',)}, '--special-tokens'),
         ('textbook', {'total_symbols': True}, '--total-symbols'),
     ],
 )
@@ -84,7 +67,6 @@ def test_what_its_file_cannot_hold_is_refused_by_name(preset, asked, named):
             {'vocab_size': 300, 'total_symbols': True},
             '--total-symbols needs --merges; give it, or leave it out',
         ),
-        ({'merges': 5, 'special_token': ('a', 'a')}, '--special-token names one token twice'),
     ],
 )
 def test_options_that_do_not_go_together(asked, said):

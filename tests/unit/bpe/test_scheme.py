@@ -30,7 +30,7 @@ def test_the_textbooks_example():
 
 
 def test_bytes_with_special_tokens_first():
-    vocabulary = learned(SCHEME, {'the': 5, ' the': 9}, merges=3, special_token=('<pad>',))
+    vocabulary = learned(SCHEME, {'the': 5, ' the': 9}, merges=3, special_tokens=('<pad>',))
     assert vocabulary.id_of('<pad>') == 0 and vocabulary.special_ids.pad == 0
     assert vocabulary.vocab_size == 1 + 256 + 3
     assert BpeTokenizer(vocabulary).tokenize('the the') == ['the', 'Ġthe']

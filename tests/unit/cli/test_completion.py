@@ -15,9 +15,9 @@ from tokcore.schemes import scheme_names
 LINES = [
     ('tokbeam ', ['build', 'tokenize', 'help', 'completion'], ['--source']),
     ('tokbeam bui', ['build'], ['count']),
-    ('tokbeam build --dev-sh', ['--dev-share', '--dev-shards'], ['--dev-source', '--shards']),
+    ('tokbeam build --dev-s', ['--dev-share', '--dev-source'], ['--dev-target', '--shards']),
     ('tokbeam vocab --scheme ', [*scheme_names()], ['--scheme', 'build']),
-    ('tokbeam build --text a b --on-error s', ['stop', 'skip'], ['auto']),
+    ('tokbeam build --text a b --unknown s', ['stop'], ['token']),
     ('tokbeam tokenize --no-l', ['--no-lower-case'], ['--no-split-cjk']),
     ('tokbeam help schemes/b', ['schemes/bpe', 'schemes/byte'], ['build', 'schemes/word']),
     ('tokbeam completion f', ['fish'], ['bash']),
@@ -75,7 +75,7 @@ def test_bash_completes_files_where_it_knows_no_words():
     ('typed', 'completed'),
     [
         ('tokbeam det', 'tokbeam detokenize '),
-        ('tokbeam build --dev-sha', 'tokbeam build --dev-shar'),
+        ('tokbeam build --dev-sha', 'tokbeam build --dev-share'),
         ('tokbeam vocab --scheme wordp', 'tokbeam vocab --scheme wordpiece '),
         ('tokbeam help schemes/wordp', 'tokbeam help schemes/wordpiece '),
     ],

@@ -1,4 +1,4 @@
-"""The help: short where it is asked for first, all of it by `--help-all`, and by topics."""
+"""The help: short where it is asked for first, all of it by `tokbeam help COMMAND`, and by topics."""
 
 import pathlib
 import re
@@ -43,19 +43,16 @@ def test_help_has_the_essential_options_and_no_others(name):
     named = re.findall('^  --([a-z-]+)', text, re.MULTILINE)
     assert sorted(named) == sorted(COMMANDS[name].essential)
     assert len(text.splitlines()) <= 32
-    assert f'tokbeam {name} --help-all' in text
+    assert f'tokbeam help {name}' in text
 
 
 @pytest.mark.parametrize('name', COMMANDS)
-def test_all_of_the_help_has_every_option_those_of_dev_and_test_in_a_sentence(name):
+def test_all_of_the_help_has_every_option(name):
     text = all_help(name, COMMANDS[name])
     assert '%%' not in text
     for group in COMMANDS[name].groups:
         for option in (each for kind in group.kinds for each in declared(kind)):
-            if group.split == 'train':
-                assert flag(option.name) in text
-    if any(group.split == 'dev' for group in COMMANDS[name].groups):
-        assert '--dev-source' in text and '--dev-columns' not in text
+            assert flag(option.name) in text
 
 
 def test_help_and_the_page_show_every_filter_as_it_is_declared():
@@ -78,7 +75,7 @@ def test_every_topic_and_every_scheme_has_a_text(capsys):
 
 def test_a_scheme_has_its_own_options_alone():
     text = topic_help('schemes/bpe')
-    assert '--merges' in text and '--selection' not in text
+    assert '--merges' in text and '--search' not in text
 
 
 def test_the_example_of_a_job_file_is_one(tmp_path):

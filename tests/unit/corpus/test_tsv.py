@@ -83,11 +83,9 @@ def test_a_name_that_two_other_columns_have_does_no_harm():
     assert became_of(NAMED, b'x\tx\ten\tzh\n1\t2\ta\tb\n').found == {10: ('a', 'b')}
 
 
-def test_names_without_a_header_are_refused():
-    with pytest.raises(
-        InputError, match='en, zh is a name, and not a number from 0 on; give --header'
-    ):
-        became_of(Tsv(('en', 'zh')), b'en\tzh\na\tb\n')
+def test_names_say_that_there_is_a_header():
+    assert became_of(Tsv(('en', 'zh')), b'en\tzh\na\tb\n').found == {6: ('a', 'b')}
+    assert not Tsv((0, 1)).header
 
 
 @pytest.mark.parametrize('item_bytes', [1, 20, 1 << 20])

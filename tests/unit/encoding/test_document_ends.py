@@ -164,6 +164,6 @@ def test_the_numbers_of_ranks_are_those_of_openai():
 def test_a_refusal_names_the_candidates_and_both_options():
     assert str(unknown_end('v.json', {'<eos>': 1, '<|endoftext|>': 0})) == (
         'v.json has <eos> (1) and <|endoftext|> (0), any of which may end documents, which are joined in '
-        'one stream; give --end TOKEN or --end ID, or --no-end to join them without an end'
+        'one stream; give --end TOKEN or --end ID, or --end none to join them without an end'
     )
     assert 'no special token that is known to end documents' in str(unknown_end('v.json', {}))

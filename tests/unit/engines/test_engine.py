@@ -290,20 +290,20 @@ def test_options_that_beam_discards_are_logged_without_secrets(caplog):
 
 def traits(flags):
     runner = choose_engine(flags, None).runner
-    return (runner.is_local, runner.in_process, runner.can_cancel, runner.through_files)
+    return (runner.is_local, runner.in_process, runner.through_files)
 
 
 @pytest.mark.parametrize(
     ('flags', 'expected'),
     [
-        ([], (True, True, False, True)),
-        (PROCESSES, (True, False, False, True)),
-        (EMBEDDED, (True, False, False, True)),
-        (['--runner=FlinkRunner'], (False, False, True, True)),
-        (['--runner=SparkRunner'], (False, False, True, False)),
-        (['--runner=PrismRunner'], (False, False, True, False)),
-        (['--runner=DataflowRunner'], (False, False, True, False)),
-        (['--runner=my.own.Runner'], (False, False, True, False)),
+        ([], (True, True, True)),
+        (PROCESSES, (True, False, True)),
+        (EMBEDDED, (True, False, True)),
+        (['--runner=FlinkRunner'], (False, False, True)),
+        (['--runner=SparkRunner'], (False, False, False)),
+        (['--runner=PrismRunner'], (False, False, False)),
+        (['--runner=DataflowRunner'], (False, False, False)),
+        (['--runner=my.own.Runner'], (False, False, False)),
     ],
     ids=lambda each: ' '.join(map(str, each)),
 )
@@ -366,10 +366,10 @@ def test_nobody_knows_the_memory_of_a_cluster():
 
 
 def test_light_work_on_few_bytes_is_done_here():
-    cluster = choose_engine(['--runner=FlinkRunner', '--flink_master=localhost:1'], None, 60)
+    cluster = choose_engine(['--runner=FlinkRunner', '--flink_master=localhost:1'], None)
     near = cluster.near(16 << 20)
     assert cluster.near((16 << 20) + 1) is cluster
-    assert near.runner.in_process and near.workers == near.runner.workers and near.deadline is None
+    assert near.runner.in_process and near.workers == near.runner.workers
     near.run(lambda pipeline: pipeline | beam.Create([1]) | beam.Map(abs))
     local = choose_engine([], None)
     assert local.near(0) is local

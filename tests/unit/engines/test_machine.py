@@ -1,6 +1,5 @@
 """The cores and the memory of a process, also within a container."""
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -8,15 +7,7 @@ import sys
 import pytest
 
 from pipelines.engines import machine as engines_machine
-from pipelines.engines.engine import choose_engine
 from pipelines.engines.machine import available_bytes, resident_bytes, total_bytes, usable_cores
-from pipelines.files.filesystem import StoredFile
-from pipelines.jobs.corpus import Corpus, CorpusInput
-from pipelines.jobs.job import CorpusReading, Execution
-from pipelines.jobs.shuffle_memory import refuse_too_large
-from tokcore.corpus.corpus import CorpusFile, Split
-from tokcore.corpus.plain_text import PlainText
-from tokcore.errors import InputError
 
 MIB = 1 << 20
 UNIFIED = '36 32 0:28 {} /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n'
@@ -237,20 +228,6 @@ def test_cores_that_this_process_may_not_use_do_not_count(tree, monkeypatch):
 def test_where_the_system_does_not_tell_all_cores_count(tree, monkeypatch):
     monkeypatch.delattr(engines_machine.os, 'sched_getaffinity')
     assert usable_cores(tree({})) == (os.cpu_count() or 1)
-
-
-@pytest.mark.parametrize(('left', 'fits'), [(600 * MIB, True), (599 * MIB, False)])
-def test_a_shuffle_in_memory_has_to_fit_into_what_is_left(monkeypatch, left, fits):
-    file = CorpusFile('/data/a', 'a', 100 * MIB, False)
-    stored = StoredFile(file.path, file.name, file.size, 0)
-    corpus = Corpus(
-        (Split('train', PlainText(), ((file,),)),),
-        (CorpusInput('train', 'text', 0, 0, file, stored),),
-    )
-    execution = Execution(choose_engine([], 1), item_bytes=8 * MIB, shuffle='engine')
-    monkeypatch.setattr('pipelines.engines.runners.available_bytes', lambda: left)
-    with contextlib.nullcontext() if fits else pytest.raises(InputError, match='599 MiB are free'):
-        refuse_too_large(CorpusReading(corpus), execution, 1)
 
 
 def test_this_process_holds_something():

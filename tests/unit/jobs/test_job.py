@@ -36,19 +36,16 @@ def memory_at_hand(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    'form, flags, through_files',
+    'flags, through_files',
     [
-        ('auto', [], True),
-        ('auto', PROCESSES, True),
-        ('auto', ['--runner=FlinkRunner'], True),
-        ('auto', ['--runner=DataflowRunner'], False),
-        ('files', ['--runner=DataflowRunner'], True),
-        ('engine', [], False),
+        ([], True),
+        (PROCESSES, True),
+        (['--runner=FlinkRunner'], True),
+        (['--runner=DataflowRunner'], False),
     ],
 )
-def test_files_are_for_local_and_flink(form, flags, through_files):
-    execution = Execution(choose_engine(flags, None), shuffle=form)
-    assert execution.through_files is through_files
+def test_files_are_for_local_and_flink(flags, through_files):
+    assert Execution(choose_engine(flags, None)).through_files is through_files
 
 
 @pytest.mark.parametrize(
@@ -146,7 +143,7 @@ def reading(tmp_path):
 
 
 EXECUTION = Execution(choose_engine([], 1), overwrite=True)
-DATASET = EncodeOptions(name='x', shards=3, test_shards=7, seed=5)
+DATASET = EncodeOptions(name='x', shards=3, seed=5)
 LEARNING = find_scheme().options(vocab_size=300)
 
 
@@ -156,7 +153,7 @@ def test_the_key_of_a_build_has_all_that_its_bytes_depend_on_and_nothing_else(re
     )
     options = job.key().options
     assert list(options) == [
-        'name', 'shards', 'dev_shards', 'source_prefix', 'target_prefix', 'seed', 'on_error',
+        'name', 'shards', 'source_prefix', 'target_prefix', 'seed', 'on_error',
         'vocab_size', 'search', 'min_count_range', 'max_subtoken_length', 'reserved_token',
         'shared_vocab', 'scheme',
     ]  # fmt: skip

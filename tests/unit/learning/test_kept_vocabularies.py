@@ -18,7 +18,7 @@ SCHEMES = {
     'subword': ('subword', {}, {'reserved_tokens': ('<x>', 'y')}),
     'wordpiece': ('wordpiece', {}, {}),
     'word': ('word', {}, {}),
-    'bpe': ('bpe', {'preset': 'gpt2'}, {'special_token': ('<s>', '漢')}),
+    'bpe': ('bpe', {'preset': 'gpt2'}, {'special_tokens': ('<s>', '漢')}),
     'codes': ('bpe', {'preset': 'subword-nmt'}, {}),
 }
 

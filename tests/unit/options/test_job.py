@@ -1,4 +1,4 @@
-"""`--max-rejected`: this many lines, or such a share of those read, and not one more."""
+"""`--on-error N|P%`: this many lines, or such a share of those read, and not one more."""
 
 import argparse
 import pickle
@@ -48,13 +48,17 @@ def test_exactly_so_many_pass_and_one_more_does_not(typed, rejected, read):
      '1000%', '٣', '1' * 19, 'nan%', '1_000', '10\n'],
 )  # fmt: skip
 def test_what_is_neither_is_refused(typed):
-    with pytest.raises(argparse.ArgumentTypeError, match='neither a number of lines, as 100, nor'):
+    with pytest.raises(argparse.ArgumentTypeError, match='none of stop, skip, a number of lines'):
         rejection_limit(typed)
+
+
+def test_words_are_no_limit():
+    assert rejection_limit('stop') is None and rejection_limit('skip') is None
 
 
 def test_the_error_tells_the_reasons_commonest_first():
     error = rejection_limit('2%').error({'too_long': 1, 'invalid_utf8': 30}, 400)
     assert str(error) == (
         '31 of 400 lines read could not be used (30 invalid_utf8, 1 too_long), more than '
-        '--max-rejected 2%; mend the files, or give more'
+        '--on-error 2% allows; mend the files, or give more'
     )

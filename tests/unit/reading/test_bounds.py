@@ -161,7 +161,7 @@ def test_long_rows_have_smaller_windows(tmp_path, monkeypatch):
 def test_records_of_others_with_many_features(tmp_path):
     rows = wide_rows(40, 100, 3)
     (tmp_path / 'train.tfrecord').write_bytes(framed(rows)[0])
-    assert main(['index', str(tmp_path), '--quiet']) == 0
+    assert main(['index', str(tmp_path), '--progress=none']) == 0
     dataset = open_dataset(tmp_path)
     assert sorted(dataset.features) == sorted(rows[0])
     assert {name: ids.tolist() for name, ids in dataset['train'][7].items()} == rows[7]

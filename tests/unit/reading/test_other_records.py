@@ -33,11 +33,11 @@ def folder(tmp_path):
 
 
 def index(place):
-    assert main(['index', str(place), '--quiet']) == 0
+    assert main(['index', str(place), '--progress=none']) == 0
 
 
 def refused(capsys, *arguments):
-    assert main(['index', *map(str, arguments), '--quiet']) == 2
+    assert main(['index', *map(str, arguments), '--progress=none']) == 2
     return capsys.readouterr().err
 
 
@@ -209,7 +209,7 @@ def test_what_cannot_be_indexed_is_refused(folder, tmp_path, capsys):
 def test_a_name_that_cannot_be_kept_is_refused_before_anything_is_kept(folder, capsys, name):
     with open(os.path.join(os.fsencode(folder), name), 'wb') as file:
         file.write(framed(SHARDS[0])[0])
-    if main(['index', str(folder), '--quiet']) == 0:
+    if main(['index', str(folder), '--progress=none']) == 0:
         assert open_dataset(folder)['train'][0]
     else:
         assert 'cannot be indexed' in capsys.readouterr().err

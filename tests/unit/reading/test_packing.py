@@ -345,7 +345,7 @@ def test_rows_are_not_joined_where_no_end_is_known(tmp_path):
     for strategy in STRATEGIES:
         with pytest.raises(InputError, match=said):
             open_dataset(folder).packed('train', 9, strategy=strategy)
-    manifest['options']['no_end'] = True
+    manifest['options']['end'] = 'none'
     (folder / 'tokbeam.json').write_text(json.dumps(manifest))
     assert next(open_dataset(folder).packed('train', 3))['targets'].tolist() == [[5, 6, PAD]]
 

@@ -33,7 +33,7 @@ def test_words_stand_by_their_counts_and_ties_by_code_point():
     assert learned(vocab_size=5, special_tokens=('<pad>', '<EOS>')) == (
         '<pad>', '<EOS>', '<s>', 'often', 'a'
     )  # fmt: skip
-    assert learned(vocab_size=5, special_token=('[X]',)) == (*first, '[X]', 'often')
+    assert learned(vocab_size=5, special_tokens=(*first, '[X]')) == (*first, '[X]', 'often')
     with pytest.raises(InputError, match='--vocab-size is missing; give it, or --min-count'):
         learned()
 

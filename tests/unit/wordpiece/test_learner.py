@@ -24,29 +24,18 @@ def learned(words, **options):
     return learn_wordpieces(table, WordPieceOptions(**options), nobody).vocabulary
 
 
-@pytest.mark.parametrize('selection', ['endings', 'kept'])
 @given(WORDS, st.integers(1, 80), st.integers(1, 4), st.sampled_from(['##', '#', '_', 'a']))
-def test_pieces_are_those_of_the_rule(selection, words, min_count, iterations, joiner):
+def test_pieces_are_those_of_the_rule(words, min_count, iterations, joiner):
     options = WordPieceOptions(
         vocab_size=1,
-        selection=selection,
         iterations=iterations,
         joiner=joiner,
         special_tokens=('[X]',),
     )
     learner = PieceLearner(TokenTable.from_items(words.items()), options)
     assert learner.build(min_count) == learn_plainly(
-        words, min_count, iterations=iterations, joiner=joiner, special_tokens=('[X]',),
-        documented_rule=selection == 'kept',
+        words, min_count, iterations=iterations, joiner=joiner, special_tokens=('[X]',)
     )  # fmt: skip
-
-
-def test_stems_are_kept_by_the_documented_rule_alone():
-    words = {'walking': 10, 'walked': 10, 'talking': 10, 'talked': 10, 'walk': 3}
-    options = {'vocab_size': 60, 'min_count_range': (15, 15), 'special_tokens': ()}
-    assert {'##alking', '##alked'} < set(learned(words, **options).pieces)
-    kept = set(learned(words, selection='kept', **options).pieces)
-    assert {'walk', 'talk', '##ing', '##ed'} < kept
 
 
 def test_sizes_are_searched_for_in_three_ways():

@@ -1,4 +1,4 @@
-"""The plain subword learner on Beam: an element for each candidate substring and its weight.
+"""The plain subword learner on Beam, an oracle: an element for each candidate substring and its weight.
 
 Each iteration is a pipeline: workers segment the tokens by the vocabulary so far and emit
 substrings, `CombinePerKey(sum)` adds them up, and the frequent ones are written to files, from
@@ -20,8 +20,9 @@ import pyarrow.parquet as parquet
 from pipelines.engines.engine import RunPipeline
 from pipelines.engines.pool import in_global_window
 from pipelines.files import filesystem
+from pipelines.learning.subword_on_beam import FixedSubtokens
 from pipelines.transforms.read import CreateReshuffled
-from tokcore.subword.learner import ITERATIONS, RESERVED_TOKENS, longest_candidate
+from tokcore.subword.learner import ITERATIONS, longest_candidate
 from tokcore.subword.plain_iteration import PlainSegmenter, candidate_substrings, select_substrings
 from tokcore.text.t2t import alphabet_of, escape_token
 
@@ -282,27 +283,3 @@ def _read_substrings(folder: str) -> dict[str, int]:
                 columns = parquet.read_table(stream).to_pydict()
             counts.update(zip(columns['substring'], columns['count']))
     return counts
-
-
-@dataclass(frozen=True)
-class FixedSubtokens:
-    """The subtokens that are in every vocabulary of a learner."""
-
-    reserved: tuple[str, ...]  # escaped, in the order of their ids
-    alphabet: str  # every character of all tokens, and of escaping, ascending
-
-    @classmethod
-    def of(cls, reserved_tokens: Sequence[str], characters: Iterable[str]) -> 'FixedSubtokens':
-        """Returns the fixed subtokens of a learner.
-
-        Args:
-            reserved_tokens: reserved tokens after `RESERVED_TOKENS`.
-            characters: of the tokens to learn from.
-        """
-        reserved = RESERVED_TOKENS + tuple(reserved_tokens)
-        alphabet = alphabet_of([*reserved, *characters])
-        escaped = tuple(escape_token(token, alphabet) for token in reserved)
-        return cls(escaped, ''.join(sorted(alphabet)))
-
-    def __len__(self) -> int:
-        return len(self.reserved) + len(self.alphabet)
