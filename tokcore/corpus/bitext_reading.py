@@ -37,7 +37,7 @@ from tokcore.corpus.line_index import (
     join_counts,
 )
 from tokcore.corpus.line_reading import Lines, line_block, read_counted_lines, whole_lines
-from tokcore.corpus.line_rows import line_rejects, lines_of, long_rows, select_lines
+from tokcore.corpus.line_rows import lines_of, long_rows, rows_of_lines
 from tokcore.corpus.storage import PIECE_BYTES
 from tokcore.errors import InputError
 from tokcore.text.rows import Normalizer
@@ -167,10 +167,8 @@ def bitext_rows(
             f'the source block has {len(files[0])} lines and the target block {len(files[1])}'
         )
     normalized = [normalizer.apply(lines.side()) for lines in files]
-    sides = [rows.side for rows in normalized]
-    is_row = (sides[0].ends > sides[0].starts) & (sides[1].ends > sides[1].starts)
-    rejects = line_rejects(files, [rows.damages for rows in normalized])
-    return select_lines(files[0], is_row, sides, rejects)
+    damages = [rows.damages for rows in normalized]
+    return rows_of_lines(files, damages, [rows.side for rows in normalized])
 
 
 def _cuts(source: LineIndex, target: LineIndex, item_bytes: int) -> Iterator[tuple[int, int]]:

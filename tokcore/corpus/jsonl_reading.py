@@ -33,8 +33,8 @@ from tokcore.corpus.fields import (
     field_path,
 )
 from tokcore.corpus.jsonl import JsonLines
-from tokcore.corpus.line_reading import BEGINNING_BYTES, LineReader
-from tokcore.corpus.line_rows import line_bounds, long_rows, mark_bytes
+from tokcore.corpus.line_reading import LineReader
+from tokcore.corpus.line_rows import finish_rows, line_bounds, long_rows, mark_bytes, reject_of
 from tokcore.kernels.bytes import pick_ranges
 from tokcore.text.rows import Normalizer, Side
 from tokcore.text.unicode import check_rows
@@ -138,30 +138,16 @@ def json_rows(
         parts.append(_of_values(lines, values, fields))
     joined = _joined(parts, fields)
 
-    texts = joined.arrays[: len(fields.texts)]
+    def reject(line: int, reason: str, damage: int = 0) -> Reject:
+        start, end = int(starts[line]), int(ends[line])
+        return reject_of(reason, offset + start, data[start:end], damage=damage)
+
+    texts, extra = joined.arrays[: len(fields.texts)], joined.arrays[len(fields.texts) :]
     sides = [normalizer.apply(array_side(array)).side for array in texts]
-    is_row = np.ones(len(joined.lines), bool)
-    for side in sides:
-        is_row &= side.ends > side.starts
-    features, unfit = extra_features(joined.arrays[len(fields.texts) :], fields.extra)
-    for row, reason in unfit.items():
-        if is_row[row]:
-            unusable[int(joined.lines[row])] = _Unusable(reason)
-            is_row[row] = False
-    rows = np.flatnonzero(is_row)
-    row_lines = joined.lines[rows]
-    return Rows(
-        sides=tuple(side.take(rows) for side in sides),
-        offset=offset,
-        line_starts=starts[row_lines],
-        lines=len(starts),
-        empty=len(starts) - len(rows) - len(unusable),
-        rejects=tuple(
-            _reject(why, offset + int(starts[line]), data[starts[line] : ends[line]])
-            for line, why in sorted(unusable.items())
-        ),
-        extra_features=tuple(feature.select(rows) for feature in features),
-    )
+    features, reasons = extra_features(extra, fields.extra)
+    rejects = {line: reject(line, why.reason, why.position) for line, why in unusable.items()}
+    unfit = {row: reject(int(joined.lines[row]), reason) for row, reason in reasons.items()}
+    return finish_rows(offset, starts, joined.lines, sides, rejects, features, unfit)
 
 
 @dataclass(frozen=True)
@@ -170,12 +156,6 @@ class _ParsedLines:
 
     lines: np.ndarray
     arrays: Sequence[pa.Array]
-
-
-def _reject(unusable: _Unusable, offset: int, line: bytes) -> Reject:
-    if unusable.reason == TOO_LONG:
-        return Reject(TOO_LONG, 0, offset, offset, line[:BEGINNING_BYTES], len(line))
-    return Reject(unusable.reason, 0, offset, offset + unusable.position, line)
 
 
 def _are_objects(text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:

@@ -37,7 +37,7 @@ from tokcore.corpus.corpus import (
 )
 from tokcore.corpus.fields import BYTES, FLOAT, INT, NULL, ExtraField, FieldPath, field_path
 from tokcore.corpus.formats import FormatReader
-from tokcore.corpus.line_reading import BEGINNING_BYTES
+from tokcore.corpus.line_rows import finish_rows, reject_of
 from tokcore.corpus.parquet import Parquet
 from tokcore.corpus.storage import PIECE_BYTES, open_stored, read_range
 from tokcore.errors import InputError
@@ -474,30 +474,17 @@ def _column_rows(
         bad |= dict.fromkeys(too_long.tolist(), (TOO_LONG, number))
     for number, array in reversed([*enumerate(arrays)]):
         bad |= dict.fromkeys(_nulls(array), (NULL, number))
-    is_row = np.ones(table.num_rows, bool)
-    for side in sides:
-        is_row &= side.ends > side.starts
-    is_row[list(bad)] = False
-    # Extra fields matter only where the texts can be used.
     features, reasons = extra_features(extra_arrays, columns_read.extra)
     for array in extra_arrays:
         reasons |= dict.fromkeys(_nulls(array), NULL)
-    unfit = {row: (reason, 0) for row, reason in reasons.items() if is_row[row]}
-    bad |= unfit
-    is_row[list(unfit)] = False
-    rows = np.flatnonzero(is_row)
-    return Rows(
-        sides=tuple(side.take(rows) for side in sides),
-        offset=first_row,
-        line_starts=rows.astype(np.int64),
-        lines=table.num_rows,
-        empty=table.num_rows - len(rows) - len(bad),
-        rejects=tuple(
-            _reject(reason, first_row + row, arrays[side][row].as_py() or b'')
-            for row, (reason, side) in sorted(bad.items())
-        ),
-        extra_features=tuple(feature.select(rows) for feature in features),
-    )
+
+    def reject(row: int, reason: str, side: int = 0) -> Reject:
+        return reject_of(reason, first_row + row, arrays[side][row].as_py() or b'')
+
+    rejects = {row: reject(row, *why) for row, why in bad.items()}
+    unfit = {row: reject(row, reason) for row, reason in reasons.items()}
+    rows = np.arange(table.num_rows)
+    return finish_rows(first_row, rows, None, sides, rejects, features, unfit)
 
 
 def _nulls(array: pa.Array) -> list[int]:
@@ -508,9 +495,3 @@ def _nulls(array: pa.Array) -> list[int]:
 
 def _concatenated(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.chunks else pa.array([], column.type)
-
-
-def _reject(reason: str, row: int, value: bytes) -> Reject:
-    if reason == TOO_LONG:
-        return Reject(reason, 0, row, row, value[:BEGINNING_BYTES], len(value))
-    return Reject(reason, 0, row, row, value)
