@@ -30,6 +30,7 @@ from tokcore.corpus.fields import (
     WRONG_TYPE,
     ExtraField,
     FieldPath,
+    FieldsToRead,
     field_path,
 )
 from tokcore.corpus.jsonl import JsonLines
@@ -58,27 +59,6 @@ class JsonLinesReader(LineReader):
         [text] = block.texts
         fields = FieldsToRead(tuple(map(field_path, declared.fields)), declared.extra_fields)
         return json_rows(text.data, text.offset, fields, normalizer, block.max_line_bytes)
-
-
-@dataclass(frozen=True)
-class FieldsToRead:
-    """The fields that are read from each object: those of texts, then the extra fields."""
-
-    texts: Sequence[FieldPath]
-    extra: Sequence[ExtraField] = ()
-
-    @property
-    def paths(self) -> list[FieldPath]:
-        return [*self.texts, *(field_path(field.field) for field in self.extra)]
-
-    @property
-    def types(self) -> list[pa.DataType]:
-        numbers = {INT: pa.int64(), FLOAT: pa.float64()}
-        extra = [
-            pa.string() if field.labels else numbers.get(field.kind, pa.string())
-            for field in self.extra
-        ]
-        return [pa.string()] * len(self.texts) + extra
 
 
 @dataclass(frozen=True)
@@ -225,7 +205,7 @@ def _parsed(lines: Side, schema: pa.Schema, fields: FieldsToRead) -> list[pa.Arr
     if table.num_rows != len(lines.starts):
         return None
     return [
-        _column(table, path, kind) for path, kind in zip(fields.paths, fields.types, strict=True)
+        _column(table, path, kind) for path, kind in zip(fields.paths, _types(fields), strict=True)
     ]
 
 
@@ -244,12 +224,23 @@ def _joined(parts: Sequence[_ParsedLines], fields: FieldsToRead) -> _ParsedLines
     return _ParsedLines(lines[order], [array.take(pa.array(order)) for array in arrays])
 
 
+def _types(fields: FieldsToRead) -> list[pa.DataType]:
+    """Returns the type of each field: strings or numbers."""
+    numbers = {INT: pa.int64(), FLOAT: pa.float64()}
+    extra = [
+        pa.string() if field.labels else numbers.get(field.kind, pa.string())
+        for field in fields.extra
+    ]
+    return [pa.string()] * len(fields.texts) + extra
+
+
 def _of_values(
     lines: Sequence[int], values: Sequence[Sequence[object]], fields: FieldsToRead
 ) -> _ParsedLines:
     columns = zip(*values, strict=True) if values else [()] * len(fields.paths)
     arrays = [
-        pa.array(column, _stored(kind)) for column, kind in zip(columns, fields.types, strict=True)
+        pa.array(column, _stored(kind))
+        for column, kind in zip(columns, _types(fields), strict=True)
     ]
     return _ParsedLines(np.array(lines, np.int64), arrays)
 
@@ -261,7 +252,7 @@ def _stored(kind: pa.DataType) -> pa.DataType:
 def _schema(fields: FieldsToRead) -> pa.Schema | None:
     """Returns the fields as a schema; None if one would have two types, which no line can have."""
     tree: dict = {}
-    for path, kind in zip(fields.paths, fields.types, strict=True):
+    for path, kind in zip(fields.paths, _types(fields), strict=True):
         node = tree
         for name in path[:-1]:
             node = node.setdefault(name, {})

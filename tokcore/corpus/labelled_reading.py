@@ -7,7 +7,7 @@ from tokcore.corpus.bitext_reading import BitextReader
 from tokcore.corpus.corpus import MAX_LINE_BYTES, BlockText, Rows
 from tokcore.corpus.fields import ExtraField
 from tokcore.corpus.labelled import Labelled
-from tokcore.corpus.line_rows import lines_of, rows_of_lines
+from tokcore.corpus.line_rows import lines_of_pair, rows_of_lines
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.rows import Normalizer
 
@@ -39,9 +39,7 @@ def labelled_rows(
     Raises:
         ValueError: the blocks differ in their number of lines.
     """
-    files = [lines_of(file.data, file.offset, max_line_bytes) for file in (text, labels)]
-    if len(files[0]) != len(files[1]):
-        raise ValueError(f'{len(files[0])} lines of text and {len(files[1])} of labels')
+    files = lines_of_pair(text, labels, max_line_bytes)
     texts, names = normalizer.apply(files[0].side()), T2T_LINES.apply(files[1].side())
     features, unfit = extra_features([side_array(names.side)], [field])
     damages = [texts.damages, names.damages]

@@ -19,6 +19,7 @@ from tokcore.corpus.corpus import (
     MAX_LINE_BYTES,
     TOO_LONG,
     Block,
+    BlockText,
     ExtraFeature,
     LongLine,
     Reject,
@@ -106,6 +107,16 @@ def lines_of(data: bytes, offset: int, max_line_bytes: int) -> BlockLines:
     if len(data) > max_line_bytes:
         too_long = frozenset(np.flatnonzero(np.diff(bounds) - 1 > max_line_bytes).tolist())
     return BlockLines(data, offset, bounds, text_ends, too_long)
+
+
+def lines_of_pair(
+    source: BlockText, target: BlockText, max_line_bytes: int
+) -> tuple[BlockLines, BlockLines]:
+    """Returns the same lines of two files; raises ValueError if there are more of one than of the other."""
+    first, second = (lines_of(text.data, text.offset, max_line_bytes) for text in (source, target))
+    if len(first) != len(second):
+        raise ValueError(f'{len(first)} lines of the source and {len(second)} of the target')
+    return first, second
 
 
 def mark_bytes(data: bytes, offset: int) -> int:

@@ -35,7 +35,7 @@ from tokcore.corpus.corpus import (
     TextRange,
     WorkItem,
 )
-from tokcore.corpus.fields import BYTES, FLOAT, INT, NULL, ExtraField, FieldPath, field_path
+from tokcore.corpus.fields import BYTES, FLOAT, INT, NULL, FieldPath, FieldsToRead, field_path
 from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_rows import finish_rows, reject_of
 from tokcore.corpus.parquet import Parquet
@@ -57,8 +57,8 @@ class ParquetReader(FormatReader):
     format: Parquet
 
     @property
-    def _columns(self) -> _ColumnsToRead:
-        return _ColumnsToRead(tuple(map(field_path, self.format.fields)), self.format.extra_fields)
+    def _columns(self) -> FieldsToRead:
+        return FieldsToRead(tuple(map(field_path, self.format.fields)), self.format.extra_fields)
 
     def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
         _read_shares(files[0], open_binary, self._columns)
@@ -115,19 +115,6 @@ class ParquetReader(FormatReader):
 
 
 @dataclass(frozen=True)
-class _ColumnsToRead:
-    """The columns that are read: those of texts, then those of extra fields."""
-
-    texts: tuple[FieldPath, ...]
-    extra: tuple[ExtraField, ...]
-
-    @property
-    def paths(self) -> list[FieldPath]:
-        """The paths of all columns, in the order of a block's columns."""
-        return [*self.texts, *(field_path(field.field) for field in self.extra)]
-
-
-@dataclass(frozen=True)
 class _FooterRange:
     """A file whose footer is read before its rows."""
 
@@ -136,7 +123,7 @@ class _FooterRange:
 
 
 def _read_shares(
-    file: CorpusFile, open_binary: OpenBinary, columns_read: _ColumnsToRead
+    file: CorpusFile, open_binary: OpenBinary, columns_read: FieldsToRead
 ) -> tuple[int, ...]:
     """Returns where each row group's share of a file's bytes begins, ascending from 0.
 
@@ -160,7 +147,7 @@ def _read_shares(
 
 def _read_row_groups(
     item: WorkItem,
-    columns_read: _ColumnsToRead,
+    columns_read: FieldsToRead,
     open_binary: OpenBinary,
     block_bytes: int,
     max_line_bytes: int,
@@ -228,7 +215,7 @@ def _named(file: CorpusFile) -> Iterator[None]:
         ) from error
 
 
-def _check_columns(file: CorpusFile, schema: pa.Schema, columns_read: _ColumnsToRead) -> None:
+def _check_columns(file: CorpusFile, schema: pa.Schema, columns_read: FieldsToRead) -> None:
     for path in columns_read.texts:
         _check_column(file, schema, path, 'text', '--fields')
     for field in columns_read.extra:
@@ -437,7 +424,7 @@ def _column_at(batch: pa.RecordBatch, path: FieldPath) -> pa.Array:
 def _column_rows(
     data: bytes,
     first_row: int,
-    columns_read: _ColumnsToRead,
+    columns_read: FieldsToRead,
     normalizer: Normalizer,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Rows:

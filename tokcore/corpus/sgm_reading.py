@@ -33,7 +33,7 @@ from tokcore.corpus.corpus import (
 from tokcore.corpus.entities import decode_references
 from tokcore.corpus.formats import read_blocks
 from tokcore.corpus.line_index import IndexRange, count_pieces, index_items, range_pieces
-from tokcore.corpus.line_rows import BlockLines, lines_of, rows_of_lines
+from tokcore.corpus.line_rows import BlockLines, lines_of_pair, rows_of_lines
 from tokcore.corpus.sgm import Sgm, SgmByIds
 from tokcore.corpus.sgm_layout import Layout, LayoutReader, corresponds
 from tokcore.corpus.wmt_xml import refuse_wmt_xml
@@ -132,9 +132,7 @@ def sgm_rows(
     Raises:
         ValueError: the blocks differ in their number of lines.
     """
-    files = [lines_of(text.data, text.offset, max_line_bytes) for text in (source, target)]
-    if len(files[0]) != len(files[1]):
-        raise ValueError(f'{len(files[0])} lines of the source and {len(files[1])} of the target')
+    files = lines_of_pair(source, target, max_line_bytes)
     segments = [_find_segments(lines, normalizer, decode) for lines in files]
     outside = {
         line: (OUTSIDE_SEGMENT, number)
