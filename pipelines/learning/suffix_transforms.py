@@ -242,21 +242,13 @@ class _MergeSuffixTablesFn(beam.CombineFn):
         return PackedCoder(SuffixTableMerger)
 
 
-@dataclass(frozen=True)
-class StoredGroup:
-    """The stored table of a group."""
-
-    group: int
-    bytes: int
-
-
 @dataclass(eq=False)
 class StoreGroups(beam.PTransform):
     """Writes groups' tables of frequent suffixes, and a list of their sizes.
 
     Attributes:
         files: the tables' files.
-        sizes_path: the file of the list of `StoredGroup`s, written when all tables are.
+        sizes_path: the file of the list of (group, bytes of its table), written when all tables are.
         groups: the prefix groups.
         min_weight: the weight of a frequent suffix; others are cut to their frequent prefixes.
     """
@@ -267,18 +259,18 @@ class StoreGroups(beam.PTransform):
     min_weight: int
 
     def expand(self, group_to_table: beam.PCollection) -> beam.PCollection:
-        sizes = group_to_table | 'Write' >> beam.Map(_store, self)  # StoredGroup
+        sizes = group_to_table | 'Write' >> beam.Map(_store, self)  # (group, bytes)
         return sizes | 'List' >> WriteStats(self.sizes_path)
 
 
-def _store(element: tuple[int, SuffixTable], options: StoreGroups) -> StoredGroup:
+def _store(element: tuple[int, SuffixTable], options: StoreGroups) -> tuple[int, int]:
     group, table = element
     min_weight = options.min_weight
     if min_weight > 1:
         bounds = options.groups.bounds(group)
         _, table = select_partition(table, *bounds, min_weight, min_weight)
     options.files.write(group, table)
-    return StoredGroup(group, table.nbytes)
+    return group, table.nbytes
 
 
 @dataclass(frozen=True)
