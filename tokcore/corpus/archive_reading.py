@@ -259,7 +259,9 @@ class _Reader:
     def text(self, file: MemberFile) -> Iterator[bytes]:
         """Yields a member's text in small pieces."""
         self.is_busy = True
-        self._remove_expected(file)
+        place = self._place_of(file)
+        if place is not None:
+            del self._expected[file.archive.path][place]
         pieces = self._stored(file)
         if file.extents:
             pieces = _with_zeros(file, pieces)
@@ -296,11 +298,6 @@ class _Reader:
             yield from pieces
         finally:
             self.is_busy = False
-
-    def _remove_expected(self, file: MemberFile) -> None:
-        place = self._place_of(file)
-        if place is not None:
-            del self._expected[file.archive.path][place]
 
     def _place_of(self, file: MemberFile) -> int | None:
         """Returns the place of a member among those that are expected of its archive, if it is one."""
