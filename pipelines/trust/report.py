@@ -178,7 +178,7 @@ def _table(
     named: Named,
     caption: str,
     figures: Iterable[tuple[str, Any]],
-    *columns: str | tuple[str, Callable[[Any], object]],
+    *columns: str | tuple[str, str | int | Callable[[Any], object]],
 ) -> str:
     """Returns a table of all datasets, whose names begin the rows if there are several.
 
@@ -186,11 +186,13 @@ def _table(
         named: the datasets.
         caption: of the table.
         figures: of each row, after the name of the dataset.
-        columns: heads and what stands below them; a head alone is the key of its figure.
+        columns: heads, each with the key of what stands below it, or with what returns that; a head alone
+            is a key.
     """
-    pairs = [(c, operator.itemgetter(c)) if isinstance(c, str) else c for c in columns]
+    pairs = [(column, column) if isinstance(column, str) else column for column in columns]
     heads = [head for head, _ in pairs]
-    rows = [(name, [value(own) for _, value in pairs]) for name, own in figures]
+    values = [value if callable(value) else operator.itemgetter(value) for _, value in pairs]
+    rows = [(name, [value(own) for value in values]) for name, own in figures]
     if len(named) > 1:
         return table(caption, ['dataset', *heads], [[name, *cells] for name, cells in rows])
     return table(caption, heads, [cells for _, cells in rows])
@@ -265,16 +267,15 @@ def _lines(named: Named) -> Iterator[str]:
         _each(named, 'left_out'),
         ('split', _part),
         'lines',
-        ('added by filters', lambda own: own['added']),
+        ('added by filters', 'added'),
         'examples',
-        ('bytes of text', lambda own: own['text_bytes']),
+        ('bytes of text', 'text_bytes'),
         *((reason, of_reason(reason)) for reason in reasons),
         'ids',
         'unknown',
         ('coverage', coverage),
     )
-    heads = ['split', 'role', 'file', 'bytes of the file']
-    of_file = [(head, operator.itemgetter(number)) for number, head in enumerate(heads)]
+    of_file = ('split', 0), ('role', 1), ('file', 2), ('bytes of the file', 3)
     yield _table(named, 'Files', _each(named, 'inputs'), *of_file)
 
 
@@ -356,10 +357,10 @@ def _vocabularies(named: Named) -> Iterator[str]:
         'Entries, and how many occur in all rows',
         _each(named, 'vocabularies'),
         'side',
-        ('entries', lambda use: use['size']),
+        ('entries', 'size'),
         'used',
         ('never used', lambda use: use['size'] - use['used']),
-        ('single characters', lambda use: use['single_characters']),
+        ('single characters', 'single_characters'),
         ('ids that are such', lambda use: _percent(use['single_share'])),
     )
     uses = {_label(name, use['side']): use for name, use in _each(named, 'vocabularies')}
@@ -396,9 +397,9 @@ def _vocabularies(named: Named) -> Iterator[str]:
         named,
         'Tables of counts',
         _each(named, 'counts'),
-        ('table', lambda counts: counts['name']),
-        ('distinct tokens', lambda counts: counts['distinct']),
-        ('running tokens', lambda counts: counts['running']),
+        ('table', 'name'),
+        ('distinct tokens', 'distinct'),
+        ('running tokens', 'running'),
     )
 
 
@@ -451,8 +452,8 @@ def _samples(named: Named) -> Iterator[str]:
         ('of', lambda sample: sample['used'][1]),
         ('longest row', lambda sample: sample['longest'][0]),
         ('of', lambda sample: sample['longest'][1]),
-        ('entries unseen', lambda sample: sample['unseen_entries']),
-        ('their ids', lambda sample: sample['unseen_ids']),
+        ('entries unseen', 'unseen_entries'),
+        ('their ids', 'unseen_ids'),
     )
 
 
@@ -474,8 +475,8 @@ def _shuffles(named: Named) -> Iterator[str]:
         _each(named, 'shuffles'),
         'split',
         'rows',
-        ('with the place', lambda shuffle: shuffle['rank_correlation']),
-        ('with the neighbour', lambda shuffle: shuffle['serial_correlation']),
+        ('with the place', 'rank_correlation'),
+        ('with the neighbour', 'serial_correlation'),
         ('3 / √rows', lambda shuffle: 3 / shuffle['rows'] ** 0.5 if shuffle['rows'] else None),
     )
     # Of the first split, as above.
@@ -495,5 +496,5 @@ def _rejected(named: Named) -> Iterator[str]:
 
 def _seconds(named: Named) -> Iterator[str]:
     seconds = ((name, pair) for name, f in named for pair in f['seconds'].items())
-    columns = ('stage', lambda pair: pair[0]), ('seconds', lambda pair: float(pair[1]))
+    columns = ('stage', 0), ('seconds', lambda pair: float(pair[1]))
     yield _table(named, 'Seconds of the last run that did something', seconds, *columns)
