@@ -254,7 +254,7 @@ class MergeRuns(beam.PTransform):
         rejected = (
             listed[REJECTED]
             | 'ShareOutRejected' >> beam.Reshuffle()  # (split number, reason)
-            | 'JoinRejected' >> beam.ParDo(_JoinRejectedFn(self, listing))
+            | 'JoinRejected' >> beam.Map(_join_rejected, self, listing)
         )
         return {SHARDS: shards, REJECTED: rejected}
 
@@ -475,43 +475,38 @@ def _opener(runs: Iterable[RunFile]) -> OpenBinary:
     return filesystem.opener({run.path: run.size for run in runs})
 
 
-class _JoinRejectedFn(beam.DoFn):
+def _join_rejected(element: tuple[int, str], merging: MergeRuns, listing: str) -> WrittenFile:
     """Joins the rejected lines of one split and reason, which the runs have in identity order."""
+    number, reason = element
+    name = rejected_name(merging.plan.layout[number].split, reason)
+    size = crc32c = lines = 0
+    with (
+        full_disk_as_error(merging.plan),
+        filesystem.create(os.path.join(merging.folder, name)) as file,
+    ):
+        for run in _read_listing(listing):
+            for section in run.rejected:
+                if (run.split, section.reason) != (number, reason):
+                    continue
+                for piece in _section_pieces(merging.plan.run_path(run.name), section):
+                    file.write(piece)
+                    crc32c = google_crc32c.extend(crc32c, piece)
+                size += section.bytes
+                lines += section.lines
+    return WrittenFile(name, size, crc32c, lines)
 
-    def __init__(self, transform: MergeRuns, listing: str):
-        self._plan = transform.plan
-        self._folder = transform.folder
-        self._listing = listing
 
-    def process(self, element: tuple[int, str]) -> Iterator[WrittenFile]:
-        number, reason = element
-        name = rejected_name(self._plan.layout[number].split, reason)
-        path = os.path.join(self._folder, name)
-        size = crc32c = lines = 0
-        with full_disk_as_error(self._plan), filesystem.create(path) as file:
-            for run in _read_listing(self._listing):
-                for section in run.rejected:
-                    if (run.split, section.reason) != (number, reason):
-                        continue
-                    for piece in self._pieces(run, section):
-                        file.write(piece)
-                        crc32c = google_crc32c.extend(crc32c, piece)
-                    size += section.bytes
-                    lines += section.lines
-        yield WrittenFile(name, size, crc32c, lines)
-
-    def _pieces(self, run: _ListedRun, section: RejectedSection) -> Iterator[bytes]:
-        path = self._plan.run_path(run.name)
-        crc32c = 0
-        with filesystem.open_binary(path) as stream:
-            stream.seek(section.offset)
-            left = section.bytes
-            while left and (piece := stream.read(min(left, _COPY_BYTES))):
-                crc32c = google_crc32c.extend(crc32c, piece)
-                left -= len(piece)
-                yield piece
-        if left or crc32c != section.crc32c:
-            raise damaged(path, 'its rejected lines')
+def _section_pieces(path: str, section: RejectedSection) -> Iterator[bytes]:
+    crc32c = 0
+    with filesystem.open_binary(path) as stream:
+        stream.seek(section.offset)
+        left = section.bytes
+        while left and (piece := stream.read(min(left, _COPY_BYTES))):
+            crc32c = google_crc32c.extend(crc32c, piece)
+            left -= len(piece)
+            yield piece
+    if left or crc32c != section.crc32c:
+        raise damaged(path, 'its rejected lines')
 
 
 class _DroppedError(Exception):
