@@ -181,9 +181,12 @@ def finish_rows(
         unfit: by row, its reject if a value of a feature does not fit; it counts if the row has text on
             all sides and is not rejected otherwise.
     """
-    is_row = np.logical_and.reduce([side.ends > side.starts for side in sides])
-    rejected = np.array([*rejects], np.int64)
-    is_row[rejected if numbers is None else np.isin(numbers, rejected)] = False
+    is_row = sides[0].ends > sides[0].starts
+    for side in sides[1:]:
+        is_row &= side.ends > side.starts
+    if rejects:
+        rejected = np.array([*rejects], np.int64)
+        is_row[rejected if numbers is None else np.isin(numbers, rejected)] = False
     rejects = dict(rejects)
     for row, reject in unfit.items():
         if is_row[row]:
