@@ -146,8 +146,9 @@ def dataset_figures(
             rows += _row_figures(dataset, split, tallies[split], corpus)
     run = read_run(os.path.join(folder, RUN_NAME))
     sides = _features_by_side(dataset, manifest)
-    in_all = [tally.all for tally in tallies.values()]
-    in_sample = [tally.sample for tally in tallies.values()]
+    nothing = _Tally(dataset.sizes)  # of a folder without shards
+    in_all = [nothing, *(tally.all for tally in tallies.values())]
+    in_sample = [nothing, *(tally.sample for tally in tallies.values())]
     shuffles = [_shuffle(split, tally.order) for split, tally in tallies.items()]
     return {
         'folder': os.path.basename(folder),
