@@ -190,8 +190,8 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
         texts are cut, longer pairs left out; with --output-format joined: ids of a row, at
         least 3; longer pairs are cut
-    end: the token, or its id, that follows each document in megatron, flat and nanogpt, and where rows
-        are packed as they are read; none: nothing does (default: the vocabulary's)
+    end: the token, or its id, that follows each document in megatron, flat and nanogpt, and
+        where rows are packed as they are read; none: nothing does (default: the vocabulary's)
     output: folder for the result
     scheme: how text becomes ids (default: subword)
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
@@ -601,8 +601,8 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
         texts are cut, longer pairs left out; with --output-format joined: ids of a row, at
         least 3; longer pairs are cut
-    end: the token, or its id, that follows each document in megatron, flat and nanogpt, and where rows
-        are packed as they are read; none: nothing does (default: the vocabulary's)
+    end: the token, or its id, that follows each document in megatron, flat and nanogpt, and
+        where rows are packed as they are read; none: nothing does (default: the vocabulary's)
     output: folder for the result
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
         process may use, 1 on a cluster)

@@ -44,7 +44,7 @@ from tokcore.encoding.tokenizer import (
     without_surrogates,
     write_whole,
 )
-from tokcore.encoding.vocabulary import Template, Vocabulary, read_vocabulary_file
+from tokcore.encoding.vocabulary import NO_TEMPLATE, Vocabulary, read_vocabulary_file
 from tokcore.errors import InputError
 from tokcore.keywords import keyword_fields, split_keywords
 from tokcore.learn import count_tokens, learn_from_table, learning_of, vocabulary_files
@@ -119,7 +119,7 @@ class BpeTokenizer(Tokenizer):
         rules = self._options.nmt_rules
         rules.check(isinstance(vocabulary, NmtVocabulary), 'the vocabulary')
         self._scheme = BPE_SCHEME.configured_for(vocabulary)
-        self._template = self._scheme.template(vocabulary)
+        self._around = self._scheme.template(vocabulary)
         self._find = None
         self._form: _Form | None = None
         if isinstance(vocabulary, BpeVocabulary):
@@ -145,10 +145,6 @@ class BpeTokenizer(Tokenizer):
         if not isinstance(self.vocabulary, BpeVocabulary) and self.vocabulary.entries is not None:
             write_whole(entries_path(os.fspath(path)), self.vocabulary.dump_entries())
 
-    @property
-    def _around(self) -> Template:
-        return self._template
-
     def row_encoder(self, cache_bytes: int = DEFAULT_CACHE_BYTES) -> Encoder:
         """Returns an encoder of blocks of normalized rows, for one thread; see `RowEncoder`."""
         if isinstance(self.vocabulary, BpeVocabulary):
@@ -165,11 +161,10 @@ class BpeTokenizer(Tokenizer):
 
         Raises InputError for codes without ids, ValueError for a piece that has none.
         """
-        before, after = self._template if add_special_tokens else ((), ())
-        text = self._checked(text)
         if self._form is None:
-            return self._encoder.encode(text, before, after)
-        return [*before, *self._encode_normalized(text), *after]
+            return super().encode(text, add_special_tokens)
+        before, after = self._around if add_special_tokens else NO_TEMPLATE
+        return [*before, *self._encode_normalized(self._checked(text)), *after]
 
     def _checked(self, text: str) -> str:
         return without_surrogates(text) if isinstance(self.vocabulary, BpeVocabulary) else text
@@ -252,7 +247,7 @@ class PretrainedTokenizer(Tokenizer):
 
     def __init__(self, vocabulary: PretrainedVocabulary, *, allow_special_tokens: bool = False):
         """Takes a vocabulary, and whether `<|endoftext|>` in text is that token, as in `tokenizers`."""
-        self.vocabulary = vocabulary
+        self.vocabulary, self._around = vocabulary, vocabulary.template
         self._allow = allow_special_tokens
         make = functools.partial(PretrainedEncoder, vocabulary, allow_special_tokens)
         self._encoder = SharedEncoder(functools.partial(make, cache_bytes=0))
@@ -285,15 +280,6 @@ class PretrainedTokenizer(Tokenizer):
         vocabulary = self.vocabulary
         file = vocabulary.data, vocabulary.path, vocabulary.pattern
         return PretrainedTokenizer._of_file, (*file, self._allow)
-
-    @property
-    def _around(self) -> Template:
-        return self.vocabulary.template
-
-    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
-        """Returns the ids of a text, between those of the file's template unless they are not wanted."""
-        around = self.vocabulary.template if add_special_tokens else ((), ())
-        return self._encoder.encode(self._checked(text), *around)
 
     def _checked(self, text: str) -> str:
         check_text(text)
@@ -336,14 +322,6 @@ class ByteTokenizer(Tokenizer):
         """Returns a tokenizer; there is no file to read."""
         return cls()
 
-    def save(self, path: str | os.PathLike) -> None:
-        """Raises ValueError: bytes have no vocabulary file."""
-        super().save(path)
-
-    def encode(self, text: str) -> list[int]:
-        """Returns the ids of a text, without `<EOS>`."""
-        return self._encoder.encode(text)
-
     def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
         return byte_spans(text)
 
@@ -384,13 +362,6 @@ class WordTokenizer(Tokenizer):
         """
         split = options.get('split', 'space')
         return cls(parse_words(read_vocabulary_file(path), os.fspath(path), split), **options)
-
-    def encode(self, text: str) -> list[int]:
-        """Returns the ids of a text's words.
-
-        Raises ValueError naming an unknown word, if there is no id for it.
-        """
-        return self._encoder.encode(text)
 
     def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
         words = token_spans(text, self._scheme.tokens(text))
@@ -437,7 +408,7 @@ class WordPieceTokenizer(Tokenizer):
         options = WordPieceEncodingOptions(
             max_word_length=max_word_length, allow_special_tokens=allow_special_tokens
         )
-        self._template = scheme.template(vocabulary)
+        self._around = scheme.template(vocabulary)
         self._parts = scheme.encoding_parts(vocabulary, options)
         self._encoder = SharedEncoder(functools.partial(self.row_encoder, cache_bytes=0))
         self._block_encoder = SharedEncoder(self.row_encoder)
@@ -459,18 +430,6 @@ class WordPieceTokenizer(Tokenizer):
     def row_encoder(self, cache_bytes: int = DEFAULT_CACHE_BYTES) -> RowEncoder:
         """Returns an encoder of blocks for one thread; see `RowEncoder`."""
         return RowEncoder(*self._parts, cache_bytes)
-
-    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
-        """Returns the ids of a text, between `[CLS]` and `[SEP]` unless they are not wanted.
-
-        Raises ValueError naming a word that cannot be spelt if the vocabulary has no `[UNK]`.
-        """
-        around = self._template if add_special_tokens else ((), ())
-        return self._encoder.encode(text, *around)
-
-    @property
-    def _around(self) -> Template:
-        return self._template
 
     def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
         rules = self._parts[0]

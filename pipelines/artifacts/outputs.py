@@ -368,15 +368,16 @@ def _refuse_other(output: StageOutput, manifest: Manifest, wanted: StageKey) -> 
     of_inputs = [(text.split, text.role, text.name) for text in manifest.inputs]
     for what, before, now in [*differing(manifest, wanted), ('input files', of_inputs, names)]:
         if before != now:
+            other = 'other' if what in ('vocabularies', 'input files') else 'another'
             raise InputError(
-                f'{output.manifest_path} is of a run with {_other(what)}: {_shown(before)} '
+                f'{output.manifest_path} is of a run with {other} {what}: {_shown(before)} '
                 f'there, {_shown(now)} now; give another output, or --overwrite to replace it'
             )
 
 
 def differing(manifest: Manifest, wanted: StageKey) -> Iterator[tuple[str, object, object]]:
     """Yields what a result was made with and what is wanted now, where the two differ, inputs aside."""
-    options = _as_read(wanted.options)
+    options = json.loads(json.dumps(wanted.options))  # with lists for tuples, as the manifest has
     there, rules = manifest.options, manifest.rules
     for what, before, now in [
         ('command', manifest.stage, wanted.stage),
@@ -409,18 +410,9 @@ def _has_read_inputs(
     return has_read
 
 
-def _as_read(options: dict[str, object]) -> dict[str, object]:
-    """Options as JSON gives them back: lists for tuples, also of datasets."""
-    return json.loads(json.dumps(options))
-
-
 def _asked(name: str) -> str:
     """How a message names what a result was asked for: an option, or the files of vocabularies."""
     return name if name == 'vocabularies' else flag(name)
-
-
-def _other(what: str) -> str:
-    return f'other {what}' if what in ('vocabularies', 'input files') else f'another {what}'
 
 
 def _shown(value: object) -> str:

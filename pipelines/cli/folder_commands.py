@@ -5,7 +5,6 @@
 """
 
 import argparse
-import dataclasses
 import functools
 import itertools
 import json
@@ -237,7 +236,7 @@ def _report(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
         raise InputError('--job names how the corpus is read; leave out --no-corpus')
     [figures] = _figures([options.place], options, beam_flags, options.job)
     if options.json:
-        return _print_json(dataclasses.asdict(figures))
+        return _print_json(figures)
     return _print_page(report_page([('', figures)]))
 
 
@@ -252,11 +251,11 @@ def _compare(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     if not are_folders[0]:
         compared = compare_vocabularies(*paths)
         if options.json:
-            return _print_json(dataclasses.asdict(compared))
+            return _print_json(compared)
         return _print_page(comparison_page(compared))
     figures = _figures(paths, options, beam_flags)
     if options.json:
-        return _print_json([*map(dataclasses.asdict, figures)])
+        return _print_json(figures)
     return _print_page(report_page(list(zip('AB', figures, strict=True))))
 
 

@@ -223,9 +223,8 @@ class BeamMerges:
         """Makes the merges so far in all words, and counts the pairs that may then be merged."""
         merges = len(learning.pairs)
         made = self._files.numbers_of_merges()
-        count = _CountPairs(
-            self._words, merges, tuple(number for number in made if number <= merges)
-        )
+        made_before = tuple(number for number in made if number <= merges)
+        count = functools.partial(_count_pairs, self._words, merges, made_before)
         numbers = range(len(self._words.tokens.parts))
         self._pairs = self._sum_tables(f'pairs-{merges}', numbers, count, learning.min_count)
         for number in made:
@@ -249,7 +248,7 @@ class BeamMerges:
             name = f'{merges}-{threshold}'
             frequent_path = os.path.join(self._work, f'frequent-{name}')
             write_checked(frequent_path, frequent.to_bytes())
-            cut = _CutWords(frequent_path)
+            cut = functools.partial(_cut_words, frequent_path)
             written = self._sum_tables(f'fragments-{name}', paths, cut, 0, count_cells)
             cells = sum(table.cells for table in written)
             if cells <= MORE_FRAGMENTS * limit.most_cells or threshold >= largest:
@@ -284,18 +283,13 @@ class BeamMerges:
 
     def _survey_characters(self, rules: BpeRules) -> None:
         stats_path = os.path.join(self._work, 'characters')
-        survey = _Survey(self._words.tokens, rules)
+        survey = functools.partial(_survey_part, self._words.tokens, rules)
         numbers = range(len(self._words.tokens.parts))
         self._run(lambda pipeline: pipeline | MapToStats(numbers, survey, stats_path))
-        surveys = list(read_stats(stats_path, _Characters))
-        for part_survey in surveys:
-            refuse_ambiguous(part_survey.ambiguous, rules)
-        within, at_ends = (
-            ''.join(sorted({*''.join(characters)}))
-            for characters in zip(
-                *((part_survey.within, part_survey.at_ends) for part_survey in surveys)
-            )
-        )
+        *characters, ambiguous = zip(*read_stats(stats_path), strict=True)
+        for word in ambiguous:
+            refuse_ambiguous(word, rules)
+        within, at_ends = (''.join(sorted({*''.join(texts)})) for texts in characters)
         self._files.write_characters(within, at_ends)
 
     def _sum_tables(
@@ -340,31 +334,20 @@ class _Tokens:
             yield TokenTable(data[offsets[0] : offsets[-1]], offsets - offsets[0], counts)
 
 
-@dataclass(frozen=True)
-class _Characters:
-    """The characters of a part's tokens, and one with the end-of-word suffix inside."""
+def _survey_part(
+    tokens: _Tokens, rules: BpeRules, number: int
+) -> list[tuple[str, str, str | None]]:
+    """Returns the characters within a part's tokens, those at their ends, and an ambiguous token."""
+    ambiguous: list[str] = []
 
-    within: str
-    at_ends: str
-    ambiguous: str | None
+    def tables() -> Iterator[TokenTable]:
+        for table in tokens.tables(number):
+            word = ambiguous_word(table, rules)
+            ambiguous.extend([] if word is None else [word])
+            yield table
 
-
-@dataclass(frozen=True)
-class _Survey:
-    tokens: _Tokens
-    rules: BpeRules
-
-    def __call__(self, number: int) -> list[_Characters]:
-        ambiguous: list[str] = []
-
-        def tables() -> Iterator[TokenTable]:
-            for table in self.tokens.tables(number):
-                word = ambiguous_word(table, self.rules)
-                ambiguous.extend([] if word is None else [word])
-                yield table
-
-        within, at_ends = count_characters(tables()).strings()
-        return [_Characters(within, at_ends, min(ambiguous, default=None))]
+    within, at_ends = count_characters(tables()).strings()
+    return [(within, at_ends, min(ambiguous, default=None))]
 
 
 @dataclass(frozen=True)
@@ -375,10 +358,6 @@ class _Words:
     files: MergeFiles
     rules: BpeRules
 
-    def learning(self, merges: int) -> Learning:
-        """Returns the symbols and the first merges, as many as are given."""
-        return _learning(self.files, self.rules, merges)
-
     def merged(self, part: int, merges: int, made: Iterable[int]) -> TokenTable:
         """Makes merges in the words of a part, stores and returns them.
 
@@ -388,7 +367,7 @@ class _Words:
             made: with how many there may be files of words, the largest number first.
         """
         path = self.files.words_path(merges, part)
-        learning = self.learning(merges)
+        learning = _learning(self.files, self.rules, merges)
         for number in made:
             earlier = self.files.words_path(number, part)
             if filesystem.exists(earlier):
@@ -412,6 +391,7 @@ class _Words:
 # All bundles of a job use the same one.
 @functools.lru_cache(maxsize=1)
 def _learning(files: MergeFiles, rules: BpeRules, merges: int) -> Learning:
+    """Returns the symbols and the first merges, as many as are given."""
     learning = Learning(_first_symbols(files, rules), rules)
     learning.resume(*(array[:merges] for array in files.read_merges()))
     return learning
@@ -430,27 +410,19 @@ _AddTokens = Callable[..., None]
 """Takes an element and a `TokenAccumulator`, to which it adds tokens with counts."""
 
 
-@dataclass(frozen=True)
-class _CountPairs:
+def _count_pairs(
+    words: _Words, merges: int, made: Iterable[int], part: int, sums: TokenAccumulator
+) -> None:
     """Makes merges in the words of a part, and counts their pairs."""
-
-    words: _Words
-    merges: int
-    made: tuple[int, ...]
-
-    def __call__(self, part: int, sums: TokenAccumulator) -> None:
-        words = self.words.merged(part, self.merges, self.made)
-        add_pair_counts(words, NewMerges.since(self.merges, self.words.learning(self.merges)), sums)
+    merged = words.merged(part, merges, made)
+    add_pair_counts(
+        merged, NewMerges.since(merges, _learning(words.files, words.rules, merges)), sums
+    )
 
 
-@dataclass(frozen=True)
-class _CutWords:
+def _cut_words(frequent_path: str, path: str, sums: TokenAccumulator) -> None:
     """Cuts the words or fragments of a file at all pairs but the frequent ones."""
-
-    frequent_path: str
-
-    def __call__(self, path: str, sums: TokenAccumulator) -> None:
-        add_fragments(_read_table(path), _frequent(self.frequent_path), sums)
+    add_fragments(_read_table(path), _frequent(frequent_path), sums)
 
 
 @functools.lru_cache(maxsize=1)

@@ -171,19 +171,19 @@ class ClaimedRun:
         self.run(build)
 
 
+def _path_of(name: str) -> property:
+    """Returns a property of the classes below: the path of a file in their folder."""
+    return property(lambda files: os.path.join(files.folder, name))
+
+
 @dataclass(frozen=True)
 class LearnerFiles:
     """The folder of a search."""
 
     folder: str
 
-    @property
-    def survey_path(self) -> str:
-        return os.path.join(self.folder, _SURVEY_FILE)
-
-    @property
-    def reserved_path(self) -> str:
-        return os.path.join(self.folder, 'reserved.json')
+    survey_path = _path_of(_SURVEY_FILE)
+    reserved_path = _path_of('reserved.json')
 
     @property
     def first(self) -> GroupFiles:
@@ -230,18 +230,13 @@ class RoundFiles:
     folder: str
     reserved_path: str
 
+    frequent_path = _path_of('frequent')
+    sizes_path = _path_of('sizes.json')
+
     @property
     def groups(self) -> GroupFiles:
         """The first iteration's tables without suffixes that are infrequent at this min-count."""
         return GroupFiles(os.path.join(self.folder, 'groups'))
-
-    @property
-    def frequent_path(self) -> str:
-        return os.path.join(self.folder, 'frequent')
-
-    @property
-    def sizes_path(self) -> str:
-        return os.path.join(self.folder, 'sizes.json')
 
     def vocabulary_path(self, iteration: int) -> str:
         return os.path.join(self.folder, f'vocabulary-{iteration}')
@@ -330,17 +325,9 @@ class MergeFiles:
 
     folder: str
 
-    @property
-    def merges_path(self) -> str:
-        return os.path.join(self.folder, 'merges')
-
-    @property
-    def characters_path(self) -> str:
-        return os.path.join(self.folder, 'characters.json')
-
-    @property
-    def pieces_path(self) -> str:
-        return os.path.join(self.folder, 'pieces.json')
+    merges_path = _path_of('merges')
+    characters_path = _path_of('characters.json')
+    pieces_path = _path_of('pieces.json')
 
     def words_path(self, merges: int, part: int) -> str:
         """The file of the words of a part of the counts, with this many merges made in them."""
@@ -398,15 +385,10 @@ class WordFiles:
 
     folder: str
 
-    @property
-    def survey_path(self) -> str:
-        """Of the words; without it a new run ignores the other files."""
-        return os.path.join(self.folder, _SURVEY_FILE)
-
-    @property
-    def first_path(self) -> str:
-        """Of the first iteration, which serves all min-counts."""
-        return os.path.join(self.folder, 'first.json')
+    survey_path = _path_of(
+        _SURVEY_FILE
+    )  # of the words; without it a new run ignores the other files
+    first_path = _path_of('first.json')  # of the first iteration, which serves all min-counts
 
     def words_path(self, partition: int) -> str:
         return os.path.join(self.folder, 'words', f'part-{partition:05d}')
@@ -458,26 +440,16 @@ class TokenStats:
     def groups(self) -> PrefixPartitions:
         return PrefixPartitions(self.borders)
 
-    def to_json(self) -> bytes:
-        fields = {
-            **dataclasses.asdict(self),
-            'borders': [border.decode() for border in self.borders],
-        }
-        return json.dumps(fields).encode()
-
-    @classmethod
-    def from_json(cls, data: bytes) -> TokenStats:
-        fields = json.loads(data)
-        borders = PrefixPartitions(tuple(border.encode() for border in fields['borders'])).borders
-        return cls(**{**fields, 'borders': borders})
-
     def write(self, path: str) -> None:
-        write_checked(path, self.to_json())
+        borders = [border.decode() for border in self.borders]
+        _write_json(path, {**dataclasses.asdict(self), 'borders': borders})
 
     @classmethod
     def read(cls, path: str) -> TokenStats:
         with _content(path) as content:
-            return cls.from_json(content)
+            fields = json.loads(content)
+            borders = PrefixPartitions(tuple(border.encode() for border in fields['borders']))
+            return cls(**{**fields, 'borders': borders.borders})
 
 
 def is_learner_file(name: str) -> bool:

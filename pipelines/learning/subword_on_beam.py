@@ -34,7 +34,6 @@ from pipelines.learning.suffix_transforms import (
     PlannedRound,
     SelectFromStored,
     SelectionPlan,
-    StoredGroup,
     StoreGroups,
 )
 from pipelines.transforms.read import CreateReshuffled
@@ -323,8 +322,7 @@ class PackedLearner:
                 | store_groups
             )
         )
-        stored = read_stats(sizes_path, StoredGroup)
-        self._files.finish_pass(first, last, [(group.group, group.bytes) for group in stored])
+        self._files.finish_pass(first, last, list(read_stats(sizes_path)))
         filesystem.delete_file(sizes_path)
 
     def _learn_rounds(self, min_counts: Sequence[int]) -> None:

@@ -242,21 +242,13 @@ class _MergeSuffixTablesFn(beam.CombineFn):
         return PackedCoder(SuffixTableMerger)
 
 
-@dataclass(frozen=True)
-class StoredGroup:
-    """The stored table of a group."""
-
-    group: int
-    bytes: int
-
-
 @dataclass(eq=False)
 class StoreGroups(beam.PTransform):
     """Writes groups' tables of frequent suffixes, and a list of their sizes.
 
     Attributes:
         files: the tables' files.
-        sizes_path: the file of the list of `StoredGroup`s, written when all tables are.
+        sizes_path: the file of the list of (group, bytes of its table), written when all tables are.
         groups: the prefix groups.
         min_weight: the weight of a frequent suffix; others are cut to their frequent prefixes.
     """
@@ -267,18 +259,18 @@ class StoreGroups(beam.PTransform):
     min_weight: int
 
     def expand(self, group_to_table: beam.PCollection) -> beam.PCollection:
-        sizes = group_to_table | 'Write' >> beam.Map(_store, self)  # StoredGroup
+        sizes = group_to_table | 'Write' >> beam.Map(_store, self)  # (group, bytes)
         return sizes | 'List' >> WriteStats(self.sizes_path)
 
 
-def _store(element: tuple[int, SuffixTable], options: StoreGroups) -> StoredGroup:
+def _store(element: tuple[int, SuffixTable], options: StoreGroups) -> tuple[int, int]:
     group, table = element
     min_weight = options.min_weight
     if min_weight > 1:
         bounds = options.groups.bounds(group)
         _, table = select_partition(table, *bounds, min_weight, min_weight)
     options.files.write(group, table)
-    return StoredGroup(group, table.nbytes)
+    return group, table.nbytes
 
 
 @dataclass(frozen=True)
@@ -420,7 +412,7 @@ class _FinishIteration(beam.PTransform):
         return (
             (signal, limited)
             | 'Gather' >> GatherResults()  # (0, [_GroupSelection | None])
-            | 'Write' >> beam.ParDo(_FinishIterationFn(self))  # signal
+            | 'Write' >> beam.Map(_finish_iteration, self)  # signal
         )
 
 
@@ -449,44 +441,41 @@ class _LimitOutputFn(beam.DoFn):
         self._output.end()
 
 
-class _FinishIterationFn(beam.DoFn):
-    def __init__(self, finish: _FinishIteration):
-        self._plan, self._iteration = finish.plan, finish.iteration
-        self._part, self._ranges = finish.part, finish.ranges
+def _finish_iteration(
+    gathered: tuple[int, Iterable[_GroupSelection | None]], finish: _FinishIteration
+) -> int:
+    found = (selection for selection in gathered[1] if selection is not None)
+    selections = sorted(found, key=lambda selection: (selection.round, selection.group))
+    for number, planned in enumerate(finish.plan.rounds):
+        of_round = [selection for selection in selections if selection.round == number]
+        _finish_round(finish, planned.files, planned.min_count, of_round)
+    return finish.part
 
-    def process(self, element: tuple[int, Iterable[_GroupSelection | None]]) -> Iterator[int]:
-        gathered = (selection for selection in element[1] if selection is not None)
-        selections = sorted(gathered, key=lambda selection: (selection.round, selection.group))
-        for number, planned in enumerate(self._plan.rounds):
-            own = [selection for selection in selections if selection.round == number]
-            self._finish(planned.files, planned.min_count, own)
-        yield self._part
 
-    def _finish(
-        self, files: RoundFiles, min_count: int, selections: Sequence[_GroupSelection]
-    ) -> None:
-        plan = self._plan
-        strings = merge_suffix_tables(
-            SuffixTable.from_bytes(selection.strings) for selection in selections
-        )
-        shared = tuple(tuple(sums) for selection in selections for sums in selection.shared)
-        group_range = self._ranges[self._part]
-        files.write_selection(self._iteration, group_range, PartitionSelection(strings, shared))
-        if self._part + 1 < len(self._ranges):
-            return
-        if self._iteration == 1:
-            self._write_frequent(files, selections)
-        parts = (files.read_selection(self._iteration, part) for part in self._ranges)
-        vocabulary = merge_selections(parts, plan.groups.borders, plan.alphabet, min_count)
-        files.write_vocabulary(self._iteration, vocabulary)
-
-    def _write_frequent(self, files: RoundFiles, selections: Sequence[_GroupSelection]) -> None:
+def _finish_round(
+    finish: _FinishIteration,
+    files: RoundFiles,
+    min_count: int,
+    selections: Sequence[_GroupSelection],
+) -> None:
+    plan, iteration, ranges = finish.plan, finish.iteration, finish.ranges
+    strings = merge_suffix_tables(
+        SuffixTable.from_bytes(selection.strings) for selection in selections
+    )
+    shared = tuple(tuple(sums) for selection in selections for sums in selection.shared)
+    files.write_selection(iteration, ranges[finish.part], PartitionSelection(strings, shared))
+    if finish.part + 1 < len(ranges):
+        return
+    if iteration == 1:
         sizes = {selection.group: selection.nbytes for selection in selections}
         tables = None
-        if sum(selection.added for selection in selections) <= self._plan.frequent_nodes:
+        if sum(selection.added for selection in selections) <= plan.frequent_nodes:
             tables = [
                 files.groups.read(group) if group in sizes else SuffixTable.empty()
-                for group in range(len(self._plan.groups))
+                for group in range(len(plan.groups))
             ]
         files.write_frequent(tables)
         files.write_sizes(sizes)
+    parts = (files.read_selection(iteration, part) for part in ranges)
+    vocabulary = merge_selections(parts, plan.groups.borders, plan.alphabet, min_count)
+    files.write_vocabulary(iteration, vocabulary)

@@ -186,6 +186,8 @@ class BeamPieceLearner:
             f'Iteration{number + 1}': _SelectPieces(
                 self._words_paths(),
                 self._filter,
+                self._characters,
+                self._options.joiner,
                 [self._planned(min_count, number) for min_count in min_counts],
                 os.path.join(self._work, f'counts-{min_counts[0]}-{number}'),
             )
@@ -195,13 +197,8 @@ class BeamPieceLearner:
             self._run(functools.partial(build_chain, steps))
 
     def _planned(self, min_count: int, number: int) -> '_PlannedPieces':
-        return _PlannedPieces(
-            _CountLater(
-                self._pieces_path(min_count, number), self._characters, self._options.joiner
-            ),
-            self._pieces_path(min_count, number + 1),
-            min_count,
-        )
+        before, after = (self._pieces_path(min_count, number + step) for step in (0, 1))
+        return _PlannedPieces(before, after, min_count)
 
     def _iterations_done(self, min_count: int) -> int:
         """Returns how many iterations have left their pieces; they are written in their order."""
@@ -228,12 +225,12 @@ class BeamPieceLearner:
                 pipeline
                 | CreateReshuffled(list(paths))  # path
                 | 'SumTables' >> _SumTables(_read_counts, self._work)  # (partition, table)
-                | 'WriteWords' >> beam.Map(_survey_words, files, word_filter)  # _WordSurvey
+                | 'WriteWords' >> beam.Map(_survey_words, files, word_filter)  # _Survey
                 | 'WriteStats' >> WriteStats(stats_path)
             )
 
         self._run_near(build)
-        survey = _Survey.of(list(read_stats(stats_path, _WordSurvey)))
+        survey = _Survey.of_all(list(read_stats(stats_path, _Survey)))
         files.write_json(files.survey_path, dataclasses.astuple(survey))
         return survey
 
@@ -256,37 +253,36 @@ class BeamPieceLearner:
             (
                 pipeline
                 | 'Words' >> CreateReshuffled(self._words_paths())
-                | 'SumTables' >> _SumTables(_CountFirst(self._filter), self._work)
+                | 'SumTables'
+                >> _SumTables(functools.partial(_count_first, self._filter), self._work)
                 | 'WriteFrequent' >> beam.Map(_write_frequent, files.first_counts_path, min_count)
                 | 'WriteStats' >> WriteStats(counted)
             )
-            survey = _SurveyCharacters(self._filter)
+            survey = functools.partial(_survey_characters, self._filter)
             pipeline | 'Characters' >> MapToStats(self._words_paths(), survey, surveyed)
 
         self._run_near(build)
-        partitions = [table.partition for table in read_stats(counted, _WrittenTable)]
-        characters = (row.characters for row in read_stats(surveyed, _Characters))
-        return sorted(partitions), sorted({*''.join(characters)})
+        return sorted(read_stats(counted)), sorted({*''.join(read_stats(surveyed))})
 
 
 @dataclass(frozen=True)
 class _Survey:
-    """A survey of all words."""
+    """A survey of the words of some partitions, none of them empty."""
 
     partitions: list[int]
     words: int
     smallest_count: int
     largest_count: int
-    characters: dict[str, int]
+    characters: dict[str, int]  # counts of the characters of the words to learn from
 
     @classmethod
-    def of(cls, surveys: Sequence['_WordSurvey']) -> '_Survey':
+    def of_all(cls, surveys: Sequence['_Survey']) -> '_Survey':
         sums: dict[str, int] = {}
         for survey in surveys:
             for character, count in survey.characters.items():
                 sums[character] = sums.get(character, 0) + count
         return cls(
-            sorted(survey.partition for survey in surveys),
+            sorted(number for survey in surveys for number in survey.partitions),
             sum(survey.words for survey in surveys),
             min((survey.smallest_count for survey in surveys), default=0),
             max((survey.largest_count for survey in surveys), default=0),
@@ -294,47 +290,23 @@ class _Survey:
         )
 
 
-@dataclass(frozen=True)
-class _WordSurvey:
-    """A survey of the words of a partition, of which there are some."""
-
-    partition: int
-    words: int
-    smallest_count: int
-    largest_count: int
-    characters: dict[str, int]  # counts of the characters of the words to learn from
-
-
-@dataclass(frozen=True)
-class _Characters:
-    """The characters of a partition's words."""
-
-    characters: str
-
-
-@dataclass(frozen=True)
-class _WrittenTable:
-    """A file of the counts of a partition."""
-
-    partition: int
-
-
 def _survey_words(
     element: tuple[int, TokenTable], files: WordFiles, word_filter: WordFilter
-) -> _WordSurvey:
+) -> _Survey:
     partition, table = element
     files.write_table(files.words_path(partition), table)
     characters = character_counts(word_filter.select(table))
     counts = table.counts
-    return _WordSurvey(partition, len(table), int(counts.min()), int(counts.max()), characters)
+    return _Survey([partition], len(table), int(counts.min()), int(counts.max()), characters)
 
 
 def _write_frequent(
     element: tuple[int, TokenTable], path_of: Callable[[int], str], min_count: int
-) -> _WrittenTable:
+) -> int:
+    """Writes the counts of a partition that are frequent; returns the partition."""
     partition, table = element
     WordFiles.write_table(path_of(partition), _frequent(table, min_count))
-    return _WrittenTable(partition)
+    return partition
 
 
 def _frequent(table: TokenTable, min_count: int) -> TokenTable:
@@ -346,43 +318,20 @@ def _read_counts(path: str) -> list[TokenTable]:
         return [TokenTable.from_arrow(parquet.read_table(stream, columns=['token', 'count']))]
 
 
-@dataclass(frozen=True)
-class _SurveyCharacters:
-    word_filter: WordFilter
-
-    def __call__(self, path: str) -> list[_Characters]:
-        words = self.word_filter.select(WordFiles.read_table(path))
-        return [_Characters(''.join(character_counts(words)))]
+def _survey_characters(word_filter: WordFilter, path: str) -> list[str]:
+    words = word_filter.select(WordFiles.read_table(path))
+    return [''.join(character_counts(words))]
 
 
-@dataclass(frozen=True)
-class _CountFirst:
-    word_filter: WordFilter
-
-    def __call__(self, path: str) -> list[TokenTable]:
-        return [first_counts(self.word_filter.select(WordFiles.read_table(path)))]
-
-
-@dataclass(frozen=True)
-class _CountLater:
-    """Segments words by the pieces so far, and counts endings."""
-
-    pieces_path: str
-    characters: tuple[str, ...]
-    joiner: str
-
-    def count(self, words: Words) -> TokenTable:
-        known, endings = split_counts([WordFiles.read_table(self.pieces_path)])
-        joined = (self.joiner + text for text in (*endings, *self.characters))
-        pieces = [*dict.fromkeys([*known, *self.characters, *joined])]
-        return later_counts(words, pieces, self.joiner)
+def _count_first(word_filter: WordFilter, path: str) -> list[TokenTable]:
+    return [first_counts(word_filter.select(WordFiles.read_table(path)))]
 
 
 @dataclass(frozen=True)
 class _PlannedPieces:
-    """An iteration of a min-count."""
+    """An iteration of a min-count: the files of the pieces before it and after it."""
 
-    count: _CountLater
+    source: str
     target: str
     min_count: int
 
@@ -394,12 +343,16 @@ class _SelectPieces(beam.PTransform):
     Attributes:
         paths: the files of the words.
         word_filter: selects the words to learn from.
+        characters: of these words.
+        joiner: begins the pieces of endings.
         planned: the iteration of each min-count.
         folder: gets the counts of the partitions.
     """
 
     paths: Sequence[str]
     word_filter: WordFilter
+    characters: tuple[str, ...]
+    joiner: str
     planned: Sequence[_PlannedPieces]
     folder: str
 
@@ -408,32 +361,39 @@ class _SelectPieces(beam.PTransform):
             signal
             | 'EmitPaths' >> EmitElements(self.paths)  # path
             | 'SumTables' >> _SumTables(self._count, self.folder)  # (partition, table)
-            | 'WriteFrequent' >> beam.Map(self._write_counts)
+            | 'WriteFrequent' >> beam.Map(self._write_frequent)
         )
         return (
             (signal, counted)
-            | 'Gather' >> GatherResults()  # (0, [_WrittenTable | None])
+            | 'Gather' >> GatherResults()  # (0, [partition | None])
             | 'WritePieces' >> beam.Map(self._write_pieces)  # signal
         )
 
     def _count(self, path: str) -> list[TokenTable]:
         words = self.word_filter.select(WordFiles.read_table(path))
-        return [iteration.count.count(words) for iteration in self.planned]
+        return [self._count_endings(words, iteration.source) for iteration in self.planned]
 
-    def _write_counts(self, element: tuple[int, TokenTable]) -> _WrittenTable:
+    def _count_endings(self, words: Words, path: str) -> TokenTable:
+        """Segments words by the pieces of a file, and counts the endings."""
+        known, endings = split_counts([WordFiles.read_table(path)])
+        joined = (self.joiner + text for text in (*endings, *self.characters))
+        pieces = [*dict.fromkeys([*known, *self.characters, *joined])]
+        return later_counts(words, pieces, self.joiner)
+
+    def _write_frequent(self, element: tuple[int, TokenTable]) -> int:
         min_count = self.planned[element[0] // COUNT_PARTITIONS].min_count
         return _write_frequent(element, self._part_path, min_count)
 
-    def _write_pieces(self, gathered: tuple[int, Iterable[_WrittenTable | None]]) -> int:
+    def _write_pieces(self, gathered: tuple[int, Iterable[int | None]]) -> int:
         """Writes the frequent endings that are gathered, and the words, which stay the same."""
-        partitions = sorted(written.partition for written in gathered[1] if written is not None)
+        partitions = sorted(number for number in gathered[1] if number is not None)
         for number, iteration in enumerate(self.planned):
             tables = [
                 WordFiles.read_table(self._part_path(partition))
                 for partition in partitions
                 if partition // COUNT_PARTITIONS == number
             ]
-            words = words_of_counts(WordFiles.read_table(iteration.count.pieces_path))
+            words = words_of_counts(WordFiles.read_table(iteration.source))
             WordFiles.write_table(iteration.target, concatenate_tables([words, *tables]))
         return gathered[0]
 

@@ -7,7 +7,6 @@ threads write one shard in turns.
 
 import contextlib
 import functools
-import hashlib
 import itertools
 import json
 import math
@@ -56,6 +55,7 @@ from tokcore.corpus.stats import BlockStats
 from tokcore.errors import InputError
 from tokcore.kernels.sorting import SortedRows
 from tokcore.process_end import expect_text, keep
+from tokcore.reading.checking import Sums
 from tokcore.records.manifest import shard_name
 from tokcore.records.sorted_runs import (
     RejectedSection,
@@ -254,7 +254,7 @@ class MergeRuns(beam.PTransform):
         rejected = (
             listed[REJECTED]
             | 'ShareOutRejected' >> beam.Reshuffle()  # (split number, reason)
-            | 'JoinRejected' >> beam.ParDo(_JoinRejectedFn(self, listing))
+            | 'JoinRejected' >> beam.Map(_join_rejected, self, listing)
         )
         return {SHARDS: shards, REJECTED: rejected}
 
@@ -339,8 +339,7 @@ class OrderedShardWriter:
         self._turn, self._failed = 0, math.inf
         self._changed = threading.Condition()
         self._stack = contextlib.ExitStack()
-        self._bytes = self._crc32c = self._examples = 0
-        self._sha256 = hashlib.sha256()
+        self._sums, self._examples = Sums(), 0
         self._lengths: list[np.ndarray] = []
 
     @contextlib.contextmanager
@@ -378,17 +377,14 @@ class OrderedShardWriter:
         for piece in pieces:
             with telling(f'write {path}'):
                 self._stream.write(piece.data)
-            self._crc32c = google_crc32c.extend(self._crc32c, piece)
-            self._sha256.update(piece.data)
-            self._bytes += len(piece)
+            self._sums.add(piece)
         self._examples += len(merged)
         if self._has_index:
             self._lengths.append(merged.lengths)
         if place + 1 == self._parts:
             self._stack.close()
-            shard = WrittenFile(
-                self._name, self._bytes, self._crc32c, self._examples, self._sha256.hexdigest()
-            )
+            sums = self._sums
+            shard = WrittenFile(self._name, sums.bytes, sums.crc32c, self._examples, sums.sha256)
             if not self._has_index:
                 return [shard]
             return [shard, write_shard_index(shard, self._lengths, self._folder)]
@@ -409,25 +405,19 @@ class _MergeShardFn(beam.DoFn):
     """Merges as many shards at once as there are threads, so that each may write to its own."""
 
     def __init__(self, transform: MergeRuns, listing: str):
-        self._plan = transform.plan
-        self._name = transform.name
-        self._folder = transform.folder
-        self._group_bytes = transform.group_bytes
-        self._workers = transform.workers
-        self._has_index = transform.has_index
-        self._listing = listing
+        self._transform, self._listing = transform, listing
         self._reports = work_reports()
 
     def setup(self) -> None:
         self._reports.begin()
-        self._calls: OrderedPool = OrderedPool(self._workers)
+        self._calls: OrderedPool = OrderedPool(self._transform.workers)
 
     def start_bundle(self) -> None:
         self._waiting: list[tuple[int, int]] = []
 
     def process(self, element: tuple[int, int]) -> Iterator[WrittenFile]:
         self._waiting.append(element)
-        if len(self._waiting) == self._workers:
+        if len(self._waiting) == self._transform.workers:
             yield from self._merge_waiting()
 
     def finish_bundle(self) -> Iterator:
@@ -439,7 +429,7 @@ class _MergeShardFn(beam.DoFn):
 
     def _merge_waiting(self) -> Iterator[WrittenFile]:
         """Starts the groups of all waiting shards in turns; yields the files that are whole."""
-        gathers_first = len(self._waiting) < self._workers
+        gathers_first = len(self._waiting) < self._transform.workers
         shards = [self._groups(*shard, gathers_first) for shard in self._waiting]
         self._waiting = []
         for calls in itertools.zip_longest(*shards):
@@ -451,20 +441,21 @@ class _MergeShardFn(beam.DoFn):
         self, number: int, shard: int, gathers_first: bool
     ) -> list[tuple[OrderedShardWriter, int, list[RunSlice]]]:
         """Returns what `_merge` is to be called with for each group of a shard's buckets."""
-        layout = self._plan.layout[number]
+        merging, plan = self._transform, self._transform.plan
+        layout = plan.layout[number]
         first = shard * layout.buckets_per_shard
         end = first + layout.buckets_per_shard
         runs = [
-            RunFile(self._plan.run_path(run.name), run.size)
+            RunFile(plan.run_path(run.name), run.size)
             for run in _read_listing(self._listing)
             if run.split == number
         ]
-        slices = read_slices(
-            runs, self._plan.fingerprint, layout.buckets, first, end, _opener(runs)
+        slices = read_slices(runs, plan.fingerprint, layout.buckets, first, end, _opener(runs))
+        groups = bucket_groups(slices, first, end, merging.group_bytes)
+        name = shard_name(merging.name, layout.split, shard, layout.shards)
+        out = OrderedShardWriter(
+            merging.folder, name, len(groups), merging.has_index, gathers_first
         )
-        groups = bucket_groups(slices, first, end, self._group_bytes)
-        name = shard_name(self._name, layout.split, shard, layout.shards)
-        out = OrderedShardWriter(self._folder, name, len(groups), self._has_index, gathers_first)
         return [
             (out, place, [slice_.part(*group) for slice_ in slices])
             for place, group in enumerate(groups)
@@ -473,7 +464,7 @@ class _MergeShardFn(beam.DoFn):
     def _merge(
         self, out: OrderedShardWriter, place: int, slices: Sequence[RunSlice]
     ) -> list[WrittenFile]:
-        with out.part(place), full_disk_as_error(self._plan):
+        with out.part(place), full_disk_as_error(self._transform.plan):
             merged = merge_buckets(slices, _opener(slice_.run for slice_ in slices))
             written = out.write(place, merged)
         advance(MERGING, len(merged))
@@ -484,43 +475,38 @@ def _opener(runs: Iterable[RunFile]) -> OpenBinary:
     return filesystem.opener({run.path: run.size for run in runs})
 
 
-class _JoinRejectedFn(beam.DoFn):
+def _join_rejected(element: tuple[int, str], merging: MergeRuns, listing: str) -> WrittenFile:
     """Joins the rejected lines of one split and reason, which the runs have in identity order."""
+    number, reason = element
+    name = rejected_name(merging.plan.layout[number].split, reason)
+    size = crc32c = lines = 0
+    with (
+        full_disk_as_error(merging.plan),
+        filesystem.create(os.path.join(merging.folder, name)) as file,
+    ):
+        for run in _read_listing(listing):
+            for section in run.rejected:
+                if (run.split, section.reason) != (number, reason):
+                    continue
+                for piece in _section_pieces(merging.plan.run_path(run.name), section):
+                    file.write(piece)
+                    crc32c = google_crc32c.extend(crc32c, piece)
+                size += section.bytes
+                lines += section.lines
+    return WrittenFile(name, size, crc32c, lines)
 
-    def __init__(self, transform: MergeRuns, listing: str):
-        self._plan = transform.plan
-        self._folder = transform.folder
-        self._listing = listing
 
-    def process(self, element: tuple[int, str]) -> Iterator[WrittenFile]:
-        number, reason = element
-        name = rejected_name(self._plan.layout[number].split, reason)
-        path = os.path.join(self._folder, name)
-        size = crc32c = lines = 0
-        with full_disk_as_error(self._plan), filesystem.create(path) as file:
-            for run in _read_listing(self._listing):
-                for section in run.rejected:
-                    if (run.split, section.reason) != (number, reason):
-                        continue
-                    for piece in self._pieces(run, section):
-                        file.write(piece)
-                        crc32c = google_crc32c.extend(crc32c, piece)
-                    size += section.bytes
-                    lines += section.lines
-        yield WrittenFile(name, size, crc32c, lines)
-
-    def _pieces(self, run: _ListedRun, section: RejectedSection) -> Iterator[bytes]:
-        path = self._plan.run_path(run.name)
-        crc32c = 0
-        with filesystem.open_binary(path) as stream:
-            stream.seek(section.offset)
-            left = section.bytes
-            while left and (piece := stream.read(min(left, _COPY_BYTES))):
-                crc32c = google_crc32c.extend(crc32c, piece)
-                left -= len(piece)
-                yield piece
-        if left or crc32c != section.crc32c:
-            raise damaged(path, 'its rejected lines')
+def _section_pieces(path: str, section: RejectedSection) -> Iterator[bytes]:
+    crc32c = 0
+    with filesystem.open_binary(path) as stream:
+        stream.seek(section.offset)
+        left = section.bytes
+        while left and (piece := stream.read(min(left, _COPY_BYTES))):
+            crc32c = google_crc32c.extend(crc32c, piece)
+            left -= len(piece)
+            yield piece
+    if left or crc32c != section.crc32c:
+        raise damaged(path, 'its rejected lines')
 
 
 class _DroppedError(Exception):

@@ -263,18 +263,11 @@ def _sweep_except(keep: str | None, work: str, output: str) -> None:
         folder = os.path.join(work, name)
         if folder not in planned:
             # Another run may be about to write its plan there.
-            with contextlib.suppress(InputError), Claim(_claim_of(folder), folder) as claim:
+            claim_path = os.path.join(folder, CLAIM_NAME)
+            with contextlib.suppress(InputError), Claim(claim_path, folder) as claim:
                 claim.require()
                 _delete_shuffle(folder)
             delete_if_empty(folder)
-
-
-def _claim_of(folder: str) -> str:
-    return os.path.join(folder, CLAIM_NAME)
-
-
-def _fingerprint_in(name: str) -> bytes:
-    return bytes.fromhex(name.removeprefix(FOLDER_PREFIX))
 
 
 def _delete_shuffle(folder: str) -> None:
@@ -309,7 +302,7 @@ def stored_plans(work: str) -> Iterator[StoredPlan]:
             continue
         if not isinstance(content, dict):
             continue
-        fingerprint = _fingerprint_in(folder)
+        fingerprint = bytes.fromhex(folder.removeprefix(FOLDER_PREFIX))
         if fingerprint == fingerprint_of(content):
             yield StoredPlan(os.path.join(work, folder), fingerprint, content)
 

@@ -199,7 +199,10 @@ class EncodeBlocks(beam.PTransform):
         by_side = vocabulary if isinstance(vocabulary, Mapping) else {'': vocabulary}
         self._paths = {side: filesystem.absolute(os.fspath(path)) for side, path in by_side.items()}
         for path in set(self._paths.values()):
-            read = self.scheme.parse(_read_vocabulary(path), path, filesystem.read_if_there)
+            if not filesystem.exists(path):
+                raise InputError(f'{path} does not exist; give the path of a vocabulary file')
+            data = filesystem.read_bytes(path)
+            read = self.scheme.parse(data, path, filesystem.read_if_there)
             self.scheme.encoder(read, self.encoding)
             self.scheme.template(read, self.encoding.template)
             missing = self.scheme.missing_tokens(read.id_of, self.encoding, path)
@@ -308,12 +311,6 @@ def planned_layout(splits: Sequence[Split], shards: int) -> list[SplitShards]:
         )
         sizes[split.name] = sizes.get(split.name, 0) + size
     return [SplitShards.of_size(name, shards, size) for name, size in sizes.items()]
-
-
-def _read_vocabulary(path: str) -> bytes:
-    if not filesystem.exists(path):
-        raise InputError(f'{path} does not exist; give the path of a vocabulary file')
-    return filesystem.read_bytes(path)
 
 
 class _EncodeBlocksFn(beam.DoFn):

@@ -415,7 +415,7 @@ class MapToStats(beam.PTransform):
 
     Attributes:
         plan: the elements.
-        function: returns any number of instances of dataclasses, as `WriteStats` takes them.
+        function: returns any number of rows, as `WriteStats` takes them.
         path: the file.
     """
 

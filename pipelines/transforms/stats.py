@@ -43,13 +43,13 @@ def tagged_stats(stats: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
 
 @dataclass(eq=False)
 class WriteStats(beam.PTransform):
-    """Writes instances of dataclasses to one file; there is no file if there are no instances.
+    """Writes rows to one file; there is no file if there are no rows.
 
-    Of a `BlockStats` the tally and each of the checksums are written.
+    A row is a JSON value, or an instance of a dataclass whose fields are JSON values. Of a `BlockStats` the
+    tally and each of the checksums are written.
 
     Attributes:
-        path: the file, on a filesystem that the driver and the workers reach; the fields of the
-            instances must be JSON values.
+        path: the file, on a filesystem that the driver and the workers reach.
     """
 
     path: str
@@ -69,9 +69,10 @@ def _json_lines(row: Any) -> str:
 
 
 def _json_line(row: Any) -> str:
-    # Not `astuple`, which copies each value: there may be as many rows as files in a corpus.
-    values = [getattr(row, name) for name in row.__dataclass_fields__]
-    return json.dumps([type(row).__name__, *values]) + '\n'
+    if names := getattr(row, '__dataclass_fields__', None):
+        # Not `astuple`, which copies each value: there may be as many rows as files in a corpus.
+        row = [type(row).__name__, *(getattr(row, name) for name in names)]
+    return json.dumps(row) + '\n'
 
 
 def _write_lines(gathered: tuple[int, Iterable[str]], path: str) -> None:
@@ -84,7 +85,7 @@ def read_stats(path: str, *types: type) -> Iterator:
 
     Args:
         path: the file.
-        types: the dataclasses of the rows.
+        types: the dataclasses of the rows; without any, JSON values are returned as they are.
 
     Raises:
         InputError: something else wrote to the file while this run worked.
@@ -97,12 +98,13 @@ def read_stats(path: str, *types: type) -> Iterator:
             rows = json.loads(b'[%s]' % b','.join(lines))
             if len(rows) != len(lines):
                 raise ValueError('a line is not one value')
-            typed = [name_to_type[name](*values) for name, *values in rows]
+            if types:
+                rows = [name_to_type[name](*values) for name, *values in rows]
         except (ValueError, TypeError, KeyError) as error:
             raise InputError(
                 f'{path} was changed while this run worked; run again when nothing else writes there'
             ) from error
-        yield from typed
+        yield from rows
 
 
 @dataclass(eq=False)

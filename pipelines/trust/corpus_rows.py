@@ -199,6 +199,19 @@ class DatasetCorpus:
         """Returns rows of a block as they are written."""
         return encode_rows(block, rows, self._loaded().features(), self.seed, self._splits)
 
+    def encode_where(self, is_wanted: Callable[[np.ndarray], np.ndarray]) -> Take[FramedRows]:
+        """Returns what takes the rows of a block with wanted order keys, as they are written.
+
+        Args:
+            is_wanted: returns which of some keys are wanted: bool[keys].
+        """
+
+        def take(block: Block, rows: Rows, keys: np.ndarray) -> FramedRows | None:
+            wanted = is_wanted(keys)
+            return self.encode(block, rows.select(wanted)) if wanted.any() else None
+
+        return take
+
     def prepare(self) -> None:
         """Loads the vocabularies, before threads need them."""
         compile_ahead(self._job.execution.engine.scheme, ['encoding', 'records'])

@@ -1,9 +1,9 @@
 """Figures of a dataset: its rows and their text, the use of its vocabularies, and how it was made.
 
 One pass over the shards counts ids and lengths, and holds no row. What was left out, the search and the
-times of stages are recorded in the folder. Where rows stood in the corpus is not: with the job that made
-them a pipeline tells that, and counts the text of all rows. Without it text is decoded of the first rows
-of each split; order keys shuffle a whole split, so these are a uniform sample.
+times of stages are recorded in the folder. Where rows stood in the corpus is not recorded: a pipeline reads
+the corpus again, with the job that made the rows, and counts the text of all rows. Without it the text of the
+first rows of each split is decoded; order keys shuffle a whole split, so these are a uniform sample.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -26,7 +26,7 @@ from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.trust.corpus_figures import CorpusFigures, CorpusOrder, read_corpus
 from pipelines.trust.inspect import lower_median
-from pipelines.trust.row_text import ReadableDataset, TextFigures, TextTally, word_sums
+from pipelines.trust.row_text import ReadableDataset, TextTally, word_sums
 from tokcore.encoding.vocabulary import Vocabulary, spelled_ids, without_special_ids
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
@@ -34,6 +34,38 @@ from tokcore.reading.manifest import DatasetManifest
 from tokcore.reading.shards import EncodedRows, ShardFile, open_shard
 from tokcore.reading.stored_datasets import copied_dataset
 from tokcore.records.manifest import MANIFEST_NAME, Manifest
+
+Figures = dict[str, Any]
+"""Figures as values of JSON. Those of a dataset are:
+
+    folder, stage, root, options, unicode: as the manifest has them.
+    inputs: (split, role, name, bytes of the whole file's text) of each file.
+    shards, bytes: how many files there are, and their bytes.
+    rows: of each split and, where the corpus was read, of each of its datasets: split; dataset, '' for the
+        whole split; rows; lengths by feature; ratios; text by feature, as `TextSums.figures` returns it, of
+        all rows, or of the first `TEXT_ROWS` if the corpus was not read.
+    left_out: of each split and of each dataset that has a name: split, dataset; lines read, added by filters,
+        examples written; reasons, why the other lines are not examples, with their number; ids of the text,
+        unknown, those of an unknown token, None if there is no such id; text_bytes of all sides, without
+        prefixes and line ends.
+    rejected: of each file of lines that were left out: name, lines, samples of the first lines.
+    vocabularies: of each side (inputs, targets or both): size, used entries; single_characters, entries of
+        one character or byte, and single_share, their share of all ids; by_count: (least, most, entries);
+        by_rank: (rank from 1, count); commonest: (piece, count); unused, the first pieces that never occur.
+    counts: of each table of counts in the folder: name, distinct and running tokens, by_rank.
+    searches: of each vocabulary: side, wanted and actual size, min_count, tried: (min_count, size).
+    samples: of each side, (one row in a hundred, all rows): rows, ids, used entries, longest row;
+        unseen_entries that only all rows use, unseen_ids, how often these occur.
+    shuffles: of each split: split, rows, rank_correlation, serial_correlation, places: (rank in the corpus,
+        place in the split) of some rows, each from 0 to 1. None if the corpus was not read.
+    without_corpus: why the corpus was not read; None if it was.
+    seconds: that stages took, in the last run that did something.
+
+Lengths are in ids, templates included: ids of all rows; mean, median (the lower one of two) and longest of a
+row; histogram: (shortest, longest, rows), ascending. Ratios are (ratio, rows): the targets of so many pairs are
+`ratio` to 2^(1/4) `ratio` times as long as the inputs; pairs beyond 16 times are counted in the outermost, and
+those with an empty side in none.
+"""
 
 _COUNTING = 'counting'
 
@@ -58,213 +90,6 @@ _REJECTED_LINES = 3
 _REJECTED_BYTES = 300
 
 
-@dataclass(frozen=True)
-class Lengths:
-    """The lengths of rows of a feature, in ids, with the template.
-
-    Attributes:
-        ids: of all rows together.
-        mean, median, longest: of a row; the median is the lower one of two.
-        histogram: (shortest, longest, rows), ascending; every row is in one.
-    """
-
-    ids: int
-    mean: float
-    median: int
-    longest: int
-    histogram: tuple[tuple[int, int, int], ...]
-
-
-@dataclass(frozen=True)
-class RowFigures:
-    """The rows of a split, or of one of its datasets.
-
-    Attributes:
-        split: its name.
-        dataset: its name; '' of all rows of the split.
-        rows: how many.
-        lengths: by feature.
-        ratios: of pairs, (ratio, rows): the targets of so many rows are `ratio` to 2^(1/4) `ratio` times
-            as long as the inputs, in ids; what is beyond 16 times is in the outermost. Rows with an empty
-            side are in none.
-        text: by feature, of all rows, or of the first `TEXT_ROWS` if the corpus was not read.
-    """
-
-    split: str
-    dataset: str
-    rows: int
-    lengths: Mapping[str, Lengths]
-    ratios: tuple[tuple[float, int], ...]
-    text: Mapping[str, TextFigures]
-
-
-@dataclass(frozen=True)
-class VocabularyUse:
-    """How often the entries of a vocabulary occur in all rows, templates included.
-
-    Attributes:
-        side: inputs, targets or both.
-        size: its entries.
-        used: those that occur.
-        single_characters: entries that are one character or one byte.
-        single_share: of all ids, those of such entries.
-        by_count: (least, most, entries): so many entries occur least to most times.
-        by_rank: (rank from 1, count), at ranks that are evenly spaced on a logarithmic axis.
-        commonest: (piece, count), of the entries that occur most.
-        unused: pieces that never occur, the first of them.
-    """
-
-    side: str
-    size: int
-    used: int
-    single_characters: int
-    single_share: float
-    by_count: tuple[tuple[int, int, int], ...]
-    by_rank: tuple[tuple[int, int], ...]
-    commonest: tuple[tuple[str, int], ...]
-    unused: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class TokenCounts:
-    """A table of counts in the folder: its name, distinct and running tokens, and counts by rank."""
-
-    name: str
-    distinct: int
-    running: int
-    by_rank: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True)
-class Search:
-    """The search for a vocabulary: the size wanted, the min-count taken, and (min-count, size) tried."""
-
-    side: str
-    wanted: int | None
-    size: int
-    min_count: int | None
-    tried: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True)
-class SampleFigures:
-    """A sample of the rows, one in a hundred of each split, against all rows.
-
-    Attributes:
-        side: of the vocabulary.
-        rows, ids, used, longest: of the sample, and of all rows.
-        unseen_entries: entries that all rows use and the sample does not.
-        unseen_ids: how often these occur in all rows.
-    """
-
-    side: str
-    rows: tuple[int, int]
-    ids: tuple[int, int]
-    used: tuple[int, int]
-    longest: tuple[int, int]
-    unseen_entries: int
-    unseen_ids: int
-
-
-@dataclass(frozen=True)
-class Shuffle:
-    """How the order of a split depends on the order of its corpus.
-
-    Both correlations are Pearson's, of the rows' ranks in the corpus; of a random order they are normal
-    around 0 with a standard deviation of 1 / sqrt(rows).
-
-    Attributes:
-        split: its name.
-        rows: of it.
-        rank_correlation: of a row's rank in the corpus with its place in the split (Spearman's).
-        serial_correlation: of the ranks of neighbouring rows of the split.
-        places: (rank, place) of some rows, each from 0 to 1.
-    """
-
-    split: str
-    rows: int
-    rank_correlation: float
-    serial_correlation: float
-    places: tuple[tuple[float, float], ...]
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """The lines of a split or of a dataset, and what became of them.
-
-    Attributes:
-        split: its name.
-        dataset: its name; '' of the whole split.
-        lines: that were read.
-        added: rows that filters made of others.
-        examples: that were written.
-        reasons: why lines are not examples, with their number.
-        ids, unknown: of the text, and of these the ids of an unknown token; None if there is no such id.
-        text_bytes: of the text of all sides, without prefixes and line ends.
-    """
-
-    split: str
-    dataset: str
-    lines: int
-    added: int
-    examples: int
-    reasons: Mapping[str, int]
-    ids: int | None
-    unknown: int | None
-    text_bytes: int
-
-
-@dataclass(frozen=True)
-class RejectedFile:
-    """A file of lines that were left out: its name, how many lines, and the first ones."""
-
-    name: str
-    lines: int
-    samples: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Figures:
-    """All figures of a dataset; see the types of the attributes.
-
-    Attributes:
-        folder: its name.
-        stage: the command that made it.
-        root: in hexadecimal; None of earlier versions.
-        options: as the manifest has them.
-        unicode: the version.
-        inputs: (split, role, name, bytes of the whole file's text).
-        shards: how many files.
-        bytes: of the shards.
-        rows: of each split, and of its datasets where `shuffles` are known.
-        left_out: of each split and of each dataset that has a name.
-        rejected: the files of lines that were left out.
-        vocabularies, counts, searches, samples: of each vocabulary.
-        shuffles: of each split; None if the corpus was not read.
-        without_corpus: why the corpus was not read; None if it was.
-        seconds: that stages took, in the last run that did something.
-    """
-
-    folder: str
-    stage: str
-    root: str | None
-    options: Mapping[str, object]
-    unicode: str
-    inputs: tuple[tuple[str, str, str, int], ...]
-    shards: int
-    bytes: int
-    rows: tuple[RowFigures, ...]
-    left_out: tuple[LeftOut, ...]
-    rejected: tuple[RejectedFile, ...]
-    vocabularies: tuple[VocabularyUse, ...]
-    counts: tuple[TokenCounts, ...]
-    searches: tuple[Search, ...]
-    samples: tuple[SampleFigures, ...]
-    shuffles: tuple[Shuffle, ...] | None
-    without_corpus: str | None
-    seconds: Mapping[str, float]
-
-
 def dataset_figures(
     folder: str,
     job_of_corpus: Callable[[], BuildJob | EncodeJob] | None = None,
@@ -280,8 +105,8 @@ def dataset_figures(
     Args:
         folder: an absolute path.
         job_of_corpus: returns the job that made it, to read its corpus too; None: neither the order nor
-            datasets are told.
-        needs_corpus: whether a corpus that cannot be read is an error; else the figures tell it.
+            the datasets are reported.
+        needs_corpus: whether a corpus that cannot be read is an error; else the figures say why.
         workers: shards that are read at once.
         work: as `read_corpus` takes it.
         check: refuses, before rows are read, figures that cannot be shown.
@@ -296,52 +121,58 @@ def dataset_figures(
     manifest = read_manifest(os.path.join(here, MANIFEST_NAME))
     assert manifest is not None, 'it was read above'
     check()
-    rows = {split: sum(shard.rows for shard in shards) for split, shards in contents.splits.items()}
+    sizes = {
+        split: sum(shard.rows for shard in shards) for split, shards in contents.splits.items()
+    }
     corpus: CorpusFigures | None = None
-    why = '--no-corpus'
-    shuffles: list[Shuffle] = []
-    figures: list[RowFigures] = []
-    tallies: list[_Tallies] = []
+    why: str | None = '--no-corpus'
+    rows: list[Figures] = []
+    tallies: dict[str, _Tallies] = {}
     with contextlib.ExitStack() as stack:
         if job_of_corpus is not None:
             try:
-                reading = read_corpus(job_of_corpus(), manifest, rows, dataset.vocabularies, work)
-                corpus = stack.enter_context(reading)
+                reading = read_corpus(job_of_corpus(), manifest, sizes, dataset.vocabularies, work)
+                corpus, why = stack.enter_context(reading), None
             except InputError as error:
                 if needs_corpus:
                     raise
                 why = str(error)
-        total = sum(shard.bytes for shards in contents.splits.values() for shard in shards)
         stack.enter_context(stage_running('report'))
+        total = sum(shard.bytes for shards in contents.splits.values() for shard in shards)
         stack.enter_context(track_work('report', _COUNTING, total))
         for split, shards in contents.splits.items():
             order = None if corpus is None else corpus.orders[split]
-            own = _tallies(dataset, shards, order, workers)
-            tallies.append(own)
-            figures += _row_figures(dataset, split, own, corpus)
-            shuffles.append(own.shuffle.figures(split))
+            tallies[split] = _tally_split(dataset, shards, order, workers)
+            rows += _row_figures(dataset, split, tallies[split], corpus)
     run = read_run(os.path.join(folder, RUN_NAME))
-    uses = [_Use.of(side, features, dataset) for side, features in _sides(dataset, manifest)]
-    return Figures(
-        folder=os.path.basename(folder),
-        stage=manifest.stage,
-        root=manifest.root,
-        options=manifest.options,
-        unicode=manifest.unicode,
-        inputs=tuple((text.split, text.role, text.name, text.bytes) for text in manifest.inputs),
-        shards=len(manifest.files),
-        bytes=sum(file.bytes for file in manifest.files),
-        rows=tuple(figures),
-        left_out=tuple(_left_out(manifest)),
-        rejected=tuple(_rejected(folder, manifest)),
-        vocabularies=tuple(use.figures([of_split.all for of_split in tallies]) for use in uses),
-        counts=tuple(_counts(folder)),
-        searches=tuple(_searches(manifest)),
-        samples=tuple(use.sample(tallies) for use in uses),
-        shuffles=None if corpus is None else tuple(shuffles),
-        without_corpus=why if corpus is None else None,
-        seconds={} if run is None else dict(sorted(run.seconds.items())),
-    )
+    sides = _features_by_side(dataset, manifest)
+    nothing = _Tally(dataset.sizes)  # of a folder without shards
+    in_all = [nothing, *(tally.all for tally in tallies.values())]
+    in_sample = [nothing, *(tally.sample for tally in tallies.values())]
+    shuffles = [_shuffle(split, tally.order) for split, tally in tallies.items()]
+    return {
+        'folder': os.path.basename(folder),
+        'stage': manifest.stage,
+        'root': manifest.root,
+        'options': manifest.options,
+        'unicode': manifest.unicode,
+        'inputs': [(text.split, text.role, text.name, text.bytes) for text in manifest.inputs],
+        'shards': len(manifest.files),
+        'bytes': sum(file.bytes for file in manifest.files),
+        'rows': rows,
+        'left_out': list(_left_out(manifest)),
+        'rejected': list(_rejected(folder, manifest)),
+        'vocabularies': [
+            _vocabulary_use(side, in_all, features, dataset.vocabularies[features[0]])
+            for side, features in sides.items()
+        ],
+        'counts': list(_counts(folder)),
+        'searches': list(_searches(manifest)),
+        'samples': [_sample(side, in_sample, in_all, features) for side, features in sides.items()],
+        'shuffles': None if corpus is None else shuffles,
+        'without_corpus': why,
+        'seconds': {} if run is None else dict(sorted(run.seconds.items())),
+    }
 
 
 class _Tally:
@@ -350,9 +181,7 @@ class _Tally:
     def __init__(self, sizes: Mapping[str, int]):
         self.rows = 0
         self.counts = {name: np.zeros(size, np.int64) for name, size in sizes.items()}
-        self.lengths: dict[str, collections.Counter[int]] = {
-            name: collections.Counter() for name in sizes
-        }
+        self.lengths = {name: collections.Counter[int]() for name in sizes}
         self.ratios = np.zeros(2 * _MOST_DOUBLINGS * _RATIO_STEPS, np.int64)
 
     def add_rows(self, rows: EncodedRows) -> None:
@@ -376,52 +205,35 @@ class _Tally:
             self.counts[name] += counts
             self.lengths[name].update(other.lengths[name])
 
-    def longest(self, features: Sequence[str]) -> int:
-        return max((max(self.lengths[name], default=0) for name in features), default=0)
 
-
-@dataclass
-class _ShuffleTally:
+class _OrderTally:
     """Sums over rows that follow one another in a split, of their ranks in the corpus.
 
     Ranks and places count from the middle of the split, so that both have the mean 0 in all of it.
-
-    Attributes:
-        rows: of the split.
-        with_place: the sum of the products of a row's rank and its place.
-        with_next: likewise of its rank and that of the row after it.
-        first, last: the ranks of the first and the last row; None if there is none.
-        places: (rank, place) of some rows, each from 0 to 1.
     """
 
-    rows: int
-    with_place: float = 0.0
-    with_next: float = 0.0
-    first: float | None = None
-    last: float | None = None
-    places: list[tuple[float, float]] = field(default_factory=list)
+    def __init__(self, rows: int):
+        self.rows = rows  # of the split
+        self.with_place = 0.0  # the sum of the products of a row's rank and its place
+        self.with_next = 0.0  # likewise of its rank and that of the row after it
+        self.first: float | None = None  # the rank of the first row; None if there is none
+        self.last: float | None = None
+        self.places: list[tuple[float, float]] = []  # (rank, place) of some rows, each from 0 to 1
 
     def add_rows(self, begin: int, ranks: np.ndarray) -> None:
         """Adds the rows from place `begin` on, by their ranks: int64[...], at least one."""
         end, middle, last = begin + len(ranks), (self.rows - 1) / 2, max(1, self.rows - 1)
-        centred = ranks - middle
+        centred, part = ranks - middle, _OrderTally(self.rows)
+        # Not by `@`: BLAS's threads take longer for so few rows, and add in an order of their own.
+        part.with_place = float((centred * (np.arange(begin, end) - middle)).sum())
+        part.with_next = float((centred[:-1] * centred[1:]).sum())
+        part.first, part.last = float(centred[0]), float(centred[-1])
         chosen = np.unique(np.linspace(0, self.rows - 1, min(self.rows, _PLACES)).astype(np.int64))
-        own = chosen[(chosen >= begin) & (chosen < end)]
-        part = _ShuffleTally(
-            self.rows,
-            # Not by `@`: BLAS's threads take longer for so few rows, and add in an order of their own.
-            float((centred * (np.arange(begin, end) - middle)).sum()),
-            float((centred[:-1] * centred[1:]).sum()),
-            float(centred[0]),
-            float(centred[-1]),
-            [
-                (round(rank / last, 4), round(place / last, 4))
-                for rank, place in zip(ranks[own - begin].tolist(), own.tolist(), strict=True)
-            ],
-        )
+        for place in chosen[(chosen >= begin) & (chosen < end)].tolist():
+            part.places.append((round(int(ranks[place - begin]) / last, 4), round(place / last, 4)))
         self.add(part)
 
-    def add(self, other: _ShuffleTally) -> None:
+    def add(self, other: _OrderTally) -> None:
         """Adds those of the rows that follow."""
         self.with_place += other.with_place
         self.with_next += other.with_next
@@ -431,76 +243,52 @@ class _ShuffleTally:
         self.last = self.last if other.last is None else other.last
         self.places += other.places
 
-    def figures(self, split: str) -> Shuffle:
-        rows, first, last = self.rows, self.first or 0.0, self.last or 0.0
-        squares = rows * (rows * rows - 1) / 12  # of all ranks
-        # Of neighbours one lacks the last row, the other the first.
-        pairs = max(1, rows - 1)
-        before, after = (squares - edge * edge - edge * edge / pairs for edge in (last, first))
-        return Shuffle(
-            split,
-            rows,
-            _correlation(self.with_place, squares, squares),
-            _correlation(self.with_next - last * first / pairs, before, after),
-            tuple(self.places),
-        )
-
-
-def _correlation(products: float, squares: float, other_squares: float) -> float:
-    """Pearson's correlation from sums of centred numbers; 0 where it is not defined."""
-    scale = math.sqrt(max(0.0, squares) * max(0.0, other_squares))
-    return round(products / scale, 6) if scale else 0.0
-
 
 class _Tallies:
-    """Those of a split: of all its rows, of the sample, of each dataset by its number; and its order."""
+    """Tallies of one split: all rows, the sample, each dataset by its number, and the order."""
 
     def __init__(self, sizes: Mapping[str, int], rows: int):
-        self._sizes = sizes
         self.all, self.sample = _Tally(sizes), _Tally(sizes)
-        self.by_dataset: dict[int, _Tally] = {}
-        self.shuffle = _ShuffleTally(rows)
-
-    def of_dataset(self, number: int) -> _Tally:
-        return self.by_dataset.setdefault(number, _Tally(self._sizes))
+        self.by_dataset = collections.defaultdict[int, _Tally](lambda: _Tally(sizes))
+        self.order = _OrderTally(rows)
 
     def add(self, other: _Tallies) -> None:
         """Adds those of the rows that follow."""
         self.all.add(other.all)
         self.sample.add(other.sample)
         for number, tally in other.by_dataset.items():
-            self.of_dataset(number).add(tally)
-        self.shuffle.add(other.shuffle)
+            self.by_dataset[number].add(tally)
+        self.order.add(other.order)
 
 
-def _tallies(
+def _tally_split(
     dataset: ReadableDataset, shards: Sequence[ShardFile], order: CorpusOrder | None, workers: int
 ) -> _Tallies:
-    sizes = dataset.sizes
-    rows_of_split = sum(shard.rows for shard in shards)
+    sizes, rows_of_split = dataset.sizes, sum(shard.rows for shard in shards)
     in_sample = -(-rows_of_split // _SAMPLE_SHARE)
     result = _Tallies(sizes, rows_of_split)
 
-    def tallied(number: int, first: int, shard: ShardFile) -> _Tallies:
-        own = _Tallies(sizes, rows_of_split)
+    def tally_shard(number: int, first: int, shard: ShardFile) -> _Tallies:
+        tallies = _Tallies(sizes, rows_of_split)
         reader = open_shard(shard, [*sizes], sizes)
         for begin, end, ranks, datasets in _parts(order, number, shard.rows):
             rows = reader.read(begin, end)[1]
-            own.all.add_rows(rows)
+            tallies.all.add_rows(rows)
             if first + begin < in_sample:
-                own.sample.add_rows(rows.part(0, min(len(rows), in_sample - first - begin)))
+                tallies.sample.add_rows(rows.part(0, min(len(rows), in_sample - first - begin)))
             if order is not None:
-                own.shuffle.add_rows(first + begin, ranks)
+                tallies.order.add_rows(first + begin, ranks)
             if order is not None and len(order.names) > 1:
                 for index in np.unique(datasets).tolist():
-                    own.of_dataset(index).add_rows(rows.take(np.flatnonzero(datasets == index)))
+                    rows_of_dataset = rows.take(np.flatnonzero(datasets == index))
+                    tallies.by_dataset[index].add_rows(rows_of_dataset)
             advance(_COUNTING, shard.bytes * end // shard.rows - shard.bytes * begin // shard.rows)
-        return own
+        return tallies
 
     firsts = np.cumsum([0, *(shard.rows for shard in shards)]).tolist()[:-1]
     with ThreadPoolExecutor(max(1, workers)) as pool:
-        for own in pool.map(tallied, itertools.count(), firsts, shards):
-            result.add(own)
+        for tallies in pool.map(tally_shard, itertools.count(), firsts, shards):
+            result.add(tallies)
     return result
 
 
@@ -529,33 +317,30 @@ def _parts(
 
 def _row_figures(
     dataset: ReadableDataset, split: str, tallies: _Tallies, corpus: CorpusFigures | None
-) -> Iterator[RowFigures]:
-    if corpus is None:
-        yield _figures_of(split, '', tallies.all, _text_of_first_rows(dataset, split))
-        return
-    yield _figures_of(split, '', tallies.all, _text_of(dataset, tallies.all, corpus, split, ''))
-    names = corpus.orders[split].names
-    for number, name in enumerate(names if len(names) > 1 else ()):
-        own = tallies.of_dataset(number)
-        yield _figures_of(split, name, own, _text_of(dataset, own, corpus, split, name))
-
-
-def _figures_of(
-    split: str, name: str, tally: _Tally, text: Mapping[str, TextFigures]
-) -> RowFigures:
-    half = len(tally.ratios) // 2
-    ratios = [
-        (2 ** ((number - half) / _RATIO_STEPS), count)
-        for number, count in enumerate(tally.ratios.tolist())
-        if count
-    ]
-    lengths = {feature: _lengths(own) for feature, own in tally.lengths.items()}
-    return RowFigures(split, name, tally.rows, lengths, tuple(ratios), text)
+) -> Iterator[Figures]:
+    names = () if corpus is None else corpus.orders[split].names
+    parts = [('', tallies.all)]
+    if len(names) > 1:
+        parts += [(name, tallies.by_dataset[number]) for number, name in enumerate(names)]
+    for name, tally in parts:
+        if corpus is None:
+            text = _text_of_first_rows(dataset, split)
+        else:
+            text = _text_of(dataset, tally, corpus, split, name)
+        ratios = enumerate(tally.ratios.tolist(), -len(tally.ratios) // 2)
+        yield {
+            'split': split,
+            'dataset': name,
+            'rows': tally.rows,
+            'lengths': {feature: _lengths(counter) for feature, counter in tally.lengths.items()},
+            'ratios': [(2 ** (step / _RATIO_STEPS), count) for step, count in ratios if count],
+            'text': text,
+        }
 
 
 def _text_of(
     dataset: ReadableDataset, tally: _Tally, corpus: CorpusFigures, split: str, name: str
-) -> dict[str, TextFigures]:
+) -> Figures:
     """The text of all rows of a tally; ids are those that are stored, without templates."""
     figures = {}
     for feature in dataset.vocabularies:
@@ -570,136 +355,144 @@ def _text_of(
     return figures
 
 
-def _text_of_first_rows(dataset: ReadableDataset, split: str) -> dict[str, TextFigures]:
+def _text_of_first_rows(dataset: ReadableDataset, split: str) -> Figures:
     rows = list(itertools.islice(dataset.rows.examples(split), TEXT_ROWS))
     figures = {}
     for feature, vocabulary in dataset.vocabularies.items():
         template, special = dataset.rows.template(feature), vocabulary.special_ids
-        own = [without_special_ids(row[feature].tolist(), template, special) for row in rows]
-        text, scheme, group = TextTally(), dataset.rows.scheme, (split, '', feature)
-        text.add_texts([vocabulary.decode(ids) for ids in own])
+        texts = [without_special_ids(row[feature].tolist(), template, special) for row in rows]
+        tally, scheme, group = TextTally(), dataset.rows.scheme, (split, '', feature)
+        tally.add_texts([vocabulary.decode(ids) for ids in texts])
         encoder = scheme.encoder(vocabulary, scheme.encoding())
-        sums = text.sums(group) + word_sums(group, text.words(), encoder)
+        sums = tally.sums(group) + word_sums(group, tally.words(), encoder)
         unknown = None
         if special.unknown is not None:
-            unknown = sum(ids.count(special.unknown) for ids in own)
-        figures[feature] = sums.figures(sum(map(len, own)), unknown)
+            unknown = sum(ids.count(special.unknown) for ids in texts)
+        figures[feature] = sums.figures(sum(map(len, texts)), unknown)
     return figures
 
 
-def _lengths(counter: collections.Counter[int]) -> Lengths:
-    rows = counter.total()
-    ids = sum(length * count for length, count in counter.items())
+def _lengths(counter: collections.Counter[int]) -> Figures:
     longest = max(counter, default=0)
-    bounds = _bounds(longest)
+    # Where the parts of the histogram begin: each is a fifth longer than the one before.
+    bounds, bound = [0], 1
+    while bound <= longest:
+        bounds.append(bound)
+        bound = max(bound + 1, bound * 6 // 5)
     counts = [0] * len(bounds)
     places = np.searchsorted(bounds, list(counter), side='right') - 1
     for place, count in zip(places.tolist(), counter.values(), strict=True):
         counts[place] += count
     ends = [*(bound - 1 for bound in bounds[1:]), longest]
-    histogram = tuple(zip(bounds, ends, counts, strict=True))
-    mean = round(ids / rows, 4) if rows else 0.0
-    return Lengths(ids, mean, lower_median(counter), longest, histogram)
+    rows, ids = counter.total(), sum(length * count for length, count in counter.items())
+    return {
+        'ids': ids,
+        'mean': round(ids / rows, 4) if rows else 0.0,
+        'median': lower_median(counter),
+        'longest': longest,
+        'histogram': [*zip(bounds, ends, counts, strict=True)],
+    }
 
 
-def _bounds(longest: int) -> list[int]:
-    """Where the parts of a histogram of lengths begin: each is a fifth longer than the one before."""
-    bounds, bound = [0], 1
-    while bound <= longest:
-        bounds.append(bound)
-        bound = max(bound + 1, bound * 6 // 5)
-    return bounds
-
-
-def _sides(dataset: ReadableDataset, manifest: Manifest) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yields each vocabulary's side, and the features whose ids are of it."""
+def _features_by_side(dataset: ReadableDataset, manifest: Manifest) -> Mapping[str, Sequence[str]]:
+    """Returns the features whose ids are of a vocabulary, by the side of the vocabulary."""
     records = manifest.vocabularies
     features = tuple(dataset.sizes)
     if len(features) > 1 and (not records or 'both' in {record.side for record in records}):
-        yield 'both', features
-        return
-    for feature in features:
-        yield feature, (feature,)
+        return {'both': features}
+    return {feature: (feature,) for feature in features}
 
 
-@dataclass(frozen=True)
-class _Use:
-    """A vocabulary, and the features whose ids are of it."""
-
-    side: str
-    features: tuple[str, ...]
-    size: int
-    vocabulary: Vocabulary
-
-    @classmethod
-    def of(cls, side: str, features: tuple[str, ...], dataset: ReadableDataset) -> _Use:
-        [first, *_] = features
-        return cls(side, features, dataset.sizes[first], dataset.vocabularies[first])
-
-    def counts(self, tallies: Sequence[_Tally]) -> np.ndarray:
-        """How often each id occurs: int64[size]."""
-        counts = np.zeros(self.size, np.int64)
-        for tally in tallies:
-            for feature in self.features:
-                counts += tally.counts[feature]
-        return counts
-
-    def figures(self, tallies: Sequence[_Tally]) -> VocabularyUse:
-        counts = self.counts(tallies)
-        pieces = spelled_ids(range(self.size), self.vocabulary)
-        decode = self.vocabulary.decode
-        is_single = np.array([len(decode([id_])) == 1 for id_ in range(self.size)], bool)
-        order = np.argsort(-counts, kind='stable')[:_EXAMPLES]
-        return VocabularyUse(
-            self.side,
-            self.size,
-            int(np.count_nonzero(counts)),
-            int(is_single.sum()),
-            round(float(counts[is_single].sum() / max(1, counts.sum())), 6),
-            tuple(_by_count(counts)),
-            curve(counts),
-            tuple((pieces[id_], int(counts[id_])) for id_ in order.tolist() if counts[id_]),
-            tuple(pieces[id_] for id_ in np.flatnonzero(counts == 0)[:_EXAMPLES].tolist()),
-        )
-
-    def sample(self, tallies: Sequence[_Tallies]) -> SampleFigures:
-        sample = [of_split.sample for of_split in tallies]
-        every = [of_split.all for of_split in tallies]
-        ours, theirs = self.counts(sample), self.counts(every)
-        unseen = (ours == 0) & (theirs > 0)
-        return SampleFigures(
-            self.side,
-            (sum(tally.rows for tally in sample), sum(tally.rows for tally in every)),
-            (int(ours.sum()), int(theirs.sum())),
-            (int(np.count_nonzero(ours)), int(np.count_nonzero(theirs))),
-            (
-                max((tally.longest(self.features) for tally in sample), default=0),
-                max((tally.longest(self.features) for tally in every), default=0),
-            ),
-            int(unseen.sum()),
-            int(theirs[unseen].sum()),
-        )
+def _id_counts(tallies: Sequence[_Tally], features: Sequence[str]) -> np.ndarray:
+    """How often each id of a vocabulary occurs: int64[size]."""
+    counts = [tally.counts[feature] for tally in tallies for feature in features]
+    return np.stack(counts).sum(axis=0)
 
 
-def _by_count(counts: np.ndarray) -> Iterator[tuple[int, int, int]]:
-    """Yields how many entries occur never, once, twice to nine times, and so on by powers of ten."""
+def _vocabulary_use(
+    side: str, tallies: Sequence[_Tally], features: Sequence[str], vocabulary: Vocabulary
+) -> Figures:
+    counts = _id_counts(tallies, features)
+    pieces = spelled_ids(range(len(counts)), vocabulary)
+    decode = vocabulary.decode
+    is_single = np.array([len(decode([id_])) == 1 for id_ in range(len(counts))], bool)
+    order = np.argsort(-counts, kind='stable')[:_EXAMPLES]
+    # Entries that occur never, once, twice to nine times, and so on by powers of ten.
     bounds = [0, 1, 2]
     while bounds[-1] <= counts.max(initial=0):
         bounds.append(10 if bounds[-1] == 2 else bounds[-1] * 10)
-    for least, bound in zip(bounds, bounds[1:]):
-        yield least, bound - 1, int(((counts >= least) & (counts < bound)).sum())
+    return {
+        'side': side,
+        'size': len(counts),
+        'used': int(np.count_nonzero(counts)),
+        'single_characters': int(is_single.sum()),
+        'single_share': round(float(counts[is_single].sum() / max(1, counts.sum())), 6),
+        'by_count': [
+            (least, bound - 1, int(((counts >= least) & (counts < bound)).sum()))
+            for least, bound in zip(bounds, bounds[1:])
+        ],
+        'by_rank': _curve(counts),
+        'commonest': [(pieces[id_], int(counts[id_])) for id_ in order.tolist() if counts[id_]],
+        'unused': [pieces[id_] for id_ in np.flatnonzero(counts == 0)[:_EXAMPLES].tolist()],
+    }
 
 
-def curve(counts: np.ndarray) -> tuple[tuple[int, int], ...]:
+def _sample(
+    side: str, sample: Sequence[_Tally], every: Sequence[_Tally], features: Sequence[str]
+) -> Figures:
+    both = (sample, every)
+    of_sample, of_all = (_id_counts(tallies, features) for tallies in both)
+    unseen = (of_sample == 0) & (of_all > 0)
+    lengths = (
+        [length for tally in tallies for name in features for length in tally.lengths[name]]
+        for tallies in both
+    )
+    return {
+        'side': side,
+        'rows': [sum(tally.rows for tally in tallies) for tallies in both],
+        'ids': [int(of_sample.sum()), int(of_all.sum())],
+        'used': [int(np.count_nonzero(of_sample)), int(np.count_nonzero(of_all))],
+        'longest': [max(those, default=0) for those in lengths],
+        'unseen_entries': int(unseen.sum()),
+        'unseen_ids': int(of_all[unseen].sum()),
+    }
+
+
+def _shuffle(split: str, tally: _OrderTally) -> Figures:
+    """Pearson's correlations of the ranks of rows in the corpus with their places, and with the next ranks.
+
+    For a random order they are normal around 0 with a standard deviation of 1 / sqrt(rows).
+    """
+    rows, first, last = tally.rows, tally.first or 0.0, tally.last or 0.0
+    squares = rows * (rows * rows - 1) / 12  # of all ranks
+    # Of neighbours one lacks the last row, the other the first.
+    pairs = max(1, rows - 1)
+    before, after = (squares - edge * edge - edge * edge / pairs for edge in (last, first))
+    return {
+        'split': split,
+        'rows': rows,
+        'rank_correlation': _correlation(tally.with_place, squares, squares),
+        'serial_correlation': _correlation(tally.with_next - last * first / pairs, before, after),
+        'places': tally.places,
+    }
+
+
+def _correlation(products: float, squares: float, other_squares: float) -> float:
+    """Pearson's correlation from sums of centred numbers; 0 where it is not defined."""
+    scale = math.sqrt(max(0.0, squares) * max(0.0, other_squares))
+    return round(products / scale, 6) if scale else 0.0
+
+
+def _curve(counts: np.ndarray) -> list[tuple[int, int]]:
     """Returns (rank, count) of the counts above 0, int64[n], at evenly spaced logarithms of the rank."""
     ordered = np.sort(counts[counts > 0])[::-1]
     if not len(ordered):
-        return ()
+        return []
     ranks = np.unique(np.rint(np.geomspace(1, len(ordered), _CURVE_POINTS)).astype(np.int64))
-    return tuple(zip(ranks.tolist(), ordered[ranks - 1].tolist(), strict=True))
+    return [*zip(ranks.tolist(), ordered[ranks - 1].tolist(), strict=True)]
 
 
-def _counts(folder: str) -> Iterator[TokenCounts]:
+def _counts(folder: str) -> Iterator[Figures]:
     for name in sorted(filesystem.entries(folder)):
         path = os.path.join(folder, name)
         if not name.startswith('counts') or not filesystem.is_folder(path):
@@ -712,23 +505,28 @@ def _counts(folder: str) -> Iterator[TokenCounts]:
             with filesystem.open_binary(os.path.join(path, file.name)) as stream:
                 parts.append(pq.read_table(stream, columns=['count'])['count'].to_numpy())
         counts = np.concatenate(parts)
-        yield TokenCounts(name, len(counts), int(counts.sum()), curve(counts))
+        yield {
+            'name': name,
+            'distinct': len(counts),
+            'running': int(counts.sum()),
+            'by_rank': _curve(counts),
+        }
 
 
-def _searches(manifest: Manifest) -> Iterator[Search]:
+def _searches(manifest: Manifest) -> Iterator[Figures]:
     wanted = manifest.options.get('vocab_size')
     for record in manifest.vocabularies:
         if record.tried:
-            yield Search(
-                record.side,
-                wanted if isinstance(wanted, int) else None,
-                record.size,
-                record.min_count,
-                record.tried,
-            )
+            yield {
+                'side': record.side,
+                'wanted': wanted if isinstance(wanted, int) else None,
+                'size': record.size,
+                'min_count': record.min_count,
+                'tried': record.tried,
+            }
 
 
-def _left_out(manifest: Manifest) -> Iterator[LeftOut]:
+def _left_out(manifest: Manifest) -> Iterator[Figures]:
     for tally in (*manifest.lines, *manifest.datasets):
         reasons = {
             'empty': tally.empty,
@@ -738,27 +536,26 @@ def _left_out(manifest: Manifest) -> Iterator[LeftOut]:
             'beyond max_examples': tally.beyond_max_examples,
             'not sampled': tally.not_sampled,
         }
-        yield LeftOut(
-            tally.split,
-            tally.dataset,
-            tally.lines,
-            tally.added,
-            tally.examples,
-            {name: count for name, count in reasons.items() if count},
-            tally.ids,
-            tally.unknown,
-            tally.text_bytes,
-        )
+        yield {
+            'split': tally.split,
+            'dataset': tally.dataset,
+            'lines': tally.lines,
+            'added': tally.added,
+            'examples': tally.examples,
+            'reasons': {name: count for name, count in reasons.items() if count},
+            'ids': tally.ids,
+            'unknown': tally.unknown,
+            'text_bytes': tally.text_bytes,
+        }
 
 
-def _rejected(folder: str, manifest: Manifest) -> Iterator[RejectedFile]:
+def _rejected(folder: str, manifest: Manifest) -> Iterator[Figures]:
     for file in manifest.rejected:
-        path = os.path.join(folder, file.name)
         samples = []
-        with filesystem.open_binary(path) as stream:
+        with filesystem.open_binary(os.path.join(folder, file.name)) as stream:
             for _ in range(min(_REJECTED_LINES, file.rows)):
                 line = stream.readline(_REJECTED_BYTES)
                 samples.append(line.decode('utf-8', 'replace').rstrip('\n'))
                 while line and not line.endswith(b'\n'):
                     line = stream.readline(1 << 20)
-        yield RejectedFile(file.name, file.rows, tuple(samples))
+        yield {'name': file.name, 'lines': file.rows, 'samples': samples}

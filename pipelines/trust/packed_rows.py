@@ -15,7 +15,7 @@ import numpy as np
 
 from pipelines.shard_formats.packed import WINDOW_ROWS, Packed, PackedWindow
 from pipelines.shard_formats.shard_format import parse_rows
-from pipelines.trust.corpus_rows import CHANGED, CorpusRows, DatasetCorpus
+from pipelines.trust.corpus_rows import CHANGED, CorpusRows, DatasetCorpus, Take
 from pipelines.trust.stored_rows import StoredRows, row_finding
 from tokcore.corpus.corpus import Block, Rows
 from tokcore.corpus.order_keys import mix64, shard_of
@@ -60,9 +60,17 @@ class PackedPlaces:
         count = corpus.shards_of(read.split)
         self._shards = shard_of(read.keys, count)
         wanted = np.isin(self._shards, [*shards])
-        again = corpus.read(
-            read.split, _Lengths(corpus, self._features, read.keys, wanted), workers
-        )
+        encode = _encode_wanted(corpus, read, wanted)
+
+        def lengths_of(block: Block, rows: Rows, keys: np.ndarray):
+            """The order keys of wanted rows, uint64[n], and their ids, int64[features, n]."""
+            framed = encode(block, rows, keys)
+            if framed is None:
+                return None
+            offsets = parse_rows(framed, self._features).offsets
+            return framed.keys, np.array([np.diff(offsets[name]) for name in self._features])
+
+        again = corpus.read(read.split, lengths_of, workers)
         keys = np.concatenate([np.empty(0, np.uint64), *(keys for keys, _ in again.taken)])
         lengths = np.concatenate(
             [np.empty((len(self._features), 0), np.int64), *(own for _, own in again.taken)], axis=1
@@ -147,39 +155,16 @@ def _segments(
         yield from window.segments()
 
 
-@dataclass(frozen=True)
-class _Encoding:
-    """Encodes the rows of a block that are wanted, of all keys of a split."""
+def _encode_wanted(corpus: DatasetCorpus, read: CorpusRows, wanted: np.ndarray) -> Take[FramedRows]:
+    """Returns what encodes the rows of a block that are wanted, of all rows of a split."""
 
-    corpus: DatasetCorpus
-    keys: np.ndarray
-    wanted: np.ndarray
-
-    def __call__(self, block: Block, rows: Rows, keys: np.ndarray) -> FramedRows | None:
-        places = np.searchsorted(self.keys, keys)
-        if len(keys) and (places.max() >= len(self.keys) or (self.keys[places] != keys).any()):
+    def is_wanted(keys: np.ndarray) -> np.ndarray:
+        places = np.searchsorted(read.keys, keys)
+        if len(keys) and (places.max() >= len(read.keys) or (read.keys[places] != keys).any()):
             raise InputError(CHANGED)
-        wanted = self.wanted[places]
-        return self.corpus.encode(block, rows.select(wanted)) if wanted.any() else None
+        return wanted[places]
 
-
-@dataclass(frozen=True)
-class _Lengths:
-    """Takes the order keys of wanted rows, uint64[n], and how many ids they have, int64[features, n]."""
-
-    corpus: DatasetCorpus
-    features: Sequence[str]
-    keys: np.ndarray
-    wanted: np.ndarray
-
-    def __call__(
-        self, block: Block, rows: Rows, keys: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        framed = _Encoding(self.corpus, self.keys, self.wanted)(block, rows, keys)
-        if framed is None:
-            return None
-        encoded = parse_rows(framed, self.features)
-        return framed.keys, np.array([np.diff(encoded.offsets[name]) for name in self.features])
+    return corpus.encode_where(is_wanted)
 
 
 def packed_again(
@@ -216,9 +201,12 @@ def packed_again(
     findings: list[Finding] = []
     rows_made = _rows_again(corpus, stored, read, windows, workers, memory_bytes)
     for shard, parts in itertools.groupby(rows_made, operator.itemgetter(0)):
-        work = _ShardAgain(corpus, stored, read, names[shard], firsts[shard])
-        findings += work.findings(rows for _, rows in parts)
-        made += work.rows
+        rows = (rows for _, rows in parts)
+        compared, differing = _compare_shard(
+            corpus, stored, read, names[shard], firsts[shard], rows
+        )
+        made += compared
+        findings += differing
     if len(findings) > MOST_FINDINGS:
         more = len(findings) - MOST_FINDINGS
         findings = [
@@ -255,7 +243,7 @@ def _rows_again(
         while left and (not group or wanted.sum() + left[0][2] - left[0][1] <= most_rows):
             group.append(left.pop(0))
             wanted[slice(*group[-1][1:])] = True
-        again = corpus.read(read.split, _Encoding(corpus, read.keys, wanted), workers)
+        again = corpus.read(read.split, _encode_wanted(corpus, read, wanted), workers)
         framed = sort_rows(again.taken)
         if len(framed) != wanted.sum():
             raise InputError(CHANGED)
@@ -266,48 +254,52 @@ def _rows_again(
             at += last - first
 
 
-class _ShardAgain:
-    """Compares the records of a shard with those that are made again."""
+def _compare_shard(
+    corpus: DatasetCorpus,
+    stored: StoredRows,
+    read: CorpusRows,
+    name: str,
+    first: int,
+    parts: Iterator[EncodedRows],
+) -> tuple[int, list[Finding]]:
+    """Compares the records of a shard with those that are made again of its rows, from the `first` on.
 
-    def __init__(
-        self, corpus: DatasetCorpus, stored: StoredRows, read: CorpusRows, name: str, first: int
+    Returns how many rows were made, and what differs.
+    """
+    packed = stored.format
+    assert isinstance(packed, Packed)
+    features = [column.name for column in stored.columns]
+    [file_name] = packed.file_names(name, features)
+    file = stored.files.get(file_name)
+    findings: list[Finding] = []
+    made, records, dropped = 0, 0, []
+    for window in packed.windows(parts, features):
+        made += window.count
+        dropped += window.dropped.tolist()
+        for number, row, is_missing in _differing(stored, name, window, records):
+            place = corpus.place(read, int(read.keys[first + row]))
+            what = f'the packed row that begins with {place}'
+            findings.append(row_finding(file_name, number, what, place, is_missing))
+        records += len(window)
+    if file is not None and file.rows != records:
+        problem = f'the corpus gives {records:,} records of it, and it has {file.rows:,}'
+        findings.append(Finding(file_name, problem))
+    if file is not None and list(file.dropped) != dropped:
+        findings.append(Finding(file_name, 'it leaves out other rows than the corpus gives'))
+    return made, findings
+
+
+def _differing(
+    stored: StoredRows, name: str, window: PackedWindow, first: int
+) -> Iterator[tuple[int, int, bool]]:
+    """Yields records that differ: the number, the first row, and whether there is no such record."""
+    try:
+        before = [*stored.stored(name, first + np.arange(len(window)))]
+    except InputError:  # the file itself is a finding
+        return
+    now = (record for framed in window.records() for record in stored.made_again(framed))
+    for number, (as_stored, again, (rows, _)) in enumerate(
+        zip(before, now, window.segments(), strict=True), first
     ):
-        self.rows = 0
-        self._corpus, self._stored, self._read = corpus, stored, read
-        self._name, self._first = name, first  # of the shard, and its first row
-
-    def findings(self, parts: Iterator[EncodedRows]) -> Iterator[Finding]:
-        own = self._stored.format
-        assert isinstance(own, Packed)
-        features = [column.name for column in self._stored.columns]
-        [file_name] = own.file_names(self._name, features)
-        file = self._stored.files.get(file_name)
-        record, dropped = 0, []
-        for window in own.windows(parts, features):
-            self.rows += window.count
-            dropped += window.dropped.tolist()
-            differing = self._differing(window, record)
-            for number, row, is_missing in differing:
-                place = self._corpus.place(self._read, int(self._read.keys[self._first + row]))
-                what = f'the packed row that begins with {place}'
-                yield row_finding(file_name, number, what, place, is_missing)
-            record += len(window)
-        if file is not None and file.rows != record:
-            yield Finding(
-                file_name, f'the corpus gives {record:,} records of it, and it has {file.rows:,}'
-            )
-        if file is not None and list(file.dropped) != dropped:
-            yield Finding(file_name, 'it leaves out other rows than the corpus gives')
-
-    def _differing(self, window: PackedWindow, first: int) -> Iterator[tuple[int, int, bool]]:
-        """Yields records that differ: the number, the first row, and whether there is no such record."""
-        try:
-            before = [*self._stored.stored(self._name, first + np.arange(len(window)))]
-        except InputError:  # the file itself is a finding
-            return
-        now = (record for framed in window.records() for record in self._stored.made_again(framed))
-        for number, (stored, again, (rows, _)) in enumerate(
-            zip(before, now, window.segments(), strict=True), first
-        ):
-            if stored != again:
-                yield number, int(rows[0]), stored is None
+        if as_stored != again:
+            yield number, int(rows[0]), as_stored is None

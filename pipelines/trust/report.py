@@ -6,10 +6,12 @@ The page needs nothing else: its charts are SVG within, and it has neither scrip
 from __future__ import annotations
 
 import html
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from pipelines.trust.charts import bar_chart, dot_chart, line_chart, short
-from pipelines.trust.figures import TEXT_ROWS, Figures, RowFigures, Search, VocabularyUse
+from pipelines.trust.figures import TEXT_ROWS, Figures
 
 Named = Sequence[tuple[str, Figures]]
 """Figures with what they are called where there are several; a single one is called ''."""
@@ -49,21 +51,20 @@ def report_page(named: Named) -> str:
     Raises:
         InputError: Matplotlib is not installed.
     """
-    title = ' and '.join(figures.folder for _, figures in named)
-    parts = [
-        _head(named),
-        section('Lines', _lines(named)),
-        section('Rows', _rows(named)),
-        section('Scripts', _scripts(named)),
-        section('Vocabulary', _vocabularies(named)),
-        section('Words in many pieces', _worst(named)),
-        section('Search', _searches(named)),
-        section('One row in a hundred', _samples(named)),
-        section('Shuffle', _shuffles(named)),
-        section('Left out', _rejected(named)),
-        section('Time', _seconds(named)),
-    ]
-    return page(title, parts)
+    sections = {
+        'Lines': _lines,
+        'Rows': _rows,
+        'Scripts': _scripts,
+        'Vocabulary': _vocabularies,
+        'Words in many pieces': _worst,
+        'Search': _searches,
+        'One row in a hundred': _samples,
+        'Shuffle': _shuffles,
+        'Left out': _rejected,
+        'Time': _seconds,
+    }
+    parts = [section(title, parts_of(named)) for title, parts_of in sections.items()]
+    return page(' and '.join(figures['folder'] for _, figures in named), [_head(named), *parts])
 
 
 def page(title: str, parts: Iterable[str]) -> str:
@@ -161,103 +162,49 @@ def section(title: str, parts: Iterable[str]) -> str:
     return f'<section>\n<h2>{shown(title)}</h2>\n{body}\n</section>' if body else ''
 
 
-def _each(
-    named: Named, what: Callable[[Figures], Iterable[Sequence[object]]]
-) -> list[list[object]]:
-    """The rows of a table of all datasets, which their names begin if there are several."""
-    return [[*([name] if name else []), *row] for name, figures in named for row in what(figures)]
+def _each(named: Named, key: str) -> Iterator[tuple[str, Any]]:
+    """Yields what is under a key of each dataset's figures, one by one, after the name of the dataset."""
+    return ((name, figures) for name, all_ in named for figures in all_[key] or ())
 
 
-def _heads(named: Named, *heads: str) -> list[str]:
-    return [*(['dataset'] if len(named) > 1 else []), *heads]
+def _each_feature(named: Named, key: str) -> Iterator[tuple[str, Figures]]:
+    """Yields the `lengths` or the `text` of each feature, with the other figures of the rows."""
+    for name, rows in _each(named, 'rows'):
+        for feature, figures in rows[key].items():
+            yield name, {**rows, 'feature': feature, **figures}
+
+
+def _table(
+    named: Named,
+    caption: str,
+    figures: Iterable[tuple[str, Any]],
+    *columns: str | tuple[str, str | int | Callable[[Any], object]],
+) -> str:
+    """Returns a table of all datasets, whose names begin the rows if there are several.
+
+    Args:
+        named: the datasets.
+        caption: of the table.
+        figures: of each row, after the name of the dataset.
+        columns: heads, each with the key of what stands below it, or with what returns that; a head alone
+            is a key.
+    """
+    pairs = [(column, column) if isinstance(column, str) else column for column in columns]
+    heads = [head for head, _ in pairs]
+    values = [value if callable(value) else operator.itemgetter(value) for _, value in pairs]
+    rows = [(name, [value(own) for value in values]) for name, own in figures]
+    if len(named) > 1:
+        return table(caption, ['dataset', *heads], [[name, *cells] for name, cells in rows])
+    return table(caption, heads, [cells for _, cells in rows])
 
 
 def _label(*words: str) -> str:
     return ' '.join(word for word in words if word)
 
 
-def _head(named: Named) -> str:
-    facts = [
-        ('folder', lambda f: f.folder),
-        ('root', lambda f: f.root),
-        ('command', lambda f: f'tokbeam {f.stage}'),
-        ('shards', lambda f: f.shards),
-        ('bytes of shards', lambda f: f.bytes),
-        (
-            'bytes of text',
-            lambda f: sum(part.text_bytes for part in f.left_out if not part.dataset),
-        ),
-        (
-            'corpus',
-            lambda f: f'was not read: {f.without_corpus}' if f.without_corpus else 'was read',
-        ),
-        ('Unicode', lambda f: f.unicode),
-    ]
-    names = dict.fromkeys(name for _, figures in named for name in sorted(figures.options))
-    rows: list[list[object]] = [
-        [what, *(_fact(value(figures)) for _, figures in named)] for what, value in facts
-    ]
-    options: list[list[object]] = [
-        [f'--{name.replace("_", "-")}', *(_fact(f.options.get(name)) for _, f in named)]
-        for name in names
-    ]
-    heads = ['', *(name or 'value' for name, _ in named)]
-    more = table('', heads, options)
-    return (
-        f'<div class="facts">{table("", heads, rows)}'
-        f'<details><summary>Options</summary>{more}</details></div>'
-    )
-
-
-def _fact(value: object) -> str:
-    return f'{value:,}' if type(value) is int else '–' if value is None else str(value)
-
-
-def _lines(named: Named) -> Iterator[str]:
-    reasons = list(
-        dict.fromkeys(name for _, f in named for part in f.left_out for name in part.reasons)
-    )
-    yield table(
-        'Lines that were read, and what became of them',
-        _heads(
-            named,
-            'split',
-            'lines',
-            'added by filters',
-            'examples',
-            'bytes of text',
-            *reasons,
-            'ids',
-            'unknown',
-            'coverage',
-        ),
-        _each(
-            named,
-            lambda f: (
-                (
-                    _label(part.split, part.dataset),
-                    part.lines,
-                    part.added,
-                    part.examples,
-                    part.text_bytes,
-                    *(part.reasons.get(reason, 0) for reason in reasons),
-                    part.ids,
-                    part.unknown,
-                    _percent(
-                        None
-                        if not part.ids or part.unknown is None
-                        else 1 - part.unknown / part.ids
-                    ),
-                )
-                for part in f.left_out
-            ),
-        ),
-    )
-    yield table(
-        'Files',
-        _heads(named, 'split', 'role', 'file', 'bytes of the file'),
-        _each(named, lambda f: f.inputs),
-    )
+def _part(figures: Figures) -> str:
+    """What part of the rows some figures are of."""
+    return _label(figures['split'], figures['dataset'])
 
 
 class _Percent(float):
@@ -268,68 +215,115 @@ def _percent(share: float | None) -> _Percent | None:
     return None if share is None else _Percent(100 * share)
 
 
-def _rows(named: Named) -> Iterator[str]:
-    yield table(
-        'Rows as they are stored, in ids, templates included',
-        _heads(named, 'split', 'feature', 'rows', 'ids', 'mean', 'median', 'longest'),
-        _each(
-            named,
-            lambda f: (
-                (
-                    _label(part.split, part.dataset),
-                    feature,
-                    part.rows,
-                    own.ids,
-                    own.mean,
-                    own.median,
-                    own.longest,
-                )
-                for part in f.rows
-                for feature, own in part.lengths.items()
-            ),
+def _share(part: str, whole: str) -> Callable[[Figures], float | None]:
+    """Returns what divides a figure by another; there is no quotient without a part or by 0."""
+    return lambda own: own[part] / own[whole] if own[whole] and own[part] is not None else None
+
+
+def _head(named: Named) -> str:
+    facts: dict[str, Callable[[Figures], object]] = {
+        'folder': lambda f: f['folder'],
+        'root': lambda f: f['root'],
+        'command': lambda f: f'tokbeam {f["stage"]}',
+        'shards': lambda f: f['shards'],
+        'bytes of shards': lambda f: f['bytes'],
+        'bytes of text': lambda f: sum(
+            part['text_bytes'] for part in f['left_out'] if not part['dataset']
         ),
+        'corpus': lambda f: (
+            f'was not read: {f["without_corpus"]}' if f['without_corpus'] else 'was read'
+        ),
+        'Unicode': lambda f: f['unicode'],
+    }
+    names = dict.fromkeys(name for _, f in named for name in sorted(f['options']))
+    rows = [[what, *(_fact(value(f)) for _, f in named)] for what, value in facts.items()]
+    options = [
+        [f'--{name.replace("_", "-")}', *(_fact(f['options'].get(name)) for _, f in named)]
+        for name in names
+    ]
+    heads = ['', *(name or 'value' for name, _ in named)]
+    return (
+        f'<div class="facts">{table("", heads, rows)}'
+        f'<details><summary>Options</summary>{table("", heads, options)}</details></div>'
     )
-    yield table(
-        _whose_text(named),
-        _heads(
-            named, 'split', 'feature', 'rows', 'bytes an id', 'characters an id', 'words a row',
-            'pieces a word', 'unknown',
-        ),
-        _each(
-            named,
-            lambda f: (
-                (
-                    _label(part.split, part.dataset),
-                    feature,
-                    text.rows,
-                    _share(text.bytes, text.ids),
-                    _share(text.characters, text.ids),
-                    _share(text.words, text.rows),
-                    None if text.word_pieces is None else _share(text.word_pieces, text.words),
-                    None if text.unknown is None else _percent(_share(text.unknown, text.ids)),
-                )
-                for part in f.rows
-                for feature, text in part.text.items()
-            ),
-        ),
-    )  # fmt: skip
+
+
+def _fact(value: object) -> str:
+    return f'{value:,}' if type(value) is int else '–' if value is None else str(value)
+
+
+def _lines(named: Named) -> Iterator[str]:
+    def of_reason(reason: str) -> Callable[[Figures], object]:
+        return lambda own: own['reasons'].get(reason, 0)
+
+    def coverage(own: Figures) -> float | None:
+        share = _share('unknown', 'ids')(own)
+        return None if share is None else _percent(1 - share)
+
+    reasons = dict.fromkeys(name for _, own in _each(named, 'left_out') for name in own['reasons'])
+    yield _table(
+        named,
+        'Lines that were read, and what became of them',
+        _each(named, 'left_out'),
+        ('split', _part),
+        'lines',
+        ('added by filters', 'added'),
+        'examples',
+        ('bytes of text', 'text_bytes'),
+        *((reason, of_reason(reason)) for reason in reasons),
+        'ids',
+        'unknown',
+        ('coverage', coverage),
+    )
+    of_file = ('split', 0), ('role', 1), ('file', 2), ('bytes of the file', 3)
+    yield _table(named, 'Files', _each(named, 'inputs'), *of_file)
+
+
+def _rows(named: Named) -> Iterator[str]:
+    of_lengths = ('split', _part), 'feature', 'rows', 'ids', 'mean', 'median', 'longest'
+    yield _table(
+        named,
+        'Rows as they are stored, in ids, templates included',
+        _each_feature(named, 'lengths'),
+        *of_lengths,
+    )
+    whose = 'Text of all rows, without templates'
+    if any(figures['without_corpus'] is not None for _, figures in named):
+        whose = (
+            f'Text without templates; where the corpus was not read, that of the first {TEXT_ROWS:,} rows of '
+            'a split, which the shuffle makes a uniform sample'
+        )
+    yield _table(
+        named,
+        whose,
+        _each_feature(named, 'text'),
+        ('split', _part),
+        'feature',
+        'rows',
+        ('bytes an id', _share('bytes', 'ids')),
+        ('characters an id', _share('characters', 'ids')),
+        ('words a row', _share('words', 'rows')),
+        ('pieces a word', _share('word_pieces', 'words')),
+        ('unknown', lambda text: _percent(_share('unknown', 'ids')(text))),
+    )
+    # The first split is that of training if there is one.
+    firsts = [(name, figures['rows'][0]) for name, figures in named if figures['rows']]
     lengths = {
         _label(name, feature): [
-            (max(least, 0.5), 100 * count / max(1, part.rows)) for least, _, count in own.histogram
+            (max(least, 0.5), 100 * count / max(1, rows['rows']))
+            for least, _, count in of_feature['histogram']
         ]
-        for name, figures in named
-        for part in _first(figures)
-        for feature, own in part.lengths.items()
+        for name, rows in firsts
+        for feature, of_feature in rows['lengths'].items()
     }
     ratios = {
-        name or 'rows': [(ratio, 100 * count / max(1, part.rows)) for ratio, count in part.ratios]
-        for name, figures in named
-        for part in _first(figures)
-        if part.ratios
+        name or 'rows': [(ratio, 100 * n / max(1, rows['rows'])) for ratio, n in rows['ratios']]
+        for name, rows in firsts
+        if rows['ratios']
     }
     drawn = {}
     if lengths:
-        split = _first(named[0][1])[0].split
+        split = firsts[0][1]['split']
         caption = f'Lengths of rows of {split}: each step is a fifth longer than the one before'
         drawn[caption] = line_chart(lengths, 'ids of a row', '% of rows', log='x')
     if ratios:
@@ -338,73 +332,45 @@ def _rows(named: Named) -> Iterator[str]:
     yield charts(drawn)
 
 
-def _whose_text(named: Named) -> str:
-    """The caption of figures of text: of which rows it is."""
-    if all(figures.without_corpus is None for _, figures in named):
-        return 'Text of all rows, without templates'
-    return (
-        f'Text without templates; where the corpus was not read, that of the first {TEXT_ROWS:,} rows of a '
-        'split, which the shuffle makes a uniform sample'
-    )
-
-
-def _share(part: float, whole: float) -> float | None:
-    return part / whole if whole else None
-
-
-def _first(figures: Figures) -> Sequence[RowFigures]:
-    """The figures of the first split, which is that of training if there is one."""
-    return figures.rows[:1]
-
-
 def _scripts(named: Named) -> Iterator[str]:
     shares = {
-        _label(name, part.split, feature): {
-            script: count / text.characters for script, count in text.scripts.items()
+        _label(name, text['split'], text['feature']): {
+            script: count / text['characters'] for script, count in text['scripts'].items()
         }
-        for name, figures in named
-        for part in figures.rows
-        if not part.dataset
-        for feature, text in part.text.items()
+        for name, text in _each_feature(named, 'text')
+        if not text['dataset']
     }
-    scripts = dict.fromkeys(script for own in shares.values() for script in own)
+    scripts = dict.fromkeys(script for of_text in shares.values() for script in of_text)
     yield table(
         'Characters of these texts by script; “other” are digits, signs, white space and rarer scripts',
         ['script', *shares],
-        [(script, *(_percent(own.get(script)) for own in shares.values())) for script in scripts],
+        [
+            (script, *(_percent(of_text.get(script)) for of_text in shares.values()))
+            for script in scripts
+        ],
     )
 
 
 def _vocabularies(named: Named) -> Iterator[str]:
-    yield table(
+    yield _table(
+        named,
         'Entries, and how many occur in all rows',
-        _heads(
-            named, 'side', 'entries', 'used', 'never used', 'single characters', 'ids that are such',
-        ),
-        _each(
-            named,
-            lambda f: (
-                (
-                    use.side, use.size, use.used, use.size - use.used, use.single_characters,
-                    _percent(use.single_share),
-                )
-                for use in f.vocabularies
-            ),
-        ),
-    )  # fmt: skip
-    uses: dict[str, VocabularyUse] = {
-        _label(name, use.side): use for name, f in named for use in f.vocabularies
-    }
-    ranks = {label: use.by_rank for label, use in uses.items() if use.by_rank}
-    tokens = {
-        _label(name, f'tokens of {counts.name}'): counts.by_rank
-        for name, f in named
-        for counts in f.counts
-        if counts.by_rank
-    }
-    longest: Sequence[tuple[int, int, int]] = max(
-        (use.by_count for use in uses.values()), key=len, default=()
+        _each(named, 'vocabularies'),
+        'side',
+        ('entries', 'size'),
+        'used',
+        ('never used', lambda use: use['size'] - use['used']),
+        ('single characters', 'single_characters'),
+        ('ids that are such', lambda use: _percent(use['single_share'])),
     )
+    uses = {_label(name, use['side']): use for name, use in _each(named, 'vocabularies')}
+    ranks = {label: use['by_rank'] for label, use in uses.items() if use['by_rank']}
+    tokens = {
+        _label(name, f'tokens of {counts["name"]}'): counts['by_rank']
+        for name, counts in _each(named, 'counts')
+        if counts['by_rank']
+    }
+    longest = max((use['by_count'] for use in uses.values()), key=len, default=())
     drawn = {}
     if ranks:
         caption = 'Counts of entries by their rank'
@@ -412,43 +378,37 @@ def _vocabularies(named: Named) -> Iterator[str]:
     if longest:
         labels = [short(least) if least < 2 else f'{short(least)}+' for least, *_ in longest]
         values = {
-            label: [entries for *_, entries in use.by_count]
-            + [0] * (len(longest) - len(use.by_count))
+            label: [n for *_, n in use['by_count']] + [0] * (len(longest) - len(use['by_count']))
             for label, use in uses.items()
         }
         caption = 'Entries by how often they occur'
         drawn[caption] = bar_chart(labels, values, 'occurrences in all rows', 'entries')
     yield charts(drawn)
     for label, use in uses.items():
-        if use.commonest:
-            yield f'<h3>{shown(_label("Commonest of", label))}</h3>' + pieces(
-                piece for piece, _ in use.commonest
-            )
-        if use.unused:
-            count = use.size - use.used
-            more = f' (the first {len(use.unused)})' if count > len(use.unused) else ''
+        if use['commonest']:
+            boxes = pieces(piece for piece, _ in use['commonest'])
+            yield f'<h3>{shown(_label("Commonest of", label))}</h3>{boxes}'
+        if use['unused']:
+            count, listed = use['size'] - use['used'], len(use['unused'])
+            more = f' (the first {listed})' if count > listed else ''
             title = f'{count:,} never used of {label}{more}'
-            yield f'<details><summary>{shown(title)}</summary>{pieces(use.unused)}</details>'
-    yield table(
+            yield f'<details><summary>{shown(title)}</summary>{pieces(use["unused"])}</details>'
+    yield _table(
+        named,
         'Tables of counts',
-        _heads(named, 'table', 'distinct tokens', 'running tokens'),
-        _each(
-            named, lambda f: ((counts.name, counts.distinct, counts.running) for counts in f.counts)
-        ),
+        _each(named, 'counts'),
+        ('table', 'name'),
+        ('distinct tokens', 'distinct'),
+        ('running tokens', 'running'),
     )
 
 
 def _worst(named: Named) -> Iterator[str]:
+    heads = ['word', 'occurs', 'pieces']
     tables = [
-        table(
-            _label(name, part.split, part.dataset, feature),
-            ['word', 'occurs', 'pieces'],
-            text.worst[:10],
-        )
-        for name, figures in named
-        for part in figures.rows
-        for feature, text in part.text.items()
-        if text.worst
+        table(_label(name, _part(text), text['feature']), heads, text['worst'][:10])
+        for name, text in _each_feature(named, 'text')
+        if text['worst']
     ]
     if tables:
         yield _paragraph(
@@ -458,22 +418,18 @@ def _worst(named: Named) -> Iterator[str]:
 
 
 def _searches(named: Named) -> Iterator[str]:
-    searches: dict[str, Search] = {
-        _label(name, search.side): search for name, f in named for search in f.searches
-    }
+    searches = {_label(name, search['side']): search for name, search in _each(named, 'searches')}
     if not searches:
         return
     yield table(
         'What the search for a vocabulary took',
         ['vocabulary', 'wanted', 'entries', 'min-count', 'vocabularies made'],
         [
-            (label, search.wanted, search.size, search.min_count, len(search.tried))
+            (label, search['wanted'], search['size'], search['min_count'], len(search['tried']))
             for label, search in searches.items()
         ],
     )
-    series: dict[str, Sequence[tuple[float, float]]] = {
-        label: sorted(dict(search.tried).items()) for label, search in searches.items()
-    }
+    series = {label: sorted(dict(search['tried']).items()) for label, search in searches.items()}
     chart = line_chart(series, 'min-count', 'entries', log='xy', marks=True)
     yield charts({'Entries of each vocabulary that the search made': chart})
 
@@ -483,28 +439,26 @@ def _samples(named: Named) -> Iterator[str]:
         'What one row in a hundred would have told, against all rows: entries that only the whole uses '
         'are what a vocabulary, or a look at a sample, would miss.'
     )
-    yield table(
+    yield _table(
+        named,
         '',
-        _heads(
-            named, 'side', 'rows', 'of', 'ids', 'of', 'entries used', 'of', 'longest row', 'of',
-            'entries unseen', 'their ids',
-        ),
-        _each(
-            named,
-            lambda f: (
-                (
-                    sample.side, *sample.rows, *sample.ids, *sample.used, *sample.longest,
-                    sample.unseen_entries, sample.unseen_ids,
-                )
-                for sample in f.samples
-            ),
-        ),
-    )  # fmt: skip
+        _each(named, 'samples'),
+        'side',
+        ('rows', lambda sample: sample['rows'][0]),
+        ('of', lambda sample: sample['rows'][1]),
+        ('ids', lambda sample: sample['ids'][0]),
+        ('of', lambda sample: sample['ids'][1]),
+        ('entries used', lambda sample: sample['used'][0]),
+        ('of', lambda sample: sample['used'][1]),
+        ('longest row', lambda sample: sample['longest'][0]),
+        ('of', lambda sample: sample['longest'][1]),
+        ('entries unseen', 'unseen_entries'),
+        ('their ids', 'unseen_ids'),
+    )
 
 
 def _shuffles(named: Named) -> Iterator[str]:
-    known = [(name, figures) for name, figures in named if figures.shuffles is not None]
-    if not known:
+    if all(figures['shuffles'] is None for _, figures in named):
         yield _paragraph(
             'Rows do not hold their places in the corpus, which was not read. Where its files have moved, '
             'tokbeam report --job JOB.toml tells where they are.'
@@ -515,23 +469,18 @@ def _shuffles(named: Named) -> Iterator[str]:
         'of the rows before them. Of a random order both are within 3 / √rows of 0, in all but three of a '
         'thousand cases.'
     )
-    yield table(
+    yield _table(
+        named,
         '',
-        _heads(named, 'split', 'rows', 'with the place', 'with the neighbour', '3 / √rows'),
-        _each(
-            named,
-            lambda f: (
-                (
-                    shuffle.split, shuffle.rows, shuffle.rank_correlation,
-                    shuffle.serial_correlation, _share(3, shuffle.rows**0.5),
-                )
-                for shuffle in f.shuffles or ()
-            ),
-        ),
-    )  # fmt: skip
-    places = {
-        name or 'rows': figures.shuffles[0].places for name, figures in known if figures.shuffles
-    }
+        _each(named, 'shuffles'),
+        'split',
+        'rows',
+        ('with the place', 'rank_correlation'),
+        ('with the neighbour', 'serial_correlation'),
+        ('3 / √rows', lambda shuffle: 3 / shuffle['rows'] ** 0.5 if shuffle['rows'] else None),
+    )
+    # Of the first split, as above.
+    places = {name or 'rows': f['shuffles'][0]['places'] for name, f in named if f['shuffles']}
     caption = (
         'Places in the corpus and in the split, of some rows: stripes or clouds would be an order'
     )
@@ -539,16 +488,13 @@ def _shuffles(named: Named) -> Iterator[str]:
 
 
 def _rejected(named: Named) -> Iterator[str]:
-    for name, figures in named:
-        for file in figures.rejected:
-            lines = '\n'.join(map(shown, file.samples))
-            title = _label(name, f'{file.name}: {file.lines:,} lines')
-            yield f'<h3>{shown(title)}</h3><pre>{lines}</pre>'
+    for name, file in _each(named, 'rejected'):
+        lines = '\n'.join(map(shown, file['samples']))
+        title = _label(name, f'{file["name"]}: {file["lines"]:,} lines')
+        yield f'<h3>{shown(title)}</h3><pre>{lines}</pre>'
 
 
 def _seconds(named: Named) -> Iterator[str]:
-    yield table(
-        'Seconds of the last run that did something',
-        _heads(named, 'stage', 'seconds'),
-        _each(named, lambda f: ((stage, float(seconds)) for stage, seconds in f.seconds.items())),
-    )
+    seconds = ((name, pair) for name, f in named for pair in f['seconds'].items())
+    columns = ('stage', 0), ('seconds', lambda pair: float(pair[1]))
+    yield _table(named, 'Seconds of the last run that did something', seconds, *columns)

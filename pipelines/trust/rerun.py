@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,7 +33,6 @@ from pipelines.trust.corpus_rows import (
 )
 from pipelines.trust.packed_rows import packed_again
 from pipelines.trust.stored_rows import StoredRows, row_finding
-from tokcore.corpus.corpus import Block, Rows
 from tokcore.corpus.order_keys import mix64, shard_of
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
 from tokcore.errors import InputError
@@ -106,7 +106,8 @@ def rerun(
             size = sum(file.bytes for file in work.files)
             passes = max(1, math.ceil(size * share / memory_bytes))
             for number in range(passes):
-                read = corpus.read(split, _Taking(corpus, share, seed, number, passes), workers)
+                is_wanted = functools.partial(_is_made_again, share, seed, number, passes)
+                read = corpus.read(split, corpus.encode_where(is_wanted), workers)
                 if number == 0:
                     checksums += read.checksums
                     findings += [*work.totals(read), *work.corpus_order(read)]
@@ -139,26 +140,16 @@ def refuse_other_job(job: BuildJob | EncodeJob, manifest: Manifest) -> None:
         )
 
 
-@dataclass(frozen=True)
-class _Taking:
-    """Encodes the rows of a block that a pass is for."""
-
-    corpus: DatasetCorpus
-    share: Fraction
-    seed: int
-    number: int
-    passes: int
-
-    def __call__(self, block: Block, rows: Rows, keys: np.ndarray) -> FramedRows | None:
-        wanted = np.ones(len(keys), bool)
-        if self.share < 1:
-            bound = np.uint64(int(self.share * (1 << 64)))
-            wanted = mix64(keys, self.seed) < bound
-        if self.passes > 1:
-            wanted &= shard_of(keys, self.passes) == self.number
-        if not wanted.any():
-            return None
-        return self.corpus.encode(block, rows.select(wanted))
+def _is_made_again(
+    share: Fraction, seed: int, number: int, passes: int, keys: np.ndarray
+) -> np.ndarray:
+    """Returns which rows are in a share of all, and are made in one of several passes: bool[keys]."""
+    wanted = np.ones(len(keys), bool)
+    if share < 1:
+        wanted = mix64(keys, seed) < np.uint64(int(share * (1 << 64)))
+    if passes > 1:
+        wanted &= shard_of(keys, passes) == number
+    return wanted
 
 
 class _SplitRerun:

@@ -78,34 +78,6 @@ class ReadableDataset:
         )
 
 
-@dataclass(frozen=True)
-class TextFigures:
-    """The text of rows of a feature.
-
-    Attributes:
-        rows: how many.
-        ids: of their text, without templates.
-        unknown: of these, ids of an unknown token; None if no id stands for one.
-        bytes, characters: of the text, as it is encoded.
-        scripts: characters by script, the commonest first; `other` are digits, signs and white space, and
-            rarer scripts.
-        words: runs of letters, marks and digits, of scripts that part words by white space.
-        word_pieces: the pieces that these words are cut into; None if no tokenizer tells that.
-        worst: (word, how often it occurs, its pieces): the words that cost the most pieces beyond one
-            each.
-    """
-
-    rows: int
-    ids: int
-    unknown: int | None
-    bytes: int
-    characters: int
-    scripts: Mapping[str, int]
-    words: int
-    word_pieces: int | None
-    worst: tuple[tuple[str, int, int], ...]
-
-
 Group = tuple[str, str, str]
 """Whose text it is: the split, the dataset ('' of the whole split) and the feature."""
 
@@ -116,10 +88,12 @@ class TextSums:
 
     Attributes:
         group: whose text it is.
-        rows, bytes, words: how many, as `TextFigures` has them.
-        scripts: characters by script.
+        rows, bytes: how many, as the text is encoded.
+        scripts: characters by script; `other` are digits, signs and white space, and rarer scripts.
+        words: runs of letters, marks and digits, of scripts that part words by white space.
         pieces: that the words are cut into; None if no tokenizer tells that.
-        worst: as `TextFigures` has them.
+        worst: (word, how often it occurs, its pieces): the words that cost the most pieces beyond one
+            each.
     """
 
     group: Group
@@ -144,24 +118,24 @@ class TextSums:
             heapq.nsmallest(_WORST, itertools.chain(self.worst, other.worst), key=_by_cost),
         )
 
-    def figures(self, ids: int, unknown: int | None) -> TextFigures:
-        """Returns the figures of this text.
+    def figures(self, ids: int, unknown: int | None) -> dict[str, object]:
+        """Returns the figures of this text as values of JSON, the commonest scripts first.
 
         Args:
-            ids: of the text.
+            ids: of the text, without templates.
             unknown: of these, ids of an unknown token; None if no id stands for one.
         """
-        return TextFigures(
-            rows=self.rows,
-            ids=ids,
-            unknown=unknown,
-            bytes=self.bytes,
-            characters=sum(self.scripts.values()),
-            scripts=dict(sorted(self.scripts.items(), key=lambda item: (-item[1], item[0]))),
-            words=self.words,
-            word_pieces=self.pieces,
-            worst=tuple((word, count, pieces) for word, count, pieces in self.worst),
-        )
+        return {
+            'rows': self.rows,
+            'ids': ids,
+            'unknown': unknown,
+            'bytes': self.bytes,
+            'characters': sum(self.scripts.values()),
+            'scripts': dict(sorted(self.scripts.items(), key=lambda item: (-item[1], item[0]))),
+            'words': self.words,
+            'word_pieces': self.pieces,
+            'worst': self.worst,
+        }
 
 
 class TextTally:

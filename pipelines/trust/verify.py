@@ -170,7 +170,10 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
         findings += contents.check_corpus_orders()
     present = [result for result in checked_files if result is not None]
     found_root = _root_of(manifest, by_name)
-    findings += _root_findings(manifest, found_root, root)
+    for stated, who in ((manifest.root, 'the manifest states'), (root, '--root asks for')):
+        if stated is not None and found_root is not None and found_root != stated:
+            problem = f'the root of what is there is {found_root}, and {who} {stated}'
+            findings.append(Finding(MANIFEST_NAME, problem))
     return Verified(
         folder,
         manifest,
@@ -305,12 +308,6 @@ def _root_of(manifest: Manifest, by_name: Mapping[str, CheckedFile]) -> str | No
     )
     files = tuple(map(as_it_is, manifest.files))
     return root_hash(dataclasses.replace(manifest, files=files, vocabularies=vocabularies))
-
-
-def _root_findings(manifest: Manifest, root: str | None, wanted: str | None) -> Iterator[Finding]:
-    for stated, who in ((manifest.root, 'the manifest states'), (wanted, '--root asks for')):
-        if stated is not None and root is not None and root != stated:
-            yield Finding(MANIFEST_NAME, f'the root of what is there is {root}, and {who} {stated}')
 
 
 class _Contents:

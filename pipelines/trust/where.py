@@ -7,6 +7,7 @@ and a key tells the file and the byte.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.shard_formats.packed import Packed
-from pipelines.trust.corpus_rows import CorpusRows, DatasetCorpus, RowPlace, nothing, planned
+from pipelines.trust.corpus_rows import CorpusRows, DatasetCorpus, RowPlace, Take, nothing, planned
 from pipelines.trust.packed_rows import PackedPlaces, Segment
 from pipelines.trust.rerun import refuse_other_job
 from pipelines.trust.stored_rows import StoredRows
@@ -92,27 +93,27 @@ def find_rows(
         )
     with planned(job) as corpus:
         corpus.prepare()
-        take = _Having(wanted.text) if wanted.text is not None else nothing
+        take: Take = nothing
+        if wanted.text is not None:
+            take = functools.partial(_keys_with_text, wanted.text.encode())
         read = corpus.read(wanted.split, take, workers)
         stored = StoredRows.of(job, corpus, manifest)
-        count = shards[wanted.split]
-        if not isinstance(stored.format, Packed):
-            keys = _keys(corpus, read, wanted, count)
-            finder = _Finder(corpus, read, job.dataset.name, count, stored)
-            return len(keys), [finder.found(int(key)) for key in keys[:most]]
-        if wanted.record is None:
-            all_keys = _keys(corpus, read, wanted, count)
-            total, keys = len(all_keys), all_keys[:most]
-            own = set(shard_of(np.array(keys, np.uint64), count).tolist())
-            places = PackedPlaces(corpus, stored, read, own, workers)
-        else:
+        count, places = shards[wanted.split], None
+        is_packed = isinstance(stored.format, Packed)
+        if is_packed and wanted.record is not None:
             shard, record = wanted.record
             _check_shard(read, shard, count)
             places = PackedPlaces(corpus, stored, read, [shard], workers)
-            keys = places.keys_in(shard, record)
+            keys: Sequence[int] | np.ndarray = places.keys_in(shard, record)
             total = len(keys)
-        finder = _Finder(corpus, read, job.dataset.name, count, stored, places)
-        return total, [finder.found(int(key)) for key in keys]
+        else:
+            keys = _keys(corpus, read, wanted, count)
+            total, keys = len(keys), keys[:most]
+            if is_packed:
+                own = set(shard_of(np.array(keys, np.uint64), count).tolist())
+                places = PackedPlaces(corpus, stored, read, own, workers)
+        find = functools.partial(_find_row, corpus, read, job.dataset.name, count, stored, places)
+        return total, [find(int(key)) for key in keys]
 
 
 def _keys(
@@ -150,17 +151,12 @@ def _check_shard(read: CorpusRows, shard: int, shards: int) -> None:
         )
 
 
-@dataclass(frozen=True)
-class _Having:
+def _keys_with_text(words: bytes, block: Block, rows: Rows, keys: np.ndarray) -> np.ndarray | None:
     """Takes the order keys of the rows that have some words."""
-
-    words: str
-
-    def __call__(self, block: Block, rows: Rows, keys: np.ndarray) -> np.ndarray | None:
-        has = np.zeros(len(rows), bool)
-        for side in rows.sides:
-            has[list(_rows_having(side, self.words.encode()))] = True
-        return keys[has] if has.any() else None
+    has = np.zeros(len(rows), bool)
+    for side in rows.sides:
+        has[list(_rows_having(side, words))] = True
+    return keys[has] if has.any() else None
 
 
 def _rows_having(side: Side, words: bytes) -> Iterator[int]:
@@ -175,58 +171,48 @@ def _rows_having(side: Side, words: bytes) -> Iterator[int]:
         at = text.find(words, at + 1)
 
 
-class _Finder:
-    """Tells of a row, by its order key, all that is known."""
-
-    def __init__(
-        self,
-        corpus: DatasetCorpus,
-        read: CorpusRows,
-        name: str,
-        shards: int,
-        stored: StoredRows,
-        places: PackedPlaces | None = None,
-    ):
-        self._corpus, self._read, self._shards = corpus, read, shards
-        self._name, self._stored, self._places = name, stored, places
-
-    def found(self, key: int) -> FoundRow:
-        read, corpus = self._read, self._corpus
-        row = int(np.searchsorted(read.keys, np.uint64(key)))
-        shard = int(shard_of(np.array([key], np.uint64), self._shards)[0])
-        before = int(np.searchsorted(shard_of(read.keys, self._shards), shard))
-        name = shard_name(self._name, read.split, shard, self._shards)
-        block, rows = corpus.row(read, key)
-        framed = corpus.encode(block, rows)
-        ids = self._stored.ids(framed)
-        record: int | None = row - before
-        segments = None
-        if self._places is not None:
-            segments = self._places.of_row(shard, row - before)
-            is_stored = self._places.are_stored(name, row - before, segments, ids)
-            record = segments[0].record if segments else None
-        else:
-            [again] = self._stored.made_again(framed)
-            [stored] = self._stored.stored(name, np.array([row - before]))
-            is_stored = again == stored
-        pieces = {
+def _find_row(
+    corpus: DatasetCorpus,
+    read: CorpusRows,
+    dataset: str,
+    shards: int,
+    stored: StoredRows,
+    places: PackedPlaces | None,
+    key: int,
+) -> FoundRow:
+    """Returns all that is known of a row, by its order key."""
+    row = int(np.searchsorted(read.keys, np.uint64(key)))
+    shard = int(shard_of(np.array([key], np.uint64), shards)[0])
+    row_in_shard = row - int(np.searchsorted(shard_of(read.keys, shards), shard))
+    name = shard_name(dataset, read.split, shard, shards)
+    block, rows = corpus.row(read, key)
+    framed = corpus.encode(block, rows)
+    ids = stored.ids(framed)
+    record: int | None = row_in_shard
+    segments = None
+    if places is not None:
+        segments = places.of_row(shard, row_in_shard)
+        is_stored = places.are_stored(name, row_in_shard, segments, ids)
+        record = segments[0].record if segments else None
+    else:
+        [again] = stored.made_again(framed)
+        [as_stored] = stored.stored(name, np.array([row_in_shard]))
+        is_stored = again == as_stored
+    return FoundRow(
+        read.split,
+        row,
+        name,
+        record,
+        corpus.place(read, key),
+        tuple(side.row(0) for side in rows.sides),
+        ids,
+        {
             column.name: spelled_ids(ids[column.name], vocabulary)
-            for column, vocabulary in zip(
-                self._stored.columns, self._stored.vocabularies, strict=True
-            )
-        }
-        return FoundRow(
-            read.split,
-            row,
-            name,
-            record,
-            corpus.place(read, key),
-            tuple(side.row(0) for side in rows.sides),
-            ids,
-            pieces,
-            is_stored,
-            segments,
-        )
+            for column, vocabulary in zip(stored.columns, stored.vocabularies, strict=True)
+        },
+        is_stored,
+        segments,
+    )
 
 
 def row_fields(row: FoundRow) -> dict[str, object]:

@@ -6,6 +6,7 @@ import html.parser
 import json
 import math
 import re
+import shutil
 import sys
 import unicodedata
 
@@ -251,6 +252,17 @@ def test_counts_the_search_and_the_lines_are_as_recorded(small_build, report):
         assert counts['running'] == manifest_of(small_build / counts['name'])['tokens']
     assert [each['name'] for each in told['counts']] == ['counts.inputs', 'counts.targets']
     assert told['seconds'].keys() and all(each >= 0 for each in told['seconds'].values())
+
+
+def test_a_manifest_without_shards_has_figures_of_nothing(small_build, report, tmp_path):
+    folder = shutil.copytree(small_build, tmp_path / 'out')
+    fields = {**manifest_of(folder), 'files': [], 'lines': []}
+    del fields['root']
+    (folder / 'tokbeam.json').write_text(json.dumps(fields))
+    figures_of_it = report(folder, '--no-corpus')
+    assert figures_of_it['rows'] == []
+    assert [use['used'] for use in figures_of_it['vocabularies']] == [0, 0]
+    assert [sample['ids'] for sample in figures_of_it['samples']] == [[0, 0], [0, 0]]
 
 
 def test_lines_left_out_have_reasons_and_samples(report, tmp_path):

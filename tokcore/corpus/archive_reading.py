@@ -239,16 +239,9 @@ class _Reader:
     def next_member(self, file: MemberFile) -> bytes | None:
         """Returns the bytes of a member if no other one is expected before it in the open tar."""
         tar, of_archive = self._tar, self._expected.get(file.archive.path)
-        if (
-            tar is None
-            or not of_archive
-            or of_archive[0][1] is not file
-            or self.is_busy
-            or tar.archive != file.archive
-            or tar.position > file.start
-            or file.access_point > tar.position + _LEAST_JUMP
-            or file.extents
-        ):
+        if tar is None or not of_archive or of_archive[0][1] is not file or self.is_busy:
+            return None
+        if file.extents or not tar.leads_to(file):
             return None
         del of_archive[0]
         tar.skip_to(file.start)
@@ -259,7 +252,9 @@ class _Reader:
     def text(self, file: MemberFile) -> Iterator[bytes]:
         """Yields a member's text in small pieces."""
         self.is_busy = True
-        self._remove_expected(file)
+        place = self._place_of(file)
+        if place is not None:
+            del self._expected[file.archive.path][place]
         pieces = self._stored(file)
         if file.extents:
             pieces = _with_zeros(file, pieces)
@@ -297,11 +292,6 @@ class _Reader:
         finally:
             self.is_busy = False
 
-    def _remove_expected(self, file: MemberFile) -> None:
-        place = self._place_of(file)
-        if place is not None:
-            del self._expected[file.archive.path][place]
-
     def _place_of(self, file: MemberFile) -> int | None:
         """Returns the place of a member among those that are expected of its archive, if it is one."""
         of_archive = self._expected.get(file.archive.path, ())
@@ -320,12 +310,7 @@ class _Reader:
 
     def _tar_pieces(self, file: MemberFile) -> Iterator[bytes]:
         tar = self._tar
-        if (
-            tar is None
-            or tar.archive != file.archive
-            or tar.position > file.start
-            or file.access_point > tar.position + _LEAST_JUMP
-        ):
+        if tar is None or not tar.leads_to(file):
             self._close_archive()
             self._tar = tar = _OpenTar(file.archive, file.access_point, self._open_binary)
         for skipped in self._skipped_members(file, tar.position):
@@ -380,6 +365,11 @@ class _OpenTar:
             self._pieces = text_from(archive, access_point, open_binary)
         else:
             self._pieces = unpacked_pieces(archive, open_binary)
+
+    def leads_to(self, file: MemberFile) -> bool:
+        """Whether reading on comes to a member as soon as opening the archive again would."""
+        is_ahead = self.archive == file.archive and self.position <= file.start
+        return is_ahead and file.access_point <= self.position + _LEAST_JUMP
 
     def pieces(self, file: MemberFile, bytes_read: int) -> Iterator[bytes]:
         """Yields the rest of a member, of which some bytes were read."""

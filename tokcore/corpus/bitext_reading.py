@@ -37,7 +37,7 @@ from tokcore.corpus.line_index import (
     join_counts,
 )
 from tokcore.corpus.line_reading import Lines, line_block, read_counted_lines, whole_lines
-from tokcore.corpus.line_rows import line_rejects, lines_of, long_rows, select_lines
+from tokcore.corpus.line_rows import lines_of_pair, long_rows, rows_of_lines
 from tokcore.corpus.storage import PIECE_BYTES
 from tokcore.errors import InputError
 from tokcore.text.rows import Normalizer
@@ -140,16 +140,12 @@ class BitextReader(FormatReader):
         self, source: BlockText, target: BlockText, normalizer: Normalizer, max_line_bytes: int
     ) -> Rows:
         """Returns the rows of the same lines of two files."""
-        return bitext_rows(
-            source.data, source.offset, target.data, target.offset, normalizer, max_line_bytes
-        )
+        return bitext_rows(source, target, normalizer, max_line_bytes)
 
 
 def bitext_rows(
-    source: bytes,
-    source_offset: int,
-    target: bytes,
-    target_offset: int,
+    source: BlockText,
+    target: BlockText,
     normalizer: Normalizer,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Rows:
@@ -158,19 +154,10 @@ def bitext_rows(
     A pair with a blank side is empty. If both sides are too long, or both are invalid UTF-8, the
     source is rejected. Raises ValueError if the blocks have different numbers of lines.
     """
-    files = (
-        lines_of(source, source_offset, max_line_bytes),
-        lines_of(target, target_offset, max_line_bytes),
-    )
-    if len(files[0]) != len(files[1]):
-        raise ValueError(
-            f'the source block has {len(files[0])} lines and the target block {len(files[1])}'
-        )
+    files = lines_of_pair(source, target, max_line_bytes)
     normalized = [normalizer.apply(lines.side()) for lines in files]
-    sides = [rows.side for rows in normalized]
-    is_row = (sides[0].ends > sides[0].starts) & (sides[1].ends > sides[1].starts)
-    rejects = line_rejects(files, [rows.damages for rows in normalized])
-    return select_lines(files[0], is_row, sides, rejects)
+    damages = [rows.damages for rows in normalized]
+    return rows_of_lines(files, damages, [rows.side for rows in normalized])
 
 
 def _cuts(source: LineIndex, target: LineIndex, item_bytes: int) -> Iterator[tuple[int, int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -295,6 +295,18 @@ class ExtraField:
     name: str
     kind: str
     labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FieldsToRead:
+    """The fields that are read from each object or row: those of texts, then the extra fields."""
+
+    texts: Sequence[FieldPath]
+    extra: Sequence[ExtraField] = ()
+
+    @property
+    def paths(self) -> list[FieldPath]:
+        return [*self.texts, *(field_path(field.field) for field in self.extra)]
 
 
 def _parse_extra_field(word: str, default_kind: str = BYTES) -> ExtraField:

@@ -30,11 +30,12 @@ from tokcore.corpus.fields import (
     WRONG_TYPE,
     ExtraField,
     FieldPath,
+    FieldsToRead,
     field_path,
 )
 from tokcore.corpus.jsonl import JsonLines
-from tokcore.corpus.line_reading import BEGINNING_BYTES, LineReader
-from tokcore.corpus.line_rows import line_bounds, long_rows, mark_bytes
+from tokcore.corpus.line_reading import LineReader
+from tokcore.corpus.line_rows import finish_rows, line_bounds, long_rows, mark_bytes, reject_of
 from tokcore.kernels.bytes import pick_ranges
 from tokcore.text.rows import Normalizer, Side
 from tokcore.text.unicode import check_rows
@@ -58,27 +59,6 @@ class JsonLinesReader(LineReader):
         [text] = block.texts
         fields = FieldsToRead(tuple(map(field_path, declared.fields)), declared.extra_fields)
         return json_rows(text.data, text.offset, fields, normalizer, block.max_line_bytes)
-
-
-@dataclass(frozen=True)
-class FieldsToRead:
-    """The fields that are read from each object: those of texts, then the extra fields."""
-
-    texts: Sequence[FieldPath]
-    extra: Sequence[ExtraField] = ()
-
-    @property
-    def paths(self) -> list[FieldPath]:
-        return [*self.texts, *(field_path(field.field) for field in self.extra)]
-
-    @property
-    def types(self) -> list[pa.DataType]:
-        numbers = {INT: pa.int64(), FLOAT: pa.float64()}
-        extra = [
-            pa.string() if field.labels else numbers.get(field.kind, pa.string())
-            for field in self.extra
-        ]
-        return [pa.string()] * len(self.texts) + extra
 
 
 @dataclass(frozen=True)
@@ -138,30 +118,16 @@ def json_rows(
         parts.append(_of_values(lines, values, fields))
     joined = _joined(parts, fields)
 
-    texts = joined.arrays[: len(fields.texts)]
+    def reject(line: int, reason: str, damage: int = 0) -> Reject:
+        start, end = int(starts[line]), int(ends[line])
+        return reject_of(reason, offset + start, data[start:end], damage=damage)
+
+    texts, extra = joined.arrays[: len(fields.texts)], joined.arrays[len(fields.texts) :]
     sides = [normalizer.apply(array_side(array)).side for array in texts]
-    is_row = np.ones(len(joined.lines), bool)
-    for side in sides:
-        is_row &= side.ends > side.starts
-    features, unfit = extra_features(joined.arrays[len(fields.texts) :], fields.extra)
-    for row, reason in unfit.items():
-        if is_row[row]:
-            unusable[int(joined.lines[row])] = _Unusable(reason)
-            is_row[row] = False
-    rows = np.flatnonzero(is_row)
-    row_lines = joined.lines[rows]
-    return Rows(
-        sides=tuple(side.take(rows) for side in sides),
-        offset=offset,
-        line_starts=starts[row_lines],
-        lines=len(starts),
-        empty=len(starts) - len(rows) - len(unusable),
-        rejects=tuple(
-            _reject(why, offset + int(starts[line]), data[starts[line] : ends[line]])
-            for line, why in sorted(unusable.items())
-        ),
-        extra_features=tuple(feature.select(rows) for feature in features),
-    )
+    features, reasons = extra_features(extra, fields.extra)
+    rejects = {line: reject(line, why.reason, why.position) for line, why in unusable.items()}
+    unfit = {row: reject(int(joined.lines[row]), reason) for row, reason in reasons.items()}
+    return finish_rows(offset, starts, joined.lines, sides, rejects, features, unfit)
 
 
 @dataclass(frozen=True)
@@ -170,12 +136,6 @@ class _ParsedLines:
 
     lines: np.ndarray
     arrays: Sequence[pa.Array]
-
-
-def _reject(unusable: _Unusable, offset: int, line: bytes) -> Reject:
-    if unusable.reason == TOO_LONG:
-        return Reject(TOO_LONG, 0, offset, offset, line[:BEGINNING_BYTES], len(line))
-    return Reject(unusable.reason, 0, offset, offset + unusable.position, line)
 
 
 def _are_objects(text: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -245,7 +205,7 @@ def _parsed(lines: Side, schema: pa.Schema, fields: FieldsToRead) -> list[pa.Arr
     if table.num_rows != len(lines.starts):
         return None
     return [
-        _column(table, path, kind) for path, kind in zip(fields.paths, fields.types, strict=True)
+        _column(table, path, kind) for path, kind in zip(fields.paths, _types(fields), strict=True)
     ]
 
 
@@ -264,12 +224,23 @@ def _joined(parts: Sequence[_ParsedLines], fields: FieldsToRead) -> _ParsedLines
     return _ParsedLines(lines[order], [array.take(pa.array(order)) for array in arrays])
 
 
+def _types(fields: FieldsToRead) -> list[pa.DataType]:
+    """Returns the type of each field: strings or numbers."""
+    numbers = {INT: pa.int64(), FLOAT: pa.float64()}
+    extra = [
+        pa.string() if field.labels else numbers.get(field.kind, pa.string())
+        for field in fields.extra
+    ]
+    return [pa.string()] * len(fields.texts) + extra
+
+
 def _of_values(
     lines: Sequence[int], values: Sequence[Sequence[object]], fields: FieldsToRead
 ) -> _ParsedLines:
     columns = zip(*values, strict=True) if values else [()] * len(fields.paths)
     arrays = [
-        pa.array(column, _stored(kind)) for column, kind in zip(columns, fields.types, strict=True)
+        pa.array(column, _stored(kind))
+        for column, kind in zip(columns, _types(fields), strict=True)
     ]
     return _ParsedLines(np.array(lines, np.int64), arrays)
 
@@ -281,7 +252,7 @@ def _stored(kind: pa.DataType) -> pa.DataType:
 def _schema(fields: FieldsToRead) -> pa.Schema | None:
     """Returns the fields as a schema; None if one would have two types, which no line can have."""
     tree: dict = {}
-    for path, kind in zip(fields.paths, fields.types, strict=True):
+    for path, kind in zip(fields.paths, _types(fields), strict=True):
         node = tree
         for name in path[:-1]:
             node = node.setdefault(name, {})

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-
-import numpy as np
-
 from tokcore.corpus.arrow_columns import extra_features, side_array
 from tokcore.corpus.bitext_reading import BitextReader
 from tokcore.corpus.corpus import MAX_LINE_BYTES, BlockText, Rows
 from tokcore.corpus.fields import ExtraField
 from tokcore.corpus.labelled import Labelled
-from tokcore.corpus.line_rows import line_reject, lines_of, select_lines
+from tokcore.corpus.line_rows import lines_of_pair, rows_of_lines
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.rows import Normalizer
-
-_LABELS = 1
 
 
 class LabelledReader(BitextReader):
@@ -45,27 +39,8 @@ def labelled_rows(
     Raises:
         ValueError: the blocks differ in their number of lines.
     """
-    files = [lines_of(file.data, file.offset, max_line_bytes) for file in (text, labels)]
-    if len(files[0]) != len(files[1]):
-        raise ValueError(f'{len(files[0])} lines of text and {len(files[1])} of labels')
+    files = lines_of_pair(text, labels, max_line_bytes)
     texts, names = normalizer.apply(files[0].side()), T2T_LINES.apply(files[1].side())
+    features, unfit = extra_features([side_array(names.side)], [field])
     damages = [texts.damages, names.damages]
-    bad = {line for lines in files for line in lines.too_long}.union(*damages)
-    is_kept = texts.side.ends > texts.side.starts
-    is_kept[list(bad)] = False
-    rows = np.flatnonzero(is_kept)
-    columns, unfit = extra_features([side_array(names.side.take(rows))], [field])
-    reasons = {int(rows[row]): reason for row, reason in unfit.items()}
-    fits = np.ones(len(rows), bool)
-    fits[list(unfit)] = False
-    is_kept[rows[~fits]] = False
-    rejects = (
-        files[_LABELS].reject(line, reasons[line], _LABELS)
-        if line in reasons
-        else line_reject(files, damages, line)
-        for line in sorted({*reasons, *bad})
-    )
-    with_text = select_lines(files[0], is_kept, [texts.side], rejects)
-    return dataclasses.replace(
-        with_text, extra_features=tuple(column.select(fits) for column in columns)
-    )
+    return rows_of_lines(files, damages, [texts.side], features=features, unfit=unfit)

@@ -10,7 +10,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, TypeGuard
+from typing import Any, BinaryIO
 
 import google_crc32c
 import numpy as np
@@ -70,18 +70,14 @@ class LineReader(FormatReader):
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
     ) -> Iterator[Block]:
         file = item.ranges[0].file
-        if _is_small_member(file, min(block_bytes - 1, max_line_bytes)):
+        most_bytes = min(block_bytes - 1, max_line_bytes)
+        if isinstance(file, MemberFile) and not file.compressed and file.size <= most_bytes:
             if text := member_text(file, open_binary):
                 texts = (BlockText(0, text),)
                 yield Block(item.split, item.format, item.file_index, texts, max_line_bytes)
             return
         for lines in _read_lines(item, open_binary, block_bytes, max_line_bytes):
             yield line_block(item, max_line_bytes, (lines,))
-
-
-def _is_small_member(file: CorpusFile, most_bytes: int) -> TypeGuard[MemberFile]:
-    """Returns whether a file is a member whose text is known to have at most so many bytes."""
-    return isinstance(file, MemberFile) and not file.compressed and file.size <= most_bytes
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,10 @@ not looked at.
 """
 
 import codecs
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +19,8 @@ from tokcore.corpus.corpus import (
     MAX_LINE_BYTES,
     TOO_LONG,
     Block,
+    BlockText,
+    ExtraFeature,
     LongLine,
     Reject,
     Rows,
@@ -28,6 +32,8 @@ from tokcore.text.rows import Normalizer, Side
 
 _CHUNK = np.uint64(CHUNK)
 _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
+
+_NONE: Mapping[int, Any] = MappingProxyType({})
 
 
 class PlainTextReader(LineReader):
@@ -52,9 +58,7 @@ def text_rows(
     """
     lines = lines_of(data, offset, max_line_bytes)
     normalized = normalizer.apply(lines.side())
-    side = normalized.side
-    rejects = line_rejects([lines], [normalized.damages])
-    return select_lines(lines, side.ends > side.starts, [side], rejects)
+    return rows_of_lines([lines], [normalized.damages], [normalized.side])
 
 
 @dataclass(frozen=True)
@@ -92,12 +96,8 @@ class BlockLines:
     def reject(self, line: int, reason: str, side: int, damage: int | None = None) -> Reject:
         """Returns the reject of a line; `damage` is the position in `data` where its UTF-8 breaks."""
         start, end = int(self.bounds[line]), int(self.bounds[line + 1]) - 1
-        offset = self.offset + start
-        if reason == TOO_LONG:
-            beginning = self.data[start : min(end, start + BEGINNING_BYTES)]
-            return Reject(reason, side, offset, offset, beginning, end - start)
-        position = offset if damage is None else self.offset + damage
-        return Reject(reason, side, offset, position, self.data[start:end])
+        in_line = 0 if damage is None else damage - start
+        return reject_of(reason, self.offset + start, self.data[start:end], side, in_line)
 
 
 def lines_of(data: bytes, offset: int, max_line_bytes: int) -> BlockLines:
@@ -109,6 +109,16 @@ def lines_of(data: bytes, offset: int, max_line_bytes: int) -> BlockLines:
     return BlockLines(data, offset, bounds, text_ends, too_long)
 
 
+def lines_of_pair(
+    source: BlockText, target: BlockText, max_line_bytes: int
+) -> tuple[BlockLines, BlockLines]:
+    """Returns the same lines of two files; raises ValueError if there are more of one than of the other."""
+    first, second = (lines_of(text.data, text.offset, max_line_bytes) for text in (source, target))
+    if len(first) != len(second):
+        raise ValueError(f'{len(first)} lines of the source and {len(second)} of the target')
+    return first, second
+
+
 def mark_bytes(data: bytes, offset: int) -> int:
     """Returns the length of the byte order mark at a file's start, which belongs to no row, or 0.
 
@@ -117,46 +127,92 @@ def mark_bytes(data: bytes, offset: int) -> int:
     return len(codecs.BOM_UTF8) if not offset and data.startswith(codecs.BOM_UTF8) else 0
 
 
-def select_lines(
-    lines: BlockLines, is_row: np.ndarray, sides: Sequence[Side], rejects: Iterator[Reject]
+def rows_of_lines(
+    files: Sequence[BlockLines],
+    damages: Sequence[Mapping[int, int]],
+    sides: Sequence[Side],
+    reasons: Mapping[int, tuple[str, int]] = _NONE,
+    features: Sequence[ExtraFeature] = (),
+    unfit: Mapping[int, str] = _NONE,
 ) -> Rows:
-    """Returns the lines where `is_row`, bool[lines], as rows with the text of `sides`.
+    """Returns the rows of the lines of a file, or of the same lines of several files.
 
-    `rejects`, in the order of the lines, are of other lines; all that remain are empty.
+    Of several reasons against a line the first one counts: too long, not UTF-8, one of `reasons`, one of
+    `unfit`. If it is against the lines of several files, the reject is of the first one.
+
+    Args:
+        files: the lines.
+        damages: by line, of each file: the position in its data where the UTF-8 breaks.
+        sides: of the rows, one for each line; see `finish_rows`.
+        reasons: other reasons against lines, each with the number of the file.
+        features: as `finish_rows` takes them.
+        unfit: reasons against values of extra fields, which are in the last file.
     """
-    rejected = tuple(rejects)
-    line_starts = lines.starts
+    rejects = {line: files[n].reject(line, reason, n) for line, (reason, n) in reasons.items()}
+    for number, lines in reversed([*enumerate(files)]):
+        for line, position in damages[number].items():
+            rejects[line] = lines.reject(line, INVALID_UTF8, number, position)
+    for number, lines in reversed([*enumerate(files)]):
+        rejects |= {line: lines.reject(line, TOO_LONG, number) for line in lines.too_long}
+    last = len(files) - 1
+    bad_values = {line: files[last].reject(line, reason, last) for line, reason in unfit.items()}
+    first = files[0]
+    return finish_rows(first.offset, first.starts, None, sides, rejects, features, bad_values)
+
+
+def finish_rows(
+    offset: int,
+    line_starts: np.ndarray,
+    numbers: np.ndarray | None,
+    sides: Sequence[Side],
+    rejects: Mapping[int, Reject],
+    features: Sequence[ExtraFeature] = (),
+    unfit: Mapping[int, Reject] = _NONE,
+) -> Rows:
+    """Returns the rows that have text on all sides and are not rejected.
+
+    Args:
+        offset: of the block in its (first) file.
+        line_starts: int64[lines], where each line of the block begins in it.
+        numbers: int64[n], ascending, the line of each row of `sides`; None: all lines are rows.
+        sides: of these rows.
+        rejects: by line. All other lines without a row are empty.
+        features: of the rows of `sides`.
+        unfit: by row, its reject if a value of a feature does not fit; it counts if the row has text on
+            all sides and is not rejected otherwise.
+    """
+    is_row = sides[0].ends > sides[0].starts
+    for side in sides[1:]:
+        is_row &= side.ends > side.starts
+    if rejects:
+        rejected = np.array([*rejects], np.int64)
+        is_row[rejected if numbers is None else np.isin(numbers, rejected)] = False
+    rejects = dict(rejects)
+    for row, reject in unfit.items():
+        if is_row[row]:
+            is_row[row] = False
+            rejects[row if numbers is None else int(numbers[row])] = reject
+    starts = line_starts if numbers is None else line_starts[numbers]
     if not is_row.all():
-        selected = np.flatnonzero(is_row)
-        sides = [side.take(selected) for side in sides]
-        line_starts = line_starts[selected]
+        rows = np.flatnonzero(is_row)
+        sides, starts = [side.take(rows) for side in sides], starts[rows]
+        features = [feature.select(rows) for feature in features]
     return Rows(
         sides=tuple(sides),
-        offset=lines.offset,
-        line_starts=line_starts,
-        lines=len(lines),
-        empty=len(lines) - len(line_starts) - len(rejected),
-        rejects=rejected,
+        offset=offset,
+        line_starts=starts,
+        lines=len(line_starts),
+        empty=len(line_starts) - len(starts) - len(rejects),
+        rejects=tuple(rejects[line] for line in sorted(rejects)),
+        extra_features=tuple(features),
     )
 
 
-def line_rejects(
-    files: Sequence[BlockLines], damages: Sequence[Mapping[int, int]]
-) -> Iterator[Reject]:
-    """Returns the rejects of the lines of a file, or of a pair, that are too long or not UTF-8."""
-    rejected = {line for lines in files for line in lines.too_long}.union(*damages)
-    return (line_reject(files, damages, line) for line in sorted(rejected))
-
-
-def line_reject(
-    files: Sequence[BlockLines], damages: Sequence[Mapping[int, int]], line: int
-) -> Reject:
-    """Returns the reject of a line that is too long or not UTF-8, in the first such file."""
-    for side, lines in enumerate(files):
-        if line in lines.too_long:
-            return lines.reject(line, TOO_LONG, side)
-    side = next(side for side, of_file in enumerate(damages) if line in of_file)
-    return files[side].reject(line, INVALID_UTF8, side, damages[side][line])
+def reject_of(reason: str, offset: int, line: bytes, side: int = 0, damage: int = 0) -> Reject:
+    """Returns the reject of a line at an offset; `damage` is the position in it where its UTF-8 breaks."""
+    if reason == TOO_LONG:
+        return Reject(reason, side, offset, offset, line[:BEGINNING_BYTES], len(line))
+    return Reject(reason, side, offset, offset + damage, line)
 
 
 def long_rows(line: LongLine, sides: int, offset: int) -> Rows:

@@ -35,9 +35,9 @@ from tokcore.corpus.corpus import (
     TextRange,
     WorkItem,
 )
-from tokcore.corpus.fields import BYTES, FLOAT, INT, NULL, ExtraField, FieldPath, field_path
+from tokcore.corpus.fields import BYTES, FLOAT, INT, NULL, FieldPath, FieldsToRead, field_path
 from tokcore.corpus.formats import FormatReader
-from tokcore.corpus.line_reading import BEGINNING_BYTES
+from tokcore.corpus.line_rows import finish_rows, reject_of
 from tokcore.corpus.parquet import Parquet
 from tokcore.corpus.storage import PIECE_BYTES, open_stored, read_range
 from tokcore.errors import InputError
@@ -57,8 +57,8 @@ class ParquetReader(FormatReader):
     format: Parquet
 
     @property
-    def _columns(self) -> _ColumnsToRead:
-        return _ColumnsToRead(tuple(map(field_path, self.format.fields)), self.format.extra_fields)
+    def _columns(self) -> FieldsToRead:
+        return FieldsToRead(tuple(map(field_path, self.format.fields)), self.format.extra_fields)
 
     def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
         _read_shares(files[0], open_binary, self._columns)
@@ -115,19 +115,6 @@ class ParquetReader(FormatReader):
 
 
 @dataclass(frozen=True)
-class _ColumnsToRead:
-    """The columns that are read: those of texts, then those of extra fields."""
-
-    texts: tuple[FieldPath, ...]
-    extra: tuple[ExtraField, ...]
-
-    @property
-    def paths(self) -> list[FieldPath]:
-        """The paths of all columns, in the order of a block's columns."""
-        return [*self.texts, *(field_path(field.field) for field in self.extra)]
-
-
-@dataclass(frozen=True)
 class _FooterRange:
     """A file whose footer is read before its rows."""
 
@@ -136,7 +123,7 @@ class _FooterRange:
 
 
 def _read_shares(
-    file: CorpusFile, open_binary: OpenBinary, columns_read: _ColumnsToRead
+    file: CorpusFile, open_binary: OpenBinary, columns_read: FieldsToRead
 ) -> tuple[int, ...]:
     """Returns where each row group's share of a file's bytes begins, ascending from 0.
 
@@ -160,7 +147,7 @@ def _read_shares(
 
 def _read_row_groups(
     item: WorkItem,
-    columns_read: _ColumnsToRead,
+    columns_read: FieldsToRead,
     open_binary: OpenBinary,
     block_bytes: int,
     max_line_bytes: int,
@@ -228,7 +215,7 @@ def _named(file: CorpusFile) -> Iterator[None]:
         ) from error
 
 
-def _check_columns(file: CorpusFile, schema: pa.Schema, columns_read: _ColumnsToRead) -> None:
+def _check_columns(file: CorpusFile, schema: pa.Schema, columns_read: FieldsToRead) -> None:
     for path in columns_read.texts:
         _check_column(file, schema, path, 'text', '--fields')
     for field in columns_read.extra:
@@ -437,7 +424,7 @@ def _column_at(batch: pa.RecordBatch, path: FieldPath) -> pa.Array:
 def _column_rows(
     data: bytes,
     first_row: int,
-    columns_read: _ColumnsToRead,
+    columns_read: FieldsToRead,
     normalizer: Normalizer,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Rows:
@@ -474,30 +461,17 @@ def _column_rows(
         bad |= dict.fromkeys(too_long.tolist(), (TOO_LONG, number))
     for number, array in reversed([*enumerate(arrays)]):
         bad |= dict.fromkeys(_nulls(array), (NULL, number))
-    is_row = np.ones(table.num_rows, bool)
-    for side in sides:
-        is_row &= side.ends > side.starts
-    is_row[list(bad)] = False
-    # Extra fields matter only where the texts can be used.
     features, reasons = extra_features(extra_arrays, columns_read.extra)
     for array in extra_arrays:
         reasons |= dict.fromkeys(_nulls(array), NULL)
-    unfit = {row: (reason, 0) for row, reason in reasons.items() if is_row[row]}
-    bad |= unfit
-    is_row[list(unfit)] = False
-    rows = np.flatnonzero(is_row)
-    return Rows(
-        sides=tuple(side.take(rows) for side in sides),
-        offset=first_row,
-        line_starts=rows.astype(np.int64),
-        lines=table.num_rows,
-        empty=table.num_rows - len(rows) - len(bad),
-        rejects=tuple(
-            _reject(reason, first_row + row, arrays[side][row].as_py() or b'')
-            for row, (reason, side) in sorted(bad.items())
-        ),
-        extra_features=tuple(feature.select(rows) for feature in features),
-    )
+
+    def reject(row: int, reason: str, side: int = 0) -> Reject:
+        return reject_of(reason, first_row + row, arrays[side][row].as_py() or b'')
+
+    rejects = {row: reject(row, *why) for row, why in bad.items()}
+    unfit = {row: reject(row, reason) for row, reason in reasons.items()}
+    rows = np.arange(table.num_rows)
+    return finish_rows(first_row, rows, None, sides, rejects, features, unfit)
 
 
 def _nulls(array: pa.Array) -> list[int]:
@@ -508,9 +482,3 @@ def _nulls(array: pa.Array) -> list[int]:
 
 def _concatenated(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.chunks else pa.array([], column.type)
-
-
-def _reject(reason: str, row: int, value: bytes) -> Reject:
-    if reason == TOO_LONG:
-        return Reject(reason, 0, row, row, value[:BEGINNING_BYTES], len(value))
-    return Reject(reason, 0, row, row, value)

@@ -25,7 +25,6 @@ from tokcore.corpus.corpus import (
     BlockText,
     CorpusFile,
     OpenBinary,
-    Reject,
     Rows,
     Split,
     TextRange,
@@ -34,7 +33,7 @@ from tokcore.corpus.corpus import (
 from tokcore.corpus.entities import decode_references
 from tokcore.corpus.formats import read_blocks
 from tokcore.corpus.line_index import IndexRange, count_pieces, index_items, range_pieces
-from tokcore.corpus.line_rows import BlockLines, line_reject, lines_of, select_lines
+from tokcore.corpus.line_rows import BlockLines, lines_of_pair, rows_of_lines
 from tokcore.corpus.sgm import Sgm, SgmByIds
 from tokcore.corpus.sgm_layout import Layout, LayoutReader, corresponds
 from tokcore.corpus.wmt_xml import refuse_wmt_xml
@@ -133,22 +132,15 @@ def sgm_rows(
     Raises:
         ValueError: the blocks differ in their number of lines.
     """
-    files = [lines_of(text.data, text.offset, max_line_bytes) for text in (source, target)]
-    if len(files[0]) != len(files[1]):
-        raise ValueError(f'{len(files[0])} lines of the source and {len(files[1])} of the target')
+    files = lines_of_pair(source, target, max_line_bytes)
     segments = [_find_segments(lines, normalizer, decode) for lines in files]
-    sides = [file.side for file in segments]
+    outside = {
+        line: (OUTSIDE_SEGMENT, number)
+        for number in (1, 0)  # the source counts if both are
+        for line in segments[number].outside
+    }
     damages = [file.damages for file in segments]
-    is_kept = (sides[0].ends > sides[0].starts) & (sides[1].ends > sides[1].starts)
-    bad = {line for lines in files for line in lines.too_long}.union(*damages)
-    outside = segments[0].outside | segments[1].outside
-    rejects = (
-        line_reject(files, damages, line)
-        if line in bad
-        else _reject_outside(files, line, int(line not in segments[0].outside))
-        for line in sorted(bad | outside)
-    )
-    return select_lines(files[0], is_kept, sides, rejects)
+    return rows_of_lines(files, damages, [file.side for file in segments], outside)
 
 
 @dataclass(frozen=True)
@@ -158,10 +150,6 @@ class _Segments:
     side: Side
     damages: Mapping[int, int]
     outside: frozenset[int]  # numbers of lines with text outside of a segment
-
-
-def _reject_outside(files: list[BlockLines], line: int, side: int) -> Reject:
-    return files[side].reject(line, OUTSIDE_SEGMENT, side)
 
 
 def _find_segments(lines: BlockLines, normalizer: Normalizer, decode: bool) -> _Segments:

@@ -20,7 +20,7 @@ from tokcore.corpus.corpus import (
 from tokcore.corpus.entities import ParaCrawl
 from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_reading import line_block, whole_lines
-from tokcore.corpus.line_rows import mark_bytes
+from tokcore.corpus.line_rows import finish_rows, mark_bytes, reject_of
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.normalizers import find_damage
@@ -97,32 +97,20 @@ def _segment_rows(data: bytes, offset: int, normalizer: Normalizer) -> Rows:
     )
     # Joined, since the filter appends rewritten rows, and a normalizer needs rows in order.
     normalized = [normalizer.apply(side.joined()) for side in ParaCrawl().apply(encoded).sides]
-    damaged = sorted({row for rows in normalized for row in rows.damages})
-    sides = [rows.side for rows in normalized]
-    is_kept = (sides[0].ends > sides[0].starts) & (sides[1].ends > sides[1].starts)
-    is_kept[damaged] = False
-    rows = np.flatnonzero(is_kept)
-    rejects = [
-        _reject(INVALID_UTF8, data, offset, lines[2 * row, 0], lines[2 * row + 1, 1])
-        for row in damaged
-    ]
+    rejects = {
+        row: _reject(INVALID_UTF8, data, offset, lines[2 * row, 0], lines[2 * row + 1, 1])
+        for rows in normalized
+        for row in rows.damages
+    }
     if len(lines) % 2:
-        rejects.append(_reject(UNMATCHED_SEGMENT, data, offset, *lines[-1]))
-    count = pairs + len(lines) % 2
-    return Rows(
-        tuple(side.take(rows) for side in sides),
-        offset,
-        lines[2 * rows, 0],
-        count,
-        count - len(rows) - len(rejects),
-        tuple(rejects),
-    )
+        rejects[pairs] = _reject(UNMATCHED_SEGMENT, data, offset, *lines[-1])
+    sides = [rows.side for rows in normalized]
+    return finish_rows(offset, lines[::2, 0], np.arange(pairs), sides, rejects)
 
 
 def _reject(reason: str, data: bytes, offset: int, start: int, end: int) -> Reject:
-    line_offset = offset + int(start)
     line = data[start:end]
-    return Reject(reason, 0, line_offset, line_offset + (find_damage(line) or 0), line)
+    return reject_of(reason, offset + int(start), line, damage=find_damage(line) or 0)
 
 
 @kernel_without_allocation

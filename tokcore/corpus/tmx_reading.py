@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import dataclasses
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,6 +41,7 @@ from tokcore.corpus.corpus import (
 )
 from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_reading import BEGINNING_BYTES
+from tokcore.corpus.line_rows import finish_rows
 from tokcore.corpus.tmx import BROKEN_UNIT, UNDEFINED_ENTITY, Tmx
 from tokcore.corpus.wmt_xml import wmt_xml_error
 from tokcore.errors import InputError
@@ -138,25 +140,21 @@ class TmxReader(FormatReader):
         units = pa.ipc.open_stream(text.data).read_next_batch()
         starts, rejects, *segments = units.columns
         is_rejected = rejects.is_valid().to_numpy(zero_copy_only=False)
-        is_row, lacks_language = ~is_rejected, np.zeros(len(starts), bool)
+        lacks_language = np.zeros(len(starts), bool)
         sides = []
         for column in segments:
             if column.null_count:
                 lacks_language |= column.is_null().to_numpy(zero_copy_only=False)
                 column = column.fill_null('')
             sides.append(normalizer.apply(array_side(column.cast(pa.large_binary()))).side)
-            is_row &= sides[-1].ends > sides[-1].starts
+        rejected = {
+            row: _reject(starts[row].as_py(), rejects[row].as_py())
+            for row in np.flatnonzero(is_rejected).tolist()
+        }
+        line_starts = starts.to_numpy() - text.offset
+        rows = finish_rows(text.offset, line_starts, None, sides, rejected)
         missing = int(np.count_nonzero(lacks_language & ~is_rejected))
-        rows, rejected = np.flatnonzero(is_row), np.flatnonzero(is_rejected)
-        return Rows(
-            tuple(side.take(rows) for side in sides),
-            text.offset,
-            starts.to_numpy()[rows] - text.offset,
-            len(starts),
-            len(starts) - len(rows) - len(rejected) - missing,
-            tuple(_reject(starts[row].as_py(), rejects[row].as_py()) for row in rejected.tolist()),
-            missing_side=missing,
-        )
+        return dataclasses.replace(rows, empty=rows.empty - missing, missing_side=missing)
 
     def explain_empty(self, files: Sequence[CorpusFile], open_binary: OpenBinary) -> str:
         """Returns which languages the files have."""

@@ -25,7 +25,6 @@ from tokcore.corpus.corpus import (
     TOO_LONG,
     Block,
     CorpusFile,
-    ExtraFeature,
     MemberFile,
     OpenBinary,
     Reject,
@@ -34,8 +33,15 @@ from tokcore.corpus.corpus import (
     WorkItem,
 )
 from tokcore.corpus.fields import INVALID_CSV, ExtraField
-from tokcore.corpus.line_reading import BEGINNING_BYTES, LineReader, byte_ranges, line_block
-from tokcore.corpus.line_rows import line_reject, lines_of, long_rows, mark_bytes, select_lines
+from tokcore.corpus.line_reading import LineReader, byte_ranges, line_block
+from tokcore.corpus.line_rows import (
+    finish_rows,
+    lines_of,
+    long_rows,
+    mark_bytes,
+    reject_of,
+    rows_of_lines,
+)
 from tokcore.corpus.other_separators import check_separator
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
@@ -156,38 +162,19 @@ def tsv_rows(
     for cell in sorted(cells.damages, reverse=True):  # the first one of a line remains
         damages[cell // len(column_numbers)] = cells.damages[cell]
     missing = _check_whole_lines(text, coverage, damages, normalizer)
-    sides = [
-        Side(
-            cells.side.text,
-            np.ascontiguousarray(cells.side.starts.reshape(starts.shape)[:, place]),
-            np.ascontiguousarray(cells.side.ends.reshape(ends.shape)[:, place]),
-        )
-        for place in map(column_numbers.index, numbers)
-    ]
-    is_row = np.ones(len(lines), bool)
-    for side in sides:
-        is_row &= side.ends > side.starts
-    is_row[[*damages, *missing]] = False
-    reasons = dict.fromkeys(missing, MISSING_COLUMN)
-    features: list[ExtraFeature] = []
-    if extra_fields:
-        rows = np.flatnonzero(is_row)
-        places = [column_numbers.index(int(field.field)) for field in extra_fields]
-        raw = [Side(text.text, starts[rows, place], ends[rows, place]) for place in places]
-        features, unfit = extra_features(list(map(side_array, raw)), extra_fields)
-        reasons |= {int(rows[row]): reason for row, reason in unfit.items()}
-        fits = np.ones(len(rows), bool)
-        fits[list(unfit)] = False
-        is_row[rows[~fits]] = False
-        features = [feature.select(fits) for feature in features]
-    rejects = (
-        lines.reject(line, reasons[line], 0)
-        if line in reasons
-        else line_reject([lines], [damages], line)
-        for line in sorted({*reasons, *damages, *lines.too_long})
-    )
-    selected = select_lines(lines, is_row, sides, rejects)
-    return dataclasses.replace(selected, extra_features=tuple(features)) if features else selected
+    reasons = dict.fromkeys(missing, (MISSING_COLUMN, 0))
+
+    def column(side: Side, number: int) -> Side:
+        bounds = (side.starts, side.ends)
+        index = column_numbers.index(number)
+        columns = (each.reshape(starts.shape)[:, index] for each in bounds)
+        return Side(side.text, *map(np.ascontiguousarray, columns))
+
+    sides = [column(cells.side, number) for number in numbers]
+    raw = Side(text.text, starts, ends)
+    extra = [side_array(column(raw, int(field.field))) for field in extra_fields]
+    features, unfit = extra_features(extra, extra_fields)
+    return rows_of_lines([lines], [damages], sides, reasons, features, unfit)
 
 
 def _check_whole_lines(
@@ -352,31 +339,19 @@ def _quoted_rows(
             records.append(number)
             for cell, column in zip(cells, column_numbers, strict=True):
                 cell.append(fields[column])
-    is_row = np.ones(len(records), bool)
+
+    def reject(number: int, reason: str) -> Reject:
+        line = data[bounds[number] : bounds[number + 1]].removesuffix(b'\n')
+        damage = find_damage(line) if reason == INVALID_UTF8 else None
+        return reject_of(reason, offset + bounds[number], line, damage=damage or 0)
+
     sides = [normalizer.apply(_side(cell)).side for cell in cells[: len(columns)]]
-    for side in sides:
-        is_row &= side.ends > side.starts
     arrays = [pa.array(cell, pa.large_binary()) for cell in cells[len(columns) :]]
-    features, unfit = extra_features(arrays, extra_fields)
-    for row, reason in unfit.items():
-        if is_row[row]:
-            reasons[records[row]] = reason
-            is_row[row] = False
-    rows = np.flatnonzero(is_row)
-    line_starts = np.array(bounds[:-1], np.int64)[np.array(records, np.int64)[rows]]
-    lines = len(bounds) - 1
-    return Rows(
-        sides=tuple(side.take(rows) for side in sides),
-        offset=offset,
-        line_starts=line_starts,
-        lines=lines,
-        empty=lines - len(rows) - len(reasons),
-        rejects=tuple(
-            _reject(reason, offset + bounds[number], data[bounds[number] : bounds[number + 1]])
-            for number, reason in sorted(reasons.items())
-        ),
-        extra_features=tuple(feature.select(rows) for feature in features),
-    )
+    features, bad_values = extra_features(arrays, extra_fields)
+    rejects = {number: reject(number, reason) for number, reason in reasons.items()}
+    unfit = {row: reject(records[row], reason) for row, reason in bad_values.items()}
+    starts, numbers = np.array(bounds[:-1], np.int64), np.array(records, np.int64)
+    return finish_rows(offset, starts, numbers, sides, rejects, features, unfit)
 
 
 def _fields(record: bytes) -> list[bytes] | None:
@@ -402,14 +377,6 @@ def _side(strings: Sequence[bytes]) -> Side:
     """Returns strings as rows, with a line feed between them."""
     offsets = row_offsets(np.array([len(string) for string in strings], np.int64))
     return Side(np.frombuffer(b''.join(strings), np.uint8), offsets[:-1], offsets[1:]).joined()
-
-
-def _reject(reason: str, offset: int, record: bytes) -> Reject:
-    line = record.removesuffix(b'\n')
-    if reason == TOO_LONG:
-        return Reject(reason, 0, offset, offset, line[:BEGINNING_BYTES], len(line))
-    damage = find_damage(line) if reason == INVALID_UTF8 else None
-    return Reject(reason, 0, offset, offset + (damage or 0), line)
 
 
 @kernel_without_allocation

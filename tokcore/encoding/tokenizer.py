@@ -47,9 +47,22 @@ class Tokenizer(abc.ABC):
 
     vocabulary: Vocabulary
 
-    @abc.abstractmethod
-    def encode(self, text: str) -> list[int]:
-        """Returns the ids of a text."""
+    _around: Template = NO_TEMPLATE
+    """The ids that `encode` puts around those of the text."""
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
+        """Returns the ids of a text.
+
+        Args:
+            text: one text.
+            add_special_tokens: whether the ids of the vocabulary's template, as `[CLS]` and `[SEP]`, are put
+                around those of the text; many vocabularies have none.
+
+        Raises:
+            ValueError: a part of the text has no ids, and the vocabulary has no unknown token.
+        """
+        before, after = self._around if add_special_tokens else NO_TEMPLATE
+        return self._encoder.encode(self._checked(text), before, after)
 
     @abc.abstractmethod
     def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
@@ -58,11 +71,6 @@ class Tokenizer(abc.ABC):
     def _checked(self, text: str) -> str:
         """Returns a text as it is encoded; ValueError if the original does not encode it."""
         return text
-
-    @property
-    def _around(self) -> Template:
-        """The ids that `encode` puts around those of the text."""
-        return NO_TEMPLATE
 
     @property
     def vocab_size(self) -> int:
@@ -102,8 +110,7 @@ class Tokenizer(abc.ABC):
 
         Args:
             texts: several.
-            add_special_tokens: whether the ids that `encode` puts around a text are added, by those
-                schemes that have such.
+            add_special_tokens: as of `encode`.
         """
         if isinstance(texts, str):
             raise TypeError('texts are several strings; put a single one in a list')

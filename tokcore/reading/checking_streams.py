@@ -47,10 +47,11 @@ def check_ids(
         data = rest + read
         rest = data[len(data) - len(data) % kind.itemsize :]
         ids = np.frombuffer(data, kind, len(data) // kind.itemsize)
-        for number in _strange(ids, id_count):
-            row = None if ends is None else int(np.searchsorted(ends, place + number, 'right'))
-            problem = f'{ids[number]} is not an id of the {id_count} of the vocabulary'
-            findings.add(problem, row, (place + number) * kind.itemsize)
+        if id_count is not None and len(ids) and not 0 <= ids.min() <= ids.max() < id_count:
+            for number in np.flatnonzero((ids < 0) | (ids >= id_count)).tolist():
+                row = None if ends is None else int(np.searchsorted(ends, place + number, 'right'))
+                problem = f'{ids[number]} is not an id of the {id_count} of the vocabulary'
+                findings.add(problem, row, (place + number) * kind.itemsize)
         if end is not None and ends is not None:
             first, last = np.searchsorted(ends, [place, place + len(ids)], 'right')
             is_other = ids[ends[first:last] - 1 - place] != end
@@ -69,14 +70,6 @@ def check_ids(
             'off, or is of another shard'
         )
     return sums.checked(0 if lengths is None else len(lengths), findings)
-
-
-def _strange(ids: np.ndarray, id_count: int | None) -> list[int]:
-    if id_count is None or not len(ids):
-        return []
-    if 0 <= ids.min() and ids.max() < id_count:
-        return []
-    return np.flatnonzero((ids < 0) | (ids >= id_count)).tolist()
 
 
 def check_row_list(

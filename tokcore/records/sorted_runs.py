@@ -19,9 +19,10 @@ index is one small read, and the rows of some buckets of all runs, sorted, are a
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 import google_crc32c
@@ -227,7 +228,8 @@ def write_run(
     stats = dataclasses.replace(stats, rejected=tuple(sections))
     stats_json = stats.to_json()
     stream.write(stats_json)
-    _set_entry_checksums(entries, head.fingerprint)
+    for entry in entries:
+        entry['check'] = _check(entry, head.fingerprint)
     index = entries.tobytes()
     stream.write(index)
     footer = _FOOTER.pack(
@@ -277,17 +279,13 @@ def bucket_bounds(keys: np.ndarray, buckets: int) -> np.ndarray:
 def _write_bucket(stream: BinaryIO, rows: SortedRows, first: int, end: int) -> tuple[int, int]:
     """Writes sorted rows `first` up to `end` as a bucket; returns its size and its CRC32C."""
     size = crc32c = 0
-    for piece in _bucket_pieces(rows, first, end):
+    keys = rows.keys[first:end].astype('<u8', copy=False).view(np.uint8)
+    lengths = rows.lengths[first:end].astype('<u4', copy=False).view(np.uint8)
+    for piece in itertools.chain((keys, lengths), record_pieces(rows, first, end)):
         stream.write(piece.data)
         crc32c = google_crc32c.extend(crc32c, piece)
         size += len(piece)
     return size, crc32c
-
-
-def _bucket_pieces(rows: SortedRows, first: int, end: int) -> Iterable[np.ndarray]:
-    yield rows.keys[first:end].astype('<u8', copy=False).view(np.uint8)
-    yield rows.lengths[first:end].astype('<u4', copy=False).view(np.uint8)
-    yield from record_pieces(rows, first, end)
 
 
 def record_pieces(rows: SortedRows, first: int, end: int) -> Iterator[np.ndarray]:
@@ -446,12 +444,6 @@ class RunFile:
             if entry['check'] != _check(entry, fingerprint):
                 raise damaged(self.path, f'the index entry of bucket {number}')
         return entries
-
-
-def _set_entry_checksums(entries: np.ndarray, fingerprint: bytes) -> None:
-    """Sets the checksum of each entry."""
-    for number in range(len(entries)):
-        entries[number]['check'] = _check(entries[number], fingerprint)
 
 
 def _index_offset(size: int, buckets: int) -> int:

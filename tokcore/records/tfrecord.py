@@ -154,7 +154,10 @@ def frame_examples(
     # (name field, ids or serialized features, offsets, bytes of varints per row or None)
     columns: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]] = []
     feature_sizes = np.zeros(rows, np.int64)
-    for name, encoded in _sorted_features(features):
+    names = [name for name, _ in features]
+    if len(set(names)) != len(names):
+        raise ValueError(f'features repeat a name: {names}')
+    for name, encoded in sorted(features, key=lambda feature: feature[0].encode()):
         if isinstance(encoded, FeatureMessages):
             field = np.frombuffer(_name_field(name), np.uint8)
             _add_message_sizes(encoded.offsets, len(field), feature_sizes)
@@ -267,15 +270,6 @@ def _name_field(name: str) -> bytes:
     size = np.empty(5, np.uint8)
     used = put_varint(size, 0, len(encoded))
     return b'\n' + size[:used].tobytes() + encoded
-
-
-def _sorted_features(
-    features: Sequence[tuple[str, EncodedSide | FeatureMessages]],
-) -> list[tuple[str, EncodedSide | FeatureMessages]]:
-    names = [name for name, _ in features]
-    if len(set(names)) != len(names):
-        raise ValueError(f'features repeat a name: {names}')
-    return sorted(features, key=lambda feature: feature[0].encode())
 
 
 def _checked_column(name: str, encoded: EncodedSide, rows: int) -> tuple[np.ndarray, np.ndarray]:

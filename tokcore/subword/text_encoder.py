@@ -18,7 +18,7 @@ import numpy as np
 
 from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, RowEncoder, SharedEncoder
 from tokcore.encoding.kernels import MissedTokens
-from tokcore.encoding.tokenizer import Tokenizer, piece_spans, token_spans, write_whole
+from tokcore.encoding.tokenizer import Tokenizer, piece_spans, token_spans
 from tokcore.encoding.vocabulary import SpecialIds, read_vocabulary_file, without_mark
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
@@ -113,13 +113,6 @@ class SubwordTextEncoder(Tokenizer):
         """
         return cls(parse_vocabulary(read_vocabulary_file(path), os.fspath(path)))
 
-    def save(self, path: str | os.PathLike) -> None:
-        """Writes the file that Tensor2Tensor's `store_to_file` writes, whole or not at all.
-
-        Raises ValueError, before writing, for subtokens that the format cannot hold.
-        """
-        write_whole(path, self.dump())
-
     @property
     def subtokens(self) -> tuple[str, ...]:
         """The subtokens by id."""
@@ -147,14 +140,6 @@ class SubwordTextEncoder(Tokenizer):
     def row_encoder(self, cache_bytes: int = DEFAULT_CACHE_BYTES) -> RowEncoder:
         """Returns an encoder of blocks for one thread; see `RowEncoder`."""
         return RowEncoder(T2TPreTokenizer(), self.model, cache_bytes)
-
-    def encode(self, text: str) -> list[int]:
-        """Returns the ids of a text, without normalization and without EOS.
-
-        Raises ValueError naming the rest of a token that no subtoken begins, if the vocabulary
-        lacks one of the characters that its subtokens or escapes consist of.
-        """
-        return self._encoder.encode(text)
 
     def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
         units: list[Span] = []  # of each character of escaped tokens

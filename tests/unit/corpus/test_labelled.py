@@ -113,5 +113,5 @@ def plain_label(word, names):
 
 
 def test_blocks_of_other_numbers_of_lines_are_refused():
-    with pytest.raises(ValueError, match='2 lines of text and 1 of labels'):
+    with pytest.raises(ValueError, match='2 lines of the source and 1 of the target'):
         rows_of(b'a\nb\n', b'1\n')

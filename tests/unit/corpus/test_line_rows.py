@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.corpus.bitext_reading import bitext_rows
-from tokcore.corpus.corpus import Reject, Rows
+from tokcore.corpus.corpus import BlockText, Reject, Rows
 from tokcore.corpus.line_rows import text_rows
 from tokcore.corpus.tsv_reading import tsv_rows
 from tokcore.text.normalizers import T2T_LINES
@@ -197,7 +197,7 @@ def test_pairs_of_lines_become_rows(source, target, bound):
     count = min(len(source_lines), len(target_lines))
     source = b''.join(line + b'\n' for _, line in source_lines[:count])
     target = b''.join(line + b'\n' for _, line in target_lines[:count])
-    rows = bitext_rows(source, 100, target, 5000, T2T_LINES, bound)
+    rows = bitext_rows(BlockText(100, source), BlockText(5000, target), T2T_LINES, bound)
     expected, empty, rejects = [], 0, []
     for pair in zip(plain_lines(source), plain_lines(target)):
         long = [side for side in (0, 1) if len(pair[side][1]) > bound]
@@ -222,9 +222,10 @@ def test_pairs_of_lines_become_rows(source, target, bound):
 
 
 def test_pairs_of_blocks_must_have_as_many_lines():
-    with pytest.raises(ValueError, match='2 lines and the target block 1'):
-        bitext_rows(b'a\nb', 0, b'a\n', 0, T2T_LINES)
-    assert len(bitext_rows(b'a\nb', 0, b'c\nd\n', 0, T2T_LINES)) == 2
+    with pytest.raises(ValueError, match='2 lines of the source and 1 of the target'):
+        bitext_rows(BlockText(0, b'a\nb'), BlockText(0, b'a\n'), T2T_LINES)
+    rows = bitext_rows(BlockText(0, b'a\nb'), BlockText(0, b'c\nd\n'), T2T_LINES)
+    assert len(rows) == 2
 
 
 @given(texts, st.text(st.characters(exclude_categories=['Cs']), max_size=5))

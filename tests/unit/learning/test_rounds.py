@@ -1,5 +1,6 @@
 """A learner's files: whole or absent, and resumed only by the search that they belong to."""
 
+import dataclasses
 import json
 import random
 import shutil
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pipelines.files.checked_files import write_checked
 from pipelines.files.claims import Claim
 from pipelines.files.work_folder import swept
 from pipelines.learning.rounds import (
@@ -202,10 +204,11 @@ def test_work_that_was_begun_stays_after_an_error_of_the_system(tmp_path, name):
 
 
 def test_borders_that_do_not_ascend_are_an_error(tmp_path):
-    path = tmp_path / 'survey.json'
-    path.write_bytes(json.dumps({**json.loads(STATS.to_json()), 'borders': ['th', 'b']}).encode())
+    path = str(tmp_path / 'survey.json')
+    fields = {**dataclasses.asdict(STATS), 'borders': ['th', 'b']}
+    write_checked(path, json.dumps(fields).encode())
     with pytest.raises(InputError, match='is damaged'):
-        TokenStats.read(str(path))
+        TokenStats.read(path)
 
 
 @pytest.mark.parametrize(
