@@ -11,9 +11,11 @@ import os
 import select
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from pipelines.options.commands import known_commands
 from tokcore.kernels.cache_folder import has_kernels
+from tokcore.options import path
 
 MOST_BYTES = 256 << 10
 """Of everything that a plain run reads."""
@@ -22,8 +24,6 @@ _VARIABLE = 'NUMBA_DISABLE_JIT'
 
 _COMPRESSED = ('.gz', '.bgz', '.bz2', '.xz', '.zst', '.tgz', '.zip', '.parquet')
 """Endings of files whose text may be many times as long."""
-
-_OUTPUTS = ('output', 'temp_location', 'work')
 
 
 def run_plain_if_small(options: argparse.Namespace, is_for_filter: bool) -> None:
@@ -50,23 +50,28 @@ def run_plain_if_small(options: argparse.Namespace, is_for_filter: bool) -> None
 
 
 def _sizes(options: argparse.Namespace) -> Iterator[float]:
-    """Yields the bytes of each file that an option names; infinity where that is not known."""
-    values = [value for key, value in vars(options).items() if key not in _OUTPUTS]
-    values += (getattr(options, 'datasets', None) or {}).values()
+    """Yields the bytes of each file that the command reads; infinity where that is not known."""
+    names = ['place', 'other_place', 'datasets']
+    for prefix, each in known_commands()[options.command].options:
+        if each.option.kind is path:
+            names.append(f'{prefix}{each.key}')
+    values = [getattr(options, name, None) for name in names]
     while values:
         value = values.pop()
         if isinstance(value, (list, tuple)):
             values += value
+        elif isinstance(value, Mapping):
+            values += value.values()
         elif hasattr(value, 'paths'):
             values += value.paths.values()
         elif isinstance(value, str):
             yield from _sizes_of(value)
 
 
-def _sizes_of(path: str) -> Iterator[float]:
-    if '://' in path:
+def _sizes_of(pattern: str) -> Iterator[float]:
+    if '://' in pattern:
         yield float('inf')
-    for name in glob.iglob(path):
+    for name in glob.iglob(pattern):
         state = os.stat(name)
         if stat.S_ISDIR(state.st_mode):
             for folder, _, files in os.walk(name):

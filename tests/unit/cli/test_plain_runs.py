@@ -45,6 +45,15 @@ def test_a_small_file_is_read_by_plain_python(small, count):
     assert is_plain(*count(small), '--workers', 1)
 
 
+def test_only_what_is_read_counts(small, count, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ('count', 'word', 'counts'):  # the command, the scheme and the output
+        (tmp_path / name).mkdir()
+        (tmp_path / name / 'large').write_bytes(bytes(MOST_BYTES + 1))
+    assert is_plain(*count(small), '--scheme', 'word')
+    assert not is_plain(*count(small, 'word/large'))
+
+
 def test_with_kernels_at_hand_nothing_is_plain(small, count, monkeypatch):
     monkeypatch.setattr(plain_runs, 'has_kernels', lambda: True)
     assert not is_plain(*count(small))
