@@ -12,6 +12,7 @@ import select
 import stat
 import sys
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from pipelines.options.commands import known_commands
 from tokcore.kernels.cache_folder import has_kernels
@@ -55,7 +56,7 @@ def _sizes(options: argparse.Namespace) -> Iterator[float]:
     for prefix, each in known_commands()[options.command].options:
         if each.option.kind is path:
             names.append(f'{prefix}{each.key}')
-    values = [getattr(options, name, None) for name in names]
+    values: list[Any] = [getattr(options, name, None) for name in names]
     while values:
         value = values.pop()
         if isinstance(value, (list, tuple)):
