@@ -55,7 +55,7 @@ def attack_contents(room: Room, dice: random.Random) -> None:
             name += dice.choice(_NAMES)
             stored, inside, reason = _stored(dice, drawn, text, name)
         room.write(name, stored)
-        words += [f'--{role}', name + inside]
+        words += [f'--{role.removeprefix("sgm-")}', name + inside]
         paths.append(name + inside)
         texts.append(text)
     words += [*drawn.words, '--on-error=skip']

@@ -51,7 +51,7 @@ def play_formats(room: Room, dice: random.Random, names: Sequence[str], is_damag
                 stored = damaged(dice, stored)
                 found = container.text_in(stored, name)
         room.write(name, stored)
-        words += [f'--{role}', name + inside]
+        words += [f'--{role.removeprefix("sgm-")}', name + inside]
         paths.append(name + inside)
         texts.append(found)
     longest = dice.choice([_LONGEST, _LONGEST, 50, 1000, 64 << 10])
