@@ -50,7 +50,8 @@ def attack_contents(room: Room, dice: random.Random) -> None:
     words, paths, texts = [], [], []
     reason = ''
     for place, (role, text) in enumerate(drawn.files.items()):
-        name, inside, stored = f'corpus.{role}', '', text
+        known_by = '.sgm' if role.startswith('sgm-') else ''  # SGM is known by its name
+        name, inside, stored = f'corpus.{role}{known_by}', '', text
         if place == odd:
             name += dice.choice(_NAMES)
             stored, inside, reason = _stored(dice, drawn, text, name)
