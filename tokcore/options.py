@@ -43,6 +43,9 @@ _MOST_SHOWN = 60
 _OWN_NAMES = ('.tokbeam', 'tokbeam.')
 """How the names of this program's own files begin."""
 
+NO_END = 'none'
+"""What is given as the end of documents where they are joined without one."""
+
 LANGUAGE = r'[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*'
 """A language code (RFC 5646), as a regular expression."""
 

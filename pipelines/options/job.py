@@ -11,7 +11,6 @@ from typing import Any, Literal, get_args
 from tokcore.corpus.corpus import MAX_LINE_BYTES
 from tokcore.corpus.filters.registry import filter_forms, filter_list
 from tokcore.corpus.formats import all_formats, format_names
-from tokcore.encoding.document_ends import NO_END
 from tokcore.errors import InputError
 from tokcore.options import (
     LARGEST_BLOCK,
@@ -20,6 +19,7 @@ from tokcore.options import (
     LARGEST_UINT64,
     MOST_SHARDS,
     MOST_WORKERS,
+    NO_END,
     ByteSize,
     Declared,
     WholeNumber,

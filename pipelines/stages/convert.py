@@ -43,11 +43,10 @@ from pipelines.shard_formats.joined import ids_around
 from pipelines.shard_formats.nanogpt import refuse_ids, refuse_sides
 from pipelines.shard_formats.shard_format import Column, ConvertedFormat, Shard, shards_in_order
 from tokcore.checked_json import WrongValue, checked
-from tokcore.encoding.document_ends import NO_END
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
-from tokcore.options import recorded
+from tokcore.options import NO_END, recorded
 from tokcore.reading.manifest import recorded_format, recorded_scheme
 from tokcore.reading.shards import EncodedRows, stream_rows
 from tokcore.records.manifest import (

@@ -130,6 +130,9 @@ def test_the_readmes_table_has_every_command():
 
 def test_the_table_of_corpora_has_every_format():
     for corpus_format in all_formats():
+        if corpus_format.is_in_job_files_only:
+            assert f'format = "{corpus_format.name}"' in CORPORA
+            continue
         for role in corpus_format.roles:
             assert f'--{role.replace("_", "-")} ' in CORPORA
 

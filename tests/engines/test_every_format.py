@@ -352,7 +352,7 @@ def test_rows_of_compressed_files_that_are_damaged_or_dropped_are_kept_aside(
     assert tally['lines'] == tally['examples'] + tally['empty'] + dropped + 1
     [line] = (out / 'rejected' / f'train.{entry.reason}.jsonl').read_text().splitlines()
     record = json.loads(line)
-    assert record['file'] == f'{damaged_role}{ending}'
+    assert record['file'] == f'{damaged_role}{named}{ending}'
     assert record[corpus.format.identity] == at
     records = (out / 'rejected' / 'train.length.jsonl').read_text().splitlines()
     places = [json.loads(each)[corpus.format.identity] for each in records]

@@ -280,7 +280,7 @@ def test_all_rows_are_found_by_their_lines(corpus, printed):
 
 def test_what_where_refuses(corpus, tmp_path):
     out = corpus / 'out'
-    assert 'give one of' in refuse('where', out)
+    assert 'give a row, SHARD:RECORD or FILE:LINE' in refuse('where', out)
     assert 'give a row, SHARD:RECORD or FILE:LINE' in refuse('where', out, 1, '--text', 'x')
     assert 'is not an address of a row' in refuse('where', out, 'x:-1')
     assert 'there is no 9999' in refuse('where', out, 9999)

@@ -78,6 +78,8 @@ def write_corpus(tmp_path) -> Callable[..., SmallCorpus]:
 
     def write(kind: str, split: str = 'train', pairs: Sequence[tuple[str, str]] = PAIRS):
         prefix = '--' if split == 'train' else f'--{split}-'
+        # Single files of other splits have the format of the training corpus.
+        is_single = split != 'train' and kind != 'bitext'
         if kind == 'bitext':
             texts = {
                 role: ''.join(pair[side] + '\n' for pair in pairs)
@@ -91,7 +93,11 @@ def write_corpus(tmp_path) -> Callable[..., SmallCorpus]:
         for role, text in texts.items():
             files[role].write_text(text, encoding='utf-8', newline='')
         return SmallCorpus(
-            tuple(word for role in files for word in (prefix + role, str(files[role]))),
+            tuple(
+                word
+                for role in files
+                for word in (f'--{split}' if is_single else prefix + role, str(files[role]))
+            ),
             tuple(files.values()),
         )
 

@@ -170,7 +170,7 @@ def test_what_is_for_rows_goes_with_rows(tokbeam, write_corpus, tmp_path):
     more = ['--clean', 'nfc', '--output', tmp_path / 'further']
     learned = tokbeam('vocab', '--counts', counts, '--vocab-size', 99, *more)
     learned.assert_refused('--counts takes the place of text')
-    tokbeam('count', '--counts', counts, *more).assert_refused('--merge takes the place of text')
+    tokbeam('count', '--counts', counts, *more).assert_refused('--counts takes the place of text')
 
 
 def test_a_job_file_says_in_which_line(tokbeam, write_corpus, tmp_path):

@@ -243,10 +243,7 @@ def cells_within(memory_bytes: int, bytes_per_cell: int) -> int:
 def reason_against_cutting(rules: BpeRules) -> str | None:
     """Returns why rules need all words in memory at once, or None if they do not."""
     if rules.ties == 'first':
-        return (
-            'the first of equally frequent pairs is merged, and fragments have no order; the others are '
-            'smallest-ids and largest-pair'
-        )
+        return 'the first of equally frequent pairs is merged, and fragments have no order'
     if rules.end_of_word and rules.limit_alphabet is not None:
         return (
             f'characters that --limit-alphabet leaves out could put {rules.end_of_word!r} inside '

@@ -17,9 +17,6 @@ from tokcore.encoding.tokenizer_folder import END_TOKENS
 from tokcore.encoding.vocabulary import ReadBeside, Template, Vocabulary, named_id, read_if_there
 from tokcore.errors import InputError
 
-NO_END = 'none'
-"""What is given as the end where documents are joined without one."""
-
 ENDS_OF_RANKS: Mapping[tuple[str, int], int] = {
     ('gpt2', 50_256): 50_256,
     ('gpt2', 50_280): 50_256,

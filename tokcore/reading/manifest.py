@@ -19,7 +19,7 @@ import google_crc32c
 
 from tokcore.checked_json import WrongValue, checked, fields_of, shown
 from tokcore.corpus.formats import CorpusFormat, all_formats, corpus_format
-from tokcore.encoding.document_ends import NO_END, EndOfDocument, end_candidates, end_of_document
+from tokcore.encoding.document_ends import EndOfDocument, end_candidates, end_of_document
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import (
     NO_TEMPLATE,
@@ -30,7 +30,7 @@ from tokcore.encoding.vocabulary import (
 )
 from tokcore.errors import InputError
 from tokcore.format_numbers import DATASET, check_format
-from tokcore.options import declared
+from tokcore.options import NO_END, declared
 from tokcore.reading.record_kernels import SMALLEST_RECORD
 from tokcore.reading.shards import REMEDY, ShardFile, found_shard
 from tokcore.records.manifest import (

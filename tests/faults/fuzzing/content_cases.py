@@ -50,12 +50,13 @@ def attack_contents(room: Room, dice: random.Random) -> None:
     words, paths, texts = [], [], []
     reason = ''
     for place, (role, text) in enumerate(drawn.files.items()):
-        name, inside, stored = f'corpus.{role}', '', text
+        known_by = '.sgm' if role.startswith('sgm-') else ''  # SGM is known by its name
+        name, inside, stored = f'corpus.{role}{known_by}', '', text
         if place == odd:
             name += dice.choice(_NAMES)
             stored, inside, reason = _stored(dice, drawn, text, name)
         room.write(name, stored)
-        words += [f'--{role}', name + inside]
+        words += [f'--{role.removeprefix("sgm-")}', name + inside]
         paths.append(name + inside)
         texts.append(text)
     words += [*drawn.words, '--on-error=skip']

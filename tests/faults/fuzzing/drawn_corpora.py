@@ -52,9 +52,10 @@ class DrawnSplit:
         prefix = '--' if self.name == 'train' else f'--{self.name}-'
         words = []
         for role, patterns in self.patterns.items():
-            words += [prefix + role, *patterns]
+            is_single = self.name != 'train' and 'source' not in self.patterns
+            words += [f'--{self.name}' if is_single else prefix + role, *patterns]
         if self.columns_are_given:
-            words += [f'{prefix}columns', '{},{}'.format(*self.columns)]
+            words += ['--columns', '{},{}'.format(*self.columns)]
         return words
 
     def rows(self, longest: int) -> SplitRows:
@@ -73,7 +74,9 @@ def draw_corpus(room: Room, dice: random.Random, splits: Sequence[str]) -> list[
     is_text = dice.random() < 0.4
     drawn: list[DrawnSplit] = []
     for name in splits:
-        kind = 'text' if is_text else dice.choice(['tsv', 'bitext'])
+        # Files of other splits have the format of the training corpus, or are pairs of files.
+        is_bitext = bool(drawn) and drawn[0].columns is None
+        kind = 'text' if is_text else 'bitext' if is_bitext else dice.choice(['tsv', 'bitext'])
         drawn.append(_draw_split(room, dice, name, kind, drawn[0].columns if drawn else None))
     return drawn
 
@@ -84,7 +87,7 @@ def _draw_split(
     columns = None
     is_given = False
     if kind == 'tsv':
-        is_given = dice.random() < 0.4
+        is_given = trained is None and dice.random() < 0.4
         # The columns given for training go for the other splits, too.
         columns = dice.choice([(0, 1), (1, 0), (2, 0), (0, 2)]) if is_given else trained or (0, 1)
     count = dice.choice([1, 1, 1, 2, 3])

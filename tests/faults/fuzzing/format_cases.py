@@ -35,8 +35,9 @@ def play_formats(room: Room, dice: random.Random, names: Sequence[str], is_damag
     words, paths, texts = [], [], []
     is_known = drawn.knows_damaged or not is_damaged
     for place, (role, text) in enumerate(drawn.files.items()):
+        known_by = '.sgm' if role.startswith('sgm-') else ''  # SGM is known by its name
         if drawn.is_packed and dice.random() < 0.3:
-            ending, member = dice.choice(list(PACKERS)), dice.choice(MEMBERS)
+            ending, member = dice.choice(list(PACKERS)), dice.choice(MEMBERS) + known_by
             name, inside = f'corpus.{role}{ending}', f'!{member}'
             stored = PACKERS[ending](dice, text, member)
             found: bytes | None = text
@@ -45,13 +46,13 @@ def play_formats(room: Room, dice: random.Random, names: Sequence[str], is_damag
         else:
             container = CONTAINERS[dice.choice(list(CONTAINERS))]
             container = container if drawn.is_packed else CONTAINERS['plain']
-            name, inside = f'corpus.{role}{dice.choice([container.ending, ""])}', ''
+            name, inside = f'corpus.{role}{known_by}{dice.choice([container.ending, ""])}', ''
             stored, found = container.pack(dice, text), text
             if place == spoiled:
                 stored = damaged(dice, stored)
                 found = container.text_in(stored, name)
         room.write(name, stored)
-        words += [f'--{role}', name + inside]
+        words += [f'--{role.removeprefix("sgm-")}', name + inside]
         paths.append(name + inside)
         texts.append(found)
     longest = dice.choice([_LONGEST, _LONGEST, 50, 1000, 64 << 10])

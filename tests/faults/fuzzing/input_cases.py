@@ -158,10 +158,9 @@ def _draw_shards(dice: random.Random, splits: list[DrawnSplit]) -> tuple[dict[st
     shards, words = {}, []
     for split in splits:
         shards[split.name] = 10 if split.name == 'train' else 1
-        if dice.random() < 0.7:
-            shards[split.name] = dice.choice([1, 2, 3, 7])
-            option = '--shards' if split.name == 'train' else f'--{split.name}-shards'
-            words += [option, str(shards[split.name])]
+        if split.name == 'train' and dice.random() < 0.7:
+            shards['train'] = dice.choice([1, 2, 3, 7])
+            words += ['--shards', str(shards['train'])]
     if dice.random() < 0.3:
         words += ['--seed', str(dice.choice([1, 1 << 63, (1 << 64) - 1]))]
     return shards, words
