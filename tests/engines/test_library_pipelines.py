@@ -205,7 +205,7 @@ def test_filters_leave_rows_out(corpus):
         (lambda: ReadCorpus('a.en', format='jsnl'), InputError, "did you mean 'jsonl'"),
         (lambda: ReadCorpus('a.en', field='x', format='jsonl'), TypeError, "did you mean 'fields'"),
         (lambda: ReadCorpus('a.tsv', columns='0,0'), InputError, 'names one column twice'),
-        (lambda: ReadCorpus('a.tsv', format='tsv', header='yes'), TypeError, 'True or False'),
+        (lambda: ReadCorpus('a.tsv', format='tsv', keep_tabs='yes'), TypeError, 'True or False'),
         (lambda: ReadCorpus('a.en', format='bitext'), InputError, 'give targets'),
         (lambda: ReadCorpus('a.en', 'a.de', format='text'), InputError, 'give paths only'),
         (lambda: ReadCorpus('a.en', clean='lenght:1:2'), InputError, 'length'),
