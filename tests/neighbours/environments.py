@@ -68,6 +68,9 @@ def python_of(name: str, cache: Path) -> Path:
         try:
             _install(name, requirements, made)
             made.rename(final)
+        except OSError:
+            if not final.exists():  # else another process of the tests has made it meanwhile
+                raise
         finally:
             shutil.rmtree(made, ignore_errors=True)
     return final / 'bin' / 'python'
