@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.records.flat import document_lengths, flat_dtype, list_bytes
+from pipelines.shard_formats.flat import document_lengths, flat_dtype, list_bytes
 
 
 def written(lengths, records, first_row, shard):

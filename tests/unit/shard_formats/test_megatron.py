@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.records.megatron import index_bytes, index_lengths, megatron_dtype
+from pipelines.shard_formats.megatron import index_bytes, index_lengths, megatron_dtype
 
 
 def plain_index(lengths, code, size):
