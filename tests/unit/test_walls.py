@@ -19,7 +19,6 @@ FLOORS = [
     'tokcore/errors.py',
     'tokcore/format_numbers.py',
     'tokcore/regular_files.py',
-    'tokcore/cached_files.py',
     'tokcore/process_end.py',
     'tokcore/object_stores.py',
     'tokcore/checked_json.py',
