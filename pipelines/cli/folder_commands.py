@@ -45,8 +45,8 @@ from pipelines.trust.report import report_page
 from pipelines.trust.rerun import Rerun, rerun
 from pipelines.trust.verify import Verified, as_json, verify_folder
 from pipelines.trust.where import FoundRow, Wanted, find_rows, row_fields
-from tokcore.corpus.filters.registry import filter_names
 from tokcore.errors import InputError
+from tokcore.filters.registry import filter_names
 from tokcore.object_stores import is_object
 from tokcore.options import shown
 from tokcore.reading.dataset import open_dataset

@@ -26,12 +26,12 @@ from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.archives import ArchiveLists
 from tokcore.corpus.contents import Compression
 from tokcore.corpus.corpus import CorpusFile, FilterSpec, KeyRange, MemberFile, Split
-from tokcore.corpus.filters.registry import filter_specs, try_filters
 from tokcore.corpus.formats import CorpusFormat, corpus_format, format_reader
 from tokcore.corpus.seekable import may_have_index
 from tokcore.corpus.stats import RangeChecksum, TextSummary, checksum_file, join_checksums
 from tokcore.corpus.storage import MOST_RATIO
 from tokcore.errors import InputError
+from tokcore.filters.registry import filter_specs, try_filters
 from tokcore.options import flag
 from tokcore.records.manifest import InputText
 

@@ -32,8 +32,8 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned, Scheme
 from tokcore.errors import InputError
 from tokcore.format_numbers import LEARNER_ROUNDS
-from tokcore.subword.partitioned.suffix_tables import PrefixPartitions, SuffixTable
-from tokcore.subword.partitioned.sweep import PartitionSelection
+from tokcore.subword.suffix_tables import PrefixPartitions, SuffixTable
+from tokcore.subword.sweep import PartitionSelection
 
 _PREFIX = 'learner-'
 _LOCK = '.lock'

@@ -29,6 +29,7 @@ FLOORS = [
     'tokcore/kernels/',
     'tokcore/text/',
     'tokcore/corpus/',
+    'tokcore/filters/',
     'tokcore/counts/',
     'tokcore/learning/',
     'tokcore/encoding/',

@@ -24,8 +24,8 @@ from pipelines.learning.rounds import (
 )
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import FullDiskError, InputError
-from tokcore.subword.partitioned.suffix_tables import SuffixTable
-from tokcore.subword.partitioned.sweep import PartitionSelection
+from tokcore.subword.suffix_tables import SuffixTable
+from tokcore.subword.sweep import PartitionSelection
 
 TABLE = SuffixTable.from_items([(b'the', 5), (b'then', 2), ('文字'.encode(), 7)])
 STATS = TokenStats('aeht文', 3, 12, 40, 7, 1000, (b'b', b'th', '文'.encode()))

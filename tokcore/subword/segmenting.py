@@ -19,7 +19,7 @@ from tokcore.errors import InputError
 from tokcore.kernels.bytes import GOLDEN_RATIO, row_offsets
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.learning.ranked_text import escaped_length
-from tokcore.subword.partitioned.suffix_tables import (
+from tokcore.subword.suffix_tables import (
     PrefixPartitions,
     SuffixRows,
     SuffixTable,

@@ -9,7 +9,7 @@ import functools
 
 import numpy as np
 
-from tokcore.corpus.filters.plain_clean_en_xx import DOUBLE_QUOTES, SINGLE_QUOTES
+from tokcore.filters.plain_clean_en_xx import DOUBLE_QUOTES, SINGLE_QUOTES
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import trailing_zeros
 from tokcore.text.rows import Side

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows_of_text import applied, kept
 
-from tokcore.corpus.filters.registry import make_filter
 from tokcore.errors import InputError
+from tokcore.filters.registry import make_filter
 from tokcore.text.unicode import OTHER, OWN, is_script, letter_classes
 
 PIECES = [

@@ -5,9 +5,9 @@ from bisect import bisect_right
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.subword.partitioned.suffix_tables import PrefixPartitions, SuffixTable, proper_prefixes
-from tokcore.subword.partitioned.sweep import merge_selections, order_subtokens, select_partition
 from tokcore.subword.plain_iteration import select_substrings
+from tokcore.subword.suffix_tables import PrefixPartitions, SuffixTable, proper_prefixes
+from tokcore.subword.sweep import merge_selections, order_subtokens, select_partition
 
 TEXTS = st.text('ab中_', min_size=1, max_size=7)
 SUFFIXES = st.dictionaries(TEXTS, st.integers(0, 30), max_size=40)

@@ -12,10 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import CorpusFile, FilterSpec, Split
-from tokcore.corpus.filters import applying, registry
-from tokcore.corpus.filters.applying import find_end, select_rows
-from tokcore.corpus.filters.registry import filter_specs
-from tokcore.corpus.filters.user_function import UserFunction
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
 from tokcore.corpus.jsonl import JsonLines
 from tokcore.corpus.order_keys import OFFSET_BITS, order_keys
@@ -23,6 +19,10 @@ from tokcore.corpus.parquet import Parquet
 from tokcore.corpus.stats import add_tallies, block_stats
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
+from tokcore.filters import applying, registry
+from tokcore.filters.applying import find_end, select_rows
+from tokcore.filters.registry import filter_specs
+from tokcore.filters.user_function import UserFunction
 from tokcore.text.normalizers import T2T_LINES, UNSTRIPPED_LINES
 
 

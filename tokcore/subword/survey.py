@@ -13,8 +13,8 @@ import numpy as np
 
 from tokcore.kernels.bytes import pick_ranges
 from tokcore.kernels.jit import read_only
-from tokcore.subword.partitioned.segmenting import escaped_batches, pack_all_suffixes, survey_tokens
-from tokcore.subword.partitioned.suffix_tables import (
+from tokcore.subword.segmenting import escaped_batches, pack_all_suffixes, survey_tokens
+from tokcore.subword.suffix_tables import (
     PrefixPartitions,
     SuffixTable,
     SuffixTableMerger,

@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from tokcore.corpus.vocab_sample import LineBudget, UniformShare, sample_from_option, vocab_sample
+from tokcore.counts.vocab_sample import LineBudget, UniformShare, sample_from_option, vocab_sample
 
 
 @pytest.mark.parametrize(

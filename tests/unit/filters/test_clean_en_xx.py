@@ -9,16 +9,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tokcore.corpus.filters.clean_en_xx_kernels import (
+from tokcore.errors import InputError
+from tokcore.filters.clean_en_xx_kernels import (
     check_beginning,
     check_ends,
     check_whole,
     english_classes,
     failed_tests,
 )
-from tokcore.corpus.filters.plain_clean_en_xx import TESTS, clean_pair, failed_test
-from tokcore.corpus.filters.rules import CleanEnXx
-from tokcore.errors import InputError
+from tokcore.filters.plain_clean_en_xx import TESTS, clean_pair, failed_test
+from tokcore.filters.rules import CleanEnXx
 from tokcore.kernels.jit import read_only
 from tokcore.text.rows import Side
 

@@ -23,9 +23,9 @@ from tokcore.errors import InputError
 from tokcore.options import LARGEST_INT32, format_number, shown
 
 if typing.TYPE_CHECKING:
-    from tokcore.corpus.filters.row_filter import RowFilter
+    from tokcore.corpus.row_filter import RowFilter
 
-_RULES = 'tokcore.corpus.filters.rules'
+_RULES = 'tokcore.filters.rules'
 
 _MOST_NAME_BYTES = 120
 """Of the 255 bytes of a file name, which also has the split and the dataset."""
@@ -341,7 +341,7 @@ _KINDS = {
     ),
     'clean_en_xx': _Kind(
         'clean_en_xx[:source|target]',
-        'tokcore.corpus.filters.rules:CleanEnXx',
+        'tokcore.filters.rules:CleanEnXx',
         _english_options,
         'drops pairs whose English does not look like a sentence, and splits others into sentences, '
         'as Tensor2Tensor does; the English side is the source, or the one named',
@@ -360,7 +360,7 @@ def make_filter(spec: str) -> RowFilter:
     """
     kind, options = _parse(spec)
     if kind is None:
-        from tokcore.corpus.filters.user_function import UserFunction
+        from tokcore.filters.user_function import UserFunction
 
         near = _closest_form(spec)
         return UserFunction.load(spec, f', or give {near}, if that is meant' if near else '')

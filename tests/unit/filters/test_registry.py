@@ -8,8 +8,10 @@ import pytest
 from rows_of_text import applied
 
 from tokcore.corpus.corpus import FilterSpec
-from tokcore.corpus.filters import registry
-from tokcore.corpus.filters.registry import (
+from tokcore.corpus.row_filter import RowFilter
+from tokcore.errors import InputError
+from tokcore.filters import registry
+from tokcore.filters.registry import (
     filter_examples,
     filter_forms,
     filter_list,
@@ -19,8 +21,6 @@ from tokcore.corpus.filters.registry import (
     load_filters,
     make_filter,
 )
-from tokcore.corpus.filters.row_filter import RowFilter
-from tokcore.errors import InputError
 
 EXAMPLES = [
     'length:1:200', 'length:0:5:tokens', 'ratio:3', 'ratio:1.25:tokens', 'different',

@@ -15,9 +15,9 @@ from fractions import Fraction
 import google_crc32c
 import numpy as np
 
-from tokcore.corpus.filters.clean_en_xx_kernels import clean_pairs
-from tokcore.corpus.filters.row_filter import Filtered, RowFilter
+from tokcore.corpus.row_filter import Filtered, RowFilter
 from tokcore.errors import InputError
+from tokcore.filters.clean_en_xx_kernels import clean_pairs
 from tokcore.text.rewriting import count_characters, count_letters, count_words, find_equal
 from tokcore.text.rows import Side
 from tokcore.text.unicode import letter_classes, whitespace_table

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.subword.partitioned.suffix_tables import (
+from tokcore.subword.suffix_tables import (
     PrefixPartitions,
     SuffixTable,
     SuffixTableMerger,

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokcore.corpus.corpus import Block, DroppedRow, Reject, Rows, Split, split_of
-from tokcore.corpus.filters.registry import load_filters
-from tokcore.corpus.filters.row_filter import Filtered, RowFilter, RowLimits, UnfitRow
-from tokcore.corpus.filters.user_function import PIECES, RowError
 from tokcore.corpus.formats import block_rows
 from tokcore.corpus.key_ranges import rows_within
+from tokcore.corpus.row_filter import Filtered, RowFilter, RowLimits, UnfitRow
 from tokcore.errors import InputError
+from tokcore.filters.registry import load_filters
+from tokcore.filters.user_function import PIECES, RowError
 from tokcore.text.rows import Normalizer, Side
 
 MOST_NUMBERS = (1 << 44) // PIECES

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from tokcore.errors import InputError
 from tokcore.kernels.jit import read_only
-from tokcore.subword.partitioned.segmenting import Segmenter, escaped_batches, pack_all_suffixes
-from tokcore.subword.partitioned.suffix_tables import (
+from tokcore.subword.plain_iteration import PlainSegmenter
+from tokcore.subword.segmenting import Segmenter, escaped_batches, pack_all_suffixes
+from tokcore.subword.suffix_tables import (
     PrefixPartitions,
     SuffixTable,
     merge_suffix_tables,
 )
-from tokcore.subword.plain_iteration import PlainSegmenter
 from tokcore.text.t2t import alphabet_of, escape_token
 
 LETTERS = 'ab\\_\n\x00é中\U0001f600'
@@ -142,7 +142,7 @@ def test_a_character_that_the_vocabulary_lacks_is_an_error():
 
 
 def test_a_vocabulary_of_too_many_nodes_is_refused(monkeypatch):
-    monkeypatch.setattr('tokcore.subword.partitioned.segmenting.MAX_NODES', 5)
+    monkeypatch.setattr('tokcore.subword.segmenting.MAX_NODES', 5)
     vocabulary = SuffixTable.from_items([(b'abc', 1), (b'abd', 1), (b'_', 1)])
     assert vocabulary.added == 5
     Segmenter(vocabulary, [], None)
@@ -151,7 +151,7 @@ def test_a_vocabulary_of_too_many_nodes_is_refused(monkeypatch):
 
 
 def test_the_suffixes_of_a_batch_are_bounded(monkeypatch):
-    monkeypatch.setattr('tokcore.subword.partitioned.segmenting.BATCH_BYTES', 500)
+    monkeypatch.setattr('tokcore.subword.segmenting.BATCH_BYTES', 500)
     tokens = {'a' * length: 1 for length in range(40)}
     for batch in batches_of(tokens, 10):
         sizes = np.diff(batch.starts).tolist()

@@ -15,7 +15,9 @@ from tokcore.corpus.corpus import CorpusFile, Split
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
 from tokcore.corpus.order_keys import order_keys
 from tokcore.corpus.plain_text import PlainText
-from tokcore.corpus.sampling import (
+from tokcore.corpus.stats import add_tallies, block_stats
+from tokcore.corpus.tsv import Tsv
+from tokcore.counts.sampling import (
     LineSample,
     SampledLines,
     UniformSample,
@@ -27,8 +29,6 @@ from tokcore.corpus.sampling import (
     sample_file,
     starts_to_number,
 )
-from tokcore.corpus.stats import add_tallies, block_stats
-from tokcore.corpus.tsv import Tsv
 from tokcore.text.normalizers import T2T_LINES
 
 TEXTS = st.lists(st.text(st.sampled_from('ab é中 \t\r\u3000'), max_size=8), min_size=1, max_size=25)

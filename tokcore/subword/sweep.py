@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.kernels.jit import kernel_without_allocation, read_only
-from tokcore.subword.partitioned.suffix_tables import (
+from tokcore.subword.suffix_tables import (
     MAX_ROW_OVERHEAD,
     RowWriter,
     SuffixTable,
