@@ -26,10 +26,10 @@ from tokcore.corpus.corpus import (
     Split,
     WorkItem,
 )
+from tokcore.corpus.line_formats import PlainText
 from tokcore.corpus.line_reading import whole_lines
 from tokcore.corpus.line_rows import count_buffer_lines, line_bounds, lines_of, mark_bytes
 from tokcore.corpus.order_keys import order_keys
-from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.storage import PIECE_BYTES
 from tokcore.filters.applying import select_rows
 from tokcore.kernels.jit import kernel, kernel_without_allocation

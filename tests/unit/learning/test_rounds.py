@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.files.checked_files import write_checked
 from pipelines.files.claims import Claim
-from pipelines.files.work_folder import swept
+from pipelines.files.work_folder import swept, write_checked
 from pipelines.learning.rounds import (
     LearnerFiles,
     MergeFiles,

@@ -1,14 +1,15 @@
-"""Labelled texts: each line of a file is a text, and the same line of another file is its label.
+"""Formats whose rows are lines: plain text, bitext, and texts with labels.
 
-This is the layout of Tensor2Tensor's `text2class_txt_iterator`. Files are cut and paired as bitext
-is.
+Of bitext the n-th line of each of two files is a side of the n-th row. Of labelled texts each line of a
+file is a text, and the same line of another file is its label: the layout of Tensor2Tensor's
+`text2class_txt_iterator`. Both are cut and paired alike.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.corpus import Reject
 from tokcore.corpus.fields import (
     EXTRA_FIELD_REASONS,
@@ -18,6 +19,38 @@ from tokcore.corpus.fields import (
     ExtraField,
     labels_option,
 )
+from tokcore.corpus.formats import CorpusFormat
+
+
+@dataclass(frozen=True)
+class PlainText(CorpusFormat):
+    """Rows of one side."""
+
+    name = 'text'
+    what = 'plain lines'
+    roles = ('text',)
+    help = ('text, a line each; without --line-labels it is the targets',)
+    reader = 'tokcore.corpus.line_rows:PlainTextReader'
+    sides = ('targets',)
+    forbidden_characters = '\n'
+    rows_are_lines = True
+
+
+@dataclass(frozen=True)
+class Bitext(CorpusFormat):
+    """Rows of two sides, each in a file of its own."""
+
+    name = 'bitext'
+    what = 'two aligned files'
+    roles = ('source', 'target')
+    help = (
+        'source side, a sentence a line, or <seg>s in documents where the names end in .sgm',
+        'target side, the same number of files, with the same lines or ids',
+    )
+    reader = 'tokcore.corpus.bitext_reading:BitextReader'
+    sides: ClassVar[tuple[str, ...]] = ('inputs', 'targets')
+    forbidden_characters = '\n'
+    rows_are_lines = True
 
 
 @dataclass(frozen=True)
@@ -38,7 +71,7 @@ class Labelled(Bitext):
         'labels of the lines of --text, the same number of files and of lines: whole numbers, or names with --labels',
     )
     sides = ('inputs',)
-    reader = 'tokcore.corpus.labelled_reading:LabelledReader'
+    reader = 'tokcore.corpus.bitext_reading:LabelledReader'
     reasons = EXTRA_FIELD_REASONS
     takes_any_text = False
 
