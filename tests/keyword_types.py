@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from pipelines.options.commands import known_commands
 from pipelines.options.job import on_error
 from pipelines.options.vocabulary import encoding_options, learning_options, token_options
-from tokcore.corpus.filters.registry import filter_list
 from tokcore.corpus.formats import all_formats
+from tokcore.filters.registry import filter_list
 from tokcore.options import (
     PATH_KINDS,
     ByteSize,

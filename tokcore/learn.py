@@ -12,8 +12,8 @@ import numpy as np
 from tokcore.corpus.contents import refuse
 from tokcore.corpus.corpus import ITEM_BYTES, CorpusFile, Split
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
+from tokcore.corpus.line_formats import PlainText
 from tokcore.corpus.looks import Looks
-from tokcore.corpus.plain_text import PlainText
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.tables import (
     COUNT_PARTITIONS,

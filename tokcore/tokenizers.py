@@ -56,8 +56,8 @@ from tokcore.pretrained.vocabulary import PretrainedVocabulary
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names, schemes_of_file
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.alignment import Span, joined_surrogates
+from tokcore.text.bert import bert_words
 from tokcore.text.bert_plain import Kind
-from tokcore.text.bert_spans import bert_words
 from tokcore.word.scheme import (
     Split,
     Unknown,

@@ -24,12 +24,12 @@ from tokcore.bpe.cutting import learn_by_cutting
 from tokcore.bpe.model_kernels import SHORT
 from tokcore.bpe.options import PRESETS
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
-from tokcore.corpus.filters.applying import select_rows
 from tokcore.corpus.formats import all_formats
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.tables import BlockCounter, TableMerger, partition_table
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Scheme
+from tokcore.filters.applying import select_rows
 from tokcore.kernels.bytes import row_offsets, with_margin
 from tokcore.kernels.jit import CACHE_FOLDER, IS_DISABLED, read_only
 from tokcore.kernels.sorting import SortedRows
@@ -37,13 +37,13 @@ from tokcore.records.examples import Feature, FeatureEncoder, encode_block
 from tokcore.records.tfrecord import FramedRows, sort_rows, split_by_bucket
 from tokcore.schemes import find_scheme
 from tokcore.source_digest import source_digest
-from tokcore.subword.partitioned.segmenting import Segmenter, escaped_batches, pack_all_suffixes
-from tokcore.subword.partitioned.suffix_tables import (
+from tokcore.subword.segmenting import Segmenter, escaped_batches, pack_all_suffixes
+from tokcore.subword.suffix_tables import (
     PrefixPartitions,
     SuffixTable,
     merge_suffix_tables,
 )
-from tokcore.subword.partitioned.sweep import merge_selections, order_subtokens, select_partition
+from tokcore.subword.sweep import merge_selections, order_subtokens, select_partition
 from tokcore.text.character_runs import CharacterRuns
 from tokcore.text.unicode import alphanumeric_table
 

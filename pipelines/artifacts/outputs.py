@@ -24,12 +24,12 @@ from pipelines.options.beam import without_secrets
 from pipelines.options.job import SPLITS
 from pipelines.transforms.stats import REJECTED_FOLDER
 from tokcore.corpus.archives import archive_and_member
-from tokcore.corpus.filters.registry import filter_names
 from tokcore.corpus.formats import all_reasons
 from tokcore.corpus.stats import LineTally
 from tokcore.encoding.scheme import Component, TokenRules
 from tokcore.encoding.tokenizer_folder import TOKENIZER_NAME
 from tokcore.errors import InputError
+from tokcore.filters.registry import filter_names
 from tokcore.options import flag
 from tokcore.reading.record_index import INDEX_FOLDER
 from tokcore.records.manifest import (

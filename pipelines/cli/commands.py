@@ -69,8 +69,8 @@ from pipelines.options.vocabulary import (
     scheme_from_options,
 )
 from pipelines.shard_formats.array_record import array_record_library
+from pipelines.shard_formats.flat import refuse_sides, refuse_size
 from pipelines.shard_formats.formats import shard_format
-from pipelines.shard_formats.nanogpt import refuse_sides, refuse_size
 from pipelines.stages.build import build_stage
 from pipelines.stages.count import count_stage, merge_stage
 from pipelines.stages.dry_run import dry_run

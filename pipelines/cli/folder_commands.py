@@ -19,9 +19,9 @@ from fractions import Fraction
 
 from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_run
 from pipelines.cli.commands import make_job
-from pipelines.cli.entry_lines import and_more, entry_lines
 from pipelines.cli.export_command import export
 from pipelines.cli.parser import with_job_file
+from pipelines.cli.printable import printable
 from pipelines.cli.summary import rows_lost
 from pipelines.cli.terminal import StandardOutput, format_amount, format_time, print_lines
 from pipelines.engines.machine import usable_cores
@@ -40,13 +40,13 @@ from pipelines.trust.charts import import_charts_ahead
 from pipelines.trust.compare import compare_vocabularies, comparison_page
 from pipelines.trust.corpus_order import write_corpus_orders
 from pipelines.trust.figures import Figures, dataset_figures
-from pipelines.trust.inspect import Entry, content_of, sampled, statistics
+from pipelines.trust.inspect import Column, Entry, content_of, sampled, statistics
 from pipelines.trust.report import report_page
 from pipelines.trust.rerun import Rerun, rerun
 from pipelines.trust.verify import Verified, as_json, verify_folder
 from pipelines.trust.where import FoundRow, Wanted, find_rows, row_fields
-from tokcore.corpus.filters.registry import filter_names
 from tokcore.errors import InputError
+from tokcore.filters.registry import filter_names
 from tokcore.object_stores import is_object
 from tokcore.options import shown
 from tokcore.reading.dataset import open_dataset
@@ -417,3 +417,52 @@ def _refuse_code(options: argparse.Namespace) -> None:
 
 def _workers(options: argparse.Namespace) -> int:
     return options.workers or usable_cores()
+
+
+_COLOURS = ('\x1b[36m', '\x1b[33m')
+_BOLD, _PLAIN = '\x1b[1m', '\x1b[0m'
+
+_MOST_VALUES = 2_000
+"""Of a row that is shown to a reader; --json has all of them."""
+
+
+def entry_lines(entry: Entry) -> Iterator[str]:
+    """Yields the lines of an entry, fit for standard output."""
+    coloured = sys.stdout is not None and sys.stdout.isatty()
+
+    def shown(text: str, colour: str = '') -> str:
+        text = printable(text, sys.stdout)
+        return f'{colour}{text}{_PLAIN}' if coloured and colour else text
+
+    if entry.token is not None:
+        count = '' if entry.count is None else f'  {entry.count:,}'
+        yield f'{entry.number:>8}  {shown(repr(entry.token)[1:-1], _COLOURS[0])}{count}'
+        return
+    yield shown(f'{entry.where} {entry.number}'.strip(), _BOLD)
+    for name, column in (entry.columns or {}).items():
+        if column.text is not None:
+            yield f'  {name}: {shown(column.text)}'
+        if column.pieces is not None:
+            pieces = column.pieces[:_MOST_VALUES]
+            texts = (
+                shown(piece.replace(' ', '␣'), _COLOURS[at % 2]) for at, piece in enumerate(pieces)
+            )
+            yield f'    pieces: {" ".join(texts)}{_rest(column)}'
+        label = f'  {name}: ' if column.pieces is None else '    ids: '
+        values = ' '.join(map(_value, column.values[:_MOST_VALUES]))
+        yield f'{label}{shown(values)}{_rest(column)}'
+
+
+def _value(value: object) -> str:
+    return (
+        repr(value.decode('utf-8', 'backslashreplace')) if isinstance(value, bytes) else str(value)
+    )
+
+
+def _rest(column: Column) -> str:
+    return and_more(len(column.values) - _MOST_VALUES)
+
+
+def and_more(left: int) -> str:
+    """Returns what a line says of things that it leaves out; '' if there are none."""
+    return f' … and {left:,} more' if left > 0 else ''

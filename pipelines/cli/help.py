@@ -32,8 +32,8 @@ from pipelines.options.vocabulary import (
     scheme_option,
     token_options,
 )
-from tokcore.corpus.filters.registry import filter_table
 from tokcore.errors import InputError
+from tokcore.filters.registry import filter_table
 from tokcore.options import Choice, declared, flag
 from tokcore.schemes import scheme_names
 

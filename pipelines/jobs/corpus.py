@@ -8,8 +8,10 @@ import collections
 import dataclasses
 import functools
 import itertools
+import logging
+import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -18,21 +20,22 @@ from pipelines.files import filesystem
 from pipelines.files.fetching import FetchedFile
 from pipelines.files.filesystem import StoredFile
 from pipelines.files.hub import is_hub_address
-from pipelines.jobs.repeated_files import warn_of_repeated
 from pipelines.options.job import PAIR_OF_FILES
 from pipelines.transforms.read import MatchedFile, archive_lists, files_at, find_files, warn_of_nuls
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.archives import ArchiveLists
 from tokcore.corpus.contents import Compression
 from tokcore.corpus.corpus import CorpusFile, FilterSpec, KeyRange, MemberFile, Split
-from tokcore.corpus.filters.registry import filter_specs, try_filters
 from tokcore.corpus.formats import CorpusFormat, corpus_format, format_reader
 from tokcore.corpus.seekable import may_have_index
 from tokcore.corpus.stats import RangeChecksum, TextSummary, checksum_file, join_checksums
 from tokcore.corpus.storage import MOST_RATIO
 from tokcore.errors import InputError
+from tokcore.filters.registry import filter_specs, try_filters
 from tokcore.options import flag
 from tokcore.records.manifest import InputText
+
+_LOGGER = logging.getLogger(__name__)
 
 _GZIP_RATIO = 5
 """gzip compresses text three- to fourfold; a little more is a safe guess of the text's size."""
@@ -366,3 +369,59 @@ def _check_numbers(dataset: SplitPaths, kind: CorpusFormat, numbers: Sequence[in
                 f'{dataset.option(role)} names {number}; they pair in the order given, so give as '
                 'many of each'
             )
+
+
+def warn_of_repeated(splits: Iterable[Split]) -> None:
+    """Logs which files a split reads several times, and which of them another split reads too.
+
+    A file is the same under all of its names. Files that are read side by side count together, since a
+    source may have several targets.
+    """
+    identity = functools.cache(_identity)
+    readers: dict[tuple[object, ...], collections.Counter[str]] = {}
+    paths: dict[tuple[object, ...], str] = {}
+    for split in splits:
+        if split.key_range is not None and split.name != 'train':
+            continue  # its share of the training corpus is rows that no other split has
+        for files in split.files:
+            key = (repr(split.format), *map(identity, files))
+            readers.setdefault(key, collections.Counter())[split.name] += 1
+            paths.setdefault(key, ' with '.join(file.path for file in files))
+    twice: dict[str, list[str]] = {}
+    shared: dict[tuple[str, str], list[str]] = {}
+    for key, counts in readers.items():
+        first, *others = counts
+        for other in others:
+            shared.setdefault((first, other), []).append(paths[key])
+        for split_name, count in counts.items():
+            if count > 1:
+                twice.setdefault(split_name, []).append(paths[key])
+    for split_name, repeated in twice.items():
+        _LOGGER.warning(
+            '%s is read more than once for %s, and each of its rows is in the result as often; name '
+            'it once, if that is not wanted',
+            _shown(repeated),
+            split_name,
+        )
+    for (first, other), repeated in shared.items():
+        _LOGGER.warning(
+            '%s is read for %s and for %s; give other files, if these are to have no row in common',
+            _shown(repeated),
+            first,
+            other,
+        )
+
+
+def _shown(paths: Sequence[str]) -> str:
+    if len(paths) == 1:
+        return paths[0]
+    return f'each of {len(paths):,} files, the first of them {paths[0]},'
+
+
+def _identity(file: CorpusFile) -> object:
+    """Returns what is the same for all names of a file, and for no other file."""
+    stored = file.archive if isinstance(file, MemberFile) else file
+    if filesystem.is_shared(stored.path):
+        return file.path
+    state = os.stat(stored.path)
+    return state.st_dev, state.st_ino, file.path.removeprefix(stored.path)

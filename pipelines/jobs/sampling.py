@@ -14,7 +14,8 @@ from pipelines.transforms.read import MapToStats
 from pipelines.transforms.stats import read_stats
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.corpus import CorpusFile
-from tokcore.corpus.sampling import (
+from tokcore.corpus.stats import LineTally
+from tokcore.counts.sampling import (
     FileSample,
     LineSample,
     RowSample,
@@ -25,8 +26,7 @@ from tokcore.corpus.sampling import (
     sample_file,
     starts_to_number,
 )
-from tokcore.corpus.stats import LineTally
-from tokcore.corpus.vocab_sample import LineBudget, UniformShare, sample_from_option
+from tokcore.counts.vocab_sample import LineBudget, UniformShare, sample_from_option
 from tokcore.errors import InputError
 from tokcore.records.manifest import SampleRecord
 

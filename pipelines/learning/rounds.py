@@ -24,16 +24,21 @@ import numpy as np
 
 from pipelines.engines.engine import RunPipeline
 from pipelines.files import filesystem
-from pipelines.files.checked_files import damaged, read_checked, write_checked
 from pipelines.files.claims import Claim, sweep_claim
 from pipelines.files.filesystem import delete_known
-from pipelines.files.work_folder import WORK_FOLDER, delete_own_if_empty
+from pipelines.files.work_folder import (
+    WORK_FOLDER,
+    damaged,
+    delete_own_if_empty,
+    read_checked,
+    write_checked,
+)
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned, Scheme
 from tokcore.errors import InputError
 from tokcore.format_numbers import LEARNER_ROUNDS
-from tokcore.subword.partitioned.suffix_tables import PrefixPartitions, SuffixTable
-from tokcore.subword.partitioned.sweep import PartitionSelection
+from tokcore.subword.suffix_tables import PrefixPartitions, SuffixTable
+from tokcore.subword.sweep import PartitionSelection
 
 _PREFIX = 'learner-'
 _LOCK = '.lock'

@@ -47,10 +47,10 @@ from tokcore.subword.learner import (
     longest_candidate,
     search_subwords,
 )
-from tokcore.subword.partitioned.suffix_tables import SuffixTable, choose_groups, pass_ranges
-from tokcore.subword.partitioned.survey import Surveyor, TokenSurvey, add_surveys
-from tokcore.subword.partitioned.sweep import order_subtokens
 from tokcore.subword.scheme import SubwordOptions
+from tokcore.subword.suffix_tables import SuffixTable, choose_groups, pass_ranges
+from tokcore.subword.survey import Surveyor, TokenSurvey, add_surveys
+from tokcore.subword.sweep import order_subtokens
 from tokcore.subword.text_encoder import UNSTORABLE
 from tokcore.text.t2t import alphabet_of, escape_token
 from tokcore.warm_up import compile_learner_kernels

@@ -29,19 +29,19 @@ from pipelines.learning.chain import EmitElements, GatherResults
 from pipelines.learning.rounds import GroupFiles, RoundFiles
 from pipelines.transforms.stats import WriteStats
 from tokcore.errors import InputError
-from tokcore.subword.partitioned.segmenting import (
+from tokcore.subword.segmenting import (
     EscapedBatch,
     Segmenter,
     escaped_batches,
     pack_all_suffixes,
 )
-from tokcore.subword.partitioned.suffix_tables import (
+from tokcore.subword.suffix_tables import (
     PrefixPartitions,
     SuffixTable,
     SuffixTableMerger,
     merge_suffix_tables,
 )
-from tokcore.subword.partitioned.sweep import PartitionSelection, merge_selections, select_partition
+from tokcore.subword.sweep import PartitionSelection, merge_selections, select_partition
 
 FREQUENT_NODES = 1 << 23
 """Most nodes of frequent suffixes in the trie that segments: 128 to 256 MB in each process, and as

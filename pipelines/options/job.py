@@ -9,9 +9,9 @@ from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from tokcore.corpus.corpus import MAX_LINE_BYTES
-from tokcore.corpus.filters.registry import filter_forms, filter_list
 from tokcore.corpus.formats import all_formats, format_names
 from tokcore.errors import InputError
+from tokcore.filters.registry import filter_forms, filter_list
 from tokcore.options import (
     LARGEST_BLOCK,
     LARGEST_INT64,

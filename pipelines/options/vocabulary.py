@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pipelines.options.job import PairSide
 from pipelines.options.reading import options_from, settle_choice
-from tokcore.corpus.vocab_sample import vocab_sample
+from tokcore.counts.vocab_sample import vocab_sample
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, NothingToLearn, Scheme
 from tokcore.encoding.tokenizer_folder import EXPORT_TARGETS
 from tokcore.errors import InputError

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 from pipelines.options.job import OutputFormat
 from pipelines.shard_formats.array_record import ArrayRecord
-from pipelines.shard_formats.flat import Flat
+from pipelines.shard_formats.flat import Flat, NanoGpt
 from pipelines.shard_formats.joined import Joined
 from pipelines.shard_formats.megatron import Megatron
-from pipelines.shard_formats.nanogpt import NanoGpt
 from pipelines.shard_formats.packed import Packed
 from pipelines.shard_formats.parquet import Parquet
 from pipelines.shard_formats.shard_format import ConvertedFormat, ShardFormat

@@ -38,9 +38,9 @@ from pipelines.options.job import (
     OutputFormat,
     one_shard,
 )
+from pipelines.shard_formats.flat import refuse_ids, refuse_sides
 from pipelines.shard_formats.formats import converted_format
 from pipelines.shard_formats.joined import ids_around
-from pipelines.shard_formats.nanogpt import refuse_ids, refuse_sides
 from pipelines.shard_formats.shard_format import Column, ConvertedFormat, Shard, shards_in_order
 from tokcore.checked_json import WrongValue, checked
 from tokcore.encoding.scheme import Scheme

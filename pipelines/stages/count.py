@@ -50,7 +50,7 @@ from pipelines.transforms.count_tokens import (
 )
 from pipelines.transforms.read import READING, MapToStats
 from pipelines.transforms.stats import RejectionBudget, WriteStats, read_stats
-from tokcore.corpus.sampling import RowSample
+from tokcore.counts.sampling import RowSample
 from tokcore.counts.tables import COUNT_PARTITIONS, SideGroups
 from tokcore.encoding.scheme import Scheme, TokenRules
 from tokcore.errors import InputError

@@ -9,11 +9,11 @@ from pipelines.files import filesystem
 from pipelines.jobs.job import CorpusReading, Job, MergeJob, PiecesJob, VocabJob
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.corpus import OpenBinary, Split
-from tokcore.corpus.filters.applying import select_rows
 from tokcore.corpus.formats import format_reader
 from tokcore.corpus.stats import block_stats
-from tokcore.corpus.vocab_sample import UniformShare, sample_from_option
+from tokcore.counts.vocab_sample import UniformShare, sample_from_option
 from tokcore.errors import InputError
+from tokcore.filters.applying import select_rows
 
 _SHOWN_FILES = 8
 

@@ -39,9 +39,9 @@ from pipelines.jobs.stats import (
 )
 from pipelines.options.job import JOINED, NANOGPT, TFRECORD
 from pipelines.shard_formats.convert_shards import ConvertShards
+from pipelines.shard_formats.flat import refuse_ids
 from pipelines.shard_formats.formats import converted_format
 from pipelines.shard_formats.joined import ids_around
-from pipelines.shard_formats.nanogpt import refuse_ids
 from pipelines.shard_formats.shard_format import Column, shards_in_order
 from pipelines.shuffle.encoded_sample import EncodedSample, encode_sample
 from pipelines.shuffle.merge_runs import KeptRuns, encode_through_files

@@ -34,8 +34,8 @@ from pipelines.transforms.read import splits_of
 from pipelines.transforms.stats import REJECTED, STATS, RejectionBudget, WrittenFile, tagged_stats
 from tokcore.corpus.block_batches import Batch, BlockBatches
 from tokcore.corpus.corpus import Block, OnError, Split
-from tokcore.corpus.sampling import RowSample, rows_to_count
 from tokcore.corpus.stats import BlockStats, reject_error
+from tokcore.counts.sampling import RowSample, rows_to_count
 from tokcore.counts.tables import (
     COUNT_PARTITIONS,
     BlockCounter,

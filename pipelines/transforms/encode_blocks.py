@@ -20,7 +20,7 @@ from pipelines.transforms.read import Path, splits_of
 from pipelines.transforms.stats import REJECTED, STATS, RejectionBudget, tagged_stats
 from tokcore.corpus.block_batches import Batch, BlockBatches
 from tokcore.corpus.corpus import Block, OnError, Split
-from tokcore.encoding.prefixes import PrefixEncoder
+from tokcore.encoding.encoder import PrefixEncoder
 from tokcore.encoding.scheme import EncodingOptions, Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError

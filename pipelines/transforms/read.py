@@ -41,7 +41,6 @@ from tokcore.corpus.corpus import (
     Split,
     WorkItem,
 )
-from tokcore.corpus.filters.registry import filter_list, filter_specs, try_filters
 from tokcore.corpus.formats import (
     CorpusFormat,
     corpus_format,
@@ -52,8 +51,9 @@ from tokcore.corpus.formats import (
     read_blocks,
 )
 from tokcore.corpus.looks import inside
-from tokcore.corpus.sampling import number_blocks
+from tokcore.counts.sampling import number_blocks
 from tokcore.errors import InputError
+from tokcore.filters.registry import filter_list, filter_specs, try_filters
 from tokcore.keywords import keyword_fields, nearest
 from tokcore.options import shown
 

@@ -32,12 +32,12 @@ from pipelines.trust.corpus_rows import features_of
 from pipelines.trust.rerun import changed_inputs, refuse_other_job
 from pipelines.trust.row_text import Group, TextSums, TextTally, word_sums
 from tokcore.corpus.corpus import Block, Split, split_of
-from tokcore.corpus.filters.applying import select_rows
 from tokcore.corpus.order_keys import OFFSET_BITS, order_keys, places_of
 from tokcore.corpus.stats import RangeChecksum, block_stats
 from tokcore.counts.tables import COUNT_PARTITIONS, partition_table
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
+from tokcore.filters.applying import select_rows
 from tokcore.process_end import UndoneAtEnd
 from tokcore.records.examples import BucketBuffer, prefix_in
 from tokcore.records.manifest import Manifest

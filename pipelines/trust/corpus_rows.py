@@ -28,11 +28,11 @@ from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, Loa
 from pipelines.transforms.read import READING, read_items
 from tokcore.corpus.archive_reading import text_pieces
 from tokcore.corpus.corpus import Block, CorpusFile, Rows, Split, WorkItem, split_of
-from tokcore.corpus.filters.applying import select_rows
 from tokcore.corpus.order_keys import order_keys, places_of, shard_of
 from tokcore.corpus.stats import LineTally, RangeChecksum, block_stats, join_adjacent, line_at
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
+from tokcore.filters.applying import select_rows
 from tokcore.records.examples import encode_rows
 from tokcore.records.tfrecord import FramedRows
 

@@ -23,8 +23,7 @@ from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
 from tokcore.reading.checking import MOST_FINDINGS, Finding
 from tokcore.reading.shards import EncodedRows
-from tokcore.records.features import parse_features
-from tokcore.records.tfrecord import FramedRows, read_records, sort_rows
+from tokcore.records.tfrecord import FramedRows, parse_features, read_records, sort_rows
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from earlier_revisions import Command, run_all
 from jobs import write
 
 from pipelines.shard_formats.formats import CONVERTED, TFRECORD
-from tokcore.corpus.filters.registry import filter_names
 from tokcore.corpus.formats import format_names
+from tokcore.filters.registry import filter_names
 from tokcore.schemes import scheme_names
 
 from . import __main__ as command

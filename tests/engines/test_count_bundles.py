@@ -14,7 +14,7 @@ from pipelines.transforms.read import ReadBlocks
 from pipelines.transforms.stats import REJECTED
 from tokcore.corpus.corpus import CorpusFile, Split
 from tokcore.corpus.formats import plan_items
-from tokcore.corpus.plain_text import PlainText
+from tokcore.corpus.line_formats import PlainText
 from tokcore.counts.tables import merge_tables
 from tokcore.counts.token_table import TokenTable
 

@@ -11,7 +11,7 @@ from jobs import succeed, write
 from object_store import Proxy
 from sizes import command_of
 
-from pipelines.files import leases
+from pipelines.files import claims
 
 pytest.importorskip('obstore', minversion='0.12')  # earlier ones know one address alone
 pytestmark = pytest.mark.slow
@@ -97,7 +97,7 @@ def test_a_killed_run_is_taken_up_and_leaves_nothing(google, inputs, built, monk
         running.kill()
         running.communicate()
     assert proxy.reached.is_set()
-    monkeypatch.setattr(leases, 'LEASE_SECONDS', -1)  # that of the killed run has ended
+    monkeypatch.setattr(claims, 'LEASE_SECONDS', -1)  # that of the killed run has ended
     google.use(monkeypatch, google.url)
     succeed(*line)
     assert without_records(google.files('killed')) == built('byte')

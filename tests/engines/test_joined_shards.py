@@ -8,8 +8,7 @@ from jobs import refuse, run, succeed
 
 from tokcore import load_tokenizer, open_dataset
 from tokcore.errors import InputError
-from tokcore.records.features import parse_features
-from tokcore.records.tfrecord import read_records
+from tokcore.records.tfrecord import parse_features, read_records
 
 LENGTH = 24
 JOIN = ['--output-format', 'joined', '--pack', LENGTH]

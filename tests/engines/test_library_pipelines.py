@@ -12,8 +12,7 @@ from jobs import succeed
 from pipelines import CountTokens, EncodeBlocks, LearnVocabulary, ReadCorpus, WriteShards
 from tokcore import find_scheme
 from tokcore.errors import InputError
-from tokcore.records.features import parse_features
-from tokcore.records.tfrecord import read_records
+from tokcore.records.tfrecord import parse_features, read_records
 
 PAIRS = [('the cat sat', 'die Katze sitzt'), ('a cat', 'eine Katze'), ('the mat', 'die Matte')] * 9
 

@@ -28,7 +28,7 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.learning.size_search import min_counts_ahead, search_vocabulary
 from tokcore.subword.learner import MemoryLearner
-from tokcore.subword.partitioned.suffix_tables import PrefixPartitions
+from tokcore.subword.suffix_tables import PrefixPartitions
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.t2t import T2TPreTokenizer, alphabet_of, escape_token
 

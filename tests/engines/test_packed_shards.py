@@ -12,8 +12,7 @@ from jobs import refuse, run, succeed
 
 from tokcore import open_dataset
 from tokcore.errors import InputError
-from tokcore.records.features import parse_features
-from tokcore.records.tfrecord import masked_crc32c, read_records
+from tokcore.records.tfrecord import masked_crc32c, parse_features, read_records
 
 LENGTH = 70
 PACK = ['--output-format', 'packed', '--pack', LENGTH]

@@ -16,8 +16,8 @@ from pipelines.transforms.count_tokens import TABLES, CountTokens, CountTokensBy
 from pipelines.transforms.read import ReadBlocks
 from tokcore.corpus.corpus import CorpusFile, Split
 from tokcore.corpus.formats import plan_items
-from tokcore.corpus.plain_text import PlainText
-from tokcore.corpus.sampling import LineSample, SampledLines, UniformSample, number_items
+from tokcore.corpus.line_formats import PlainText
+from tokcore.counts.sampling import LineSample, SampledLines, UniformSample, number_items
 from tokcore.text.t2t import tokenize
 
 pytestmark = pytest.mark.slow

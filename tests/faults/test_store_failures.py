@@ -13,7 +13,7 @@ from object_store import Proxy, Store
 from sizes import program_of, sizes_apart
 from test_secrets_of_stores import tattler
 
-from pipelines.files import leases
+from pipelines.files import claims
 from tokcore import object_stores
 from tokcore.object_stores import bucket_of
 
@@ -49,8 +49,8 @@ def results(store, prefix):
 
 AFTER_FIVE_MINUTES = (
     'import sys\n'
-    'from pipelines.files import leases\n'
-    'leases.LEASE_SECONDS = -1\n'
+    'from pipelines.files import claims\n'
+    'claims.LEASE_SECONDS = -1\n'
     'from pipelines.cli.main import main\n'
     'sys.exit(main())'
 )
@@ -107,7 +107,7 @@ def test_rounds_on_beam_go_on_where_a_kill_ended_them(store, tmp_path, monkeypat
     assert store.files('rounds-work')
     store.use(monkeypatch)
     assert 'wait 5 minutes' in refuse(*line)
-    monkeypatch.setattr(leases, 'LEASE_SECONDS', -1)
+    monkeypatch.setattr(claims, 'LEASE_SECONDS', -1)
     assert succeed(*line).count(FINISHED) >= 2
     succeed(*learning(counts, '--output', tmp_path / 'v'))
     assert store.files('rounds')['v'] == (tmp_path / 'v').read_bytes()
@@ -133,7 +133,7 @@ def test_a_store_that_overwrites_whatever_it_is_asked_is_refused(store, line, mo
     line = [*line, '--output', 's3://corpora/overwrites']
     with Proxy(store.url, overwrites=True).serving() as proxy:
         Store(proxy.url).use(monkeypatch)
-        monkeypatch.setattr(leases, '_checked_stores', set())
+        monkeypatch.setattr(claims, '_checked_stores', set())
         assert 'give another store' in refuse(*line)
         assert results(store, 'overwrites') == {}
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.corpus.filters.registry import make_filter
+from tokcore.filters.registry import make_filter
 from tokcore.text.rows import Side
 
 PIECES = [

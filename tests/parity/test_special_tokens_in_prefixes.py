@@ -8,7 +8,7 @@ from test_pretrained_ids import LINES, LLAMA
 
 from tokcore.bpe.files import parse_tokenizer
 from tokcore.bpe.scheme import SCHEME as BPE
-from tokcore.encoding.prefixes import PrefixEncoder
+from tokcore.encoding.encoder import PrefixEncoder
 from tokcore.encoding.scheme import Scheme
 from tokcore.pretrained.files import parse_pretrained
 from tokcore.pretrained.scheme import SCHEME as PRETRAINED

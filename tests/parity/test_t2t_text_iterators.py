@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from jobs import succeed, write
 from original_problems import problem_module
 
+from tokcore.corpus.bitext_reading import labelled_rows
 from tokcore.corpus.corpus import BlockText
-from tokcore.corpus.labelled import Labelled
-from tokcore.corpus.labelled_reading import labelled_rows
+from tokcore.corpus.line_formats import Labelled
 from tokcore.corpus.tsv_reading import tsv_rows
 from tokcore.text.normalizers import T2T_LINES
 

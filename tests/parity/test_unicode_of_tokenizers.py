@@ -17,7 +17,7 @@ from tokcore.text.expression_trees import compiled, compiled_for, spelled
 from tokcore.text.expressions import oniguruma
 from tokcore.text.patterns import DEFINITIONS, PUNCTUATION
 from tokcore.text.split_sequence import SequencePreTokenizer, pre_tokenizer_of
-from tokcore.text.unicode_ages import NEWER, age_table
+from tokcore.text.unicode import NEWER, age_table
 from tokcore.tokenizers import PretrainedTokenizer
 
 EVERY = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rows_of_text import side_of
 
-from tokcore.bpe.json_files import rust_float
+from tokcore.bpe.files import rust_float
 from tokcore.errors import InputError
 from tokcore.kernels.jit import read_only
 from tokcore.pretrained.files import is_pretrained_file, parse_pretrained

@@ -14,7 +14,7 @@ from jobs import refuse, run, succeed, write
 from original_problems import problem_module
 
 from tokcore.corpus.corpus import CorpusFile
-from tokcore.corpus.sampling import sample_file
+from tokcore.counts.sampling import sample_file
 
 MANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 FEW = settings(MANY, max_examples=4)

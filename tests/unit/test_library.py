@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import pipelines
 import tokcore
 from tokcore import InputError, Tokenizer, TokenTable
+from tokcore.text.bert import bert_words
 from tokcore.text.bert_plain import bert_tokens
-from tokcore.text.bert_spans import bert_words
 
 TEXTS = [
     'The cat sat on the mat.', 'a cat, a mat', "Don't _pad_ the cats\\mats!", 'Çà va? naïve 的的 猫',

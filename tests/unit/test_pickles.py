@@ -49,11 +49,11 @@ from tokcore import (
 )
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, TokenizerParts
 from tokcore.corpus.corpus import BlockText, TextRange
-from tokcore.corpus.plain_text import PlainText
+from tokcore.corpus.line_formats import PlainText
 from tokcore.encoding.kernels import encode_rows
 from tokcore.learning.pruned_trie_kernels import split_frontier
 from tokcore.schemes import find_scheme
-from tokcore.subword.partitioned.suffix_tables import PrefixPartitions
+from tokcore.subword.suffix_tables import PrefixPartitions
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
 from tokcore.word.scheme import WordVocabulary
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary

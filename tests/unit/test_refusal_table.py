@@ -35,7 +35,7 @@ def test_slow():
 CALLS = """
 import pytest
 from pipelines.options.job import rejection_limit
-from tokcore.bpe.json_files import read_json
+from tokcore.bpe.files import read_json
 
 @pytest.mark.parametrize('text', {texts})
 def test_calls(text):

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tokcore.cached_files import PART, read_cached, write_cached
 from tokcore.errors import InputError
+from tokcore.kernels.cache_folder import PART, read_cached, write_cached
 from tokcore.source_digest import source_digest
 
 LEAST_BYTES = 1 << 20

@@ -1,4 +1,4 @@
-"""Reads bitext: the lines of two files are matched by their numbers.
+"""Reads bitext, and texts with labels: the lines of two files are matched by their numbers.
 
 The two files of a pair drift apart, so a first pass counts their lines in chunks (`line_index`), and
 a pair is cut where neither side of an item outgrows the limit. A pair with a compressed file, or with
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tokcore.corpus.archive_reading import text_pieces
+from tokcore.corpus.arrow_columns import extra_features, side_array
 from tokcore.corpus.corpus import (
     MAX_LINE_BYTES,
     Block,
@@ -27,7 +28,9 @@ from tokcore.corpus.corpus import (
     TextRange,
     WorkItem,
 )
+from tokcore.corpus.fields import ExtraField
 from tokcore.corpus.formats import FormatReader
+from tokcore.corpus.line_formats import Labelled
 from tokcore.corpus.line_index import (
     IndexRange,
     LineCount,
@@ -40,6 +43,7 @@ from tokcore.corpus.line_reading import Lines, line_block, read_counted_lines, w
 from tokcore.corpus.line_rows import lines_of_pair, long_rows, rows_of_lines
 from tokcore.corpus.storage import PIECE_BYTES
 from tokcore.errors import InputError
+from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.rows import Normalizer
 
 IndexedRange = tuple[IndexRange, tuple[Any, ...]]
@@ -323,3 +327,37 @@ class _LineQueue:
             self.offset += end
         self._popped += lines
         return offset, popped
+
+
+class LabelledReader(BitextReader):
+    """Reads the texts of one file and the labels of another together."""
+
+    format: Labelled
+
+    def rows_of_lines(
+        self, source: BlockText, target: BlockText, normalizer: Normalizer, max_line_bytes: int
+    ) -> Rows:
+        [field] = self.format.extra_fields
+        return labelled_rows(source, target, field, normalizer, max_line_bytes)
+
+
+def labelled_rows(
+    text: BlockText,
+    labels: BlockText,
+    field: ExtraField,
+    normalizer: Normalizer,
+    max_line_bytes: int = MAX_LINE_BYTES,
+) -> Rows:
+    """Returns the rows, with one side, of equally many lines of texts and of labels.
+
+    A blank text is an empty row, whatever its label is. A label is its line stripped of white space;
+    one that `field` does not have rejects the row, in the second file.
+
+    Raises:
+        ValueError: the blocks differ in their number of lines.
+    """
+    files = lines_of_pair(text, labels, max_line_bytes)
+    texts, names = normalizer.apply(files[0].side()), T2T_LINES.apply(files[1].side())
+    features, unfit = extra_features([side_array(names.side)], [field])
+    damages = [texts.damages, names.damages]
+    return rows_of_lines(files, damages, [texts.side], features=features, unfit=unfit)

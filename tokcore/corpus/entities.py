@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.corpus.filters.row_filter import Filtered, RowFilter
+from tokcore.corpus.row_filter import Filtered, RowFilter
 from tokcore.kernels.jit import kernel, kernel_without_allocation
 from tokcore.text.rewriting import find_byte, rewrite_rows
 from tokcore.text.rows import Side

@@ -40,15 +40,15 @@ from tokcore.corpus.fields import ExtraField
 from tokcore.text.rows import Normalizer
 
 _FORMATS = {
-    'bitext': 'tokcore.corpus.bitext:Bitext',
+    'bitext': 'tokcore.corpus.line_formats:Bitext',
     'tsv': 'tokcore.corpus.tsv:Tsv',
     'jsonl': 'tokcore.corpus.jsonl:JsonLines',
     'parquet': 'tokcore.corpus.parquet:Parquet',
     'sgm': 'tokcore.corpus.sgm:Sgm',
     'tmx': 'tokcore.corpus.tmx:Tmx',
-    'tmx-lines': 'tokcore.corpus.tmx_lines:TmxLines',
-    'labelled': 'tokcore.corpus.labelled:Labelled',
-    'text': 'tokcore.corpus.plain_text:PlainText',
+    'tmx-lines': 'tokcore.corpus.tmx:TmxLines',
+    'labelled': 'tokcore.corpus.line_formats:Labelled',
+    'text': 'tokcore.corpus.line_formats:PlainText',
 }
 """The module and class of each declaration, in the order of the help."""
 

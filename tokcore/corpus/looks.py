@@ -1,12 +1,14 @@
 """Looks at the beginnings of files and of members of archives, and refuses what is not text.
 
 All inputs are looked at when they are found, before any work. Compressed texts, of which there may be too
-many for that, are looked at once more when they are read.
+many for that, are looked at once more when they are read. An error may name a command of the shell that
+converts a file, which a user can paste.
 """
 
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Generator, Iterator
 from typing import IO
 
@@ -19,6 +21,7 @@ from tokcore.corpus.contents import (
     Look,
     compression_of_content,
     look,
+    printing,
     refuse,
 )
 from tokcore.corpus.corpus import CorpusFile, MemberFile, OpenBinary
@@ -106,3 +109,13 @@ def inside(file: CorpusFile) -> Inside | None:
     if not isinstance(file, MemberFile):
         return None
     return Inside(file.archive.path, file.archive.compressed == ZIP)
+
+
+def converting_command(file: CorpusFile, program: str) -> tuple[str, str]:
+    """Returns a command that converts a file by a Python program, and the name of what it makes.
+
+    The program has no double quotes.
+    """
+    made = shlex.quote(f'{file.path.rpartition("/")[2]}.tsv')
+    command = printing(file.path, file.compressed, inside(file))
+    return f'{command} | python3 -c "{program}" > {made}', made

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.corpus import OUTSIDE_SEGMENT, UNMATCHED_SEGMENT, Reject
+from tokcore.corpus.line_formats import Bitext
 from tokcore.options import option
 
 Entities = Literal['keep', 'decode']

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from tokcore.corpus.contents import XML
-from tokcore.corpus.corpus import Reject
+from tokcore.corpus.corpus import UNMATCHED_SEGMENT, Reject
 from tokcore.corpus.formats import CorpusFormat
 from tokcore.errors import InputError
 from tokcore.options import LANGUAGE, option, shown
@@ -96,4 +96,30 @@ class Tmx(CorpusFormat):
         return (
             f'the unit at byte {reject.offset} refers to an entity that XML does not define, {name}; '
             'write the character itself, or give --on-error=skip'
+        )
+
+
+@dataclass(frozen=True)
+class TmxLines(CorpusFormat):
+    """Rows of two sides, from pairs of lines like ` <seg>text</seg>`; other lines are skipped.
+
+    This is the rule of Tensor2Tensor's `paracrawl_v3_pairs` in its `data_generators/cleaner_en_xx.py`, for
+    those who want the same pairs: it ignores languages, and does not parse XML.
+    """
+
+    name = 'tmx-lines'
+    what = 'TMX by lines, as Tensor2Tensor reads it'
+    roles = ('tmx_lines',)
+    help = ('TMX with each <seg> on a line of its own, in turns source and target',)
+    reader = 'tokcore.corpus.tmx_lines_reading:TmxLinesReader'
+    reasons = (UNMATCHED_SEGMENT,)
+    sides = ('inputs', 'targets')
+    forbidden_characters = '\n'
+    takes_any_text = False
+    is_in_job_files_only = True
+
+    def explain(self, reject: Reject) -> str:
+        return (
+            f'the segment at byte {reject.offset} has no partner after it; is the '
+            'file cut off? mend it, or give --on-error=skip'
         )

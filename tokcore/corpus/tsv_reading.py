@@ -2,7 +2,8 @@
 
 Without quotes a kernel finds the columns of each line. With quotes a kernel finds where records end,
 since a file is read in blocks, and Python's csv cuts each record into fields. Both follow one rule: a
-quote is special only at the beginning of a field, and within a field that began with one.
+quote is special only at the beginning of a field, and within a field that began with one. A file whose
+columns something else than tabs separates is refused, with a command that converts it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import codecs
 import csv
 import dataclasses
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -42,7 +44,7 @@ from tokcore.corpus.line_rows import (
     reject_of,
     rows_of_lines,
 )
-from tokcore.corpus.other_separators import check_separator
+from tokcore.corpus.looks import converting_command
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
@@ -50,6 +52,8 @@ from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import CHUNK, byte_range_mask, trailing_zeros
 from tokcore.text.normalizers import find_damage
 from tokcore.text.rows import Normalizer, Side
+
+_LOGGER = logging.getLogger(__name__)
 
 _MOST_HEADER_BYTES = 1 << 20
 
@@ -453,3 +457,71 @@ def _find_tab(data, start, end):
             return np.int64(position)
         position += _1
     return np.int64(last)
+
+
+_BEGINNING_BYTES = 64 << 10
+"""Of a file: some hundred lines, in all of which a sentence does not have the same number of commas."""
+
+_SEPARATORS = {',': 'commas', ';': 'semicolons'}
+
+_CONVERTING = (
+    "import csv, sys; csv.writer(sys.stdout, 'excel-tab', lineterminator='\\n')"
+    ".writerows(csv.reader(sys.stdin, delimiter='{}'))"
+)
+"""Writes quoted fields, where a text has quotes, tabs or line feeds."""
+
+
+def check_separator(declared: Tsv, file: CorpusFile, open_binary: OpenBinary) -> None:
+    """Looks at the beginning of a file, before any work.
+
+    A file is refused if a column that is read needs a tab, its first line has none, and commas or
+    semicolons separate its records into the same number of fields, or its header into the names. If
+    only column 0 is read, lines without a tab may be texts with commas, so that this gives a warning.
+
+    Raises:
+        InputError: it is refused; the message has a command that makes tabs of its separators.
+    """
+    beginning, is_whole = _beginning(file, open_binary)
+    text = beginning.decode('utf-8', 'replace').removeprefix('\ufeff')
+    first = text.partition('\n')[0].rstrip('\r')
+    if not text.strip() or '\t' in first or declared.all_columns == [first]:
+        return
+    separator = next(
+        (each for each in _SEPARATORS if _separates(each, text, is_whole, declared)), ''
+    )
+    if declared.all_columns != [0]:
+        if separator:
+            command, made = converting_command(file, _CONVERTING.format(separator))
+            raise InputError(
+                f'{file.path} has columns separated by {_SEPARATORS[separator]}, and --tsv takes tabs; '
+                f'give --tsv {made} --quoting csv, made first: {command}'
+            )
+    elif '\t' not in text:
+        question = f'; do {_SEPARATORS[separator]} separate its columns?' if separator else ''
+        _LOGGER.warning(
+            '%s has no tab in its first %d bytes, so that a row is a whole line%s',
+            file.path, len(beginning), question,
+        )  # fmt: skip
+
+
+def _beginning(file: CorpusFile, open_binary: OpenBinary) -> tuple[bytes, bool]:
+    """Returns the beginning of a file's text, and whether that is all of it."""
+    beginning = b''
+    for piece in text_pieces(file, open_binary):
+        beginning += piece
+        if len(beginning) > _BEGINNING_BYTES:
+            return beginning[:_BEGINNING_BYTES], False
+    return beginning, True
+
+
+def _separates(separator: str, text: str, is_whole: bool, declared: Tsv) -> bool:
+    try:
+        records = [record for record in csv.reader(text.split('\n'), delimiter=separator) if record]
+    except csv.Error:
+        return False
+    names = {column for column in declared.all_columns if isinstance(column, str)}
+    if declared.header and names and len(records[0]) > 1 and names <= {*records[0]}:
+        return True
+    # The last record may be cut off.
+    numbers = {len(record) for record in (records if is_whole else records[:-1])}
+    return len(numbers) == 1 and numbers != {1}

@@ -6,7 +6,7 @@ import re
 
 from tokcore.corpus.archive_reading import text_pieces
 from tokcore.corpus.corpus import CorpusFile, OpenBinary
-from tokcore.corpus.shell_commands import converting_command
+from tokcore.corpus.looks import converting_command
 from tokcore.errors import InputError
 
 _ASIDE = re.compile(rb'\A\xef\xbb\xbf|<!--.*?-->|<\?.*?\?>|<!DOCTYPE[^>]*>', re.DOTALL)

@@ -15,7 +15,6 @@ import numpy as np
 from tokcore.corpus.block_batches import Batch, add_stats, batch_rows, batch_stats
 from tokcore.corpus.corpus import UNSTORABLE_TOKEN, Block, OnError, OpenBinary, Reject, Split
 from tokcore.corpus.line_rows import line_bounds
-from tokcore.corpus.sampling import RowSample, RowsToCount, rows_to_count
 from tokcore.corpus.stats import BlockStats, block_stats
 from tokcore.counts.counting import TokenAccumulator, TokenIndex
 from tokcore.counts.kernels import (
@@ -24,6 +23,7 @@ from tokcore.counts.kernels import (
     hash_partitions,
     scatter_tokens,
 )
+from tokcore.counts.sampling import RowSample, RowsToCount, rows_to_count
 from tokcore.counts.token_table import TokenTable, distinct_table
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import CRC32, crc_table, pick_ranges, row_offsets

@@ -1,7 +1,9 @@
-"""The folder of compiled kernels, which is found without numba, whose import takes a quarter of a second.
+"""The folder of compiled kernels, and files of caches, each with a checksum before its content.
 
-Kernels are cached as pickles, and a pickle can run any code; so a folder that others can write to is
-not used.
+The folder is found without numba, whose import takes a quarter of a second. Kernels are cached as
+pickles, and a pickle can run any code; so a folder that others can write to is not used. A file is
+written under another name and moved, so that it is never half. One that is missing, damaged or cannot
+be read is treated alike: what it held is made again.
 """
 
 import contextlib
@@ -13,6 +15,7 @@ import pathlib
 import platform
 import stat
 import tempfile
+import zlib
 from collections.abc import Iterator, Sequence
 
 from tokcore.source_digest import source_digest
@@ -147,3 +150,35 @@ def _note_of_kernels(folder: pathlib.Path) -> pathlib.Path:
 
 CACHE_FOLDER, NO_FOLDER = _writable_cache_folder('kernels-by-code')
 """The folder of compiled kernels, or None if there is none that can be used; and the reason."""
+
+PART = '.part-'
+"""Begins the names of files that were not written to the end."""
+
+_CHECKSUM_BYTES = 4
+
+
+def read_cached(path: pathlib.Path) -> bytes | None:
+    """Returns the content of a file; None if there is none, or a damaged one."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    content = data[_CHECKSUM_BYTES:]
+    return content if data[:_CHECKSUM_BYTES] == _checksum(content) else None
+
+
+def write_cached(path: pathlib.Path, content: bytes) -> None:
+    """Writes a file; raises OSError, and then leaves nothing."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=PART, delete=False) as part:
+        try:
+            part.write(_checksum(content))
+            part.write(content)
+            part.close()
+            os.replace(part.name, path)
+        except OSError:
+            os.unlink(part.name)
+            raise
+
+
+def _checksum(content: bytes) -> bytes:
+    return zlib.crc32(content).to_bytes(_CHECKSUM_BYTES, 'little')

@@ -43,13 +43,14 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 from numba.extending import overload
 
-from tokcore.cached_files import read_cached, write_cached
 from tokcore.kernels.cache_folder import (
     CACHE_FOLDER,
     NO_FOLDER,
     NUMBA_VARIABLE,
     note_kernels,
+    read_cached,
     refusal_of,
+    write_cached,
 )
 from tokcore.kernels.code_digest import code_digest
 

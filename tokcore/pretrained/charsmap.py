@@ -6,7 +6,7 @@ in bits 0 to 7 and 31, whether a string ends at it in bit 8, and the offset of i
 10 to 30, times 256 if bit 9 is set. The child of node n by a byte is unit n ^ offset ^ byte, if that
 has the byte as its label; the child by zero has the place of the replacement.
 
-SentencePiece replaces the longest string at each place; `cluster_replacements` has what `tokenizers` does.
+SentencePiece replaces the longest string at each place; `ClusterReplacements` does what `tokenizers` does.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@ import base64
 import dataclasses
 import functools
 
-from tokcore.bpe.files import is_plain_bpe, is_tokenizer_json
-from tokcore.bpe.json_files import forget_json, json_object, read_json
+from tokcore.bpe.files import forget_json, is_plain_bpe, is_tokenizer_json, json_object, read_json
 from tokcore.encoding.vocabulary import without_mark
 from tokcore.errors import InputError
 from tokcore.pretrained.ranks import is_tekken, is_tiktoken_file, parse_tekken, parse_tiktoken

@@ -1,4 +1,10 @@
-"""A tokenizer.json of Hugging Face, with models BPE, WordPiece, WordLevel and Unigram."""
+"""A tokenizer.json of Hugging Face, with models BPE, WordPiece, WordLevel and Unigram, and its decoders.
+
+Words of byte pair encoding may end with a suffix, `</w>` of GPT-1, CLIP and HerBERT. The last unit of
+such a word, a byte or a character, is another entry than the same unit within a word: `e</w>` and `e`.
+As in subword-nmt's codes, a symbol is the number of a unit, plus `CODE_POINTS` if it is the last; other
+entries have the numbers after these.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +32,10 @@ from tokcore.bpe.vocabulary import (
 )
 from tokcore.errors import InputError
 from tokcore.pretrained.borders import NO_BORDERS, BorderPreTokenizer, borders_of_merges
-from tokcore.pretrained.decoders import decoder_steps
 from tokcore.pretrained.normalizers import text_steps
 from tokcore.pretrained.offsets import trims_of
 from tokcore.pretrained.pre_tokenizers import MARK, Cutting, parse_cutting
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
-from tokcore.pretrained.word_suffixes import checked_suffix, suffix_model
 from tokcore.text.byte_splits import ByteSplitPreTokenizer
 from tokcore.text.listed_tokens import RowTokens
 from tokcore.text.pre_tokenizer import PreTokenizer
@@ -39,6 +43,17 @@ from tokcore.text.regex_splits import BEHAVIORS, Split, SplitPreTokenizer
 
 if typing.TYPE_CHECKING:
     from tokcore.encoding.kernels import Model
+import re
+
+import numpy as np
+
+from tokcore.bpe.model import MergeModel
+from tokcore.bpe.model_kernels import numbered_units
+from tokcore.bpe.vocabulary import expression_tree, flattened, part_type
+from tokcore.pretrained.vocabulary import JoinTokens
+from tokcore.text.byte_level import BYTE_TO_CHARACTER, CHARACTER_TO_BYTE
+from tokcore.text.regex_splits import replacing
+from tokcore.text.unicode import CODE_POINTS
 
 
 def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> PretrainedVocabulary:
@@ -234,3 +249,187 @@ def _word_model(entries: Mapping[str, int], unk_token: object) -> Model:
         words[id_] = entry
     unknown = entries.get(unk_token) if isinstance(unk_token, str) else None
     return WordModel(words, unknown)
+
+
+_BYTE = re.compile(r'<0x([0-9A-Fa-f]{2})>')
+
+_WITHOUT_SPACE = (
+    (' .', '.'), (' ?', '?'), (' !', '!'), (' ,', ','), (" ' ", "'"),
+    (" n't", "n't"), (" 'm", "'m"), (" do not", " don't"), (" 's", "'s"), (" 've", "'ve"),
+    (" 're", "'re"),
+)  # fmt: skip
+
+
+def decoder_steps(part: Any, byte_level: bool, path: str, place: str) -> tuple[JoinTokens, ...]:
+    """Returns the steps of a decoder, in their order; without one, tokens are joined by spaces.
+
+    A decoder changes no ids, so a step that is not supported refuses to decode, and not the file.
+    """
+    steps: list[JoinTokens] = []
+    for member, where in flattened(part, 'decoders', path, place):
+        try:
+            steps.append(_decoder_step(member, path, where))
+        except InputError:
+            what = f'{path}: the decoder {member!r:.120} at {where}'
+            steps.append(functools.partial(_refuse_to_decode, what=what))
+    return tuple(steps) if part is not None else (_spaced,)
+
+
+def _decoder_step(part: Mapping[str, Any], path: str, where: str) -> JoinTokens:
+    kind = part_type(part, path, where)
+    match kind:
+        case 'ByteLevel':
+            return _byte_level
+        case 'ByteFallback':
+            return _byte_fallback
+        case 'BPEDecoder':
+            return functools.partial(_without_suffixes, suffix=str(part.get('suffix', '</w>')))
+        case 'Fuse':
+            return lambda tokens: [''.join(tokens)]
+        case 'Replace':
+            content = str(part.get('content'))
+            match part.get('pattern'):
+                case {'String': str(text)}:
+                    return lambda tokens: [token.replace(text, content) for token in tokens]
+                case {'Regex': str(expression)}:
+                    replaced = replacing(expression_tree(expression, path, where), content)
+                    return lambda tokens: [*map(replaced, tokens)]
+        case 'Strip':
+            start, stop = part.get('start', 0), part.get('stop', 0)
+            for name, number in (('start', start), ('stop', stop)):
+                if type(number) is not int or number < 0:
+                    refuse(path, f'{where}.{name}', f'{number!r:.80} for a number')
+            values = str(part.get('content', ' ')), start, stop
+            return functools.partial(_stripped, values=values)
+        case 'Metaspace':
+            mark = str(part.get('replacement', '▁'))
+            scheme = part.get('prepend_scheme', 'always')
+            return functools.partial(_marks, mark=mark, drops_first=scheme != 'never')
+        case 'WordPiece':
+            prefix = str(part.get('prefix', '##'))
+            return functools.partial(
+                _wordpiece, prefix=prefix, cleans=bool(part.get('cleanup', True))
+            )
+    refuse(path, where, f'the decoder {kind}')
+
+
+def _refuse_to_decode(tokens: list[str], what: str) -> list[str]:
+    raise InputError(
+        f'{what} is not supported, so its ids cannot be made text; decode with the tokenizers that the '
+        'file was made for'
+    )
+
+
+def _spaced(tokens: list[str]) -> list[str]:
+    return [' '.join(tokens)]
+
+
+def _byte_level(tokens: list[str]) -> list[str]:
+    data = b''.join(
+        bytes(CHARACTER_TO_BYTE[character] for character in token)
+        if all(character in CHARACTER_TO_BYTE for character in token)
+        else token.encode('utf-8', 'surrogatepass')
+        for token in tokens
+    )
+    return [data.decode('utf-8', 'replace')]
+
+
+def _byte_fallback(tokens: list[str]) -> list[str]:
+    joined: list[str] = []
+    pending = bytearray()
+
+    def flush() -> None:
+        try:
+            joined.extend([pending.decode()] if pending else [])
+        except UnicodeDecodeError:
+            joined.extend('�' * len(pending))
+        pending.clear()
+
+    for token in tokens:
+        match = _BYTE.fullmatch(token)
+        if match:
+            pending.append(int(match[1], 16))
+        else:
+            flush()
+            joined.append(token)
+    flush()
+    return joined
+
+
+def _stripped(tokens: list[str], values: tuple[str, int, int]) -> list[str]:
+    content, start, stop = values
+    stripped = []
+    for token in tokens:
+        first, last = 0, len(token)
+        while first < min(start, len(token)) and token[first] == content:
+            first += 1
+        while last > max(first, len(token) - stop) and token[last - 1] == content:
+            last -= 1
+        stripped.append(token[first:last])
+    return stripped
+
+
+def _marks(tokens: list[str], mark: str, drops_first: bool) -> list[str]:
+    spaced = [token.replace(mark, ' ') for token in tokens]
+    if spaced and drops_first:
+        spaced[0] = tokens[0].replace(mark, '')
+    return spaced
+
+
+def _wordpiece(tokens: list[str], prefix: str, cleans: bool) -> list[str]:
+    joined = []
+    for number, token in enumerate(tokens):
+        if number:
+            token = token.removeprefix(prefix) if token.startswith(prefix) else f' {token}'
+        if cleans:
+            for spaced, without in _WITHOUT_SPACE:
+                token = token.replace(spaced, without)
+        joined.append(token)
+    return joined
+
+
+def _without_suffixes(tokens: list[str], suffix: str) -> list[str]:
+    spaced = [token.replace(suffix, ' ') for token in tokens[:-1]]
+    return spaced + [token.replace(suffix, '') for token in tokens[-1:]]
+
+
+def checked_suffix(model: Mapping[str, Any], vocabulary: BpeVocabulary, path: str) -> str:
+    """Returns the suffix of the model of a tokenizer.json; '' if it has none.
+
+    Raises:
+        InputError: the model has a rule that is not supported with a suffix.
+    """
+    suffix, rules = model.get('end_of_word_suffix') or '', vocabulary.rules
+    odd = [name for name in ('fuse_unk', 'byte_fallback', 'ignore_merges') if getattr(rules, name)]
+    if rules.unk_token is None:
+        odd.append('no unk_token')
+    if any(rules.unk_token in pair for pair in vocabulary.merges if suffix):
+        odd.append('a merge of unk_token')
+    if suffix and (odd or not isinstance(suffix, str)):
+        what = ' and '.join([f'the suffix {suffix!r:.80}', *odd])
+        refuse(path, '$.model.end_of_word_suffix', what)
+    return suffix
+
+
+def suffix_model(vocabulary: BpeVocabulary, suffix: str) -> MergeModel:
+    """Returns the model of a vocabulary whose suffix was checked."""
+    byte_level, entries = vocabulary.parts.byte_level, vocabulary.entries
+    symbols: dict[str, int] = {}
+    others = 2 * CODE_POINTS
+    for entry in entries:
+        unit = entry if len(entry) == 1 else entry.removesuffix(suffix)
+        if len(unit) == 1 and (unit in CHARACTER_TO_BYTE or not byte_level):
+            code = CHARACTER_TO_BYTE[unit] if byte_level else ord(unit)
+            symbols[entry] = code + CODE_POINTS * (unit != entry)
+        else:
+            symbols[entry] = others
+            others += 1
+    assert vocabulary.rules.unk_token is not None  # it was checked
+    outputs = np.full(others, entries[vocabulary.rules.unk_token], np.int32)
+    outputs[[*symbols.values()]] = [*entries.values()]
+    merges = [
+        (symbols[left], symbols[right], symbols[left + right]) for left, right in vocabulary.merges
+    ]
+    alphabet = [BYTE_TO_CHARACTER[byte] for byte in range(256)]
+    units = numbered_units(alphabet if byte_level else ())
+    return MergeModel(merges, units, size=vocabulary.vocab_size, outputs=outputs)

@@ -24,10 +24,9 @@ from tokcore.checked_json import Within, WrongValue, checked, fields_of
 from tokcore.errors import InputError
 from tokcore.format_numbers import ITERATOR_STATE, check_format
 from tokcore.reading.batching import Batch, BatchedRows, BatchRule, Part, Pieces, Signature
-from tokcore.reading.epoch_order import permutation
 from tokcore.reading.extra_packages import extra_package
 from tokcore.reading.model_arrays import ModelArrays
-from tokcore.reading.ordered_rows import OrderedRows
+from tokcore.reading.ordered_rows import OrderedRows, permutation
 from tokcore.reading.prefetching import PrefetchedBatches
 from tokcore.reading.shards import EncodedRows
 

@@ -30,14 +30,13 @@ from tokcore.format_numbers import RECORDS, check_format
 from tokcore.reading.manifest import DatasetManifest, check_rows
 from tokcore.reading.record_index import INDEX_FOLDER, write_index, write_whole
 from tokcore.reading.shards import ShardFile, all_record_starts, checksum, found_shard, map_file
-from tokcore.records.features import parse_features
 from tokcore.records.manifest import (
     MANIFEST_NAME,
     Checksum,
     Count,
     VocabularyRecord,
 )
-from tokcore.records.tfrecord import masked_crc32c, stream_records
+from tokcore.records.tfrecord import masked_crc32c, parse_features, stream_records
 from tokcore.regular_files import open_regular, read_regular
 from tokcore.schemes import find_scheme, scheme_names, schemes_of_file
 

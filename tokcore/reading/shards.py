@@ -39,7 +39,7 @@ from tokcore.reading.record_kernels import (
     parse_records,
     read_row,
 )
-from tokcore.records.features import parse_features
+from tokcore.records.tfrecord import parse_features
 from tokcore.regular_files import open_regular
 from tokcore.text.whitespace import escape_piece
 

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from tokcore.text.unicode_ages import NEWER, age_table
+from tokcore.text.unicode import NEWER, age_table
 from tokcore.text.unicode_normalization import NormalForm
 
 Span = tuple[int, int]

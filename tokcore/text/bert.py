@@ -4,7 +4,8 @@ Rows are cut where no rule of BERT's looks across: after white space, before a C
 and between two ASCII characters of which the first is punctuation. Special tokens are found as
 bytes, all in one pass. `BertTokenizer` also takes for a special token what becomes one once it is
 lowercased, cleaned or stripped of accents, as `[MÁSK]` may; a row that may hold such text is
-tokenized by the plain Python rules (`bert_plain`).
+tokenized by the plain Python rules (`bert_plain`). `bert_words` follows these rules character by
+character, and knows where in the text each word is.
 """
 
 import functools
@@ -17,6 +18,7 @@ import numpy as np
 
 from tokcore.kernels.bytes import READABLE, row_offsets, with_margin
 from tokcore.kernels.jit import read_only
+from tokcore.text.alignment import AlignedText, Span
 from tokcore.text.bert_kernels import (
     CHUNK,
     SOFT_BYTES,
@@ -27,7 +29,15 @@ from tokcore.text.bert_kernels import (
     bert_tables,
     mark_rows_to_normalize,
 )
-from tokcore.text.bert_plain import Kind, bert_tokens
+from tokcore.text.bert_plain import (
+    Kind,
+    bert_tokens,
+    is_cjk,
+    is_dropped,
+    is_punctuation,
+    is_space,
+    strip_marks,
+)
 from tokcore.text.pre_tokenizer import RowPart, TextRows, one_row, scan_row
 
 WINDOW = 64 << 10
@@ -331,3 +341,67 @@ def _matches_in_rows(pattern: re.Pattern[bytes], rows: TextRows) -> np.ndarray:
 def _spans(matches: Iterable[re.Match[bytes]]) -> np.ndarray:
     bounds = (bound for match in matches for bound in match.span())
     return np.fromiter(bounds, np.uint64).reshape(-1, 2)
+
+
+_Word = tuple[str, list[Span]]
+"""A word, and for each of its characters what of the text became it."""
+
+
+def bert_words(
+    text: str, kind: Kind, lower_case: bool, strip: bool, split_cjk: bool, specials: Sequence[str]
+) -> Iterator[_Word]:
+    """Yields the tokens of `bert_tokens` with their places; arguments as there."""
+    longest_first = sorted(map(re.escape, specials), key=len, reverse=True)
+    parts = re.split(f'({"|".join(longest_first)})', text) if specials else [text]
+    whole = AlignedText(text, [(place, place + 1) for place in range(len(text))])
+    end = 0
+    for number, part in enumerate(parts):
+        start, end = end, end + len(part)
+        if number % 2:
+            yield part, [(start, end)] * len(part)
+        else:
+            yield from _ordinary_words(whole.part(start, end), kind, lower_case, strip, split_cjk)
+
+
+def _ordinary_words(
+    text: AlignedText, kind: Kind, lower_case: bool, strip: bool, split_cjk: bool
+) -> Iterator[_Word]:
+    text = text.mapped(
+        lambda each: ' ' if is_space(each) else '' if is_dropped(each, kind) else each
+    )
+    if kind == 'bert' and lower_case:
+        text = text.mapped(str.lower)
+    if split_cjk:
+        text = text.mapped(lambda each: f' {each} ' if is_cjk(ord(each)) else each)
+    if kind == 'bert':
+        text = text.normalized('NFC')
+    for first, end in _runs(text.text):
+        word = text.part(first, end)
+        if lower_case:  # as a whole, for the sigma at its end
+            word = word.mapped(str.lower)._replace(text=word.text.lower())
+        if strip:
+            word = word.normalized('NFD').mapped(strip_marks)
+        yield from _split_at_punctuation(word)
+
+
+def _runs(text: str) -> Iterator[Span]:
+    """Yields the words between white space."""
+    first = None
+    for place, character in enumerate(f'{text} '):
+        if character.isspace():
+            if first is not None:
+                yield first, place
+            first = None
+        elif first is None:
+            first = place
+
+
+def _split_at_punctuation(word: AlignedText) -> Iterator[_Word]:
+    first = 0
+    for place, character in enumerate(f'{word.text} '):
+        if character.isspace() or is_punctuation(character):
+            if first < place:
+                yield word.text[first:place], word.spans[first:place]
+            if not character.isspace():
+                yield character, [word.spans[place]]
+            first = place + 1

@@ -201,7 +201,7 @@ def _newer_characters() -> str:
     import numpy as np
     import regex
 
-    from tokcore.text.unicode_ages import NEWER, age_table
+    from tokcore.text.unicode import NEWER, age_table
 
     text = np.flatnonzero(age_table() == NEWER).astype('<u4').tobytes().decode('utf-32-le')
     return _between_brackets(characters(map(ord, regex.findall(r'\P{Cn}', text))))

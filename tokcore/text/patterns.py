@@ -298,7 +298,7 @@ def split_by(text: str, trees: Sequence[Tree], has_kernel: bool = True) -> list[
 
 @functools.lru_cache(1 << 14)
 def _representative(code: int) -> str:
-    from tokcore.text.unicode_ages import age_table
+    from tokcore.text.unicode import age_table
 
     character = chr(code)
     # Expressions name these by themselves. ſ is an s where case is ignored.

@@ -47,8 +47,7 @@ from tokcore.text.pre_tokenizer import (
     slice_parts,
 )
 from tokcore.text.regex_splits import Split, SplitPreTokenizer
-from tokcore.text.unicode import CODE_POINTS, category_table
-from tokcore.text.unicode_ages import age_table
+from tokcore.text.unicode import CODE_POINTS, age_table, category_table
 
 _0, _1 = np.uint64(0), np.uint64(1)
 

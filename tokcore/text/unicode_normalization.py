@@ -23,12 +23,12 @@ from tokcore.text.rewriting import replace_rows, rewrite_rows
 from tokcore.text.rows import Side
 from tokcore.text.unicode import (
     CODE_POINTS,
+    age_table,
     category_table,
     decode_word,
     ideograph_mask,
     next_character,
 )
-from tokcore.text.unicode_ages import age_table
 
 NormalForm = Literal['NFC', 'NFD', 'NFKC', 'NFKD']
 

@@ -24,8 +24,7 @@ from written_dataset import file_entry, framed, parquet_shard, write_files
 from tokcore import open_dataset
 from tokcore.errors import InputError
 from tokcore.reading.dataset import Dataset
-from tokcore.records.features import parse_features
-from tokcore.records.tfrecord import read_records
+from tokcore.records.tfrecord import parse_features, read_records
 
 from . import drawn_text
 from .room import Room, Violation

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokcore.bpe import files, json_files, parsed_files
+from tokcore.bpe import files, parsed_files
 from tokcore.bpe.parsed_files import ParsedFile
 from tokcore.errors import InputError
 from tokcore.pretrained import files as pretrained_files
@@ -58,7 +58,7 @@ TEXTS = ['the cat, their 12 cats', ' the  漢字\n', 'the<s>the', '', 'é\u0301 
 
 def forget():
     parsed_files._kept.cache_clear()
-    json_files.forget_json()
+    files.forget_json()
     files._tokenizer.cache_clear()
     pretrained_files._parse.cache_clear()
 

@@ -17,8 +17,8 @@ from pipelines.cli.help import (
 from pipelines.cli.main import main
 from pipelines.cli.parser import parse_command
 from pipelines.options.commands import known_commands
-from tokcore.corpus.filters.registry import filter_table
 from tokcore.errors import InputError
+from tokcore.filters.registry import filter_table
 from tokcore.options import declared, flag
 from tokcore.schemes import scheme_names
 

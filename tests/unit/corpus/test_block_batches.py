@@ -10,7 +10,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.block_batches import BlockBatches, add_stats, batch_rows
 from tokcore.corpus.corpus import (
     Block,
@@ -22,7 +21,7 @@ from tokcore.corpus.corpus import (
     Split,
 )
 from tokcore.corpus.jsonl import JsonLines
-from tokcore.corpus.plain_text import PlainText
+from tokcore.corpus.line_formats import Bitext, PlainText
 from tokcore.corpus.tsv import Tsv
 from tokcore.counts.tables import BlockCounter
 from tokcore.errors import InputError

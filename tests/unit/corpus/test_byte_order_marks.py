@@ -3,16 +3,13 @@
 import pytest
 from read_format import became_of
 
-from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.corpus import BlockText
 from tokcore.corpus.fields import label_names
 from tokcore.corpus.formats import block_rows
 from tokcore.corpus.jsonl import JsonLines
-from tokcore.corpus.labelled import Labelled
-from tokcore.corpus.plain_text import PlainText
+from tokcore.corpus.line_formats import Bitext, Labelled, PlainText
 from tokcore.corpus.sgm import Sgm
-from tokcore.corpus.tmx import Tmx
-from tokcore.corpus.tmx_lines import TmxLines
+from tokcore.corpus.tmx import Tmx, TmxLines
 from tokcore.corpus.tsv import Tsv
 from tokcore.text.normalizers import T2T_LINES, UNSTRIPPED_LINES
 

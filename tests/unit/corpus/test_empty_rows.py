@@ -9,7 +9,7 @@ import pytest
 from read_format import became_of
 
 from tokcore.corpus.jsonl import JsonLines
-from tokcore.corpus.labelled import Labelled
+from tokcore.corpus.line_formats import Labelled
 from tokcore.corpus.parquet import Parquet
 from tokcore.corpus.tsv import Tsv
 from tokcore.text.normalizers import STRIPPED_LINES, T2T_LINES, UNSTRIPPED_LINES, StrippedLines

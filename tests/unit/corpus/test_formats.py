@@ -9,7 +9,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.contents import look
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split, TextRange, WorkItem
 from tokcore.corpus.formats import (
@@ -22,7 +21,7 @@ from tokcore.corpus.formats import (
     plan_items,
     read_blocks,
 )
-from tokcore.corpus.plain_text import PlainText
+from tokcore.corpus.line_formats import Bitext, PlainText
 from tokcore.corpus.stats import LineTally
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError

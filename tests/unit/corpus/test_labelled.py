@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tokcore.corpus.bitext_reading import labelled_rows
 from tokcore.corpus.corpus import INVALID_UTF8, TOO_LONG, BlockText
 from tokcore.corpus.fields import UNKNOWN_LABEL, WRONG_TYPE
-from tokcore.corpus.labelled import Labelled
-from tokcore.corpus.labelled_reading import labelled_rows
+from tokcore.corpus.line_formats import Labelled
 from tokcore.text.normalizers import T2T_LINES
 
 NAMES = ('pos', 'neg', 'o k')

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.corpus import CorpusFile, Split
 from tokcore.corpus.formats import index_ranges
+from tokcore.corpus.line_formats import Bitext, PlainText
 from tokcore.corpus.line_index import count_lines, index_items, join_counts
 from tokcore.corpus.line_reading import after_newlines
-from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.corpus import CorpusFile, LongLine, MemberFile, Split, TextRange, WorkItem
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
+from tokcore.corpus.line_formats import Bitext, PlainText
 from tokcore.corpus.line_reading import (
     BEGINNING_BYTES,
     LongLineReader,
@@ -22,7 +22,6 @@ from tokcore.corpus.line_reading import (
     long_line,
     whole_lines,
 )
-from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
 

@@ -7,9 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from read_format import became_of
 
-from tokcore.corpus.bitext import Bitext
-from tokcore.corpus.labelled import Labelled
-from tokcore.corpus.plain_text import PlainText
+from tokcore.corpus.line_formats import Bitext, Labelled, PlainText
 from tokcore.corpus.tsv import Tsv
 from tokcore.text.normalizers import (
     STRIPPED_LINES,

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.corpus import MAX_LINE_BYTES, CorpusFile, Split
 from tokcore.corpus.formats import block_rows, format_reader, index_ranges, plan_items, read_blocks
-from tokcore.corpus.plain_text import PlainText
+from tokcore.corpus.line_formats import Bitext, PlainText
 from tokcore.corpus.stats import LineTally, add_tallies, block_stats, checksum_file, join_checksums
 from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError

@@ -13,8 +13,8 @@ from packed_in_parts import PACKERS, xz_of_blocks, zstd_with_table
 from tokcore.corpus.corpus import CorpusFile, Split
 from tokcore.corpus.formats import block_rows, format_reader, index_ranges, plan_items, read_blocks
 from tokcore.corpus.jsonl import JsonLines
+from tokcore.corpus.line_formats import PlainText
 from tokcore.corpus.line_reading import starting_lines
-from tokcore.corpus.plain_text import PlainText
 from tokcore.corpus.seekable import part_ends, text_from
 from tokcore.corpus.stats import block_checksums, join_checksums
 from tokcore.corpus.tsv import Tsv

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import CorpusFile, Split, split_of
-from tokcore.corpus.plain_text import PlainText
+from tokcore.corpus.line_formats import PlainText
 
 SIZES = st.lists(st.integers(1, 4), max_size=6)
 

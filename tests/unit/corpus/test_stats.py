@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus import stats
-from tokcore.corpus.bitext import Bitext
 from tokcore.corpus.corpus import (
     INVALID_UTF8,
     Block,
@@ -20,7 +19,7 @@ from tokcore.corpus.corpus import (
     Split,
 )
 from tokcore.corpus.formats import plan_items, read_blocks
-from tokcore.corpus.plain_text import PlainText
+from tokcore.corpus.line_formats import Bitext, PlainText
 from tokcore.corpus.stats import (
     MOST_UNKNOWN_WORDS,
     LineTally,

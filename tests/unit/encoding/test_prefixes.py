@@ -11,8 +11,7 @@ from tokcore.bpe.scheme import SCHEME as BPE
 from tokcore.bpe.scheme import BpeScheme
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary
 from tokcore.byte.scheme import SCHEME as BYTE
-from tokcore.encoding.encoder import side_of_text
-from tokcore.encoding.prefixes import PrefixEncoder
+from tokcore.encoding.encoder import PrefixEncoder, side_of_text
 from tokcore.errors import InputError
 from tokcore.subword.reserved_tokens import reserved_tokens_in
 from tokcore.subword.scheme import SCHEME as SUBWORD

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipelines.files.checked_files import read_checked, write_checked
+from pipelines.files.work_folder import read_checked, write_checked
 from tokcore.errors import InputError
 
 

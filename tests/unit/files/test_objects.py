@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from object_store import keep_stores_in_memory
 
-from pipelines.files import claims, filesystem, leases
+from pipelines.files import claims, filesystem
 from pipelines.files.attempts import Attempt
 from pipelines.files.claims import Claim, HeldError
 from pipelines.files.objects import create_if
@@ -59,7 +59,7 @@ def requests():
 
 @pytest.fixture
 def without_waiting(monkeypatch):
-    monkeypatch.setattr(leases, '_RENEWED_EVERY', 3600)
+    monkeypatch.setattr(claims, '_RENEWED_EVERY', 3600)
 
 
 def names(folder='gs://bucket'):
@@ -267,7 +267,7 @@ def test_a_lease_that_has_ended_is_taken_over(without_waiting, monkeypatch):
     filesystem.write_bytes('gs://bucket/lock', OTHER)
     with pytest.raises(HeldError, match='process 1 on host elsewhere'):
         Claim('gs://bucket/lock', 'out').__enter__()
-    monkeypatch.setattr(leases, 'LEASE_SECONDS', -1)
+    monkeypatch.setattr(claims, 'LEASE_SECONDS', -1)
     with Claim('gs://bucket/lock', 'out') as claim:
         claim.check()
         filesystem.write_bytes('gs://bucket/lock', OTHER)  # somebody else did so as well
@@ -289,7 +289,7 @@ def test_a_lease_is_never_taken_because_its_process_is_not_seen_here(without_wai
 
 
 def test_a_lease_is_renewed_with_other_bytes(monkeypatch):
-    monkeypatch.setattr(leases, '_RENEWED_EVERY', 0.001)
+    monkeypatch.setattr(claims, '_RENEWED_EVERY', 0.001)
     with Claim('gs://bucket/lock', 'out') as claim:
         first = filesystem.read_bytes('gs://bucket/lock')
         while filesystem.read_bytes('gs://bucket/lock') == first:
@@ -304,7 +304,7 @@ def test_a_store_that_overwrites_what_it_was_to_create_is_refused(without_waitin
         return 'etag'
 
     monkeypatch.setattr(object_stores.Bucket, 'create', create)
-    monkeypatch.setattr(leases, '_checked_stores', set())
+    monkeypatch.setattr(claims, '_checked_stores', set())
     with pytest.raises(InputError, match='could write one output at once; give another store'):
         Claim('gs://bucket/lock', 'out').__enter__()
     assert names() == []

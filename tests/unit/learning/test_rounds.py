@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.files.checked_files import write_checked
 from pipelines.files.claims import Claim
-from pipelines.files.work_folder import swept
+from pipelines.files.work_folder import swept, write_checked
 from pipelines.learning.rounds import (
     LearnerFiles,
     MergeFiles,
@@ -24,8 +23,8 @@ from pipelines.learning.rounds import (
 )
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import FullDiskError, InputError
-from tokcore.subword.partitioned.suffix_tables import SuffixTable
-from tokcore.subword.partitioned.sweep import PartitionSelection
+from tokcore.subword.suffix_tables import SuffixTable
+from tokcore.subword.sweep import PartitionSelection
 
 TABLE = SuffixTable.from_items([(b'the', 5), (b'then', 2), ('文字'.encode(), 7)])
 STATS = TokenStats('aeht文', 3, 12, 40, 7, 1000, (b'b', b'th', '文'.encode()))

@@ -13,7 +13,7 @@ from written_dataset import write_dataset
 from tokcore import open_dataset
 from tokcore.errors import InputError
 from tokcore.reading.batching import batch_sizes, growing_boundaries
-from tokcore.reading.epoch_order import EpochOrder
+from tokcore.reading.ordered_rows import EpochOrder
 
 START, END, PAD = 400, 1, 0
 ROWS = 230

@@ -14,7 +14,7 @@ from written_dataset import write_dataset
 import tokcore
 from tokcore import open_dataset
 from tokcore.errors import InputError
-from tokcore.reading.epoch_order import EpochOrder
+from tokcore.reading.ordered_rows import EpochOrder
 
 END = 1
 

@@ -12,7 +12,7 @@ from written_dataset import write_dataset
 
 from tokcore import open_dataset
 from tokcore.errors import InputError
-from tokcore.reading.epoch_order import EpochOrder
+from tokcore.reading.ordered_rows import EpochOrder
 
 END, PAD = 1, 0
 STRATEGIES = ['best-fit', 'greedy', 'concat']

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.shard_formats.formats import CONVERTED
+from pipelines.shard_formats.megatron import index_lengths
 from pipelines.shard_formats.shard_format import Column, Shard, rows_of_ids
 from tokcore.kernels.bytes import row_offsets
 from tokcore.reading.shards import EncodedRows
-from tokcore.records.megatron import index_lengths
 
 SHARD = Shard('d-train-00001-of-00002', 1000)
 CODES = {'uint16': 'H', 'int32': 'i', 'uint32': 'I'}

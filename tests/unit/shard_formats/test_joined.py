@@ -18,9 +18,8 @@ from tokcore.encoding.vocabulary import SpecialIds
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
 from tokcore.reading.shards import EncodedRows
-from tokcore.records.features import parse_features
 from tokcore.records.manifest import OutputFile
-from tokcore.records.tfrecord import frame_examples, read_records
+from tokcore.records.tfrecord import frame_examples, parse_features, read_records
 
 SHARD = Shard('d-train-00001-of-00002', 1000)
 PAD, CLS, SEP = 9, 7, 8

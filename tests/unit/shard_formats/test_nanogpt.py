@@ -3,8 +3,8 @@
 import pytest
 
 from pipelines.options.job import one_shard
+from pipelines.shard_formats.flat import NanoGpt, refuse_ids, refuse_sides, refuse_size
 from pipelines.shard_formats.formats import CONVERTED
-from pipelines.shard_formats.nanogpt import NanoGpt, refuse_ids, refuse_sides, refuse_size
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.errors import InputError
 from tokcore.records.manifest import file_of_shard, shard_name

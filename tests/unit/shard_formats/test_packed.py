@@ -14,8 +14,7 @@ from pipelines.shard_formats.packed import Packed
 from pipelines.shard_formats.shard_format import Column, Shard
 from tokcore.kernels.bytes import row_offsets
 from tokcore.reading.shards import EncodedRows
-from tokcore.records.features import parse_features
-from tokcore.records.tfrecord import read_records
+from tokcore.records.tfrecord import parse_features, read_records
 
 SHARD = Shard('d-train-00001-of-00002', 1000)
 SUFFIXES = ('', '_segmentation', '_position')

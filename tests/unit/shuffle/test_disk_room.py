@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from pipelines.shuffle.disk_room import refuse_too_little_room
 from pipelines.shuffle.encoded_sample import DiskNeed
+from pipelines.shuffle.plan import refuse_too_little_room
 from tokcore.errors import FullDiskError
 
 NEED = DiskNeed(1100 << 10, 1000 << 10, 20 << 10)

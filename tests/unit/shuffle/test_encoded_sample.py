@@ -14,8 +14,8 @@ from pipelines.jobs.job import CorpusReading, Execution
 from pipelines.jobs.read_plan import ReadPlan, plan_reading
 from pipelines.shuffle.encoded_sample import DiskNeed, encode_sample
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature
-from tokcore.corpus.filters.applying import find_end
 from tokcore.corpus.formats import plan_items, read_blocks
+from tokcore.filters.applying import find_end
 from tokcore.records.examples import Feature
 from tokcore.schemes import find_scheme
 

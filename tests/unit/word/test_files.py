@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.errors import InputError
-from tokcore.word.files import read_words
-from tokcore.word.scheme import SCHEME, WordVocabulary
+from tokcore.word.scheme import SCHEME, WordVocabulary, read_words
 
 FIRST = ['<unk>', '<s>', '</s>']
 MARK = b'\xef\xbb\xbf'

@@ -1,1 +1,0 @@
-"""Filters of rows: what one is, the filters by name, and how a block is filtered."""

@@ -1,0 +1,1 @@
+"""Filters of rows: the filters by name, and how a block is filtered."""

@@ -1,0 +1,255 @@
+"""The rows of a block that are used: those that its dataset's filters keep, up to its limit.
+
+Text that a filter changed goes through the normalizer again, as if it had been read so. Rows keep
+their order and their features; dropped rows are counted by filter.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tokcore.corpus.corpus import Block, DroppedRow, Reject, Rows, Split, split_of
+from tokcore.corpus.formats import block_rows
+from tokcore.corpus.key_ranges import rows_within
+from tokcore.corpus.row_filter import Filtered, RowFilter, RowLimits, UnfitRow
+from tokcore.errors import InputError
+from tokcore.filters.registry import load_filters
+from tokcore.filters.user_function import PIECES, RowError
+from tokcore.text.rows import Normalizer, Side
+
+MOST_NUMBERS = (1 << 44) // PIECES
+"""Rows of a file that can be told apart where each may become several: `order_keys` takes
+identities of 44 bits."""
+
+
+def select_rows(block: Block, splits: Sequence[Split], normalizer: Normalizer) -> Rows:
+    """Returns the rows of a block after filtering, up to the end of its dataset.
+
+    Rows after the end are only counted; no filter sees them.
+
+    Raises:
+        InputError: a user's filter fails.
+    """
+    rows = block_rows(block, normalizer)
+    split = split_of(splits, block.split, block.file_index)
+    if split is None:
+        return rows
+    if split.key_range is not None:
+        rows = rows_within(split.key_range, rows, block.file_index)
+    end = None
+    if split.end is not None and block.file_index >= split.end[0]:
+        end = split.end[1] if block.file_index == split.end[0] else 0
+        # The end may be between rows made from one row, which then must be filtered.
+        rows = _rows_before(rows, -(-end // _identity_step(split)))
+    if not split.filters:
+        return rows
+    rows = _filter_rows(rows, split, block, normalizer)
+    return rows if end is None else _pieces_before(rows, end)
+
+
+def find_end(
+    blocks: Iterable[Block], split: Split, normalizer: Normalizer
+) -> tuple[int, int] | None:
+    """Returns the file index and identity just after the last row of a dataset with a limit.
+
+    None if the dataset has no more rows than that.
+
+    Args:
+        blocks: of the dataset, in the order of files and rows; read only as far as needed.
+        split: the dataset; `max_examples` counts the rows that its filters keep.
+        normalizer: turns rows into text.
+
+    Raises:
+        InputError: a user's filter fails.
+    """
+    left = split.max_examples
+    if left is None:
+        return None
+    for block in blocks:
+        rows = block_rows(block, normalizer)
+        if split.filters:
+            rows = _filter_rows(rows, split, block, normalizer)
+        if len(rows) >= left:
+            return block.file_index, int(rows.identities[left - 1]) + 1
+        left -= len(rows)
+    return None
+
+
+def _pieces_before(rows: Rows, end: int) -> Rows:
+    """Returns the rows whose identities are below `end`."""
+    count = int(np.searchsorted(rows.identities, end))
+    return dataclasses.replace(
+        rows.select(slice(count)), beyond_max_examples=rows.beyond_max_examples + len(rows) - count
+    )
+
+
+def _rows_before(rows: Rows, end: int) -> Rows:
+    """Returns the rows before an offset in their (first) file.
+
+    A pair rejected for its second file has no known offset in the first, so that reject stays.
+    """
+    count = int(np.searchsorted(rows.offsets, end))
+    rejects = tuple(reject for reject in rows.rejects if reject.side or reject.offset < end)
+    return dataclasses.replace(
+        rows.select(slice(count)),
+        rejects=rejects,
+        beyond_max_examples=len(rows) - count + len(rows.rejects) - len(rejects),
+    )
+
+
+def _identity_step(split: Split) -> int:
+    """Returns the distance between the identities of consecutive rows of a file."""
+    if split.format.identity != 'row':
+        return 1
+    makes_several = any(row_filter.makes_several for row_filter in load_filters(split.filters))
+    return PIECES if makes_several else 1
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """Rows between two filters.
+
+    Attributes:
+        sides: their texts.
+        sources: int64[rows], not descending: the row of the block that each was made from.
+    """
+
+    sides: tuple[Side, ...]
+    sources: np.ndarray
+
+
+def _filter_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer) -> Rows:
+    """Returns the rows that all filters of a split keep; unfit rows become rejects.
+
+    Raises:
+        InputError: a user's function fails, makes more than a worker can hold, or makes more rows
+            from one than can be told apart.
+    """
+    file_index = block.file_index
+    limits = RowLimits(block.max_line_bytes, block.format.forbidden_characters)
+    now = _Progress(rows.sides, np.arange(len(rows)))
+    dropped_by: collections.Counter[str] = collections.Counter()
+    added = 0
+    dropped: list[tuple[int, DroppedRow]] = []
+    rejects: list[Reject] = []
+    filters = load_filters(split.filters)
+    for row_filter in filters:
+        try:
+            result = row_filter.with_limits(limits).apply(now.sides)
+        except RowError as error:
+            where = _describe_row(rows, now.sources[error.row], split, file_index)
+            raise InputError(f'{where}: {error}') from error
+        sides = _normalize_changed(now.sides, result, normalizer)
+        stays = np.ones(len(result.rows), bool) if result.is_kept is None else result.is_kept
+        for side in sides:
+            stays = stays & (side.ends > side.starts)
+        is_gone = np.ones(len(now.sources), bool)
+        is_gone[result.rows] = False
+        added += len(result.rows) - len(now.sources) + int(np.count_nonzero(is_gone))
+        is_gone[[unfit.row for unfit in result.unfit]] = False
+        rejects += [_reject(unfit, rows, now) for unfit in result.unfit]
+        dropped_by[row_filter.name] += int(np.count_nonzero(is_gone) + np.count_nonzero(~stays))
+        after = _Progress(sides, now.sources[result.rows])
+        if split.keeps_dropped:
+            dropped += _dropped_rows(row_filter, rows, now, is_gone)
+            dropped += _dropped_rows(row_filter, rows, after, ~stays)
+        if not stays.all():
+            after = _Progress(tuple(side.take(stays) for side in sides), after.sources[stays])
+        now = after
+    filtered = dataclasses.replace(
+        rows,
+        sides=now.sides,
+        line_starts=rows.line_starts[now.sources],
+        extra_features=tuple(column.select(now.sources) for column in rows.extra_features),
+        filtered={name: count for name, count in sorted(dropped_by.items()) if count},
+        added=added,
+        rejects=(*rows.rejects, *sorted(rejects, key=lambda reject: reject.offset)),
+        dropped=tuple(row for _, row in sorted(dropped, key=lambda source_row: source_row[0])),
+    )
+    if not any(row_filter.makes_several for row_filter in filters):
+        return filtered
+    first = block.texts[0]
+    identities = _identities(rows, now.sources, split, file_index, first.offset + len(first.data))
+    return dataclasses.replace(filtered, assigned_identities=identities)
+
+
+def _identities(
+    rows: Rows, sources: np.ndarray, split: Split, file_index: int, end: int
+) -> np.ndarray:
+    """Returns an identity for each row made from `rows`, whose text ends at `end`.
+
+    As int64[…], ascending.
+    """
+    numbers = np.arange(len(sources)) - np.searchsorted(sources, sources)
+    offsets = rows.offsets
+    step = PIECES if split.format.identity == 'row' else 1
+    if step == 1:
+        # The offsets between the starts of two rows are free.
+        room = np.append(offsets, end)[1:] - offsets
+    else:
+        room = np.full(len(offsets), step)
+        if len(offsets) and offsets[-1] >= MOST_NUMBERS:
+            raise InputError(
+                f'{_describe_row(rows, -1, split, file_index)} is beyond the {MOST_NUMBERS} rows that a '
+                'file may have with a filter that makes several of one; split the file'
+            )
+    too_many = np.flatnonzero(numbers >= room[sources])
+    if len(too_many):
+        row = sources[too_many[0]]
+        count = np.count_nonzero(sources == row)
+        raise InputError(
+            f'{_describe_row(rows, row, split, file_index)}: filters made {count} rows of it, and there '
+            f'can be {room[row]} at most; let the filter make fewer, or cut the text before'
+        )
+    return offsets[sources] * step + numbers
+
+
+def _describe_row(rows: Rows, row: int, split: Split, file_index: int) -> str:
+    by_number = split.format.identity == 'row'
+    what = 'row' if by_number else 'the line that starts at byte'
+    return f'{split.files_at(file_index)[0].path}: {what} {int(rows.offsets[row])}'
+
+
+def _normalize_changed(
+    before: tuple[Side, ...], result: Filtered, normalizer: Normalizer
+) -> tuple[Side, ...]:
+    """Returns the sides of a result, those that the filter changed normalized again."""
+    return tuple(
+        new if _is_selection(old, new, result.rows) else normalizer.apply(new.joined()).side
+        for old, new in zip(before, result.sides, strict=True)
+    )
+
+
+def _is_selection(before: Side, after: Side, rows: np.ndarray) -> bool:
+    """Returns whether each row has exactly the text of the row that it was made from."""
+    return (
+        _address(after.text) == _address(before.text)
+        and np.array_equal(after.starts, before.starts[rows])
+        and np.array_equal(after.ends, before.ends[rows])
+    )
+
+
+def _address(text: np.ndarray) -> tuple[int, int]:
+    return text.ctypes.data, len(text)
+
+
+def _reject(unfit: UnfitRow, rows: Rows, now: _Progress) -> Reject:
+    """Returns the reject for an unfit row, with the text that the filter was given."""
+    offset = int(rows.offsets[now.sources[unfit.row]])
+    line = '\t'.join(side.row(unfit.row) for side in now.sides)
+    return Reject(unfit.reason, 0, offset, offset, line.encode(), why=unfit.why)
+
+
+def _dropped_rows(
+    row_filter: RowFilter, rows: Rows, now: _Progress, is_dropped: np.ndarray
+) -> Iterator[tuple[int, DroppedRow]]:
+    """Yields the rows that a filter dropped, each with its source row in the block."""
+    for row in np.flatnonzero(is_dropped).tolist():
+        source = int(now.sources[row])
+        texts = tuple(side.row(row) for side in now.sides)
+        yield source, DroppedRow(row_filter.name, int(rows.offsets[source]), texts)
