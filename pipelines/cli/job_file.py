@@ -16,14 +16,13 @@ from pipelines.files.hub import is_hub_address
 from pipelines.jobs.corpus import SplitPaths
 from pipelines.options.commands import Command
 from pipelines.options.job import SPLITS, DatasetSource
-from pipelines.options.reading import option_value
 from tokcore.corpus.fields import LabelNames, label_names
 from tokcore.corpus.formats import all_formats, corpus_format
 from tokcore.errors import InputError
+from tokcore.keywords import option_value
 from tokcore.options import (
     PATH_KINDS,
     Declared,
-    as_typed,
     declared,
     min_count_range,
     shown,
@@ -113,8 +112,6 @@ def _value(option: Declared, value: Any) -> object:
         return [*map(_absolute, value)] if option.option.many else _absolute(value)
     if kind is min_count_range and isinstance(value, tuple):
         return ':'.join(map(str, value))
-    if kind is as_typed and str(value).isdecimal():
-        return int(value)
     if isinstance(value, LabelNames):
         return _absolute(value.path)
     if isinstance(value, (tuple, list)):
@@ -224,13 +221,11 @@ class TomlFile:
 def _read(
     toml: TomlFile, place: tuple[str, int, str], option: Declared, value: object, folder: str
 ) -> object:
-    if isinstance(value, list) and not option.option.many:
-        value = ','.join(map(str, value))
     if option.option.kind is label_names and isinstance(value, str):
         value = _beside(folder, value)  # it is read at once
     try:
         read = option_value(option, value, place[2])
-    except InputError as error:
+    except (InputError, TypeError) as error:
         raise toml.error(str(error), *place) from None
     if option.option.kind not in PATH_KINDS:
         return read

@@ -37,7 +37,7 @@ from pipelines.options.job import (
     VocabOptions,
     training_files,
 )
-from pipelines.options.reading import refuse_misplaced, settle_choice
+from pipelines.options.reading import refuse_misplaced, refuse_unchosen
 from pipelines.options.vocabulary import (
     DetokenizeOptions,
     ExportOptions,
@@ -380,7 +380,7 @@ def finish_options(
             # Without a default, the record beside a vocabulary may choose later; and `count` takes
             # several schemes.
             if isinstance(value, str):
-                values = settle_choice(kind, values, value)
+                refuse_unchosen(kind, values, value)
                 kinds.append(kind.chosen(value))
                 if known[by].default is None:
                     undecided.append(kind.chosen(value))
