@@ -8,7 +8,6 @@ import atexit
 import contextlib
 import gc
 import importlib
-import importlib.metadata
 import logging
 import os
 import sys
@@ -172,7 +171,9 @@ def _run(arguments: Sequence[str], is_process: bool, began: float) -> int:
         return 0
     options, beam_flags = parse_command(arguments)
     if options.version:
-        print('tokbeam', importlib.metadata.version('tokbeam'))
+        from importlib.metadata import version  # a fifth of the time that `--help` takes
+
+        print('tokbeam', version('tokbeam'))
         return 0
     if options.command == 'warm-up':
         from pipelines.cli.warm_up_command import warm_up
