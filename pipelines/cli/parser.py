@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipelines.cli.help import HelpAction, command_help, line_width, topics_of
+from pipelines.cli.help import command_help, line_width, topics_of
 from pipelines.cli.terminal import print_lines
 from pipelines.options.beam import Parser
 from pipelines.options.commands import Command, add_groups, finish_options, known_commands
@@ -25,9 +25,6 @@ tokbeam help COMMAND        all options
 tokbeam help TOPIC          {topics}
 tokbeam completion SHELL    completion for bash, zsh or fish
 """
-
-_WITHOUT_JOB = ('tokenize', 'detokenize', 'cache', 'warm-up')
-"""The commands that take neither a path nor a job file."""
 
 
 def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -56,8 +53,12 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
     parser = command_parser(known, command)
     own = _own_options(parser, arguments)
     job_path = None
-    takes_job = command is not None and command not in _WITHOUT_JOB and not known[command].place
-    if takes_job and arguments[1:] and not arguments[1].startswith('-'):
+    if (
+        command is not None
+        and known[command].sections
+        and arguments[1:]
+        and not arguments[1].startswith('-')
+    ):
         # Only the first word: a later one might be the value of one of Beam's options.
         job_path = arguments.pop(1)
     others = [name for name in map(_option_name, arguments) if name and name not in own]
@@ -126,13 +127,8 @@ def command_parser(known: Mapping[str, Command] | None = None, only: str | None 
     commands = parser.add_subparsers(dest='command', metavar='COMMAND', parser_class=_HelpParser)
 
     for name, command in known.items():
-        subparser = commands.add_parser(name, help=command.summary, add_help=False)
-        subparser.add_argument(
-            '-h',
-            '--help',
-            action=HelpAction,
-            text=functools.partial(command_help, name, command),
-        )
+        subparser = commands.add_parser(name, help=command.summary)
+        subparser.format_help = functools.partial(command_help, name, command)  # type: ignore[method-assign]
         for name_of_path, shown_as in zip(('place', 'other_place'), command.place.split()):
             subparser.add_argument(
                 name_of_path,
