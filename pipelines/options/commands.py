@@ -106,6 +106,16 @@ class Command:
         )
 
     @property
+    def flags(self) -> list[str]:
+        """All options as they are typed."""
+        flags = []
+        for declaration in self.options:
+            flags.append(flag(declaration.name))
+            if has_negation(declaration):
+                flags.append(f'--no-{declaration.name}')
+        return flags
+
+    @property
     def takes_beam_options(self) -> bool:
         """Whether it may run pipelines on any engine."""
         return any(EngineOptions in group.kinds for group in self.groups)
@@ -337,11 +347,16 @@ def add_groups(parser: Parser, groups: tuple[Group, ...]) -> None:
                 target.add_argument(flag(declaration.name), **_argparse_keywords(declaration))
 
 
+def has_negation(declaration: Declared) -> bool:
+    """Returns whether an option is a flag `--x` with its opposite, `--no-x`."""
+    return declaration.option.kind is None and declaration.default is not False
+
+
 def _argparse_keywords(declaration: Declared) -> dict[str, Any]:
     option = declaration.option
     keywords: dict[str, Any] = {'help': declaration.help, 'default': argparse.SUPPRESS}
     if option.kind is None:
-        has_no = declaration.default is not False
+        has_no = has_negation(declaration)
         return {**keywords, 'action': argparse.BooleanOptionalAction if has_no else 'store_true'}
     if not callable(option.kind):
         return {**keywords, 'choices': option.kind}
