@@ -15,9 +15,9 @@ import shutil
 import textwrap
 from collections.abc import Callable, Mapping
 
-from pipelines.options.beam import Parser
 from pipelines.options.commands import Command, Group, add_groups, known_commands
 from pipelines.options.job import LineOptions, OtherFiles, training_files
+from pipelines.options.reading import Parser
 from pipelines.options.vocabulary import encoding_options, learning_options, token_options
 from tokcore.corpus.filters.registry import filter_table
 from tokcore.errors import InputError

@@ -24,7 +24,6 @@ from pipelines.cli.printable import LogFormatter, printable, printable_lines
 from pipelines.cli.terminal import end_on_signals, flush_printed, print_lines
 from pipelines.engines.progress import AT_ONCE
 from pipelines.files.system_errors import as_input_error
-from pipelines.options.beam import text_without_secrets, without_secrets
 from tokcore.errors import InputError
 from tokcore.process_end import (
     GRACE_SECONDS,
@@ -115,6 +114,8 @@ def _refuse(error: InputError) -> int:
 
 def _fail(error: Exception, arguments: list[str]) -> int:
     hold_if_interrupted(GRACE_SECONDS)
+    from pipelines.options.beam import text_without_secrets
+
     path = keep_traceback(error, arguments)
     where = f'its traceback is in {path}'
     if path is None:
@@ -298,6 +299,8 @@ def keep_traceback(error: BaseException, arguments: Sequence[str]) -> str | None
 
     What looks like a secret is hidden. Returns the path, or None if no file can be written.
     """
+    from pipelines.options.beam import text_without_secrets, without_secrets
+
     text = text_without_secrets(''.join(traceback.format_exception(error)), arguments)
     command = ' '.join(map(repr, without_secrets(arguments)))
     try:

@@ -9,8 +9,8 @@ from typing import Any
 
 from pipelines.cli.help import command_help, line_width, topics_of
 from pipelines.cli.terminal import print_lines
-from pipelines.options.beam import Parser
 from pipelines.options.commands import Command, add_groups, finish_options, known_commands
+from pipelines.options.reading import Parser
 from tokcore.errors import InputError
 from tokcore.options import path, shown
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass
 from typing import Any
 
-from pipelines.options.beam import Parser
 from pipelines.options.folders import (
     CacheOptions,
     CardOptions,
@@ -37,7 +36,7 @@ from pipelines.options.job import (
     VocabOptions,
     training_files,
 )
-from pipelines.options.reading import refuse_misplaced, refuse_unchosen
+from pipelines.options.reading import Parser, refuse_misplaced, refuse_unchosen
 from pipelines.options.vocabulary import (
     DetokenizeOptions,
     ExportOptions,

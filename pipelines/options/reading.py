@@ -1,5 +1,6 @@
 """Values of options, as a command line or a job file has them, become dataclasses of options."""
 
+import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING
 from typing import Any, TypeVar
@@ -8,6 +9,21 @@ from tokcore.errors import InputError
 from tokcore.options import Choice, Kind, declared, flag, shown
 
 _Options = TypeVar('_Options')
+
+_MOST_CHARACTERS = 400
+"""Of an error: argparse repeats values, which may be of any length."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Knows no abbreviations, and raises InputError where argparse would end the process."""
+
+    def __init__(self, *arguments, **keywords):
+        super().__init__(*arguments, allow_abbrev=False, **keywords)
+
+    def error(self, message: str):
+        if len(message) > _MOST_CHARACTERS:
+            message = message[:_MOST_CHARACTERS] + '…'
+        raise InputError(f'{message} (see {self.prog} --help)')
 
 
 def options_from(kind: type[_Options], values: Mapping[str, object]) -> _Options:
