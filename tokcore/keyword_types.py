@@ -60,7 +60,7 @@ class SchemeKeywords(TypedDict, total=False):
         | None
     )
     unicode_form: Literal['NFC', 'NFKC'] | None
-    pattern: str | Sequence[str] | None
+    pattern: str | Sequence[str]
     add_prefix_space: bool
     split: Literal['space', 'unicode']
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tokcore.errors import InputError
-from tokcore.options import Declared, Kind, as_typed, declared, min_count_range, shown
+from tokcore.options import Declared, Kind, declared, min_count_range, shown
 
 _WITH_COLONS = (min_count_range,)
 """Kinds of options whose words are typed with colons between them."""
@@ -76,75 +76,70 @@ def keyword_value(declaration: Declared, value: Any, call: str) -> Any:
     """Returns the value of an option as its dataclass has it; raises as `keyword_fields`."""
     if value is declaration.default:
         return value
-    if value is None:
-        return _parsed_none(declaration, call)
-    if declaration.option.many:
-        words = [value] if isinstance(value, (str, os.PathLike)) else value
-        if not isinstance(words, Iterable):
-            raise _wrong_type(declaration, value, call, 'a string, or several')
-        return tuple(_single_value(declaration, word, call) for word in words)
-    return _single_value(declaration, value, call)
-
-
-def _parsed_none(declaration: Declared, call: str) -> None:
-    """Returns None if that is what the option has where `none` is typed."""
-    kind = declaration.option.kind
-    try:
-        has_none = callable(kind) and kind is not as_typed and kind('none') is None
-    except argparse.ArgumentTypeError:
-        has_none = False
-    if not has_none:
+    if value is None and not _is_none_typed(declaration.option.kind):
         raise TypeError(f'{call}: {declaration.key} is None; leave it out, or give a value')
+    return None if value is None else option_value(declaration, value, f'{call}: {declaration.key}')
 
 
-def _single_value(declaration: Declared, value: Any, call: str) -> Any:
+def _is_none_typed(kind: Any) -> bool:
+    """Whether an option is None where `none` is typed."""
+    try:
+        return callable(kind) and kind('none') is None
+    except argparse.ArgumentTypeError:
+        return False
+
+
+def option_value(declaration: Declared, value: Any, name: str) -> Any:
+    """Returns the value of an option from one of Python or of a job file.
+
+    Args:
+        declaration: the option.
+        value: a number, a string as it is typed, True or False for a flag, or several.
+        name: of the option in errors.
+
+    Raises:
+        TypeError: the value is of another type.
+        InputError: the option cannot have this value.
+    """
     kind = declaration.option.kind
+    if not declaration.option.many:
+        return _single_value(kind, value, name)
+    is_one = isinstance(value, (str, int, float, os.PathLike, Mapping))
+    if not is_one and not isinstance(value, Iterable):
+        raise _wrong_type(value, name, 'a string, or several')
+    return tuple(_single_value(kind, word, name) for word in ([value] if is_one else value))
+
+
+def _single_value(kind: Any, value: Any, name: str) -> Any:
     if kind is None:
         if not isinstance(value, bool):
-            raise _wrong_type(declaration, value, call, 'True or False')
+            raise _wrong_type(value, name, 'true or false')
         return value
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     if isinstance(kind, tuple):
         if not isinstance(value, str):
-            raise _wrong_type(declaration, value, call, f'one of {", ".join(kind)}')
+            raise _wrong_type(value, name, f'one of {", ".join(kind)}')
         if value not in kind:
-            raise InputError(f'{call}: {declaration.key} is {shown(value)}; {nearest(value, kind)}')
-        return value
-    if kind is as_typed:
+            raise InputError(f'{name} is {shown(value)}; {nearest(value, kind)}')
         return value
     is_sequence = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
-    if is_sequence:
-        return _joined_value(declaration, value, call)
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise _wrong_type(declaration, value, call, 'a word or a number')
-    return _parsed(declaration, str(value), call)
-
-
-def _joined_value(declaration: Declared, value: Sequence[object], call: str) -> Any:
-    """Returns the value that a sequence stands for: its words are typed with a separator."""
-    words = [str(word) for word in value]
-    if words and declaration.option.kind in _WITH_COLONS:
-        return _parsed(declaration, ':'.join(words), call)
-    if any(',' in word for word in words):
-        raise InputError(f'{call}: {declaration.key}: a comma separates words; leave it out of one')
-    parsed = _parsed(declaration, ','.join(words), call)
-    if isinstance(parsed, tuple):
-        return parsed
-    raise _wrong_type(declaration, value, call, 'a single word or number')
-
-
-def _parsed(declaration: Declared, word: str, call: str) -> Any:
-    kind = declaration.option.kind
-    assert callable(kind)
+    if not is_sequence and (isinstance(value, bool) or not isinstance(value, (str, int, float))):
+        raise _wrong_type(value, name, 'a word or a number')
+    words = [str(word) for word in value] if is_sequence else [str(value)]
+    separator = ':' if kind in _WITH_COLONS else ','
+    if is_sequence and separator == ',' and any(',' in word for word in words):
+        raise InputError(f'{name}: a comma separates words; leave it out of one')
     try:
-        return kind(word)
+        parsed = kind(separator.join(words))
     except argparse.ArgumentTypeError as error:
-        raise InputError(f'{call}: {declaration.key}: {error}') from None
+        raise InputError(f'{name}: {error}') from None
+    if is_sequence and not isinstance(parsed, tuple):
+        raise _wrong_type(value, name, 'a single word or number')
+    return parsed
 
 
-def _wrong_type(declaration: Declared, value: object, call: str, expected: str) -> TypeError:
+def _wrong_type(value: object, name: str, expected: str) -> TypeError:
     return TypeError(
-        f'{call}: {declaration.key} is {expected}, not {shown(repr(value))} of type '
-        f'{type(value).__name__}'
+        f'{name} is {expected}, not {shown(repr(value))} of type {type(value).__name__}'
     )

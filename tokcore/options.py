@@ -139,22 +139,16 @@ class Choice:
         return self.kinds[next(iter(self.kinds)) if value is None else value]
 
 
-def as_typed(word: str) -> str:
-    """The kind of an option whose values depend on a choice: they stay as they are typed until then."""
-    return word
-
-
 Kind = type | Choice
 
 
 def declared(kind: Kind) -> list[Declared]:
     """Returns the options of a dataclass, or of all dataclasses of a choice, in the order of fields.
 
-    An option that several of them declare in different ways comes once, with the kind `as_typed`, and
-    may be repeated if it may in one of them.
+    An option that several of them declare comes once, with the words to choose from and the help of all.
 
     Raises:
-        ValueError: it is a flag in one of them and takes a value in another, or several at once.
+        ValueError: they declare it with different kinds of values.
     """
     if isinstance(kind, Choice):
         variants: dict[str, dict[str, Declared]] = {}
@@ -196,27 +190,25 @@ def _merged(variants: Mapping[str, Declared]) -> Declared:
     first, *others = variants.values()
     if all(other == first for other in others):
         return first
-    syntaxes = {
-        (variant.option.kind is None, variant.option.many == 'words', variant.field)
-        for variant in variants.values()
-    }
-    if len(syntaxes) > 1:
-        raise ValueError(f'--{first.name} is declared twice, with different syntax')
+    kinds: list[Any] = [variant.option.kind for variant in variants.values()]
+    kind = kinds[0]
+    if all(isinstance(words, tuple) for words in kinds):
+        kind = tuple(dict.fromkeys(word for words in kinds for word in words))
+    elif any(
+        (other.option.kind, other.option.many, other.field)
+        != (kind, first.option.many, first.field)
+        for other in others
+    ):
+        raise ValueError(f'--{first.name} is declared twice, with different values')
     by_help: dict[str, list[str]] = {}
     for value, variant in variants.items():
-        kind = variant.option.kind
-        choices = f' {{{", ".join(kind)}}}' if isinstance(kind, tuple) else ''
+        words = variant.option.kind
+        choices = f' {{{", ".join(words)}}}' if isinstance(words, tuple) else ''
         by_help.setdefault(variant.help + choices, []).append(value)
     help = '; '.join(f'of {" and ".join(values)}: {text}' for text, values in by_help.items())
-    metavars = (variant.option.metavar for variant in variants.values())
-    metavar = next((name for name in metavars if name), None)
-    # A flag has no value that could stay as it is typed.
-    kind = None if first.option.kind is None else as_typed
-    many = next((variant.option.many for variant in variants.values() if variant.option.many), None)
-    option = dataclasses.replace(first.option, help=help, kind=kind, metavar=metavar, many=many)
-    defaults = {variant.default for variant in variants.values()} if kind is None else set()
-    default = defaults.pop() if len(defaults) == 1 else MISSING
-    return dataclasses.replace(first, default=default, option=option)
+    is_same = all(other.default == first.default for other in others)
+    option = dataclasses.replace(first.option, help=help, kind=kind)
+    return dataclasses.replace(first, default=first.default if is_same else MISSING, option=option)
 
 
 def special_token(value: str) -> str:
@@ -251,14 +243,12 @@ def special_tokens_option() -> Any:
     )
 
 
+@dataclass(frozen=True)
 class WholeNumber:
     """A whole number within bounds."""
 
-    __name__ = 'whole_number'
-
-    def __init__(self, low: int, high: int):
-        self.low = low
-        self.high = high
+    low: int
+    high: int
 
     def __call__(self, text: str) -> int:
         number = _number(text)
@@ -272,13 +262,11 @@ class WholeNumber:
         return f'from {format_number(self.low)} to {format_number(self.high)}'
 
 
+@dataclass(frozen=True)
 class ByteSize:
     """A number of bytes, as `64`, `512KiB` or `12MiB`; units are powers of 1,024."""
 
-    __name__ = 'byte_size'
-
-    def __init__(self, high: int):
-        self.high = high
+    high: int
 
     def __call__(self, text: str) -> int:
         match = _SIZE.fullmatch(text.strip())

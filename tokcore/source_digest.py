@@ -2,7 +2,6 @@
 
 import functools
 import hashlib
-import importlib.metadata
 import pathlib
 import platform
 
@@ -12,9 +11,13 @@ _PACKAGE = pathlib.Path(__file__).resolve().parent
 @functools.cache
 def source_digest(package: pathlib.Path = _PACKAGE) -> str:
     """Returns a digest, 16 hexadecimal digits, of the sources in a folder and of what runs them."""
+    from importlib.metadata import (
+        version,
+    )  # not for commands that are done in less time than it takes
+
     digest = hashlib.sha256()
     versions = [platform.python_implementation(), platform.python_version(), platform.machine()]
-    versions += [importlib.metadata.version(name) for name in ('numba', 'llvmlite', 'numpy')]
+    versions += [version(name) for name in ('numba', 'llvmlite', 'numpy')]
     digest.update('\0'.join(versions).encode())
     for path in sorted(package.rglob('*.py')):
         digest.update(path.relative_to(package).as_posix().encode() + b'\0')

@@ -13,25 +13,12 @@ import difflib
 import functools
 import shutil
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
-from pipelines.options.beam import Parser
 from pipelines.options.commands import Command, Group, add_groups, known_commands
-from pipelines.options.job import (
-    DatasetOptions,
-    DatasetOutput,
-    LineOptions,
-    OtherFiles,
-    training_files,
-)
-from pipelines.options.vocabulary import (
-    SampleOptions,
-    VocabularyLayout,
-    encoding_options,
-    learning_options,
-    scheme_option,
-    token_options,
-)
+from pipelines.options.job import LineOptions, OtherFiles, training_files
+from pipelines.options.reading import Parser
+from pipelines.options.vocabulary import encoding_options, learning_options, token_options
 from tokcore.errors import InputError
 from tokcore.filters.registry import filter_table
 from tokcore.options import Choice, declared, flag
@@ -108,11 +95,10 @@ _NOTES = {
     'convert': _CONVERT,
     'index': _INDEX,
     'export': _EXPORT,
-    'build': f'{_INPUTS}\n\n{_JOB_FILE}\n\n{_BEAM}',
     'tokenize': '',
     'detokenize': _DETOKENIZE,
 }
-_OF_PIPELINES = _NOTES['build']
+_OF_PIPELINES = f'{_INPUTS}\n\n{_JOB_FILE}\n\n{_BEAM}'
 _OF_FOLDERS = """\
 Nothing is written. The status is 0, or 3 where something is not as it should be, 2 for a mistake of the
 command line."""
@@ -125,39 +111,18 @@ others), word, byte. An option of another scheme is refused. `tokbeam help schem
 options of one."""
 
 
-class HelpAction(argparse.Action):
-    """Prints a text and ends the command, as `--help` does."""
-
-    def __init__(
-        self, option_strings: Sequence[str], dest: str, *, text: Callable[[], str], **more
-    ):
-        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **more)
-        self._text = text
-
-    def __call__(self, parser: argparse.ArgumentParser, *_) -> None:
-        # Here, since the terminal also is where a job's signals and its bar are.
-        from pipelines.cli.terminal import print_lines
-
-        print_lines(self._text().rstrip('\n').split('\n'))
-        parser.exit()
-
-
 def command_help(name: str, command: Command) -> str:
     """Returns the help of a command: examples, and the options that most people need."""
     parser = _parser(_usage(name, command), _examples(command))
     add_groups(parser, (_essential(command),))
-    topics = (
-        ''
-        if name in ('tokenize', 'detokenize') or command.place
-        else (f'\nBy topic: tokbeam help {{{", ".join(topics_of())}}}.')
-    )
+    topics = f'\nBy topic: tokbeam help {{{", ".join(topics_of())}}}.' if command.sections else ''
     return f'{parser.format_help()}\nAll options: tokbeam help {name}.{topics}\n'
 
 
 def all_help(name: str, command: Command) -> str:
     """Returns the help of a command with all options."""
     of_folders = _READING if command.takes_beam_options else _OF_FOLDERS
-    notes = _NOTES.get(name, of_folders if command.place else _OF_PIPELINES)
+    notes = _NOTES.get(name, _OF_PIPELINES if command.sections else of_folders)
     parser = _parser(_usage(name, command), _examples(command), notes)
     add_groups(parser, command.groups)
     return parser.format_help()
@@ -194,10 +159,6 @@ def topic_help(topic: str | None = None) -> str:
 
 def _topics() -> dict[str, tuple[str, Callable[[], str]]]:
     """For each topic what it is about, and the function that returns its text."""
-    commands = known_commands()
-    running = tuple(
-        group for group in commands['build'].groups if group.title in ('running', 'shuffle')
-    )
     formats = training_files()
     return {
         'formats': (
@@ -209,24 +170,6 @@ def _topics() -> dict[str, tuple[str, Callable[[], str]]]:
             lambda: _text('filters', _filters(), Group((LineOptions,))),
         ),
         'schemes': ('subword, wordpiece, bpe, word, byte: which options each has', _schemes),
-        'vocabulary': (
-            'how many vocabularies there are, and what they are learned from',
-            lambda: _text(
-                'vocabulary',
-                'The vocabulary of build and vocab.',
-                Group((scheme_option(), VocabularyLayout, SampleOptions)),
-            ),
-        ),
-        'output': (
-            'shards, their names and what they hold; splits cut off a corpus',
-            lambda: _text(
-                'output', 'The dataset of build and encode.', Group((DatasetOptions, DatasetOutput))
-            ),
-        ),
-        'running': (
-            'workers, memory, resuming, dry runs; the shuffle',
-            lambda: _text('running', _BEAM, *running),
-        ),
         'jobs': ('job files: a command line as TOML', lambda: f'{_JOB_FILE}\n\n{_JOB_EXAMPLE}'),
     }
 
@@ -269,15 +212,8 @@ def _text(topic: str, about: str, *groups: Group) -> str:
 
 
 def _usage(name: str, command: Command) -> str:
-    if command.place:
-        return f'tokbeam {name} {command.place} [OPTION ...]'
-    if name == 'tokenize':
-        return 'tokbeam tokenize --vocab FILE [OPTION ...] < TEXT'
-    if name == 'detokenize':
-        return 'tokbeam detokenize --vocab FILE [OPTION ...] < IDS'
-    if name in ('cache', 'warm-up'):
-        return f'tokbeam {name} [OPTION ...]'
-    return f'tokbeam {name} [JOB.toml] [OPTION ...]'
+    takes = command.place or ('[JOB.toml]' if command.sections else '')
+    return ' '.join(['tokbeam', name, *takes.split(), '[OPTION ...]'])
 
 
 def _examples(command: Command) -> str:
@@ -321,26 +257,10 @@ def scheme_table(commands: Mapping[str, Command]) -> list[tuple[str, str, str]]:
                         schemes, takers = rows.setdefault(flag(option.name), ([], []))
                         schemes += [scheme] if scheme not in schemes else []
                         takers += [command] if command not in takers else []
-    every = next(
-        (list(kind.kinds) for about in commands.values() for group in about.groups
-         for kind in group.kinds if isinstance(kind, Choice)),
-        [],
-    )  # fmt: skip
     return [
-        (option, 'all' if schemes == every else ', '.join(schemes), ', '.join(takers))
+        (option, 'all' if schemes == [*scheme_names()] else ', '.join(schemes), ', '.join(takers))
         for option, (schemes, takers) in rows.items()
     ]
-
-
-def filters_as_markdown() -> str:
-    """Returns the table of filters as the documentation has it."""
-    rows = [
-        ('filter', 'what it does', 'unit', 'examples'),
-        ('---',) * 4,
-        *((*about, '; '.join(examples)) for *about, examples in filter_table()),
-    ]
-    escaped = ([cell.replace('|', '\\|') for cell in row] for row in rows)
-    return ''.join(f'| {" | ".join(row)} |\n' for row in escaped)
 
 
 def as_text(rows: list[tuple[str, str, str]]) -> str:

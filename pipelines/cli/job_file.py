@@ -7,7 +7,7 @@ import difflib
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,14 +16,13 @@ from pipelines.files.hub import is_hub_address
 from pipelines.jobs.corpus import SplitPaths
 from pipelines.options.commands import Command
 from pipelines.options.job import SPLITS, DatasetSource
-from pipelines.options.reading import option_value
 from tokcore.corpus.fields import LabelNames, label_names
 from tokcore.corpus.formats import all_formats, corpus_format
 from tokcore.errors import InputError
+from tokcore.keywords import option_value
 from tokcore.options import (
     PATH_KINDS,
     Declared,
-    as_typed,
     declared,
     min_count_range,
     shown,
@@ -42,20 +41,6 @@ _KEY = re.compile(r'\s*(?:"([^"]*)"|\'([^\']*)\'|([A-Za-z0-9_-]+))\s*[=.]')
 
 _MOST_BYTES = 8 << 20
 """Fifty thousand paths; a file takes up to a hundred times its size of memory when it is parsed."""
-
-_MOST_PARTS = 16
-"""Of a key, as `a.b.c`. Job files have two; time and memory grow with the square."""
-
-_STRING_OR_COMMENT = re.compile(
-    r"""\"{3}(?:[^\\]|\\.)*?(?:\"{3}|\Z) | '{3}.*?(?:'{3}|\Z)
-    | "(?:[^"\\\n]|\\.)*"? | '[^'\n]*'? | \#[^\n]*""",
-    re.VERBOSE | re.DOTALL,
-)
-_PART = r'[A-Za-z0-9_-]+'
-_LONG_KEY = re.compile(rf'(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{_MOST_PARTS}}}')
-
-_LARGEST = (1 << 63) - 1
-"""The bound of TOML. Python reads larger numbers, but cannot print those of thousands of digits."""
 
 
 def job_text(command: Command, given: Mapping[str, object], datasets: Sequence[SplitPaths]) -> str:
@@ -113,8 +98,6 @@ def _value(option: Declared, value: Any) -> object:
         return [*map(_absolute, value)] if option.option.many else _absolute(value)
     if kind is min_count_range and isinstance(value, tuple):
         return ':'.join(map(str, value))
-    if kind is as_typed and str(value).isdecimal():
-        return int(value)
     if isinstance(value, LabelNames):
         return _absolute(value.path)
     if isinstance(value, (tuple, list)):
@@ -224,13 +207,11 @@ class TomlFile:
 def _read(
     toml: TomlFile, place: tuple[str, int, str], option: Declared, value: object, folder: str
 ) -> object:
-    if isinstance(value, list) and not option.option.many:
-        value = ','.join(map(str, value))
     if option.option.kind is label_names and isinstance(value, str):
         value = _beside(folder, value)  # it is read at once
     try:
         read = option_value(option, value, place[2])
-    except InputError as error:
+    except (InputError, TypeError) as error:
         raise toml.error(str(error), *place) from None
     if option.option.kind not in PATH_KINDS:
         return read
@@ -350,40 +331,8 @@ def read_toml(path: str) -> TomlFile:
         raise InputError(
             f'{path} is not a job file: byte {error.start} is not UTF-8; write it as UTF-8'
         ) from error
-    _check_keys(path, text)
     try:
         tables = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: a number of thousands of digits too
         raise InputError(f'{path} is not TOML: {error}; mend the file') from error
-    except ValueError as error:
-        raise InputError(_too_large(path)) from error
-    if any(abs(number) > _LARGEST for number in _whole_numbers(tables)):
-        raise InputError(_too_large(path))
     return TomlFile(path, text, tables)
-
-
-def _too_large(path: str) -> str:
-    return f'{path} is not TOML: a whole number has more than 64 bits; mend the file'
-
-
-def _whole_numbers(tables: object) -> Iterator[int]:
-    waiting = [tables]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            waiting += value.values()
-        elif isinstance(value, list):
-            waiting += value
-        elif isinstance(value, int):
-            yield value
-
-
-def _check_keys(path: str, text: str) -> None:
-    """Raises InputError for a key of so many parts that it would take long to read."""
-    # A string counts as one part, whatever is in it; line feeds stay, so that lines can be counted.
-    plain = _STRING_OR_COMMENT.sub(lambda match: 's' + '\n' * match[0].count('\n'), text)
-    if match := _LONG_KEY.search(plain):
-        line = plain.count('\n', 0, match.start()) + 1
-        raise InputError(
-            f'{path}, line {line}: a key has more than {_MOST_PARTS} parts; mend the file'
-        )

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipelines.cli.help import HelpAction, command_help, line_width, topics_of
+from pipelines.cli.help import command_help, line_width, topics_of
 from pipelines.cli.terminal import print_lines
-from pipelines.options.beam import Parser
 from pipelines.options.commands import Command, add_groups, finish_options, known_commands
+from pipelines.options.reading import Parser
 from tokcore.errors import InputError
 from tokcore.options import path, shown
 
@@ -25,9 +25,6 @@ tokbeam help COMMAND        all options
 tokbeam help TOPIC          {topics}
 tokbeam completion SHELL    completion for bash, zsh or fish
 """
-
-_WITHOUT_JOB = ('tokenize', 'detokenize', 'cache', 'warm-up')
-"""The commands that take neither a path nor a job file."""
 
 
 def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -50,41 +47,36 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
                 'server; give another'
             )
     known = known_commands()
-    if arguments and not arguments[0].startswith('-') and arguments[0] not in known:
-        raise InputError(_no_command(arguments[0], known))
-    command = arguments[0] if arguments and arguments[0] in known else None
-    parser = command_parser(known, command)
-    own = _own_options(parser, arguments)
+    name = arguments[0] if arguments else ''
+    if name and not name.startswith('-') and name not in known:
+        raise InputError(_no_command(name, known))
+    command = known.get(name)
     job_path = None
-    takes_job = command is not None and command not in _WITHOUT_JOB and not known[command].place
-    if takes_job and arguments[1:] and not arguments[1].startswith('-'):
-        # Only the first word: a later one might be the value of one of Beam's options.
-        job_path = arguments.pop(1)
-    others = [name for name in map(_option_name, arguments) if name and name not in own]
-    # Importing Beam takes seconds, and mostly there are no options of Beam.
-    if own and others:
-        from pipelines.options.beam import check_names
+    if command is not None:
+        if command.sections and arguments[1:] and not arguments[1].startswith('-'):
+            # Only the first word: a later one might be the value of one of Beam's options.
+            job_path = arguments.pop(1)
+        own = ['--help', *command.flags]
+        typed = (word.partition('=')[0] for word in arguments if word.startswith('--'))
+        others = [option for option in typed if option not in own]
+        # Importing Beam takes seconds, and mostly there are no options of Beam.
+        if others:
+            from pipelines.options.beam import check_names
 
-        # Before a missing option is reported: it may be the one that was mistyped.
-        check_names(others, own, arguments[0])
+            # Before a missing option is reported: it may be the one that was mistyped.
+            check_names(others, own, name)
+    parser = command_parser(known, name)
     options, unknown = parser.parse_known_args(arguments)
     if options.command is None and not options.version:
         parser.print_help(sys.stderr)
         raise InputError(f'no command given: one of {", ".join(known)}')
-    if (
-        unknown
-        and command is not None
-        and known[command].place
-        and not known[command].takes_beam_options
-    ):
-        raise InputError(
-            f'{options.command} has no {shown(unknown[0])} (see tokbeam {options.command} --help)'
-        )
+    if unknown and command is not None and command.place and not command.takes_beam_options:
+        raise InputError(f'{name} has no {shown(unknown[0])} (see tokbeam {name} --help)')
     if unknown or job_server:
         from pipelines.options.beam import check_flags
 
         check_flags(unknown, job_server, options.command)
-    if options.command is not None:
+    if command is not None:
         options = with_job_file(known, options, job_path)
     return options, unknown + job_server
 
@@ -126,13 +118,8 @@ def command_parser(known: Mapping[str, Command] | None = None, only: str | None 
     commands = parser.add_subparsers(dest='command', metavar='COMMAND', parser_class=_HelpParser)
 
     for name, command in known.items():
-        subparser = commands.add_parser(name, help=command.summary, add_help=False)
-        subparser.add_argument(
-            '-h',
-            '--help',
-            action=HelpAction,
-            text=functools.partial(command_help, name, command),
-        )
+        subparser = commands.add_parser(name, help=command.summary)
+        subparser.format_help = functools.partial(command_help, name, command)  # type: ignore[method-assign]
         for name_of_path, shown_as in zip(('place', 'other_place'), command.place.split()):
             subparser.add_argument(
                 name_of_path,
@@ -162,18 +149,3 @@ def with_job_file(
     finished = finish_options(known[typed.command], given, bool(datasets))
     of_job = {'given': given, 'datasets': datasets, 'job_path': job_path}
     return argparse.Namespace(**{**finished, **of_job})
-
-
-def _own_options(parser: Parser, arguments: Sequence[str]) -> list[str]:
-    """Returns the options of the command that a command line names; empty if it names none."""
-    [subparsers] = [
-        action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
-    ]
-    command = subparsers.choices.get(arguments[0]) if arguments else None
-    return [
-        name for action in (command._actions if command else ()) for name in action.option_strings
-    ]
-
-
-def _option_name(argument: str) -> str | None:
-    return argument.partition('=')[0] if argument.startswith('--') else None

@@ -53,9 +53,11 @@ def run_plain_if_small(options: argparse.Namespace, is_for_filter: bool) -> None
 def _sizes(options: argparse.Namespace) -> Iterator[float]:
     """Yields the bytes of each file that the command reads; infinity where that is not known."""
     names = ['place', 'other_place', 'datasets']
-    for prefix, each in known_commands()[options.command].options:
-        if each.option.kind is path:
-            names.append(f'{prefix}{each.key}')
+    names += [
+        declaration.key
+        for declaration in known_commands()[options.command].options
+        if declaration.option.kind is path
+    ]
     values: list[Any] = [getattr(options, name, None) for name in names]
     while values:
         value = values.pop()

@@ -6,7 +6,6 @@ keys, tokens and passwords are recognised by the option's name, also inside comm
 URLs, and are never written down.
 """
 
-import argparse
 import contextlib
 import difflib
 import io
@@ -16,6 +15,7 @@ import typing
 import urllib.parse
 from collections.abc import Sequence
 
+from pipelines.options.reading import Parser
 from tokcore.errors import InputError
 from tokcore.options import shown
 
@@ -68,9 +68,6 @@ _VARIABLES = {
 
 _NO_SECRETS = {'--dataflow_kms_key', '--no_auth'}
 """Options of Beam that only look as if they had a secret."""
-
-_MOST_CHARACTERS = 400
-"""Of an error: argparse repeats values, which may be of any length."""
 
 
 def check_names(names: Sequence[str], own: Sequence[str], command: str) -> None:
@@ -156,18 +153,6 @@ def _told(flags: Sequence[str]):
 
 def _in_a_line(reason: str, flags: Sequence[str]) -> str:
     return text_without_secrets(' '.join(reason.split()), flags)
-
-
-class Parser(argparse.ArgumentParser):
-    """Knows no abbreviations, and raises InputError where argparse would end the process."""
-
-    def __init__(self, *arguments, **keywords):
-        super().__init__(*arguments, allow_abbrev=False, **keywords)
-
-    def error(self, message: str):
-        if len(message) > _MOST_CHARACTERS:
-            message = message[:_MOST_CHARACTERS] + '…'
-        raise InputError(f'{message} (see {self.prog} --help)')
 
 
 def _beam_parser() -> Parser:

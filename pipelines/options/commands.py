@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass
 from typing import Any
 
-from pipelines.options.beam import Parser
 from pipelines.options.folders import (
     CacheOptions,
     CardOptions,
@@ -37,7 +36,7 @@ from pipelines.options.job import (
     VocabOptions,
     training_files,
 )
-from pipelines.options.reading import refuse_misplaced, settle_choice
+from pipelines.options.reading import Parser, refuse_misplaced, refuse_unchosen
 from pipelines.options.vocabulary import (
     DetokenizeOptions,
     ExportOptions,
@@ -104,6 +103,16 @@ class Command:
             for kind in group.kinds
             for declaration in declared(kind)
         )
+
+    @property
+    def flags(self) -> list[str]:
+        """All options as they are typed."""
+        flags = []
+        for declaration in self.options:
+            flags.append(flag(declaration.name))
+            if has_negation(declaration):
+                flags.append(f'--no-{declaration.name}')
+        return flags
 
     @property
     def takes_beam_options(self) -> bool:
@@ -337,11 +346,16 @@ def add_groups(parser: Parser, groups: tuple[Group, ...]) -> None:
                 target.add_argument(flag(declaration.name), **_argparse_keywords(declaration))
 
 
+def has_negation(declaration: Declared) -> bool:
+    """Returns whether an option is a flag `--x` with its opposite, `--no-x`."""
+    return declaration.option.kind is None and declaration.default is not False
+
+
 def _argparse_keywords(declaration: Declared) -> dict[str, Any]:
     option = declaration.option
     keywords: dict[str, Any] = {'help': declaration.help, 'default': argparse.SUPPRESS}
     if option.kind is None:
-        has_no = declaration.default is not False
+        has_no = has_negation(declaration)
         return {**keywords, 'action': argparse.BooleanOptionalAction if has_no else 'store_true'}
     if not callable(option.kind):
         return {**keywords, 'choices': option.kind}
@@ -380,7 +394,7 @@ def finish_options(
             # Without a default, the record beside a vocabulary may choose later; and `count` takes
             # several schemes.
             if isinstance(value, str):
-                values = settle_choice(kind, values, value)
+                refuse_unchosen(kind, values, value)
                 kinds.append(kind.chosen(value))
                 if known[by].default is None:
                     undecided.append(kind.chosen(value))

@@ -6,9 +6,24 @@ from dataclasses import MISSING
 from typing import Any, TypeVar
 
 from tokcore.errors import InputError
-from tokcore.options import Choice, Declared, Kind, as_typed, declared, flag, shown
+from tokcore.options import Choice, Kind, declared, flag, shown
 
 _Options = TypeVar('_Options')
+
+_MOST_CHARACTERS = 400
+"""Of an error: argparse repeats values, which may be of any length."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Knows no abbreviations, and raises InputError where argparse would end the process."""
+
+    def __init__(self, *arguments, **keywords):
+        super().__init__(*arguments, allow_abbrev=False, **keywords)
+
+    def error(self, message: str):
+        if len(message) > _MOST_CHARACTERS:
+            message = message[:_MOST_CHARACTERS] + '…'
+        raise InputError(f'{message} (see {self.prog} --help)')
 
 
 def options_from(kind: type[_Options], values: Mapping[str, object]) -> _Options:
@@ -31,83 +46,10 @@ def field_values(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
         key = declaration.key
         if key in values:
             value = values[key]
-            arguments[declaration.field] = tuple(value) if declaration.option.many else value
+            arguments[declaration.field] = tuple(value) if isinstance(value, list) else value
         elif declaration.default is MISSING:
             raise InputError(f'{flag(key)} is missing')
     return arguments
-
-
-def option_value(declaration: Declared, value: object, name: str | None = None) -> object:
-    """Returns the value of an option from a job file.
-
-    The file has a number or a string, as users type it; true or false for an option that is typed
-    without a value; a list where an option takes several.
-
-    Args:
-        declaration: the option.
-        value: as the file has it.
-        name: of the option in errors; None: as it is typed.
-
-    Raises:
-        InputError: the option cannot have this value.
-    """
-    name = name or flag(declaration.name)
-    if declaration.option.many:
-        words = value if isinstance(value, list) else [value]
-        return tuple(_single_value(declaration, word, name) for word in words)
-    return _single_value(declaration, value, name)
-
-
-def _single_value(declaration: Declared, value: object, name: str) -> object:
-    kind = declaration.option.kind
-    if kind is None:
-        if not isinstance(value, bool):
-            raise InputError(f'{name} is true or false, not {shown(str(value))}')
-        return value
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise InputError(f'{name} is a word or a number, not {shown(str(value))}')
-    word = str(value)
-    if not callable(kind):
-        if word not in kind:
-            raise InputError(f'{name}: {shown(word)} is none of {", ".join(kind)}')
-        return word
-    try:
-        return kind(word)
-    except argparse.ArgumentTypeError as error:
-        raise InputError(f'{name}: {error}') from None
-
-
-def settle_choice(
-    choice: Choice, given: Mapping[str, object], value: str | None
-) -> dict[str, object]:
-    """Returns the values that were given, after it is known which dataclass is chosen.
-
-    Args:
-        choice: dataclasses of options.
-        given: values by `Declared.key`; those `as_typed` become values of the chosen dataclass.
-        value: of the option that chooses.
-
-    Raises:
-        InputError: an option of another dataclass, or a value that the option cannot have.
-    """
-    _refuse_unchosen(choice, _nonempty(given), value)
-    values = dict(given)
-    typed = {
-        declaration.name: declaration.option.many
-        for declaration in declared(choice)
-        if declaration.option.kind is as_typed
-    }
-    for declaration in declared(choice.chosen(value)):
-        words = given.get(declaration.key)
-        if typed.get(declaration.name) and isinstance(words, (list, tuple)):
-            words = list(words) if declaration.option.many or len(words) != 1 else words[0]
-        # A value that is not a word or a list has been settled before.
-        if declaration.name in typed and isinstance(words, (str, list)):
-            try:
-                values[declaration.key] = option_value(declaration, words)
-            except InputError as error:
-                raise InputError(f'argument {error}') from None
-    return values
 
 
 def refuse_misplaced(kinds: Sequence[Kind], given: Mapping[str, object]) -> None:
@@ -124,7 +66,7 @@ def refuse_misplaced(kinds: Sequence[Kind], given: Mapping[str, object]) -> None
     for kind in kinds:
         if isinstance(kind, Choice):
             value = values.get(kind.by.replace('-', '_'))
-            _refuse_unchosen(kind, values, None if value is None else str(value))
+            refuse_unchosen(kind, values, None if value is None else str(value))
     declarations = [
         declaration for kind in kinds for declaration in declared(kind) if declaration.key in values
     ]
@@ -142,10 +84,23 @@ def _nonempty(values: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in values.items() if value not in ('', (), [], None)}
 
 
-def _refuse_unchosen(choice: Choice, values: Mapping[str, object], chosen: str | None) -> None:
-    own = {declaration.name for declaration in declared(choice.chosen(chosen))}
+def refuse_unchosen(choice: Choice, given: Mapping[str, object], chosen: str | None) -> None:
+    """Refuses options and words that the chosen dataclass of options does not have.
+
+    Args:
+        choice: dataclasses of options.
+        given: values by `Declared.key`; empty ones count as not given.
+        chosen: the value of the option that chooses; None is its default.
+
+    Raises:
+        InputError: there is one.
+    """
+    values = _nonempty(given)
+    own = {declaration.name: declaration for declaration in declared(choice.chosen(chosen))}
     for declaration in declared(choice):
-        if declaration.key in values and declaration.name not in own:
+        if declaration.key not in values:
+            continue
+        if declaration.name not in own:
             by = flag(choice.by)
             fitting = [
                 f'{by}={value}'
@@ -155,4 +110,9 @@ def _refuse_unchosen(choice: Choice, values: Mapping[str, object], chosen: str |
             raise InputError(
                 f'{flag(declaration.name)} goes with {" or ".join(fitting)}, not with '
                 f'{by}={next(iter(choice.kinds)) if chosen is None else chosen}'
+            )
+        words, value = own[declaration.name].option.kind, values[declaration.key]
+        if isinstance(words, tuple) and value not in words:
+            raise InputError(
+                f'argument {flag(declaration.name)}: {shown(str(value))} is none of {", ".join(words)}'
             )

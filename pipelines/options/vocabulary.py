@@ -5,9 +5,10 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pipelines.options.job import PairSide
-from pipelines.options.reading import options_from, settle_choice
+from pipelines.options.reading import options_from, refuse_unchosen
 from tokcore.counts.vocab_sample import vocab_sample
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, NothingToLearn, Scheme
 from tokcore.encoding.tokenizer_folder import EXPORT_TARGETS
@@ -90,17 +91,14 @@ def scheme_from_options(
     own = {field.key for field in declared(choice.chosen(name))}
     others = {field.key for other in among for field in declared(choice.chosen(other))} - own
     known = {key: value for key, value in values.items() if key not in others}
-    return options_from(choice.chosen(name), settle_choice(choice, known, name))
+    return _options_of(choice, known, name)
 
 
 def learning_from_options(
     scheme: Scheme, values: Mapping[str, object]
 ) -> tuple[Scheme, LearningOptions]:
     """Returns a scheme as it learns, and its options; raises InputError as `scheme_from_options`."""
-    choice = learning_options()
-    options: LearningOptions = options_from(
-        choice.chosen(scheme.name), settle_choice(choice, values, scheme.name)
-    )
+    options: LearningOptions = _options_of(learning_options(), values, scheme.name)
     scheme = scheme.for_learning(options)
     scheme.check(options)
     return scheme, options
@@ -108,8 +106,12 @@ def learning_from_options(
 
 def encoding_from_options(scheme: Scheme, values: Mapping[str, object]) -> EncodingOptions:
     """Returns the options of a scheme's encoder; raises InputError as `scheme_from_options`."""
-    choice = encoding_options()
-    return options_from(choice.chosen(scheme.name), settle_choice(choice, values, scheme.name))
+    return _options_of(encoding_options(), values, scheme.name)
+
+
+def _options_of(choice: Choice, values: Mapping[str, object], scheme: str) -> Any:
+    refuse_unchosen(choice, values, scheme)
+    return options_from(choice.chosen(scheme), values)
 
 
 def two_languages(word: str) -> tuple[str, str]:

@@ -89,7 +89,7 @@ def test_count_vocab_and_encode_follow_one_another(small, tmp_path):
         ({'scheme': 'wordpiece', 'min_count_range': (5, 1)}, InputError, 'not a range'),
         ({'tsv': 'missing.tsv'}, InputError, 'missing.tsv does not exist'),
         ({'on_error': 'ignore'}, InputError, 'is none of stop, skip'),
-        ({'overwrite': 1}, TypeError, 'True or False'),
+        ({'overwrite': 1}, TypeError, 'true or false'),
         ({'beam_options': ['--runer=x']}, InputError, 'belongs to no option'),
         ({'beam_options': '--runner=x'}, TypeError, 'in a list'),
         ({'job': 3}, TypeError, 'neither a job'),

@@ -6,7 +6,7 @@ import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tokcore.bpe.scheme import AddedTokenOptions
+from tokcore.bpe.scheme import AddedTokenOptions, pattern
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.encoding.tokenizer_folder import CONFIG_NAMES
 from tokcore.encoding.vocabulary import ReadBeside, Template, read_if_there
@@ -23,10 +23,6 @@ if typing.TYPE_CHECKING:
     from tokcore.text.rows import Normalizer
 
 
-def _pattern(value: str) -> str:
-    return value
-
-
 @dataclass(frozen=True)
 class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedTokenOptions]):
     """Encodes as the library of a model's file does: tokenizers, tiktoken, SentencePiece, Mistral's."""
@@ -40,11 +36,18 @@ class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedToke
     pattern: str | None = option(
         "of a file of tiktoken's ranks: the name of a pattern of --pre-tokenizer, or a regular "
         "expression (default: that of the file's name, as cl100k_base.tiktoken)",
-        _pattern,
+        pattern,
         'P',
+        many='repeated',
         default=None,
         changes_bytes=True,
     )
+
+    def __post_init__(self) -> None:
+        if isinstance(self.pattern, tuple):  # of an option that --scheme bpe takes several of
+            if len(self.pattern) > 1:
+                raise InputError('--scheme pretrained takes one --pattern; leave the others out')
+            object.__setattr__(self, 'pattern', self.pattern[0] if self.pattern else None)
 
     @property
     def normalizer(self) -> Normalizer:

@@ -63,19 +63,23 @@ def test_a_shell_offers_what_may_follow(completed_in, line, offered, others):
 
 def test_bash_completes_what_follows_an_equals_sign():
     assert in_bash('tokbeam build --search = t2') == ['t2t']
+    assert in_bash('tokbeam build --name = --search t2') == ['t2t']
     assert set(scheme_names()) <= set(in_bash('tokbeam build --scheme ='))
 
 
-def test_bash_completes_files_where_it_knows_no_words():
-    assert in_bash('tokbeam build --text ') == ['']
-    assert 'complete -o default -F _tokbeam tokbeam' in completion_script('bash')
+def test_bash_offers_files_where_an_option_takes_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'corpus.txt').touch()
+    assert in_bash('tokbeam build --text a ') == ['corpus.txt']
+    assert in_bash('tokbeam verify ') == ['corpus.txt']
+    assert in_bash('tokbeam build --vocab-size ') == ['']
 
 
 @pytest.mark.parametrize(
     ('typed', 'completed'),
     [
         ('tokbeam det', 'tokbeam detokenize '),
-        ('tokbeam build --dev-sha', 'tokbeam build --dev-share'),
+        ('tokbeam build --dev-sha', 'tokbeam build --dev-share '),
         ('tokbeam vocab --scheme wordp', 'tokbeam vocab --scheme wordpiece '),
         ('tokbeam help schemes/wordp', 'tokbeam help schemes/wordpiece '),
     ],
@@ -86,7 +90,7 @@ def test_zsh_completes_a_typed_line(tmp_path, typed, completed):
     terminal = PseudoTerminal()
     streams = dict.fromkeys(('stdin', 'stdout', 'stderr'), terminal.stream)
     typing = subprocess.Popen([shell('zsh'), '-f', '-i'], start_new_session=True, **streams)
-    terminal.type(f'autoload -Uz compinit; compinit -u -D; source {script}; print rea""dy\n')
+    terminal.type(f'autoload -Uz compinit; compinit -u -D; eval "$(cat {script})"; print rea""dy\n')
     assert terminal.wait_for('ready')
     # A key of its own shows the line in words, whatever the terminal makes of it.
     terminal.type('show() { print -r -- "<$BUFFER>" }; zle -N show; bindkey ^X show; print se""t\n')

@@ -1,11 +1,9 @@
-"""TOML that would take long or much memory is refused soon, at its place; all other is read."""
+"""A file that is no TOML, or too large to be a job, is refused."""
 
 import pytest
 
 from pipelines.cli.job_file import read_toml
 from tokcore.errors import InputError
-
-LITERAL = "'" * 3
 
 
 def read(tmp_path, text):
@@ -17,35 +15,17 @@ def read(tmp_path, text):
 @pytest.mark.parametrize(
     ('text', 'said'),
     [
-        (f'a = 1\n{".".join("a" * 20_000)} = 1', 'line 2: a key has more than 16 parts; mend'),
-        ('[' + ' . '.join(['"a b"'] * 20_000) + ']', 'line 1: a key has more than 16 parts'),
-        (f'x = {{ b = """\n""", {".".join("a" * 17)} = 1 }}', 'line 2: a key has more'),
-        (f'a = {"9" * 6_000}', 'a whole number has more than 64 bits; mend'),
-        (f'a = [{{ b = 0x{"f" * 6_000} }}]', 'a whole number has more than 64 bits; mend'),
+        (f'a = {"9" * 6_000}', 'is not TOML'),
         ('#' * (9 << 20), 'has 9,437,184 bytes, and a job file has at most 8,388,608; name files'),
         ('"""' * 100_000 + '"', 'is not TOML'),
         ('a' * 1_000_000, 'is not TOML'),
     ],
-    ids=['parts', 'header', 'inline', 'digits', 'hexadecimal', 'bytes', 'quotes', 'word'],
+    ids=['digits', 'bytes', 'quotes', 'word'],
 )
-def test_what_would_take_long_is_refused_at_its_place(tmp_path, text, said):
+def test_what_would_take_long_is_refused(tmp_path, text, said):
     with pytest.raises(InputError) as refused:
         read(tmp_path, text)
     assert str(refused.value).startswith(str(tmp_path / 'job.toml')) and said in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ('text', 'value'),
-    [
-        (f'a = "{"b." * 99}"', 'b.' * 99),
-        (f'a = {LITERAL}\n{"b." * 99}c = 1{LITERAL}', 'b.' * 99 + 'c = 1'),
-        (f'a = """\\"""\n{"b." * 99}c"""', '"""\n' + 'b.' * 99 + 'c'),
-        (f'a = 1 # {"b." * 99}c', 1),
-        (f'a = {(1 << 63) - 1}', (1 << 63) - 1),
-    ],
-)
-def test_what_only_looks_like_it_is_read(tmp_path, text, value):
-    assert read(tmp_path, text) == {'a': value}
 
 
 def test_a_pattern_of_several_files_is_not_a_job(tmp_path):

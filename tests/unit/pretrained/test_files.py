@@ -248,6 +248,12 @@ def test_names_of_files_of_ranks_tell_their_pattern(tmp_path, name, pattern):
         assert load_tokenizer(place, scheme=scheme).vocabulary.pattern == 'qwen2'
 
 
+def test_ranks_have_one_pattern():
+    assert find_scheme('pretrained', pattern=['gpt2']).pattern == 'gpt2'
+    with pytest.raises(InputError, match='--scheme pretrained takes one --pattern; leave'):
+        find_scheme('pretrained', pattern=['gpt2', 'o200k'])
+
+
 def test_a_tokenizer_from_its_file(tmp_path):
     path = tmp_path / 'ranks.tiktoken'
     path.write_bytes(RANKS)
