@@ -47,7 +47,6 @@ def test_pairs_and_several_shards_are_refused():
     refuse_sides(['targets'])
     with pytest.raises(InputError, match='pairs have two; give text, or the format flat'):
         refuse_sides(['inputs', 'targets'])
-    ones = {'shards': 1, 'dev_shards': 1, 'test_shards': 1}
-    assert one_shard({}) == one_shard({'shards': 1, 'seed': 3}) == ones
-    with pytest.raises(InputError, match='--test-shards 2 asks for more; leave it out'):
-        one_shard({'shards': 1, 'test_shards': 2})
+    assert one_shard({}) == one_shard({'shards': 1, 'seed': 3}) == {'shards': 1}
+    with pytest.raises(InputError, match='--shards 2 asks for more; leave it out'):
+        one_shard({'shards': 2})
