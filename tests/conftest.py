@@ -28,6 +28,16 @@ pytest.register_assert_rewrite('corpus_specification', 'dataset_files', 'jobs')
 pytest_plugins = ['refusals']
 
 
+@pytest.fixture
+def sample_alone(tmp_path, monkeypatch):
+    """An empty folder but for the files of the sample."""
+    for name in ('train.en', 'train.zh', 'dev.en', 'dev.zh'):
+        content = (pathlib.Path(_ROOT) / 'pipelines' / 'sample' / name).read_bytes()
+        (tmp_path / name).write_bytes(content)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 def pytest_collection_finish():
     if 'apache_beam' in sys.modules:  # otherwise whoever runs a job imports it
         faster_beam.install()

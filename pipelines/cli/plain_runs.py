@@ -42,7 +42,11 @@ def run_plain_if_small(options: argparse.Namespace, is_for_filter: bool) -> None
     if getattr(options, 'workers', None) not in (None, 1):
         return
     try:
-        size = sum(_sizes(options)) + (_bytes_waiting(0) if is_for_filter else 0)
+        size = _bytes_waiting(0) if is_for_filter else 0
+        for more in _sizes(options):
+            size += more
+            if size > MOST_BYTES:  # the rest of a large folder is not looked at
+                return
     except (OSError, ValueError):  # the command says what is wrong with a path
         return
     if size <= MOST_BYTES and not has_kernels():

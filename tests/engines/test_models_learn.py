@@ -63,15 +63,6 @@ def test_the_readmes_snippet_teaches_whole_sentences(tensorflow, tmp_path):
     assert first_pieces.mean() > 0.3  # the most frequent one begins a tenth
 
 
-@pytest.fixture
-def sample_alone(tmp_path, monkeypatch):
-    """An empty folder but for the files of the sample."""
-    for name in ('train.en', 'train.zh', 'dev.en', 'dev.zh'):
-        (tmp_path / name).write_bytes((SAMPLE / name).read_bytes())
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def shards_of(folder):
     return {path.name: path.read_bytes() for path in Path(folder).glob('*-of-*')}
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from environments import run_script
 from pages import blocks_of, run_shell
-from sample_lines import SAMPLE
 from written_dataset import write_dataset
 
 from tokcore import open_dataset
@@ -97,15 +96,6 @@ def test_a_dataset_that_is_replaced_is_refused_in_one_sentence(replaced, reader)
     assert all(row in rows for row in found['rows'])
     if reader == 'no workers':
         assert found['rows'] == told['batches']['rows']
-
-
-@pytest.fixture
-def sample_alone(tmp_path, monkeypatch):
-    """An empty folder but for the files of the sample."""
-    for name in ('train.en', 'train.zh', 'dev.en', 'dev.zh'):
-        (tmp_path / name).write_bytes((SAMPLE / name).read_bytes())
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def run_for_pytorch(python, page, told, before=''):
