@@ -43,7 +43,6 @@ from pipelines.jobs.sampling import refuse_unfit
 from pipelines.options.beam import url_without_secrets
 from pipelines.options.commands import known_commands
 from pipelines.options.job import (
-    ARRAY_RECORD,
     JOINED,
     NANOGPT,
     SPLITS,
@@ -68,8 +67,6 @@ from pipelines.options.vocabulary import (
     learning_from_options,
     scheme_from_options,
 )
-from pipelines.shard_formats.array_record import array_record_library
-from pipelines.shard_formats.flat import refuse_sides, refuse_size
 from pipelines.shard_formats.formats import shard_format
 from pipelines.stages.build import build_stage
 from pipelines.stages.count import count_stage, merge_stage
@@ -179,10 +176,10 @@ def _build_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> BuildJ
     if learning is None:
         _refuse_sample(options, f'--scheme {scheme.name} learns none')
     dataset = _dataset(options, corpus, scheme)
-    if dataset.output_format == NANOGPT and learning is not None:
+    if learning is not None:
         for name, size in recorded(learning).items():
             if name in ('vocab_size', 'merges') and isinstance(size, int):
-                refuse_size(size)
+                shard_format(dataset.output_format).require_ids(size)
     layout = options_from(VocabularyLayout, vars(options))
     names = layout.names(scheme, options.name, learning, corpus.format.sides)
     refuse_long_names(output, [*names.values(), *_longest_shards(dataset, corpus)], '--name')
@@ -446,8 +443,7 @@ def _dataset(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> Enc
             '--label need TFRecords'
         )
     check_pack(options.output_format, options.pack, '--output-format')
-    if options.output_format == ARRAY_RECORD:
-        array_record_library()
+    shard_format(options.output_format).require(sides)
     encoding = encoding_from_options(scheme, vars(options))
     if options.output_format == JOINED and encoding.template not in (None, ROW):
         raise InputError('--output-format joined puts ids around rows itself; leave --template out')
@@ -458,7 +454,6 @@ def _dataset(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> Enc
     ending.check(options.output_format)
     fields = field_values(DatasetOptions, vars(options))
     if options.output_format == NANOGPT:
-        refuse_sides(sides)
         fields |= one_shard(options.given)
     return EncodeOptions(**fields, **vars(ending), encoding=encoding)
 

@@ -8,6 +8,7 @@ however deeply the runner has wrapped it, and Beam's own logs of it are left out
 import contextlib
 import dataclasses
 import functools
+import importlib
 import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +39,6 @@ from pipelines.engines.runners import (
     Runner,
     dataflow_runner,
     embedded_runner,
-    flink_runner,
     in_a_line,
     local_runner,
     portable_runner,
@@ -67,7 +67,6 @@ _EXTRAS = {
 
 _PRESETS = {
     LOCAL_RUNNER: local_runner,
-    'FlinkRunner': flink_runner,
     'SparkRunner': spark_runner,
     'PrismRunner': prism_runner,
     'PortableRunner': portable_runner,
@@ -75,6 +74,11 @@ _PRESETS = {
     'SwitchingDirectRunner': prism_runner,  # for runners that extend it; by itself it is local
 }
 """For Beam's name of a runner the function that makes a `Runner` of Beam's options."""
+
+_ELSEWHERE = {
+    'FlinkRunner': 'pipelines.flink.runner:flink_runner',
+}
+"""Likewise for runners in folders that nothing else needs: the module and the function."""
 
 _KNOWN_RUNNERS = {path: path.rpartition('.')[2] for path in StandardOptions.ALL_KNOWN_RUNNERS}
 
@@ -328,6 +332,9 @@ def preset(name: str, options: PipelineOptions, extended: Sequence[str] = ()) ->
     for known_name in (name, *extended):
         if known_name in _PRESETS:
             return _PRESETS[known_name](name, options)
+        if known_name in _ELSEWHERE:
+            module, _, function = _ELSEWHERE[known_name].partition(':')
+            return getattr(importlib.import_module(module), function)(name, options)
     return Runner(name)
 
 

@@ -1,12 +1,11 @@
-"""Capabilities of the runners: Beam's local runner, Flink, Spark, Prism and other portable ones.
+"""Capabilities of the runners: Beam's local runner, Spark, Prism and other portable ones.
 
 A `Runner` has what the rest of the program needs to know of a runner: its memory, its workers, what
 it can shuffle. The local runner is `FnApiRunner`, since plain `DirectRunner` would first try to
-download another one. One Flink job server serves all jobs of a process.
+download another one.
 """
 
 import dataclasses
-import functools
 import os
 import platform
 import re
@@ -27,16 +26,11 @@ from apache_beam.options.pipeline_options import (
     WorkerOptions,
 )
 from apache_beam.portability.api import beam_provision_api_pb2
-from apache_beam.runners.portability.flink_runner import (
-    MAGIC_HOST_NAMES,
-    FlinkJarJobServer,
-    FlinkRunner,
-)
 from apache_beam.runners.portability.fn_api_runner.fn_runner import (
     ExtendedProvisionInfo,
     FnApiRunner,
 )
-from apache_beam.runners.portability.job_server import JavaJarJobServer, JobServer
+from apache_beam.runners.portability.job_server import JavaJarJobServer
 from apache_beam.runners.portability.prism_runner import PrismJobServer
 from apache_beam.runners.portability.spark_runner import LOCAL_MASTER_PATTERN, SparkJarJobServer
 from apache_beam.runners.runner import PipelineRunner
@@ -44,7 +38,6 @@ from apache_beam.runners.worker import statesampler
 from apache_beam.utils.subprocess_server import JavaJarServer, is_service_endpoint
 from google.protobuf.struct_pb2 import Struct
 
-from pipelines.engines.flink_cluster import ask_cluster, cluster_runner, is_cluster
 from pipelines.engines.machine import available_bytes, resident_bytes, usable_cores
 from pipelines.options.beam import beam_options
 from tokcore.errors import InputError
@@ -141,54 +134,6 @@ class Runner:
             return (available_bytes() - others) // self.processes
         here = resident_bytes() + (_GROWTH_BYTES if self.in_process else others)
         return max(0, limit - here) // self.processes
-
-
-def flink_runner(name: str, options: PipelineOptions) -> Runner:
-    """Returns Flink with as many slots as `--parallelism` says.
-
-    It is a cluster that is set up for tokbeam, or one behind Beam's job server.
-    """
-    flink = options.view_as(FlinkRunnerOptions)
-    # Without --parallelism it is the cluster's default, which is unknown here, or 1.
-    slots = max(1, flink.parallelism)
-    if is_cluster(options, MAGIC_HOST_NAMES):
-        return Runner(
-            name,
-            processes=slots,
-            through_files=True,
-            has_containers=True,
-            ask=ask_cluster,
-            beam_runner=cluster_runner,
-        )
-    return Runner(
-        name,
-        processes=slots,
-        through_files=True,
-        has_containers=flink.flink_master.strip() not in MAGIC_HOST_NAMES,
-        beam_runner=_shared_runner,
-        # An uber jar contains the cluster's version, which only the cluster knows.
-        refuse_unasked=JobServerJar(
-            FlinkJarJobServer, 'flink_job_server_jar', flink.flink_submit_uber_jar
-        ).refuse_unasked,
-    )
-
-
-class _FlinkRunner(FlinkRunner):
-    """Starts one job server; Beam's class starts one for each job, and all live until the end."""
-
-    def __init__(self):
-        super().__init__()
-        self._job_server: JobServer | None = None
-
-    def default_job_server(self, options: PipelineOptions) -> JobServer:
-        if self._job_server is None:
-            self._job_server = super().default_job_server(options)
-        return self._job_server
-
-
-@functools.cache
-def _shared_runner(flags: tuple[str, ...], output: str | None) -> _FlinkRunner:
-    return _FlinkRunner()
 
 
 def spark_runner(name: str, options: PipelineOptions) -> Runner:

@@ -54,19 +54,25 @@ SPLITS = ('train', 'dev', 'test')
 PAIR_OF_FILES = ('source', 'target')
 """The roles of the two files of a pair, for which every split has an option."""
 
-OutputFormat = Literal[
-    'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'nanogpt', 'packed', 'joined', 'array_record'
-]
-"""What the shards of a dataset are."""
+SHARD_FORMATS = {
+    'tfrecord': 'pipelines.shard_formats.tfrecord:TfRecord',
+    'text': 'pipelines.foreign_formats.text:Text',
+    'parquet': 'pipelines.foreign_formats.parquet:Parquet',
+    'megatron': 'pipelines.foreign_formats.megatron:Megatron',
+    'flat': 'pipelines.foreign_formats.flat:Flat',
+    'nanogpt': 'pipelines.foreign_formats.flat:NanoGpt',
+    'packed': 'pipelines.shard_formats.packed:Packed',
+    'joined': 'pipelines.shard_formats.joined:Joined',
+    'array_record': 'pipelines.foreign_formats.array_record:ArrayRecord',
+}
+"""What the shards of a dataset are, each with its class (`shard_formats.shard_format`), by name."""
 
-TFRECORD, TEXT, PARQUET, MEGATRON, FLAT, NANOGPT, PACKED, JOINED, ARRAY_RECORD = get_args(
-    OutputFormat
-)
+TFRECORD, TEXT, NANOGPT, PACKED, JOINED = 'tfrecord', 'text', 'nanogpt', 'packed', 'joined'
 
-STREAM_FORMATS = (MEGATRON, FLAT, NANOGPT)
+STREAM_FORMATS = ('megatron', 'flat', NANOGPT)
 """What joins rows, one after another."""
 
-CONVERTED_FORMATS = (PARQUET, MEGATRON, FLAT, NANOGPT, PACKED, JOINED, ARRAY_RECORD)
+CONVERTED_FORMATS = tuple(name for name in SHARD_FORMATS if name not in (TFRECORD, TEXT))
 """What `convert` makes of TFRecords; pieces, which text consists of, take the vocabulary."""
 
 PairSide = Literal['inputs', 'targets', 'both']
@@ -207,14 +213,14 @@ class DatasetOptions:
         changes_bytes=True,
     )
 
-    output_format: OutputFormat = option(
+    output_format: str = option(
         'what shards are: TFRecords of tf.train.Example; aligned text, one file for each side, '
         'pieces between blanks; Parquet with columns list<int32>; .bin and .idx of Megatron; flat, ids '
         'one after another as .npy without a header, with a .csv.gz of documents; nanogpt, likewise '
         'train.bin, and val.bin of the dev split, for nanoGPT; packed, TFRecords '
         "with several rows in each, of --pack ids; joined, TFRecords of --pack ids with BERT's "
         'input_ids, input_mask and segment_ids; or ArrayRecord, for grain (default: tfrecord)',
-        get_args(OutputFormat),
+        tuple(SHARD_FORMATS),
         default='tfrecord',
         changes_bytes=True,
         unrecorded_default=True,

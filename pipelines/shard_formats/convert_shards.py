@@ -10,8 +10,7 @@ import apache_beam as beam
 from apache_beam.utils.shared import Shared
 
 from pipelines.files import filesystem
-from pipelines.shard_formats.shard_format import Column, ConvertedFormat, Shard
-from pipelines.shard_formats.text import line_writer
+from pipelines.shard_formats.shard_format import Column, ConvertedFormat, Shard, line_writer
 from pipelines.transforms.stats import WrittenFile
 from tokcore.encoding.scheme import Scheme
 from tokcore.reading.shards import PieceLineWriter, stream_rows

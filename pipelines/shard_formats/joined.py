@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 import numpy as np
 
 from pipelines.shard_formats.shard_format import (
     Column,
+    ConvertedFormat,
     Shard,
     StoredDataset,
     SummedFile,
@@ -21,7 +22,7 @@ from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
 from tokcore.reading.checking import Advance, CheckedFile, check_records
 from tokcore.reading.shards import EncodedRows
-from tokcore.records.manifest import Manifest, OutputFile, file_of_shard
+from tokcore.records.manifest import Manifest, OutputFile
 from tokcore.records.tfrecord import FramedRows, frame_examples
 
 _FEATURES = ('input_ids', 'input_mask', 'segment_ids')
@@ -30,7 +31,7 @@ _CELLS = 1 << 22
 """Ids that are written at once: three arrays of 16 MiB."""
 
 
-class Joined(TfRecord):
+class Joined(TfRecord, ConvertedFormat):
     """A file a shard, of TFRecords with three features of one length, a record for each row.
 
         input_ids     [CLS] A [SEP], of a pair [CLS] A [SEP] B [SEP], then padding
@@ -129,16 +130,6 @@ class Joined(TfRecord):
             for name, array in zip(_FEATURES, (ids, mask, segments), strict=True)
         ]
         return frame_examples(features, np.zeros(len(rows), np.uint64)), int(cut.sum())
-
-
-def cut_rows(files: Iterable[OutputFile]) -> dict[str, int]:
-    """Returns how many rows of each split were cut; none of other formats."""
-    counts: dict[str, int] = {}
-    for file in files:
-        shard = file_of_shard(file.name)
-        if shard is not None and file.cut is not None:
-            counts[shard.split] = counts.get(shard.split, 0) + file.cut
-    return counts
 
 
 def ids_around(columns: Sequence[Column]) -> tuple[int, int, int]:

@@ -7,7 +7,13 @@ from typing import BinaryIO
 
 import numpy as np
 
-from pipelines.shard_formats.shard_format import Column, Shard, StoredDataset, SummedFile
+from pipelines.shard_formats.shard_format import (
+    Column,
+    ConvertedFormat,
+    Shard,
+    StoredDataset,
+    SummedFile,
+)
 from pipelines.shard_formats.tfrecord import TfRecord
 from pipelines.transforms.stats import WrittenFile
 from tokcore.encoding.encoder import EncodedSide
@@ -27,7 +33,7 @@ _CELLS = 1 << 22
 _SUFFIXES = ('', '_segmentation', '_position')
 
 
-class Packed(TfRecord):
+class Packed(TfRecord, ConvertedFormat):
     """A file a shard: TFRecords with three features for each of a row's, without padding.
 
     The rows of a window are placed the longest first, each where the least room is left. Longer rows of

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from pipelines.shard_formats.shard_format import Column, StoredDataset, mapped_bytes
+from pipelines.shard_formats.shard_format import Column, ShardFormat, StoredDataset, mapped_bytes
 from tokcore.kernels.bytes import CRC32C, crc_table, row_offsets
 from tokcore.reading.checking import Advance, CheckedFile, check_records
 from tokcore.reading.record_index import index_head
@@ -20,12 +20,10 @@ _MOST_RECORDS = 1 << 16
 """Records that are looked up at once."""
 
 
-class TfRecord:
+class TfRecord(ShardFormat):
     """A file a shard; a row is a record, with the lengths and checksums that frame it."""
 
     name = 'tfrecord'
-    hub_ending = None
-    needs_pieces = False
 
     def file_names(self, shard: str, features: Sequence[str]) -> list[str]:
         return [shard]

@@ -35,13 +35,17 @@ from pipelines.options.job import (
     STREAM_FORMATS,
     TFRECORD,
     EndOptions,
-    OutputFormat,
     one_shard,
 )
-from pipelines.shard_formats.flat import refuse_ids, refuse_sides
 from pipelines.shard_formats.formats import converted_format
 from pipelines.shard_formats.joined import ids_around
-from pipelines.shard_formats.shard_format import Column, ConvertedFormat, Shard, shards_in_order
+from pipelines.shard_formats.shard_format import (
+    Column,
+    ConvertedFormat,
+    Shard,
+    most_ids,
+    shards_in_order,
+)
 from tokcore.checked_json import WrongValue, checked
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
@@ -69,7 +73,7 @@ _STAGE, _CONVERTING = 'convert', 'converting'
 
 def convert_dataset(
     source: str,
-    output_format: OutputFormat,
+    output_format: str,
     output: str,
     workers: int,
     overwrite: bool = False,
@@ -107,8 +111,8 @@ def convert_dataset(
     changed |= {} if pack is None else {'pack': pack}
     shards = shards_in_order(before.files)
     read_by_shard = [[file] for file in before.files]
+    to_format.require(names)
     if output_format == NANOGPT:
-        refuse_sides(names)
         changed |= {key: one for key, one in one_shard({}).items() if key in before.options}
         shards, read_by_shard = _whole_splits(before)
     files = [name for shard in shards for name in to_format.file_names(shard.name, names)]
@@ -119,8 +123,7 @@ def convert_dataset(
         paths = {column.name: os.path.join(source, column.vocabulary) for column in columns}
         template = checked(options.get('template'), str | None, 'template')
         ends = ends_of_documents(paths, scheme, template, ending, output_format)
-    if output_format == NANOGPT:
-        refuse_ids(before.vocabularies, ends)
+    to_format.require_ids(most_ids(before.vocabularies, ends))
     columns = [column.with_end(ends) for column in columns]
     key = StageKey(before.stage, options, _inputs(before, run), before.rules, before.unicode)
     task = StageTask(key, to, [*(file.name for file in beside), *files])

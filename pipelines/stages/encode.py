@@ -37,12 +37,11 @@ from pipelines.jobs.stats import (
     write_shard_stats,
     write_stats,
 )
-from pipelines.options.job import JOINED, NANOGPT, TFRECORD
+from pipelines.options.job import JOINED, TFRECORD
 from pipelines.shard_formats.convert_shards import ConvertShards
-from pipelines.shard_formats.flat import refuse_ids
-from pipelines.shard_formats.formats import converted_format
+from pipelines.shard_formats.formats import converted_format, shard_format
 from pipelines.shard_formats.joined import ids_around
-from pipelines.shard_formats.shard_format import Column, shards_in_order
+from pipelines.shard_formats.shard_format import Column, most_ids, shards_in_order
 from pipelines.shuffle.encoded_sample import EncodedSample, encode_sample
 from pipelines.shuffle.merge_runs import KeptRuns, encode_through_files
 from pipelines.stages.run_stage import StageResult, run_stage
@@ -92,8 +91,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
             copies.append((own, file))
     features = dataset.features(job.vocabularies, job.reading.corpus.format.sides)
     ends = dataset.ends(features, scheme, read)
-    if dataset.output_format == NANOGPT:
-        refuse_ids(records, ends)
+    shard_format(dataset.output_format).require_ids(most_ids(records, ends))
     key = job.key(records)
     output = StageOutput.of_dataset(job.output)
     work = WorkFolder(execution.work, job.output)
@@ -238,8 +236,7 @@ def encode_into(
     ]
     if options.output_format == JOINED:
         ids_around(columns)
-    if options.output_format == NANOGPT:
-        refuse_ids(records, ends)
+    shard_format(options.output_format).require_ids(most_ids(records, ends))
     encoder = BlockEncoder(
         features, corpus.splits, options.seed, reading.on_error, reading.scheme, options.encoding
     )

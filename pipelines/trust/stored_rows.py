@@ -14,8 +14,7 @@ import numpy as np
 
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.shard_formats.formats import shard_format
-from pipelines.shard_formats.shard_format import Column, ShardFormat, parse_rows
-from pipelines.shard_formats.text import line_writer
+from pipelines.shard_formats.shard_format import Column, ShardFormat, line_writer, parse_rows
 from pipelines.trust.corpus_rows import DatasetCorpus, RowPlace
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.reading.checking import Finding

@@ -7,7 +7,7 @@ import pytest
 from dataset_files import files_of, manifest_of
 from jobs import refuse, succeed
 
-from pipelines.shard_formats import array_record
+from pipelines.foreign_formats import array_record
 from tokcore import open_dataset
 from tokcore.errors import InputError
 from tokcore.records.tfrecord import read_records

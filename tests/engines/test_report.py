@@ -17,9 +17,9 @@ from jobs import refuse, run, succeed, write
 
 import tokcore
 from pipelines.engines.progress import listening
-from pipelines.trust import corpus_figures, figures, row_text
-from pipelines.trust.charts import line_chart
-from pipelines.trust.report import table
+from pipelines.report import corpus_figures, figures, row_text
+from pipelines.report.charts import line_chart
+from pipelines.report.page import table
 
 
 @pytest.fixture

@@ -381,7 +381,7 @@ def test_workers_of_other_sources_are_refused(cluster, tmp_path):
     """By the first job: none is run to try them."""
     text = write(tmp_path / 'text', b'a line\n')
     code = (
-        'import pipelines.engines.cluster_probe as probe\n'
+        'import pipelines.flink.probe as probe\n'
         'probe._checksum_of_sources = lambda: 1\n'
         'import sys\nfrom pipelines.cli.main import main\n'
         'sys.exit(main())\n'

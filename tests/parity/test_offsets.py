@@ -8,9 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tokcore.bpe.files import parse_bpe_file
-from tokcore.pretrained.files import parse_pretrained
+from tokcore.foreign_tokenizers.files import parse_pretrained
+from tokcore.foreign_tokenizers.tokenizer import PretrainedTokenizer
 from tokcore.text.byte_level import ALPHABET
-from tokcore.tokenizers import BpeTokenizer, PretrainedTokenizer
+from tokcore.tokenizers import BpeTokenizer
 
 # Marks of several classes, characters that are composed, decomposed and longer in other forms.
 CHARACTERS = [

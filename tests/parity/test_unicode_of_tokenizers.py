@@ -9,16 +9,16 @@ from families import family_file
 from scanned_tokens import laid_out, scanned
 
 from tokcore.encoding.encoder import side_of_text
-from tokcore.pretrained.files import parse_pretrained
-from tokcore.pretrained.normalizers import text_steps
-from tokcore.pretrained.pre_tokenizers import parse_cutting
+from tokcore.foreign_tokenizers.files import parse_pretrained
+from tokcore.foreign_tokenizers.normalizers import text_steps
+from tokcore.foreign_tokenizers.pre_tokenizers import parse_cutting
+from tokcore.foreign_tokenizers.tokenizer import PretrainedTokenizer
 from tokcore.text.alignment import AlignedText
 from tokcore.text.expression_trees import compiled, compiled_for, spelled
 from tokcore.text.expressions import oniguruma
 from tokcore.text.patterns import DEFINITIONS, PUNCTUATION
 from tokcore.text.split_sequence import SequencePreTokenizer, pre_tokenizer_of
 from tokcore.text.unicode import NEWER, age_table
-from tokcore.tokenizers import PretrainedTokenizer
 
 EVERY = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 ASSIGNED = [each for each in EVERY if unicodedata.category(each) not in ('Cn', 'Co')]

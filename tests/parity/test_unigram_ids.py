@@ -13,10 +13,10 @@ from rows_of_text import side_of
 
 from tokcore.bpe.files import rust_float
 from tokcore.errors import InputError
+from tokcore.foreign_tokenizers.files import is_pretrained_file, parse_pretrained
+from tokcore.foreign_tokenizers.tokenizer import PretrainedTokenizer
 from tokcore.kernels.jit import read_only
-from tokcore.pretrained.files import is_pretrained_file, parse_pretrained
 from tokcore.text.patterns import WHITE_SPACE
-from tokcore.tokenizers import PretrainedTokenizer
 
 LINES = [
     'the quick brown fox jumps over the lazy dog', "It's a dog's life; we'll see, THEY'RE there!",
@@ -220,7 +220,7 @@ def model_of_rules(sentencepiece, folder, options):
 
 def charsmap_of(model):
     """The bytes of the charsmap of a model."""
-    from tokcore.pretrained.protobuf import message_fields
+    from tokcore.foreign_tokenizers.protobuf import message_fields
 
     spec = next(value for number, value, _ in message_fields(model, '') if number == 3)
     return next(value for number, value, _ in message_fields(spec, '') if number == 2)

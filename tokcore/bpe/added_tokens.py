@@ -152,7 +152,7 @@ class _AddedTokenEncoder:
                         added.append((start, end, id_))
                 if added:
                     has_added = True
-                    rows[row] = _with_texts(added, parts[0][0], parts[-1][1])
+                    rows[row] = with_texts(added, parts[0][0], parts[-1][1])
         return rows if has_added else []
 
     def _prefixed(self, side: Side) -> Side:
@@ -205,7 +205,7 @@ class PrefixedRows:
             yield RowPart(text, start, end, True)
 
 
-def _with_texts(added: list[Part], start: int, end: int) -> list[Part]:
+def with_texts(added: list[Part], start: int, end: int) -> list[Part]:
     """Returns the added tokens of a row, and the texts between them."""
     parts = []
     for begin, stop, id_ in added:

@@ -5,6 +5,7 @@ A part that is not supported is refused by name, with its JSON path in the file.
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import functools
 import json
@@ -12,7 +13,7 @@ import logging
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -128,11 +129,36 @@ class TokenizerParts:
         return dataclasses.replace(self, patterns=whole.patterns, components=components)
 
 
-class EntriesWithAddedTokens:
+class Spelling(NamedTuple):
+    """How entries spell text.
+
+    Attributes:
+        byte_level: whether their characters stand for bytes.
+        mark: stands for a space.
+        joiner: begins entries that do not begin a word.
+        suffix: ends entries that end a word.
+    """
+
+    byte_level: bool
+    mark: str = '▁'
+    joiner: str = ''
+    suffix: str = ''
+
+
+class EntriesWithAddedTokens(abc.ABC):
     """What vocabularies with entries and added tokens of Hugging Face's kind have in common."""
 
     entries: Mapping[str, int]
     added: tuple[AddedToken, ...]
+
+    @property
+    @abc.abstractmethod
+    def spelling(self) -> Spelling:
+        """How entries spell text."""
+
+    @abc.abstractmethod
+    def decode(self, ids: Iterable[int]) -> str:
+        """Returns the text of ids, with U+FFFD for invalid UTF-8."""
 
     @functools.cached_property
     def vocab_size(self) -> int:
@@ -185,6 +211,10 @@ class BpeVocabulary(EntriesWithAddedTokens):
         ids = {entry: id_ for id_, entry in enumerate(entries)}
         added = tuple(AddedToken(ids[token], token) for token in special_tokens)
         return cls(ids, tuple(merges), added, parts or TokenizerParts.of())
+
+    @property
+    def spelling(self) -> Spelling:
+        return Spelling(self.parts.byte_level)
 
     @functools.cached_property
     def special_ids(self) -> SpecialIds:

@@ -49,6 +49,7 @@ if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
     from tokcore.encoding.dropped import DroppedCharacters, UnmatchedText
     from tokcore.encoding.encoder import Encoder
+    from tokcore.encoding.tokenizer import Tokenizer
     from tokcore.text.pre_tokenizer import PreTokenizer
     from tokcore.text.rows import Normalizer
 
@@ -317,6 +318,15 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
         from tokcore.encoding.encoder import RowEncoder
 
         return RowEncoder(self.pre_tokenizer, vocabulary.model)
+
+    def tokenizer(self, vocabulary: VocabularyT, **encoding: Any) -> Tokenizer | None:
+        """Returns the tokenizer for use from Python; None: `tokcore.tokenizers` has it, or there is no such class.
+
+        Args:
+            vocabulary: the entries.
+            encoding: fields of `encoding`.
+        """
+        return None
 
     def special_tokens_in(self, vocabulary: VocabularyT, prefix: str) -> Mapping[str, int]:
         """Returns the special tokens that get their ids in a prefix; see `prefixes`.

@@ -40,7 +40,7 @@ ROLE_TOKENS = {
 
 ExportTarget = Literal['huggingface', 'tiktoken', 'sentencepiece', 'vocab.txt', 'subword-nmt']
 EXPORT_TARGETS: tuple[ExportTarget, ...] = get_args(ExportTarget)
-"""The tools whose files `exporting` makes."""
+"""The tools whose files `tokbeam export` makes."""
 
 _CLASS = 'PreTrainedTokenizerFast'
 """Of transformers 4, and an alias in 5: it takes tokenizer.json as it is. Classes of models make some

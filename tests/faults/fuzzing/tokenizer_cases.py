@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tokcore.errors import InputError
-from tokcore.pretrained.files import parse_pretrained
+from tokcore.foreign_tokenizers.files import parse_pretrained
+from tokcore.foreign_tokenizers.tokenizer import PretrainedTokenizer
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
-from tokcore.tokenizers import PretrainedTokenizer
 
 from . import drawn_text
 from .room import Room, Violation

@@ -15,7 +15,7 @@ from tokcore.encoding.document_ends import (
 )
 from tokcore.encoding.vocabulary import NO_TEMPLATE, Template
 from tokcore.errors import InputError
-from tokcore.pretrained.files import parse_pretrained
+from tokcore.foreign_tokenizers.files import parse_pretrained
 from tokcore.schemes import find_scheme
 from tokcore.word.scheme import WordVocabulary
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary

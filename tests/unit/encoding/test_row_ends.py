@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from tokcore.bpe.vocabulary import BpeVocabulary, ModelRules, TokenizerParts
 from tokcore.encoding.encoder import RowEncoder
+from tokcore.foreign_tokenizers.borders import BorderPreTokenizer, borders_of_merges
+from tokcore.foreign_tokenizers.pre_tokenizers import MarkPreTokenizer
+from tokcore.foreign_tokenizers.unigram import UnigramModel
 from tokcore.kernels.bytes import READABLE
-from tokcore.pretrained.borders import BorderPreTokenizer, borders_of_merges
-from tokcore.pretrained.pre_tokenizers import MarkPreTokenizer
-from tokcore.pretrained.unigram import UnigramModel
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.byte_level import BYTE_TO_CHARACTER, spelled
 from tokcore.text.listed_tokens import RowTokens

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.shard_formats import packed
-from pipelines.shard_formats.formats import CONVERTED, converted_format
 from pipelines.shard_formats.packed import Packed
 from pipelines.shard_formats.shard_format import Column, Shard
 from tokcore.kernels.bytes import row_offsets
@@ -122,8 +121,3 @@ def test_a_window_is_packed_best_fit_and_records_come_as_their_first_rows():
 def test_a_shard_without_rows_is_an_empty_file():
     made, records = converted([], ['targets'], 10)
     assert (made.bytes, made.rows, made.packed, records) == (0, 0, 0, [])
-
-
-def test_the_format_is_known_by_its_name_and_has_its_length_by_the_option():
-    assert isinstance(converted_format('packed', 9), Packed)
-    assert converted_format('flat', None) is CONVERTED['flat']
