@@ -76,7 +76,7 @@ _PRESETS = {
 """For Beam's name of a runner the function that makes a `Runner` of Beam's options."""
 
 _ELSEWHERE = {
-    'FlinkRunner': 'pipelines.flink.runner:flink_runner',
+    'FlinkRunner': 'pipelines.flink.cluster:flink_runner',
 }
 """Likewise for runners in folders that nothing else needs: the module and the function."""
 

@@ -53,14 +53,6 @@ from pipelines.files import filesystem
 from pipelines.files.vocabulary_files import vocabulary_path
 from tokcore.process_end import temporary_folder
 
-_LIBRARIES: dict[ExportTarget, str] = {
-    'huggingface': 'tokenizers',
-    'tiktoken': 'tiktoken',
-    'sentencepiece': 'sentencepiece',
-    'vocab.txt': 'transformers<5',
-    'subword-nmt': 'subword-nmt',
-}
-
 
 def export(options: argparse.Namespace, beam_flags: typing.Sequence[str]) -> int:
     """Writes the folder, proved or not; returns the command's status.
@@ -100,7 +92,7 @@ def _outcome(
     folder: str, files: typing.Sequence[str], target: ExportTarget, lines: int | None
 ) -> typing.Iterator[str]:
     yield f'{folder}: {", ".join(files)}'
-    library = _LIBRARIES[target]
+    library = _TARGETS[target][0]
     if lines is None:
         yield f"UNPROVED: install '{library}', and the sample is encoded with it"
     else:
@@ -138,14 +130,7 @@ def exported_files(
     Raises:
         InputError: the tool's files cannot hold the vocabulary; the sentence says why.
     """
-    makers: dict[ExportTarget, Callable[[], Mapping[str, bytes]]] = {
-        'huggingface': lambda: _huggingface(scheme, vocabulary),
-        'tiktoken': lambda: _tiktoken(vocabulary, name),
-        'sentencepiece': lambda: _sentencepiece(vocabulary),
-        'vocab.txt': lambda: _vocab_txt(scheme, vocabulary),
-        'subword-nmt': lambda: _subword_nmt(vocabulary),
-    }
-    return makers[target]()
+    return _TARGETS[target][1](scheme, vocabulary, name)
 
 
 def prove(
@@ -159,17 +144,10 @@ def prove(
         ImportError: the tool is not installed.
         InputError: a line is encoded otherwise.
     """
-    openers: dict[ExportTarget, Callable[[str, str], Callable[[str], object]]] = {
-        'huggingface': _open_huggingface,
-        'tiktoken': _open_tiktoken,
-        'sentencepiece': _open_sentencepiece,
-        'vocab.txt': _open_vocab_txt,
-        'subword-nmt': _open_subword_nmt,
-    }
     if target == 'huggingface' and isinstance(vocabulary, NmtVocabulary):
         vocabulary = vocabulary.with_all_symbols()
     try:
-        theirs = openers[target](folder, name)
+        theirs = _TARGETS[target][2](folder, name)
     except ImportError:
         raise
     except Exception as error:  # each library has errors of its own
@@ -220,7 +198,7 @@ def _is_foreign(vocabulary: Vocabulary) -> typing.TypeGuard[PretrainedVocabulary
     )
 
 
-def _huggingface(scheme: Scheme, vocabulary: Vocabulary) -> Mapping[str, bytes]:
+def _huggingface(scheme: Scheme, vocabulary: Vocabulary, name: str) -> Mapping[str, bytes]:
     if _is_foreign(vocabulary):
         data = vocabulary.dump()
         file = json.loads(data) if data.lstrip()[:1] == b'{' else {}
@@ -327,7 +305,7 @@ _ANYTHING = r'[\s\S]+'
 """An expression for text that is not cut, since tiktoken needs one."""
 
 
-def _tiktoken(vocabulary: Vocabulary, name: str) -> Mapping[str, bytes]:
+def _tiktoken(scheme: Scheme, vocabulary: Vocabulary, name: str) -> Mapping[str, bytes]:
     if _is_foreign(vocabulary) and vocabulary.pattern is not None:
         ranks, pattern = vocabulary.data, str(vocabulary.pattern)
     elif isinstance(vocabulary, BpeVocabulary) and vocabulary.parts.byte_level:
@@ -405,7 +383,7 @@ def _open_tiktoken(folder: str, name: str) -> Callable[[str], object]:
     return tiktoken.Encoding(**module['ENCODING_CONSTRUCTORS'][name]()).encode_ordinary
 
 
-def _sentencepiece(vocabulary: Vocabulary) -> Mapping[str, bytes]:
+def _sentencepiece(scheme: Scheme, vocabulary: Vocabulary, name: str) -> Mapping[str, bytes]:
     if _is_foreign(vocabulary) and vocabulary.is_sentencepiece:
         return {'tokenizer.model': vocabulary.data}
     _refuse('sentencepiece', 'it has no scores of pieces and no such normalizer')
@@ -417,7 +395,7 @@ def _open_sentencepiece(folder: str, name: str) -> Callable[[str], object]:
     return sentencepiece.SentencePieceProcessor(model_file=f'{folder}/tokenizer.model').encode
 
 
-def _vocab_txt(scheme: Scheme, vocabulary: Vocabulary) -> Mapping[str, bytes]:
+def _vocab_txt(scheme: Scheme, vocabulary: Vocabulary, name: str) -> Mapping[str, bytes]:
     if not isinstance(vocabulary, WordPieceVocabulary) or not isinstance(scheme, WordPieceScheme):
         _refuse('vocab.txt', 'it is not of WordPiece')
     if scheme.normalizer_kind != 'bert' or vocabulary.joiner != '##':
@@ -443,7 +421,7 @@ def _open_vocab_txt(folder: str, name: str) -> Callable[[str], object]:
     return BertTokenizer.from_pretrained(folder).encode
 
 
-def _subword_nmt(vocabulary: Vocabulary) -> Mapping[str, bytes]:
+def _subword_nmt(scheme: Scheme, vocabulary: Vocabulary, name: str) -> Mapping[str, bytes]:
     if not isinstance(vocabulary, NmtVocabulary):
         _refuse('subword-nmt', 'its files hold merges of characters whose words end with </w>')
     return {'bpe.codes': vocabulary.dump()}
@@ -456,3 +434,16 @@ def _open_subword_nmt(folder: str, name: str) -> Callable[[str], object]:
         segmenter = BPE(file)
     # It keeps spaces around a line, which are not pieces.
     return lambda line: [piece for piece in segmenter.process_line(line).split(' ') if piece]
+
+
+_Make = Callable[[Scheme, Vocabulary, str], Mapping[str, bytes]]
+_Open = Callable[[str, str], Callable[[str], object]]
+
+_TARGETS: Mapping[ExportTarget, tuple[str, _Make, _Open]] = {
+    'huggingface': ('tokenizers', _huggingface, _open_huggingface),
+    'tiktoken': ('tiktoken', _tiktoken, _open_tiktoken),
+    'sentencepiece': ('sentencepiece', _sentencepiece, _open_sentencepiece),
+    'vocab.txt': ('transformers<5', _vocab_txt, _open_vocab_txt),
+    'subword-nmt': ('subword-nmt', _subword_nmt, _open_subword_nmt),
+}
+"""By tool its package, what makes its files, and what opens them and encodes a line."""

@@ -1,4 +1,4 @@
-"""Flink as a cluster that is set up for tokbeam: all that a job needs is asked of it.
+"""Flink as a cluster that is set up for tokbeam: it is asked for all that a job needs.
 
 The cluster says in its configuration where its workers start and where Beam's main class is
 (`deploy/flink/README.md`), so a user types its address alone. A job is sent without a job server. It has
@@ -19,6 +19,12 @@ from apache_beam.options.pipeline_options import (
     PortableOptions,
 )
 from apache_beam.portability.api import beam_runner_api_pb2
+from apache_beam.runners.portability.flink_runner import (
+    MAGIC_HOST_NAMES,
+    FlinkJarJobServer,
+    FlinkRunner,
+)
+from apache_beam.runners.portability.job_server import JobServer
 from apache_beam.runners.portability.portable_runner import JobServiceHandle, PortableRunner
 from apache_beam.runners.runner import PipelineResult, PipelineState
 from apache_beam.transforms.environments import (
@@ -30,6 +36,7 @@ from apache_beam.transforms.environments import (
 from google.protobuf import json_format
 
 from pipelines.engines.progress import AT_ONCE, advance, running_stage, set_total, track_work
+from pipelines.engines.runners import JobServerJar, Runner
 from pipelines.engines.work_reports import workers_report
 from pipelines.flink.probe import Expected, add_checks
 from pipelines.flink.rest import (
@@ -64,7 +71,7 @@ _LOOK_SHARE = 0.1
 
 _FAILURES_SECONDS = 1
 _WAITING_SECONDS = 10
-"""After so many it is told that a job waits for slots; as often it is looked whether they are there."""
+"""After so many a job that waits for slots is reported; as often the cluster is asked whether they are there."""
 
 _LACKING_SECONDS = 300
 """So long may a cluster have fewer slots than a waiting job needs: a TaskManager is started again in less."""
@@ -97,7 +104,7 @@ def is_cluster(options: PipelineOptions, magic_masters: Sequence[str]) -> bool:
 
 
 def ask_cluster(options: PipelineOptions) -> tuple[tuple[str, object], ...]:
-    """Returns the options of Beam, as pairs of name and value, that a cluster tells of itself.
+    """Returns the options of Beam, as pairs of name and value, that follow from a cluster.
 
     Raises:
         InputError: no Flink answers, it is not set up for tokbeam, it has fewer slots than
@@ -149,7 +156,10 @@ def _parallelism(flink: FlinkRunnerOptions, slots: int, managers: int) -> int:
 
 
 def _cache(portable: PortableOptions, configuration: dict[str, str], master: str) -> int:
-    asked = _asked_cache(portable)
+    typed = portable.environment_cache_millis or '0'  # Beam has it as text
+    if not str(typed).isdecimal():
+        raise InputError(f'--environment_cache_millis {shown(str(typed))} is not a whole number')
+    asked = int(typed)
     name = configuration.get('restart-strategy.type', configuration.get('restart-strategy', 'none'))
     delay_setting = _DELAYS.get(name.replace('-', ''))
     if delay_setting is None:
@@ -169,13 +179,6 @@ def _cache(portable: PortableOptions, configuration: dict[str, str], master: str
             'or leave it out'
         )
     return asked or max(1, min(_CACHE_MILLISECONDS, delay // 2))
-
-
-def _asked_cache(portable: PortableOptions) -> int:
-    typed = portable.environment_cache_millis or '0'  # Beam has it as text
-    if not str(typed).isdecimal():
-        raise InputError(f'--environment_cache_millis {shown(str(typed))} is not a whole number')
-    return int(typed)
 
 
 @functools.cache
@@ -243,10 +246,10 @@ class ClusterRunner(PortableRunner):
 
     def _cancel_left(self, rest: FlinkRest) -> None:
         """Cancels the jobs of an earlier driver; the output is claimed, so there is no other one."""
-        for job in rest.jobs():
-            if job.name.endswith(f'-{self._digest}') and not job.has_ended:
-                _LOGGER.info('%s, left by an earlier run, is cancelled', job.name)
-                rest.cancel(job.id)
+        for job, name in rest.running():
+            if name.endswith(f'-{self._digest}'):
+                _LOGGER.info('%s, left by an earlier run, is cancelled', name)
+                rest.cancel(job)
 
 
 class ClusterJob(PipelineResult):
@@ -263,7 +266,7 @@ class ClusterJob(PipelineResult):
         super().__init__(PipelineState.RUNNING)
         self._rest, self._job, self._name, self._slots = rest, job, name, slots
         self._failures = 0
-        self._has_told_waiting = False
+        self._has_reported_waiting = False
         self._slots_due: float | None = None
         self._lacks_since: float | None = None
 
@@ -323,14 +326,14 @@ class ClusterJob(PipelineResult):
                 if state.has_ended or now >= end:
                     return state
                 if now >= failures_due:
-                    self._tell_failures()
+                    self._report_failures()
                     failures_due = now + _FAILURES_SECONDS
                 self._watch_waiting(state)
                 time.sleep(
                     min(_MOST_LOOK_SECONDS, max(_FIRST_LOOK_SECONDS, _LOOK_SHARE * (now - began)))
                 )
 
-    def _tell_failures(self) -> None:
+    def _report_failures(self) -> None:
         """Logs what the job met since the last look, from which the cluster restarts it."""
         failures = self._rest.failures(self._job)
         for failure in failures[self._failures :]:
@@ -345,7 +348,9 @@ class ClusterJob(PipelineResult):
             )
             self._failures += 1
         last = failures[-_STARTS:]
-        if len(last) == _STARTS and all(map(_is_of_start, last)):
+        if len(last) == _STARTS and all(
+            any(reason in failure for reason in _NOT_STARTED) for failure in last
+        ):
             raise InputError(
                 f'no worker starts on the cluster at {self._rest.address}: {_last_cause(last[-1])}; '
                 "its TaskManager's log and `log` beside the workers' socket have more"
@@ -355,7 +360,7 @@ class ClusterJob(PipelineResult):
         """Logs once that the job waits for slots; raises RuntimeError if they do not come."""
         now = time.monotonic()
         if state.running or state.finished == state.vertices:
-            self._has_told_waiting, self._slots_due, self._lacks_since = False, None, None
+            self._has_reported_waiting, self._slots_due, self._lacks_since = False, None, None
             return
         if self._slots_due is None:
             self._slots_due = now + _WAITING_SECONDS
@@ -363,7 +368,7 @@ class ClusterJob(PipelineResult):
             return
         overview = self._rest.overview()
         total, managers = overview['slots-total'], overview['taskmanagers']
-        if not self._has_told_waiting:
+        if not self._has_reported_waiting:
             _LOGGER.info(
                 '%s waits for %d slots: %d of %d are free, of %d TaskManagers',
                 self._name,
@@ -372,7 +377,7 @@ class ClusterJob(PipelineResult):
                 total,
                 managers,
             )
-            self._has_told_waiting = True
+            self._has_reported_waiting = True
         self._slots_due = now + _WAITING_SECONDS
         if total >= self._slots:
             self._lacks_since = None
@@ -388,13 +393,57 @@ class ClusterJob(PipelineResult):
             )
 
 
-def _is_of_start(failure: str) -> bool:
-    return any(reason in failure for reason in _NOT_STARTED)
-
-
 def _last_cause(failure: object) -> str:
     """Returns the innermost cause of an error as Java writes it, on one line."""
     lines = str(failure).strip().splitlines()
     causes = [line for line in lines if line.startswith('Caused by: ')]
     last = causes[-1] if causes else lines[0] if lines else ''
     return last.removeprefix('Caused by: ').strip()[:300]
+
+
+def flink_runner(name: str, options: PipelineOptions) -> Runner:
+    """Returns Flink with as many slots as `--parallelism` says.
+
+    It is a cluster that is set up for tokbeam, or one behind Beam's job server.
+    """
+    flink = options.view_as(FlinkRunnerOptions)
+    # Without --parallelism it is the cluster's default, which is unknown here, or 1.
+    slots = max(1, flink.parallelism)
+    if is_cluster(options, MAGIC_HOST_NAMES):
+        return Runner(
+            name,
+            processes=slots,
+            through_files=True,
+            has_containers=True,
+            ask=ask_cluster,
+            beam_runner=cluster_runner,
+        )
+    return Runner(
+        name,
+        processes=slots,
+        through_files=True,
+        has_containers=flink.flink_master.strip() not in MAGIC_HOST_NAMES,
+        beam_runner=_shared_runner,
+        # An uber jar contains the cluster's version, which only the cluster knows.
+        refuse_unasked=JobServerJar(
+            FlinkJarJobServer, 'flink_job_server_jar', flink.flink_submit_uber_jar
+        ).refuse_unasked,
+    )
+
+
+class _FlinkRunner(FlinkRunner):
+    """Starts one job server; Beam's class starts one for each job, and all live until the end."""
+
+    def __init__(self):
+        super().__init__()
+        self._job_server: JobServer | None = None
+
+    def default_job_server(self, options: PipelineOptions) -> JobServer:
+        if self._job_server is None:
+            self._job_server = super().default_job_server(options)
+        return self._job_server
+
+
+@functools.cache
+def _shared_runner(flags: tuple[str, ...], output: str | None) -> _FlinkRunner:
+    return _FlinkRunner()

@@ -108,16 +108,20 @@ def own_versions() -> tuple[tuple[str, str], ...]:
     They stay those of the first call: a process that workers are forked from calls this when it has
     imported everything, and keeps that when tokbeam is upgraded.
     """
+    try:
+        tokbeam = importlib.metadata.version('tokbeam')
+    except importlib.metadata.PackageNotFoundError:  # run from a checkout
+        tokbeam = 'not installed'
     return (
         ('Python', '.'.join(platform.python_version_tuple()[:2])),
         ('Unicode', unicodedata.unidata_version),
         ('Apache Beam', beam.__version__),
-        ('tokbeam', f'{_installed("tokbeam")} of sources {_checksum_of_sources():08x}'),
+        ('tokbeam', f'{tokbeam} of sources {_checksum_of_sources():08x}'),
     )
 
 
 def _checksum_of_sources() -> int:
-    """Returns the CRC-32 of all modules, which tells checkouts apart too."""
+    """Returns the CRC-32 of all modules, which differs between checkouts too."""
     checksum = 0
     for package in (pipelines, tokcore):
         folder = pathlib.Path(package.__path__[0])
@@ -125,13 +129,6 @@ def _checksum_of_sources() -> int:
             checksum = zlib.crc32(str(path.relative_to(folder)).encode(), checksum)
             checksum = zlib.crc32(path.read_bytes(), checksum)
     return checksum
-
-
-def _installed(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:  # run from a checkout
-        return 'not installed'
 
 
 def refuse_other_versions(versions: tuple[tuple[str, str], ...]) -> None:

@@ -63,25 +63,6 @@ class FlinkError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class FlinkJob:
-    """A job as the cluster tells it.
-
-    Attributes:
-        id: the cluster's.
-        name: as it was given when the job was sent.
-        state: Flink's word.
-    """
-
-    id: str
-    name: str
-    state: str
-
-    @property
-    def has_ended(self) -> bool:
-        return self.state in _ENDED
-
-
-@dataclass(frozen=True)
 class JobState:
     """How far a job is.
 
@@ -118,10 +99,10 @@ class FlinkRest:
         """Returns the JobManager's configuration."""
         return {setting['key']: setting['value'] for setting in self._get('jobmanager/config')}
 
-    def jobs(self) -> list[FlinkJob]:
-        """Returns all jobs that the cluster remembers."""
+    def running(self) -> list[tuple[str, str]]:
+        """Returns the id and the name of each job that has not ended."""
         jobs = self._get('jobs/overview', _PATIENCE_SECONDS)['jobs']
-        return [FlinkJob(job['jid'], job['name'], job['state']) for job in jobs]
+        return [(job['jid'], job['name']) for job in jobs if job['state'] not in _ENDED]
 
     def submit(self, archive: bytes) -> str:
         """Starts a job; returns its id."""
@@ -144,10 +125,10 @@ class FlinkRest:
         Raises:
             FlinkError: the cluster does not know the job, or has not answered for a minute.
         """
-        told = self._get(f'jobs/{job}', _PATIENCE_SECONDS)
-        states = [vertex['status'] for vertex in told['vertices']]
+        answer = self._get(f'jobs/{job}', _PATIENCE_SECONDS)
+        states = [vertex['status'] for vertex in answer['vertices']]
         return JobState(
-            told['state'],
+            answer['state'],
             len(states),
             states.count('FINISHED'),
             sum(state in _AT_WORK for state in states),
@@ -155,8 +136,8 @@ class FlinkRest:
 
     def failures(self, job: str) -> list[str]:
         """Returns the errors that a job has met, as Java writes them, oldest first."""
-        told = self._get(f'jobs/{job}/exceptions', _PATIENCE_SECONDS)
-        history = told.get('exceptionHistory', {}).get('entries', [])
+        answer = self._get(f'jobs/{job}/exceptions', _PATIENCE_SECONDS)
+        history = answer.get('exceptionHistory', {}).get('entries', [])
         return [entry['stacktrace'] for entry in reversed(history)]
 
     def cancel(self, job: str) -> str:
@@ -203,7 +184,7 @@ class FlinkRest:
         if response.status_code == 503:  # the JobManager has not begun to serve
             raise _NoAnswer(f'{self.address} does not serve yet')
         if not response.ok:
-            raise FlinkError(f'{url} answers {response.status_code}: {_told(response)}')
+            raise FlinkError(f'{url} answers {response.status_code}: {_last_line(response)}')
         try:
             return response.json() if response.content else {}
         except ValueError as error:
@@ -222,10 +203,14 @@ def job_archive(pipeline: str, options: str, runner_jar: str) -> bytes:
         options: Beam's options as JSON.
         runner_jar: the path, on the cluster, of the jar with the main class.
     """
+    entry = f'Class-Path: {pathlib.PurePosixPath(runner_jar).as_uri()}'
+    lines = [entry[start : start + _LINE] for start in range(0, len(entry), _LINE)]
+    # A line that begins with a space goes on where the last one ended.
+    manifest = ['Manifest-Version: 1.0', '\r\n '.join(lines), '', '']
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, 'w', zipfile.ZIP_DEFLATED) as jar:
         for name, text in (
-            ('META-INF/MANIFEST.MF', _manifest(pathlib.PurePosixPath(runner_jar).as_uri())),
+            ('META-INF/MANIFEST.MF', '\r\n'.join(manifest)),
             (f'{_FOLDER}/pipeline-manifest.json', json.dumps({'defaultJobName': _NAME})),
             (f'{_FOLDER}/{_NAME}/pipeline.json', pipeline),
             (f'{_FOLDER}/{_NAME}/pipeline-options.json', options),
@@ -234,18 +219,11 @@ def job_archive(pipeline: str, options: str, runner_jar: str) -> bytes:
     return archive.getvalue()
 
 
-def _manifest(class_path: str) -> str:
-    """Returns a manifest; a line that begins with a space goes on where the last one ended."""
-    entry = f'Class-Path: {class_path}'
-    lines = [entry[start : start + _LINE] for start in range(0, len(entry), _LINE)]
-    return '\r\n'.join(['Manifest-Version: 1.0', '\r\n '.join(lines), '', ''])
-
-
 def milliseconds(duration: str) -> int:
     """Returns a duration as Flink writes it, `4 s` or `500ms`, in milliseconds.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not a duration.
     """
     match = _DURATION.fullmatch(duration.strip().lower())
     if match is None or match[2] not in _MILLISECONDS:
@@ -261,8 +239,8 @@ def _reason(error: Exception) -> str:
     return str(getattr(inner, 'strerror', None) or inner)
 
 
-def _told(response: requests.Response) -> str:
-    """Returns the last line of what Flink tells of an error, which is a Java traceback in JSON."""
+def _last_line(response: requests.Response) -> str:
+    """Returns the last line of an error that Flink answers, which is a Java traceback in JSON."""
     try:
         text = '\n'.join(map(str, response.json()['errors']))
     except (ValueError, KeyError, TypeError):

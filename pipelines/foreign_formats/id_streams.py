@@ -1,18 +1,22 @@
-"""Formats whose files are ids one after another, with a file beside each that says where rows begin.
+"""Formats whose files are ids one after another, little-endian, each with a file that says where rows begin.
 
 Each row is followed by the id that ends documents, unless its template ends with it or there is none.
 They have no empty rows: these are left out, and the manifest has their numbers. A shard without rows
 has no files, since `numpy.memmap` refuses one of 0 bytes; the manifest lists them as of 0 rows.
 
 A file of ids does not say where a row begins, nor of which type its ids are: the file beside it and the
-manifest do. So each is held against the others.
+manifest do. So each is checked against the others.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import gzip
+import io
 import os
+import struct
+import zlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import BinaryIO, ClassVar
@@ -20,6 +24,7 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 
 from pipelines.files import filesystem
+from pipelines.options.job import NANOGPT
 from pipelines.shard_formats.shard_format import (
     Column,
     ConvertedFormat,
@@ -38,7 +43,7 @@ from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
 from tokcore.reading.checking import Advance, CheckedFile, Finding, Findings, Sums, check_bytes
 from tokcore.reading.shards import EncodedRows
-from tokcore.records.manifest import Manifest, OutputFile, file_of_shard
+from tokcore.records.manifest import Manifest, OutputFile, file_of_shard, name_of_split
 from tokcore.records.tfrecord import FramedRows
 
 _DTYPES = ('uint16', 'int32', 'uint32')
@@ -83,7 +88,11 @@ class IdStreams(ConvertedFormat):
 
     @abstractmethod
     def lengths(self, data: bytes, dtype: str) -> np.ndarray:
-        """Returns the lengths of the rows that a file lists; raises ValueError, saying what is wrong."""
+        """Returns the lengths of the rows that a file lists, int[n].
+
+        Raises:
+            ValueError: saying, as a clause, why it is not a list of rows that lie one after another.
+        """
 
     def file_names(self, shard: str, features: Sequence[str]) -> list[str]:
         own = features if len(features) > 1 else ['']
@@ -158,7 +167,7 @@ class IdStreams(ConvertedFormat):
             )
         of_rows: np.ndarray | None = None
         if (data := dataset.content(f'{base}.{self.endings[1]}')) is not None:
-            # What is wrong with that file is told where it is checked itself.
+            # What is wrong with that file is found where it is checked itself.
             with contextlib.suppress(ValueError):
                 of_rows = self.lengths(data, dtype)
         count = dataset.id_counts.get(feature or next(iter(dataset.id_counts), ''))
@@ -358,3 +367,204 @@ def check_row_list(
     except ValueError as error:
         findings.add(str(error))
     return sums.checked(rows, findings)
+
+
+_MAGIC = b'MMIDIDX\x00\x00'
+_VERSION = 1
+_HEAD = struct.Struct('<9sQBQQ')
+
+_CODES = {
+    1: 'uint8', 2: 'int8', 3: 'int16', 4: 'int32', 5: 'int64', 6: 'float64', 7: 'float32', 8: 'uint16',
+}  # fmt: skip
+
+_MEGATRON_MOST = 65_500
+"""Megatron's own bound: vocabularies of so many ids have int32."""
+
+
+class Megatron(IdStreams):
+    """`PREFIX_KEY_document.bin` and `.idx` for each shard, and of pairs for each side.
+
+    The `.idx` is, little-endian,
+
+        b'MMIDIDX\\0\\0' | uint64 1 | uint8 code of the dtype | uint64 rows n | uint64 n + 1
+        int32[n]      lengths of the rows, in ids
+        int64[n]      bytes of the `.bin` before each row
+        int64[n + 1]  the row at which each document begins, and n: a row is a document
+
+    as `megatron.core.datasets.indexed_dataset` of Megatron-LM has it, version 1.
+    """
+
+    name = 'megatron'
+    endings = ('bin', 'idx')
+
+    def base_name(self, shard: str, feature: str) -> str:
+        return f'{shard}_{feature or "text"}_document'  # Megatron's own key of plain text is `text`
+
+    def dtype(self, vocab_size: int) -> str:
+        return 'uint16' if vocab_size < _MEGATRON_MOST else 'int32'
+
+    def list_bytes(
+        self, lengths: np.ndarray, dtype: str, records: np.ndarray, shard: Shard
+    ) -> bytes:
+        [code] = [code for code, name in _CODES.items() if name == dtype]
+        count, starts = len(lengths), row_offsets(lengths)[:-1] * np.dtype(dtype).itemsize
+        parts = [
+            _HEAD.pack(_MAGIC, _VERSION, code, count, count + 1),
+            lengths.astype('<i4').tobytes(),
+            starts.astype('<i8').tobytes(),
+            np.arange(count + 1, dtype='<i8').tobytes(),
+        ]
+        return b''.join(parts)
+
+    def lengths(self, data: bytes, dtype: str) -> np.ndarray:
+        if len(data) < _HEAD.size:
+            raise ValueError(f'it ends within its head, after {len(data)} bytes')
+        magic, version, code, count, documents = _HEAD.unpack_from(data)
+        if magic != _MAGIC or version != _VERSION:
+            raise ValueError('it does not begin as an index of Megatron, version 1')
+        if _CODES.get(code) != dtype:
+            raise ValueError(
+                f'it says that ids are {_CODES.get(code, f"of an unknown dtype, {code}")}, and the manifest '
+                f'states {dtype}'
+            )
+        if documents != count + 1 or len(data) != _HEAD.size + 12 * count + 8 * documents:
+            raise ValueError(
+                f'it has {len(data)} bytes, which are not those of {count} rows as {documents - 1} documents'
+            )
+        lengths = np.frombuffer(data, '<i4', count, _HEAD.size)
+        same = self.list_bytes(lengths, dtype, np.arange(count), Shard('', 0))
+        if len(lengths) and lengths.min() < 0 or data != same:
+            raise ValueError('its rows do not lie one after another, each a document')
+        return lengths
+
+    def reading_code(self, manifest: Manifest) -> Iterator[str]:
+        first = next(file for file in manifest.files if file.is_stored)
+        yield from (
+            'from megatron.core.datasets.indexed_dataset import IndexedDataset',
+            '',
+            f'rows = IndexedDataset({first.name.removesuffix(".bin")!r})',
+        )
+
+
+MOST_UINT16 = 1 << 16
+"""Ids that 16 bits have room for."""
+
+_COMPRESSION = 6
+_FIELDS = 5  # of a line
+_QUOTE = '"'
+_PIECE_LINES = 1 << 16
+
+
+class Flat(IdStreams):
+    """One stream for each shard, and of pairs for each side, as OLMo and Dolma have them.
+
+    `X.npy` is the ids without a header, its name notwithstanding: `numpy.memmap` opens it, and `numpy.load`
+    does not. `X.csv.gz` has a line for each row, without quotes or a header:
+
+        start,end,row,shard,record
+
+    the row is ids[start:end]; its number in all shards of the split; the name of the shard, and its number
+    there, by which `tokbeam where` finds its text.
+    """
+
+    name = 'flat'
+    endings = ('npy', 'csv.gz')
+    without_header = ' without a header'
+
+    def base_name(self, shard: str, feature: str) -> str:
+        return f'{shard}.{feature}' if feature else shard
+
+    def dtype(self, vocab_size: int) -> str:
+        return 'uint16' if vocab_size <= MOST_UINT16 else 'uint32'
+
+    def list_bytes(
+        self, lengths: np.ndarray, dtype: str, records: np.ndarray, shard: Shard
+    ) -> bytes:
+        name = shard.name
+        if {*name} & {_QUOTE, ','}:
+            name = f'"{name.replace(_QUOTE, _QUOTE * 2)}"'
+        stream, end = io.BytesIO(), 0
+        # No name and no time in the head: the same rows have the same bytes.
+        with gzip.GzipFile('', 'wb', _COMPRESSION, stream, mtime=0) as file:
+            for first in range(0, len(lengths), _PIECE_LINES):
+                part, lines = slice(first, first + _PIECE_LINES), []
+                for length, record in zip(
+                    lengths[part].tolist(), records[part].tolist(), strict=True
+                ):
+                    start, end = end, end + length
+                    lines.append(f'{start},{end},{shard.first_row + record},{name},{record}\n')
+                file.write(''.join(lines).encode('utf-8', 'surrogateescape'))
+        return stream.getvalue()
+
+    def lengths(self, data: bytes, dtype: str) -> np.ndarray:
+        try:
+            text = gzip.GzipFile(fileobj=io.BytesIO(data)).read()
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f'it is not whole as a gzip file ({error})') from error
+        lengths, end = [], 0
+        for number, line in enumerate(text.split(b'\n')[:-1]):
+            fields = line.split(b',', _FIELDS - 1)
+            if len(fields) < _FIELDS or not (fields[0].isdigit() and fields[1].isdigit()):
+                raise ValueError(f'its line {number + 1} is not start,end,row,shard,record')
+            start, after = int(fields[0]), int(fields[1])
+            if start != end or after < start or after > 1 << 62:
+                raise ValueError(
+                    f'its line {number + 1} does not begin where the row before it ends'
+                )
+            lengths.append(after - start)
+            end = after
+        if text and not text.endswith(b'\n'):
+            raise ValueError('it ends within a line')
+        return np.array(lengths, np.int64)
+
+    def hint(self, file: OutputFile) -> str:
+        return (
+            f'is {file.dtype} ids one after another, without a header, so that numpy.load does not '
+            f"open it; read it by numpy.memmap({file.name!r}, dtype='{file.dtype}', mode='r')"
+        )
+
+    def reading_code(self, manifest: Manifest) -> Iterator[str]:
+        first = next(file for file in manifest.files if file.is_stored)
+        yield from (
+            'import numpy',
+            '',
+            f'ids = numpy.memmap({first.name!r}, dtype={first.dtype!r}, mode="r")',
+        )
+
+
+class NanoGpt(Flat):
+    """The one shard of each split as a flat stream, with the name that nanoGPT's loader opens.
+
+    It maps all files as uint16.
+    """
+
+    name = NANOGPT
+    endings = ('bin', 'csv.gz')
+
+    def base_name(self, shard: str, feature: str) -> str:
+        file = file_of_shard(shard)
+        return shard if file is None else name_of_split(file.split)
+
+    def dtype(self, vocab_size: int) -> str:
+        return 'uint16'
+
+    def require(self, sides: Sequence[str]) -> None:
+        if len(sides) > 1:
+            raise InputError(
+                'nanoGPT reads one stream of ids, and pairs have two; give text, or the format flat'
+            )
+
+    def require_ids(self, count: int) -> None:
+        if count > MOST_UINT16:
+            raise InputError(
+                f'nanoGPT reads ids as uint16, at most {MOST_UINT16:,} of them, and there are {count:,}; take a '
+                'smaller vocabulary, or the format flat'
+            )
+
+    def notes(self, manifest: Manifest) -> Iterator[str]:
+        yield from super().notes(manifest)
+        if 'dev' not in (lines.split for lines in manifest.lines):
+            yield (
+                f'no {name_of_split("dev")}.bin, which nanoGPT reads too: give --dev-share or --dev-text, and '
+                'the split dev becomes that file'
+            )

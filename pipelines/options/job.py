@@ -58,11 +58,11 @@ SHARD_FORMATS = {
     'tfrecord': 'pipelines.shard_formats.tfrecord:TfRecord',
     'text': 'pipelines.foreign_formats.text:Text',
     'parquet': 'pipelines.foreign_formats.parquet:Parquet',
-    'megatron': 'pipelines.foreign_formats.megatron:Megatron',
-    'flat': 'pipelines.foreign_formats.flat:Flat',
-    'nanogpt': 'pipelines.foreign_formats.flat:NanoGpt',
-    'packed': 'pipelines.shard_formats.packed:Packed',
-    'joined': 'pipelines.shard_formats.joined:Joined',
+    'megatron': 'pipelines.foreign_formats.id_streams:Megatron',
+    'flat': 'pipelines.foreign_formats.id_streams:Flat',
+    'nanogpt': 'pipelines.foreign_formats.id_streams:NanoGpt',
+    'packed': 'pipelines.shard_formats.tfrecord:Packed',
+    'joined': 'pipelines.shard_formats.tfrecord:Joined',
     'array_record': 'pipelines.foreign_formats.array_record:ArrayRecord',
 }
 """What the shards of a dataset are, each with its class (`shard_formats.shard_format`), by name."""

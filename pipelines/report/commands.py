@@ -20,10 +20,9 @@ from pipelines.files.vocabulary_files import vocabulary_path
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.report.card import dataset_card
 from pipelines.report.charts import import_charts_ahead
-from pipelines.report.compare import compare_vocabularies, comparison_page
 from pipelines.report.figures import Figures, dataset_figures
 from pipelines.report.inspect import Column, Entry, content_of, sampled, statistics
-from pipelines.report.page import report_page
+from pipelines.report.page import compare_vocabularies, comparison_page, report_page
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
 

@@ -26,11 +26,12 @@ from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.report.corpus_figures import CorpusFigures, CorpusOrder, read_corpus
 from pipelines.report.inspect import lower_median
-from pipelines.report.row_text import ReadableDataset, TextTally, word_sums
+from pipelines.report.row_text import TextTally, word_sums
 from tokcore.encoding.vocabulary import Vocabulary, spelled_ids, without_special_ids
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
-from tokcore.reading.manifest import DatasetManifest
+from tokcore.reading.dataset import Dataset
+from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
 from tokcore.reading.shards import EncodedRows, ShardFile, open_shard
 from tokcore.reading.stored_datasets import copied_dataset
 from tokcore.records.manifest import MANIFEST_NAME, Manifest
@@ -117,7 +118,8 @@ def dataset_figures(
     """
     here = copied_dataset(folder, None) if is_object(folder) else folder
     contents = DatasetManifest.read(here, is_object(folder))
-    dataset = ReadableDataset.of(contents)
+    dataset = Dataset(contents, DatasetVocabularies(contents))
+    vocabularies = {feature: dataset.vocabulary(feature) for feature in dataset.features}
     manifest = read_manifest(os.path.join(here, MANIFEST_NAME))
     assert manifest is not None, 'it was read above'
     check()
@@ -131,7 +133,7 @@ def dataset_figures(
     with contextlib.ExitStack() as stack:
         if job_of_corpus is not None:
             try:
-                reading = read_corpus(job_of_corpus(), manifest, sizes, dataset.vocabularies, work)
+                reading = read_corpus(job_of_corpus(), manifest, sizes, vocabularies, work)
                 corpus, why = stack.enter_context(reading), None
             except InputError as error:
                 if needs_corpus:
@@ -146,7 +148,7 @@ def dataset_figures(
             rows += _row_figures(dataset, split, tallies[split], corpus)
     run = read_run(os.path.join(folder, RUN_NAME))
     sides = _features_by_side(dataset, manifest)
-    nothing = _Tally(dataset.sizes)  # of a folder without shards
+    nothing = _Tally(_sizes(dataset))  # of a folder without shards
     in_all = [nothing, *(tally.all for tally in tallies.values())]
     in_sample = [nothing, *(tally.sample for tally in tallies.values())]
     shuffles = [_shuffle(split, tally.order) for split, tally in tallies.items()]
@@ -163,7 +165,7 @@ def dataset_figures(
         'left_out': list(_left_out(manifest)),
         'rejected': list(_rejected(folder, manifest)),
         'vocabularies': [
-            _vocabulary_use(side, in_all, features, dataset.vocabularies[features[0]])
+            _vocabulary_use(side, in_all, features, vocabularies[features[0]])
             for side, features in sides.items()
         ],
         'counts': list(_counts(folder)),
@@ -261,10 +263,15 @@ class _Tallies:
         self.order.add(other.order)
 
 
+def _sizes(dataset: Dataset) -> dict[str, int]:
+    """Returns how many ids each feature has."""
+    return {feature: dataset.vocab_size(feature) for feature in dataset.features}
+
+
 def _tally_split(
-    dataset: ReadableDataset, shards: Sequence[ShardFile], order: CorpusOrder | None, workers: int
+    dataset: Dataset, shards: Sequence[ShardFile], order: CorpusOrder | None, workers: int
 ) -> _Tallies:
-    sizes, rows_of_split = dataset.sizes, sum(shard.rows for shard in shards)
+    sizes, rows_of_split = _sizes(dataset), sum(shard.rows for shard in shards)
     in_sample = -(-rows_of_split // _SAMPLE_SHARE)
     result = _Tallies(sizes, rows_of_split)
 
@@ -316,7 +323,7 @@ def _parts(
 
 
 def _row_figures(
-    dataset: ReadableDataset, split: str, tallies: _Tallies, corpus: CorpusFigures | None
+    dataset: Dataset, split: str, tallies: _Tallies, corpus: CorpusFigures | None
 ) -> Iterator[Figures]:
     names = () if corpus is None else corpus.orders[split].names
     parts = [('', tallies.all)]
@@ -339,13 +346,13 @@ def _row_figures(
 
 
 def _text_of(
-    dataset: ReadableDataset, tally: _Tally, corpus: CorpusFigures, split: str, name: str
+    dataset: Dataset, tally: _Tally, corpus: CorpusFigures, split: str, name: str
 ) -> Figures:
     """The text of all rows of a tally; ids are those that are stored, without templates."""
     figures = {}
-    for feature in dataset.vocabularies:
-        template = dataset.rows.template(feature)
-        counts, unknown_id = tally.counts[feature], dataset.rows.special_ids(feature).unknown
+    for feature in dataset.features:
+        template = dataset.template(feature)
+        counts, unknown_id = tally.counts[feature], dataset.special_ids(feature).unknown
         unknown = None
         if unknown_id is not None:
             around = (*template.before, *template.after).count(unknown_id)
@@ -355,13 +362,14 @@ def _text_of(
     return figures
 
 
-def _text_of_first_rows(dataset: ReadableDataset, split: str) -> Figures:
-    rows = list(itertools.islice(dataset.rows.examples(split), TEXT_ROWS))
+def _text_of_first_rows(dataset: Dataset, split: str) -> Figures:
+    rows = list(itertools.islice(dataset.examples(split), TEXT_ROWS))
     figures = {}
-    for feature, vocabulary in dataset.vocabularies.items():
-        template, special = dataset.rows.template(feature), vocabulary.special_ids
+    for feature in dataset.features:
+        vocabulary, template = dataset.vocabulary(feature), dataset.template(feature)
+        special = vocabulary.special_ids
         texts = [without_special_ids(row[feature].tolist(), template, special) for row in rows]
-        tally, scheme, group = TextTally(), dataset.rows.scheme, (split, '', feature)
+        tally, scheme, group = TextTally(), dataset.scheme, (split, '', feature)
         tally.add_texts([vocabulary.decode(ids) for ids in texts])
         encoder = scheme.encoder(vocabulary, scheme.encoding())
         sums = tally.sums(group) + word_sums(group, tally.words(), encoder)
@@ -394,10 +402,10 @@ def _lengths(counter: collections.Counter[int]) -> Figures:
     }
 
 
-def _features_by_side(dataset: ReadableDataset, manifest: Manifest) -> Mapping[str, Sequence[str]]:
+def _features_by_side(dataset: Dataset, manifest: Manifest) -> Mapping[str, Sequence[str]]:
     """Returns the features whose ids are of a vocabulary, by the side of the vocabulary."""
     records = manifest.vocabularies
-    features = tuple(dataset.sizes)
+    features = tuple(dataset.features)
     if len(features) > 1 and (not records or 'both' in {record.side for record in records}):
         return {'both': features}
     return {feature: (feature,) for feature in features}

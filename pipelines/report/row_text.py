@@ -20,11 +20,8 @@ import regex
 from tokcore.counts.counting import TokenAccumulator, TokenIndex
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.encoder import Encoder
-from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.kernels.bytes import row_offsets, with_margin
 from tokcore.kernels.jit import read_only
-from tokcore.reading.dataset import Dataset
-from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
 from tokcore.text.character_runs import CharacterRuns
 from tokcore.text.rows import Side
 from tokcore.text.unicode import CODE_POINTS
@@ -51,31 +48,6 @@ _ENCODED_WORDS = 1 << 16
 """Words that are encoded at once."""
 
 _LETTER = Side(with_margin(np.frombuffer(b'a', np.uint8)), np.array([0]), np.array([1]))
-
-
-@dataclass(frozen=True)
-class ReadableDataset:
-    """A dataset, and what is at hand to read its text.
-
-    Attributes:
-        rows: of it.
-        sizes: of the vocabulary of each feature.
-        vocabularies: by feature.
-    """
-
-    rows: Dataset
-    sizes: Mapping[str, int]
-    vocabularies: Mapping[str, Vocabulary]
-
-    @classmethod
-    def of(cls, contents: DatasetManifest) -> ReadableDataset:
-        """Raises InputError if a vocabulary is not the one that the rows were made with."""
-        rows = Dataset(contents, DatasetVocabularies(contents))
-        return cls(
-            rows,
-            {feature: rows.vocab_size(feature) for feature in contents.features},
-            {feature: rows.vocabulary(feature) for feature in contents.features},
-        )
 
 
 Group = tuple[str, str, str]

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import importlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+import apache_beam as beam
+from apache_beam.utils.shared import Shared
+
+from pipelines.files import filesystem
 from pipelines.options.job import SHARD_FORMATS, TFRECORD
-from pipelines.shard_formats.shard_format import ConvertedFormat, ShardFormat
+from pipelines.shard_formats.shard_format import (
+    Column,
+    ConvertedFormat,
+    Shard,
+    ShardFormat,
+    line_writer,
+)
+from pipelines.transforms.stats import WrittenFile
+from tokcore.encoding.scheme import Scheme
+from tokcore.reading.shards import PieceLineWriter, stream_rows
 from tokcore.records.manifest import Manifest
 
 
@@ -27,3 +45,65 @@ def stored_format(manifest: Manifest) -> ShardFormat:
     """Returns the format of a dataset's shards; TFRecords if its manifest names one that is not known."""
     name = manifest.options.get('output_format')
     return shard_format(name if isinstance(name, str) and name in SHARD_FORMATS else TFRECORD)
+
+
+@dataclass(eq=False)
+class ConvertShards(beam.PTransform):
+    """Converts shards of TFRecords to another format and deletes the TFRecords.
+
+    Takes `Shard`s; returns a `WrittenFile` for each file that it writes.
+
+    Attributes:
+        folder: the folder of the shards and of the files.
+        output_format: of the files.
+        columns: the features of the examples.
+        scheme: gives the pieces of the ids, which text consists of.
+    """
+
+    folder: str
+    output_format: ConvertedFormat
+    columns: Sequence[Column]
+    scheme: Scheme
+
+    def expand(self, shards: beam.PCollection) -> beam.PCollection:
+        return (
+            shards  # Shard
+            | 'Reshuffle' >> beam.Reshuffle()
+            | 'Convert' >> beam.ParDo(_ConvertFn(self))  # WrittenFile
+        )
+
+
+class _ConvertFn(beam.DoFn):
+    """Converts one shard after another."""
+
+    def __init__(self, transform: ConvertShards):
+        self._folder, self._format = transform.folder, transform.output_format
+        self._columns = tuple(transform.columns)
+        self._scheme = transform.scheme
+        # With one handle for each path, a process loads each vocabulary once.
+        self._handles = {column.vocabulary: Shared() for column in self._columns}
+
+    def setup(self) -> None:
+        if self._format.needs_pieces:
+            path_to_writer = {
+                path: handle.acquire(functools.partial(self._line_writer, path), tag=path)
+                for path, handle in self._handles.items()
+            }
+            self._columns = tuple(
+                dataclasses.replace(column, lines=path_to_writer[column.vocabulary])
+                for column in self._columns
+            )
+
+    def process(self, element: Shard) -> Iterator[WrittenFile]:
+        source = os.path.join(self._folder, element.name)
+        with filesystem.open_binary(source) as stream:
+            rows = stream_rows(stream, [column.name for column in self._columns], source)
+            yield from self._format.write(rows, element, self._folder, self._columns)
+        filesystem.delete_file(source)
+
+    def _line_writer(self, path: str) -> PieceLineWriter:
+        vocabulary = self._scheme.fixed
+        if vocabulary is None:
+            data = filesystem.read_bytes(path)
+            vocabulary = self._scheme.parse(data, path, filesystem.read_if_there)
+        return line_writer(self._scheme, vocabulary)

@@ -38,7 +38,6 @@ from pipelines.options.job import (
     one_shard,
 )
 from pipelines.shard_formats.formats import converted_format
-from pipelines.shard_formats.joined import ids_around
 from pipelines.shard_formats.shard_format import (
     Column,
     ConvertedFormat,
@@ -46,6 +45,7 @@ from pipelines.shard_formats.shard_format import (
     most_ids,
     shards_in_order,
 )
+from pipelines.shard_formats.tfrecord import ids_around
 from tokcore.checked_json import WrongValue, checked
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW

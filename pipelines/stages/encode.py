@@ -38,10 +38,9 @@ from pipelines.jobs.stats import (
     write_stats,
 )
 from pipelines.options.job import JOINED, TFRECORD
-from pipelines.shard_formats.convert_shards import ConvertShards
-from pipelines.shard_formats.formats import converted_format, shard_format
-from pipelines.shard_formats.joined import ids_around
+from pipelines.shard_formats.formats import ConvertShards, converted_format, shard_format
 from pipelines.shard_formats.shard_format import Column, most_ids, shards_in_order
+from pipelines.shard_formats.tfrecord import ids_around
 from pipelines.shuffle.encoded_sample import EncodedSample, encode_sample
 from pipelines.shuffle.merge_runs import KeptRuns, encode_through_files
 from pipelines.stages.run_stage import StageResult, run_stage

@@ -21,7 +21,7 @@ from pipelines.artifacts.outputs import differing
 from pipelines.artifacts.vocabularies import vocabulary_reader
 from pipelines.jobs.corpus import Corpus, input_texts
 from pipelines.jobs.job import BuildJob, EncodeJob
-from pipelines.shard_formats.packed import Packed
+from pipelines.shard_formats.tfrecord import Packed
 from pipelines.stages.encode import vocabulary_records
 from pipelines.trust.corpus_rows import (
     CorpusRows,
@@ -31,8 +31,7 @@ from pipelines.trust.corpus_rows import (
     planned,
     rows_in_shard,
 )
-from pipelines.trust.packed_rows import packed_again
-from pipelines.trust.stored_rows import StoredRows, row_finding
+from pipelines.trust.stored_rows import StoredRows, packed_again, row_finding
 from tokcore.corpus.order_keys import mix64, shard_of
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
 from tokcore.errors import InputError

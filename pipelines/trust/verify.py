@@ -245,7 +245,11 @@ def _differences(
             ('bytes', f'{result.bytes:,}', f'{file.bytes:,}'),
             ('CRC-32C', result.crc32c, file.crc32c),
             ('SHA-256', result.sha256, file.sha256 or result.sha256),
-            *_rows(file, result),
+            *(
+                [('rows', f'{result.rows:,}', f'{file.rows:,}')]
+                if isinstance(file, OutputFile)
+                else []
+            ),
         ]
         if actual != stated
     ]
@@ -274,13 +278,6 @@ def _differences(
 
 def _names(manifest: Manifest) -> set[str]:
     return {file.name for file in manifest.files}
-
-
-def _rows(
-    file: OutputFile | VocabularyRecord, result: CheckedFile
-) -> Iterator[tuple[str, str, str]]:
-    if isinstance(file, OutputFile):
-        yield 'rows', f'{result.rows:,}', f'{file.rows:,}'
 
 
 def _root_of(manifest: Manifest, by_name: Mapping[str, CheckedFile]) -> str | None:

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipelines.jobs.job import BuildJob, EncodeJob
-from pipelines.shard_formats.packed import Packed
+from pipelines.shard_formats.tfrecord import Packed
 from pipelines.trust.corpus_rows import CorpusRows, DatasetCorpus, RowPlace, Take, nothing, planned
-from pipelines.trust.packed_rows import PackedPlaces, Segment
 from pipelines.trust.rerun import refuse_other_job
-from pipelines.trust.stored_rows import StoredRows
+from pipelines.trust.stored_rows import PackedPlaces, Segment, StoredRows
 from tokcore.corpus.corpus import Block, Rows
 from tokcore.corpus.order_keys import shard_of
 from tokcore.encoding.vocabulary import spelled_ids

@@ -1,7 +1,5 @@
 """`tokbeam convert`: the folder that a build in the other format makes, of finished shards alone."""
 
-import csv
-import gzip
 import os
 import shutil
 import struct
@@ -127,24 +125,6 @@ def test_megatron_has_the_rows_of_the_records(built, converted):
             ]
 
 
-def test_flat_has_the_rows_of_the_records_and_where_they_come_from(built, converted):
-    before = 0
-    for number, rows in enumerate(kept_rows(built, 'train')):
-        shard = f'small-train-{number:05d}-of-00003'
-        for side in SIDES:
-            ids = np.memmap(converted / 'flat' / f'{shard}.{side}.npy', '<u2', 'r')
-            assert ids.tolist() == [id_ for _, row in rows for id_ in row[side]]
-            path = converted / 'flat' / f'{shard}.{side}.csv.gz'
-            end = 0
-            with gzip.open(path, 'rt', newline='') as file:
-                for line, (record, row) in zip(csv.reader(file), rows, strict=True):
-                    start, end = end, end + len(row[side])
-                    assert line == [
-                        str(start), str(end), str(before + record), shard, str(record)
-                    ]  # fmt: skip
-        before += len(read_shards(built)[number])
-
-
 @pytest.mark.parametrize('output_format', ['megatron', 'flat'])
 def test_a_converted_folder_is_verified_made_again_and_traced(
     output_format, built, converted, printed
@@ -226,68 +206,41 @@ def copied(converted, tmp_path):
     return copy
 
 
-def problems(printed, folder, name):
-    status, [report] = printed('verify', folder)
-    assert status == 3
-    return ' '.join(each['problem'] for each in report['findings'] if each['file'] == name)
-
-
 ENDINGS = {'megatron': ('_inputs_document.bin', '_inputs_document.idx'), 'flat': ('.inputs.npy', '.inputs.csv.gz')}  # fmt: skip
 
 
 @pytest.mark.parametrize('output_format', ENDINGS)
-def test_verify_names_a_file_of_ids_that_was_cut(output_format, copied, printed):
-    folder, (ids, _) = copied(output_format), ENDINGS[output_format]
-    path = folder / f'{FIRST}{ids}'
-    os.truncate(path, path.stat().st_size - 3)
-    problem = problems(printed, folder, path.name)
-    assert 'the file ends within an id of 2 bytes' in problem
-    assert 'one of the two was cut off, or is of another shard' in problem
-
-
-@pytest.mark.parametrize('output_format', ENDINGS)
-def test_verify_names_an_index_of_another_shard(output_format, copied, printed):
-    folder, (ids, beside) = copied(output_format), ENDINGS[output_format]
-    shutil.copyfile(folder / f'{SECOND}{beside}', folder / f'{FIRST}{beside}')
-    assert 'is of another shard' in problems(printed, folder, f'{FIRST}{ids}')
-    assert f'states of {SECOND}{beside}' in problems(printed, folder, f'{FIRST}{beside}')
-
-
-def test_verify_names_an_index_of_another_dtype(copied, printed):
-    folder = copied('megatron')
-    path = folder / f'{FIRST}_inputs_document.idx'
-    data = bytearray(path.read_bytes())
-    data[17] = 4
-    path.write_bytes(data)
-    problem = problems(printed, folder, path.name)
-    assert 'it says that ids are int32, and the manifest states uint16' in problem
-
-
-@pytest.mark.parametrize('output_format', ENDINGS)
-def test_verify_names_a_dtype_of_the_manifest_that_is_not_the_vocabulary_s(
-    output_format, copied, printed
-):
-    folder, (ids, _) = copied(output_format), ENDINGS[output_format]
-    path = folder / 'tokbeam.json'
+def test_verify_names_what_was_changed(output_format, copied, printed):
+    folder, endings = copied(output_format), ENDINGS[output_format]
+    ids, beside = (folder / f'{FIRST}{ending}' for ending in endings)
+    manifest = folder / 'tokbeam.json'
     wide = {'megatron': 'int32', 'flat': 'uint32'}[output_format]
-    path.write_text(path.read_text().replace('uint16', wide))
-    problem = problems(printed, folder, f'{FIRST}{ids}')
-    assert f'the manifest states {wide}, and ids of a vocabulary of' in problem
-    path.write_text(path.read_text().replace(wide, 'complex'))
-    assert 'does not state the dtype' in problems(printed, folder, f'{FIRST}{ids}')
-
-
-@pytest.mark.parametrize('output_format', ENDINGS)
-def test_verify_names_an_id_that_is_not_of_the_vocabulary(output_format, copied, printed):
-    folder, (ids, _) = copied(output_format), ENDINGS[output_format]
-    path = folder / f'{FIRST}{ids}'
-    data = np.fromfile(path, '<u2')
-    data[3] = 60_000
-    data.tofile(path)
-    status, [report] = printed('verify', folder)
-    first = next(each for each in report['findings'] if each['file'] == path.name)
-    assert status == 3 and (first['record'], first['byte']) == (0, 6)
-    assert '60000 is not an id of the' in first['problem']
+    wrong = np.fromfile(ids, '<u2')
+    wrong[3] = 60_000
+    for path, data, problems in (
+        (
+            ids,
+            ids.read_bytes()[:-3],
+            ['ends within an id of 2 bytes', 'one of the two was cut off'],
+        ),
+        (ids, wrong.tobytes(), ['60000 is not an id of the']),
+        (beside, (folder / f'{SECOND}{endings[1]}').read_bytes(), ['is of another shard']),
+        (
+            manifest,
+            manifest.read_bytes().replace(b'uint16', wide.encode()),
+            [f'states {wide}, and'],
+        ),
+        (manifest, manifest.read_bytes().replace(b'uint16', b'complex'), ['not state the dtype']),
+    ):
+        before = path.read_bytes()
+        path.write_bytes(data)
+        status, [report] = printed('verify', folder)
+        found = [each for each in report['findings'] if each['file'] == ids.name]
+        said = ' '.join(each['problem'] for each in found)
+        assert status == 3 and all(problem in said for problem in problems), said
+        if data == wrong.tobytes():
+            assert (found[0]['record'], found[0]['byte']) == (0, 6)
+        path.write_bytes(before)
 
 
 def test_a_text_of_one_side_is_converted_with_a_vocabulary_from_elsewhere(small, built, tmp_path):

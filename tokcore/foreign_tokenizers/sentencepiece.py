@@ -11,22 +11,21 @@ import math
 import struct
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, ModelRules, TokenizerParts, refuse
 from tokcore.errors import InputError
 from tokcore.foreign_tokenizers.borders import NO_BORDERS, BorderPreTokenizer, borders_of_merges
-from tokcore.foreign_tokenizers.charsmap import (
+from tokcore.foreign_tokenizers.normalizers import (
     Charsmap,
+    TextStep,
     longest_replacement,
     parse_charsmap,
     sizes_of_unchanged,
     words_of_characters,
 )
-from tokcore.foreign_tokenizers.normalizers import TextStep
 from tokcore.foreign_tokenizers.pre_tokenizers import MARK, Cutting
 from tokcore.foreign_tokenizers.protobuf import damaged, message_fields
 from tokcore.foreign_tokenizers.unigram import UNKNOWN_PENALTY, UnigramModel
@@ -84,38 +83,37 @@ def parse_sentencepiece(data: bytes, path: str) -> PretrainedVocabulary:
     Raises:
         InputError: the file is damaged, or has a part that is not supported.
     """
-    file = _ModelFile()
+    pieces: list[_Piece] = []
+    specs: dict[int, dict[int, Any]] = {_TRAINER: {}, _NORMALIZER: {}, _DENORMALIZER: {}}
     for number, value, place in message_fields(data, path):
         if number == _PIECES:
-            file.pieces.append(_piece(_message(value, path, place), path, place))
-        elif number == _TRAINER:
-            file.trainer |= _fields(_message(value, path, place), path, place)
-        elif number == _NORMALIZER:
-            file.normalizer |= _fields(_message(value, path, place), path, place)
-        elif number == _DENORMALIZER:
-            if _fields(_message(value, path, place), path, place).get(2):
-                refuse(path, 'denormalizer_spec', 'a denormalizer')
-    entries = _entries(file.pieces, path)
-    unknown = _unknown_id(file.pieces, path)
-    fallback = _fallback(file, entries, path)
-    kind = file.trainer.get(3, _UNIGRAM)
+            pieces.append(_piece(_message(value, path, place), path, place))
+        elif number in specs:
+            specs[number] |= _fields(_message(value, path, place), path, place)
+    if specs[_DENORMALIZER].get(2):
+        refuse(path, 'denormalizer_spec', 'a denormalizer')
+    trainer, spec = specs[_TRAINER], specs[_NORMALIZER]
+    entries = _entries(pieces, path)
+    unknown = _unknown_id(pieces, path)
+    fallback = _fallback(pieces, trainer, entries, path)
+    kind = trainer.get(3, _UNIGRAM)
     added = [
         AddedToken(id_, piece.text)
-        for id_, piece in enumerate(file.pieces) if piece.type == _CONTROL
+        for id_, piece in enumerate(pieces) if piece.type == _CONTROL
     ]  # fmt: skip
-    space = MARK if file.normalizer.get(5, 1) else ' '
+    space = MARK if spec.get(5, 1) else ' '
     if kind == _UNIGRAM:
         cutting = Cutting()
-        make_model: functools.partial = functools.partial(_unigram, file.pieces, unknown, fallback)
+        make_model: functools.partial = functools.partial(_unigram, pieces, unknown, fallback)
     elif kind == _BPE:
-        merges, ranks = _merges(file.pieces, path)
-        rules = ModelRules(file.pieces[unknown].text, True, bool(fallback))
+        merges, ranks = _merges(pieces, path)
+        rules = ModelRules(pieces[unknown].text, True, bool(fallback))
         vocabulary = BpeVocabulary(entries, merges, (), TokenizerParts(byte_level=False), rules)
         # User-defined symbols are found in normalized text, with U+2581.
         keeps_spaces = (
             space == MARK
             and MARK in entries
-            and not any(piece.type == _USER_DEFINED for piece in file.pieces)
+            and not any(piece.type == _USER_DEFINED for piece in pieces)
         )
         borders = borders_of_merges(vocabulary, keeps_spaces)
         keeps_spaces &= borders is not NO_BORDERS
@@ -124,11 +122,11 @@ def parse_sentencepiece(data: bytes, path: str) -> PretrainedVocabulary:
         make_model = functools.partial(_merge_model, vocabulary, ranks, keeps_spaces)
         added += [
             AddedToken(id_, piece.text, normalized=True, special=False)
-            for id_, piece in enumerate(file.pieces) if piece.type == _USER_DEFINED
+            for id_, piece in enumerate(pieces) if piece.type == _USER_DEFINED
         ]  # fmt: skip
     else:
         refuse(path, 'trainer_spec.model_type', f'the model {_TYPES.get(kind, kind)}')
-    normalizer = _normalizer(file, path, space)
+    normalizer = _normalizer(pieces, trainer, spec, path, space)
     return PretrainedVocabulary(
         data,
         entries,
@@ -141,8 +139,8 @@ def parse_sentencepiece(data: bytes, path: str) -> PretrainedVocabulary:
                 functools.partial(_aligned, normalizer=normalizer),
             ),
         ),
-        (_decoder(file, path),),
-        unk_token=file.pieces[unknown].text,
+        (_decoder(pieces, trainer, spec, path),),
+        unk_token=pieces[unknown].text,
         is_sentencepiece=True,
         normalizes_added=False,
     )
@@ -152,15 +150,6 @@ class _Piece(NamedTuple):
     text: str
     score: float
     type: int
-
-
-@dataclass
-class _ModelFile:
-    """The fields that matter; those of the two specs by their numbers."""
-
-    pieces: list[_Piece] = field(default_factory=list)
-    trainer: dict[int, typing.Any] = field(default_factory=dict)
-    normalizer: dict[int, typing.Any] = field(default_factory=dict)
 
 
 def _message(value: int | bytes, path: str, place: int) -> bytes:
@@ -215,13 +204,15 @@ def _unknown_id(pieces: Sequence[_Piece], path: str) -> int:
     return unknown[0]
 
 
-def _fallback(file: _ModelFile, entries: Mapping[str, int], path: str) -> list[int]:
+def _fallback(
+    pieces: Sequence[_Piece], trainer: Mapping[int, Any], entries: Mapping[str, int], path: str
+) -> list[int]:
     """Returns the ids of the 256 bytes; none if unknown characters are not spelled by bytes."""
-    if not file.trainer.get(35):
+    if not trainer.get(35):
         return []
     ids = [entries.get(f'<0x{byte:02X}>', -1) for byte in range(256)]
     for byte, id_ in enumerate(ids):
-        if id_ < 0 or file.pieces[id_].type != _BYTE:
+        if id_ < 0 or pieces[id_].type != _BYTE:
             raise InputError(
                 f'{path} falls back to bytes and has no piece <0x{byte:02X}>; give a whole '
                 'SentencePiece model'
@@ -289,21 +280,26 @@ def _merge_model(vocabulary: BpeVocabulary, ranks: np.ndarray, keeps_spaces: boo
     return model.with_spaces() if keeps_spaces else model
 
 
-def _normalizer(file: _ModelFile, path: str, space: str) -> _Normalizer:
-    spec = file.normalizer
+def _normalizer(
+    pieces: Sequence[_Piece],
+    trainer: Mapping[int, Any],
+    spec: Mapping[int, Any],
+    path: str,
+    space: str,
+) -> _Normalizer:
     charsmap = parse_charsmap(_bytes(spec.get(2)))
     if charsmap is None:
         raise InputError(
             f'{path}: normalizer_spec.precompiled_charsmap is damaged; give a whole SentencePiece model'
         )
-    symbols = [piece.text for piece in file.pieces if piece.type == _USER_DEFINED]
+    symbols = [piece.text for piece in pieces if piece.type == _USER_DEFINED]
     written, removed = space.encode(), (MARK if spec.get(5, 1) else ' ').encode()
     rules = _Rules(
         read_only(np.frombuffer(written, np.uint8)),
         np.uint64(int.from_bytes(written, 'little')),
         read_only(np.frombuffer(removed, np.uint8)),
         bool(spec.get(3, 1)),
-        bool(file.trainer.get(24, 0)),
+        bool(trainer.get(24, 0)),
         bool(spec.get(4, 1)),
     )
     sizes = sizes_of_unchanged(charsmap)
@@ -606,15 +602,17 @@ def _ends_with(out, begin, used, space):
     return is_space
 
 
-def _decoder(file: _ModelFile, path: str) -> JoinTokens:
-    kinds = {piece.text: piece.type for piece in file.pieces if piece.type != _NORMAL}
+def _decoder(
+    pieces: Sequence[_Piece], trainer: Mapping[int, Any], spec: Mapping[int, Any], path: str
+) -> JoinTokens:
+    kinds = {piece.text: piece.type for piece in pieces if piece.type != _NORMAL}
     try:
-        unknown = _bytes(file.trainer.get(44, ' ⁇ '.encode())).decode()
+        unknown = _bytes(trainer.get(44, ' ⁇ '.encode())).decode()
     except UnicodeDecodeError:
         raise InputError(
             f'{path}: trainer_spec.unk_surface is not UTF-8; give a whole SentencePiece model'
         ) from None
-    drops, removes = (bool(file.normalizer.get(number, 1)) for number in (3, 4))
+    drops, removes = (bool(spec.get(number, 1)) for number in (3, 4))
     return functools.partial(
         _joined, kinds=kinds, unknown=unknown, drops_first=drops or removes, removes=removes
     )
@@ -631,7 +629,8 @@ def _joined(
         if token is not None and kind == _BYTE:
             spelled.append(int(token[3:5], 16))
             continue
-        text += _decoded(spelled)
+        # U+FFFD stands for each byte that is not part of a character.
+        text += bytes(spelled).decode('utf-8', 'surrogateescape').translate(_REPLACED)
         spelled.clear()
         if token is None:
             break
@@ -646,11 +645,6 @@ def _joined(
                 dropped = not removes
             text += token.replace(MARK, ' ')
     return [text]
-
-
-def _decoded(data: bytearray) -> str:
-    """Returns the text of bytes, with U+FFFD for each that is not part of a character."""
-    return bytes(data).decode('utf-8', 'surrogateescape').translate(_REPLACED)
 
 
 _REPLACED = {0xDC00 + byte: '\ufffd' for byte in range(0x80, 0x100)}

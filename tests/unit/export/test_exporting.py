@@ -19,7 +19,6 @@ from tokcore.bpe.vocabulary import BpeVocabulary, TokenizerParts
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
 from tokcore.foreign_tokenizers.scheme import PretrainedScheme
-from tokcore.schemes import find_scheme
 from tokcore.text.patterns import DEFINITIONS
 from tokcore.tokenizers import BpeTokenizer, tokenizer_of
 from tokcore.wordpiece.scheme import WordPieceScheme
@@ -94,15 +93,6 @@ def test_codes_as_a_tokenizer_json(capsys, vocabularies, tokenizers):
     assert status == 2 and 'it has no <unk>' in said
 
 
-def test_codes_whose_merges_tokenizers_makes_in_another_order(vocabularies):
-    turned = NmtVocabulary((('ab', 'c</w>'), ('a', 'b')), ('<unk>', 'abc', 'ab@@'))
-    with pytest.raises(InputError, match="the merge of 'ab' and 'c</w>' comes before"):
-        exported_files(BpeScheme('subword-nmt'), turned, 'huggingface', 'x')
-    special = NmtVocabulary((('</s', '></w>'),), ('<unk>', '</s>'))
-    with pytest.raises(InputError, match='a piece is spelled as another or a special token'):
-        exported_files(BpeScheme('subword-nmt'), special, 'huggingface', 'x')
-
-
 @given(st.randoms(use_true_random=False), st.lists(st.text('ab ', min_size=1, max_size=24)))
 def test_ranks_as_a_tokenizer_json(tokenizers, tiktoken, dice, texts):
     """Also where several merges have equal results, and where tokens have none."""
@@ -149,13 +139,6 @@ def test_a_tekken_file_as_a_tokenizer_json(tmp_path, capsys, tokenizers):
         exported_files(PretrainedScheme(), vocabulary, 'huggingface', 'x')
 
 
-def test_ranks_with_another_engines_expression_are_not_for_tokenizers(vocabularies):
-    scheme = PretrainedScheme(pattern=r'\w+|\W')
-    vocabulary = scheme.parse((vocabularies / 'ranks.tiktoken').read_bytes(), 'x')
-    with pytest.raises(InputError, match='is written for another engine of expressions'):
-        exported_files(scheme, vocabulary, 'huggingface', 'x')
-
-
 def test_a_folder_that_the_library_cannot_open(capsys, vocabularies, tokenizers):
     file = json.loads((vocabularies / 'tokenizer.json').read_bytes())
     del file['decoder']['trim_offsets']
@@ -192,21 +175,6 @@ def test_tiktoken(capsys, monkeypatch, vocabularies, tiktoken, name, more):
     monkeypatch.setattr(tiktoken.registry, 'ENCODINGS', {})
     encoding = tiktoken.get_encoding('out')
     assert encoding.decode(encoding.encode(' the lower')) == ' the lower'
-
-
-def test_bert(capsys, vocabularies, transformers):
-    status, said = export(capsys, vocabularies, 'vocab.txt', 'vocab.txt', '--scheme', 'wordpiece')
-    assert status == 0 and 'proved: transformers encodes' in said
-    opened = transformers.BertTokenizer.from_pretrained(vocabularies / 'out')
-    assert opened.encode('The foxes.') == [2, 5, 6, 7, 11, 3]
-
-
-def test_subword_nmt(capsys, vocabularies, subword_nmt):
-    status, said = export(capsys, vocabularies, 'bpe.codes', 'subword-nmt')
-    assert status == 0 and 'proved: subword-nmt encodes' in said, said
-    assert (vocabularies / 'out' / 'bpe.codes').read_bytes() == (
-        vocabularies / 'bpe.codes'
-    ).read_bytes()
 
 
 def test_a_model_of_sentencepiece(capsys, vocabularies, sentencepiece):
@@ -255,32 +223,60 @@ def test_without_the_library_it_is_not_proved(capsys, monkeypatch, vocabularies)
 
 
 def test_a_difference_leaves_no_folder(capsys, monkeypatch, vocabularies, tokenizers):
-    monkeypatch.setattr(exporting, '_open_huggingface', lambda folder, name: lambda line: [0])
+    package, make, _ = exporting._TARGETS['huggingface']
+    opened = package, make, lambda folder, name: lambda line: [0]
+    monkeypatch.setitem(exporting._TARGETS, 'huggingface', opened)
     status, said = export(capsys, vocabularies, 'tokenizer.json', 'huggingface')
     assert status == 2 and 'would encode' in said and 'otherwise' in said
     assert not [path for path in vocabularies.iterdir() if path.is_dir()]
 
 
-@pytest.mark.parametrize(
-    ('name', 'scheme', 'target', 'said'),
-    [
-        ('bpe.codes', 'bpe', 'tiktoken', 'not byte-level BPE'),
-        ('vocab.txt', 'wordpiece', 'sentencepiece', 'no scores'),
-        ('tokenizer.json', 'bpe', 'vocab.txt', 'not of WordPiece'),
-        ('tokenizer.json', 'bpe', 'subword-nmt', 'end with </w>'),
-    ],
-)
-def test_what_a_tool_cannot_hold(vocabularies, name, scheme, target, said):
-    found = find_scheme(scheme)
-    vocabulary = found.parse((vocabularies / name).read_bytes(), str(vocabularies / name))
-    with pytest.raises(InputError, match=f'--to {target} cannot hold this vocabulary: .*{said}'):
-        exported_files(found, vocabulary, target, 'x')
-
-
-def test_merges_out_of_order_are_not_for_tiktoken(vocabularies):
+def without_order(vocabularies):
     file = json.loads((vocabularies / 'tokenizer.json').read_bytes())
     merges = file['model']['merges']
     merges[0], merges[1] = merges[1], merges[0]
-    vocabulary = BpeScheme().parse(json.dumps(file).encode(), 'x')
-    with pytest.raises(InputError, match='order of ids'):
-        exported_files(BpeScheme(), vocabulary, 'tiktoken', 'x')
+    return BpeScheme().parse(json.dumps(file).encode(), 'x')
+
+
+def of_file(name, scheme):
+    return lambda vocabularies: scheme.parse((vocabularies / name).read_bytes(), name)
+
+
+EXPRESSION = PretrainedScheme(pattern=r'\w+|\W')
+CODES = BpeScheme('subword-nmt')
+
+
+@pytest.mark.parametrize(
+    ('scheme', 'read', 'target'),
+    [
+        (BpeScheme(), of_file('bpe.codes', BpeScheme()), 'tiktoken'),
+        (WordPieceScheme(), of_file('vocab.txt', WordPieceScheme()), 'sentencepiece'),
+        (BpeScheme(), of_file('tokenizer.json', BpeScheme()), 'vocab.txt'),
+        (BpeScheme(), of_file('tokenizer.json', BpeScheme()), 'subword-nmt'),
+        (BpeScheme(), without_order, 'tiktoken'),
+        (EXPRESSION, of_file('ranks.tiktoken', EXPRESSION), 'huggingface'),
+        (
+            CODES,
+            lambda _: NmtVocabulary((('ab', 'c</w>'), ('a', 'b')), ('<unk>', 'abc', 'ab@@')),
+            'huggingface',
+        ),
+        (CODES, lambda _: NmtVocabulary((('</s', '></w>'),), ('<unk>', '</s>')), 'huggingface'),
+    ],
+)
+def test_what_a_tool_cannot_hold(vocabularies, scheme, read, target):
+    with pytest.raises(InputError, match=f'--to {target} cannot hold this vocabulary: '):
+        exported_files(scheme, read(vocabularies), target, 'x')
+
+
+@pytest.mark.parametrize(
+    ('name', 'target', 'library', 'more'),
+    [
+        ('vocab.txt', 'vocab.txt', 'transformers', ('--scheme', 'wordpiece')),
+        ('bpe.codes', 'subword-nmt', 'subword_nmt', ()),
+    ],
+)
+def test_the_other_tools(capsys, vocabularies, request, name, target, library, more):
+    request.getfixturevalue(library)
+    status, said = export(capsys, vocabularies, name, target, *more)
+    assert status == 0 and f'proved: {library.replace("_", "-")} encodes' in said
+    assert (vocabularies / 'out' / name).read_bytes() == (vocabularies / name).read_bytes()

@@ -37,6 +37,13 @@ def test_an_address_is_all_that_is_typed(flink):
     }
 
 
+def test_what_is_typed_stays(flink, caplog):
+    flink.configuration['restart-strategy.type'] = 'none'
+    answers = ask(flink, '--parallelism=1', '--environment_type=LOOPBACK')
+    assert answers == {'--parallelism': 1, '--environment_cache_millis': 1000}
+    assert 'restarts nothing' in caplog.text
+
+
 def test_the_engine_has_what_the_cluster_told(flink):
     flags = ['--runner=FlinkRunner', f'--flink_master={flink.address}']
     engine = check_engine(choose_engine(flags, None))
@@ -47,52 +54,34 @@ def test_the_engine_has_what_the_cluster_told(flink):
     assert portable.environment_cache_millis == '1000'
 
 
-def test_what_is_typed_stays(flink):
-    told = ask(flink, '--parallelism=1', '--environment_type=LOOPBACK')
-    assert told == {'--parallelism': 1, '--environment_cache_millis': 1000}
-
-
 @pytest.mark.parametrize(('delay', 'expected'), [('10 s', 1000), ('1 s', 500), ('1 ms', 1)])
 def test_workers_are_kept_for_less_than_the_restart_delay(flink, delay, expected):
     flink.configuration['restart-strategy.fixed-delay.delay'] = delay
     assert ask(flink)['--environment_cache_millis'] == expected
 
 
-def test_a_cluster_that_restarts_nothing_is_told(flink, caplog):
-    flink.configuration['restart-strategy.type'] = 'none'
-    assert ask(flink)['--environment_cache_millis'] == 1000
-    assert 'restarts nothing' in caplog.text
+NONE = {'slots-total': 0, 'taskmanagers': 0}
 
 
-def refused(flink, *flags: str) -> str:
-    with pytest.raises(InputError) as error:
+@pytest.mark.parametrize(
+    ('flags', 'overview', 'without', 'said'),
+    [
+        (['--environment_cache_millis=4000'], {}, None, '4000 ms'),
+        (['--parallelism=3'], {}, None, 'more than the 2 slots of the 2 TaskManagers'),
+        ([], NONE, None, 'no TaskManager'),
+        ([], {}, 'tokbeam.worker', 'tokbeam.worker'),
+        ([], {}, 'tokbeam.runner-jar', 'tokbeam.runner-jar'),
+    ],
+)
+def test_what_a_cluster_cannot_do_is_refused(flink, flags, overview, without, said):
+    flink.overview |= overview
+    flink.configuration.pop(without, None)
+    with pytest.raises(InputError, match=said):
         ask(flink, *flags)
-    return str(error.value)
 
 
-def test_workers_kept_beyond_the_restart_delay_are_refused(flink):
-    said = refused(flink, '--environment_cache_millis=4000')
-    assert 'not below' in said and '4000 ms' in said
-    assert ask(flink, '--environment_cache_millis=3999')['--environment_cache_millis'] == 3999
-
-
-def test_more_parallelism_than_slots_is_refused(flink):
-    assert 'more than the 2 slots of the 2 TaskManagers' in refused(flink, '--parallelism=3')
-
-
-def test_a_cluster_without_taskmanagers_is_refused(flink):
-    flink.overview |= {'slots-total': 0, 'taskmanagers': 0}
-    assert 'no TaskManager' in refused(flink)
-
-
-@pytest.mark.parametrize('setting', ['tokbeam.worker', 'tokbeam.runner-jar'])
-def test_a_cluster_that_is_not_set_up_is_refused(flink, setting):
-    del flink.configuration[setting]
-    assert setting in refused(flink)
-
-
-def test_an_address_where_nobody_answers_is_refused(flink, unused_port):
-    with pytest.raises(InputError, match='no Flink is to be asked there .*refused.*start the'):
+def test_an_address_where_nobody_answers_is_refused(unused_port):
+    with pytest.raises(InputError, match='refused'):
         ask_cluster(beam_options([f'--flink_master=localhost:{unused_port}']))
 
 
@@ -178,40 +167,42 @@ def test_a_failure_that_the_cluster_survives_is_told(flink, job, caplog):
     ]
 
 
-def test_a_users_mistake_ends_the_job_at_once(flink, job):
-    flink.states['job1'] = ['RESTARTING', 'CANCELLING', 'CANCELED']
-    flink.failures['job1'] = ['Caused by: tokcore.errors.InputError: file x, line 3: no column 2']
-    with pytest.raises(RuntimeError, match='file x, line 3'):
+NO_START = 'java.lang.X: y\nCaused by: java.io.Z: Cannot run program "/boot"'
+
+
+@pytest.mark.parametrize(
+    ('states', 'failures', 'error', 'said', 'cancelled'),
+    [
+        (['FAILED'], ['earlier', 'the reason'], RuntimeError, 'ended FAILED: the reason', []),
+        (
+            ['FAILED'],
+            ['X: y\nCaused by: java.io.IOException: No space left on device\n\tat z'],
+            FullDiskError,
+            r'is full \(java.io.IOException: ',
+            [],
+        ),
+        (
+            ['RESTARTING', 'CANCELLING', 'CANCELED'],
+            ['Caused by: tokcore.errors.InputError: file x, line 3: no column 2'],
+            RuntimeError,
+            'file x, line 3',
+            ['job1'],
+        ),
+        (
+            ['RUNNING', 'CANCELLING', 'CANCELED'],
+            [NO_START] * 3,
+            InputError,
+            'no worker starts on .*: java.io.Z: Cannot run ',
+            ['job1'],
+        ),
+        (None, [], RuntimeError, 'is lost: .*404', []),
+    ],
+)
+def test_a_job_that_fails_says_why(flink, job, states, failures, error, said, cancelled):
+    flink.states, flink.failures = {'job1': states} if states else {}, {'job1': failures}
+    with pytest.raises(error, match=said):
         job.wait_until_finish()
-    assert flink.cancelled == ['job1']
-
-
-def test_a_job_that_fails_tells_why(flink, job):
-    flink.states['job1'] = ['FAILED']
-    flink.failures['job1'] = ['earlier', 'the reason']
-    with pytest.raises(RuntimeError, match='ended FAILED: the reason'):
-        job.wait_until_finish()
-
-
-def test_a_full_disk_of_the_cluster_is_a_sentence(flink, job):
-    flink.states['job1'] = ['FAILED']
-    flink.failures['job1'] = [
-        'X: y\nCaused by: java.io.IOException: No space left on device\n\tat z'
-    ]
-    with pytest.raises(
-        FullDiskError, match=r'is full \(java.io.IOException: .*\); make room .*again'
-    ):
-        job.wait_until_finish()
-
-
-def test_a_cluster_on_which_no_worker_starts_is_told(flink, job, caplog):
-    flink.states['job1'] = ['RUNNING', 'CANCELLING', 'CANCELED']
-    flink.failures['job1'] = [
-        'java.lang.X: y\nCaused by: java.io.Z: Cannot run program "/boot"'
-    ] * 3
-    with pytest.raises(InputError, match='no worker starts on .*: java.io.Z: Cannot run .*log'):
-        job.wait_until_finish()
-    assert flink.cancelled == ['job1']
+    assert flink.cancelled == cancelled
 
 
 def test_a_worker_that_was_killed_while_it_started_is_started_again(flink, job):
@@ -219,12 +210,6 @@ def test_a_worker_that_was_killed_while_it_started_is_started_again(flink, job):
     died = ['Process died with exit code 137'] * 2
     flink.failures['job1'] = [*died, 'it is lost', *died]
     assert job.wait_until_finish() == 'DONE'
-
-
-def test_a_job_that_the_cluster_has_lost_is_told(flink, job):
-    flink.states = {}
-    with pytest.raises(RuntimeError, match='is lost: .*404.*give the command again'):
-        job.wait_until_finish()
 
 
 def test_a_deadline_returns_and_cancelling_is_seen_to_its_end(flink, job):

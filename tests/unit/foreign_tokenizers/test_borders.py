@@ -232,11 +232,3 @@ def test_no_borders_where_characters_vanish():
     assert not len(borders(entries, ModelRules('a')))
     assert len(borders({**entries, '?': 3}, ModelRules('?')))
     assert not len(borders({**entries, '?': 3, '': 4}, ModelRules('?'), [('', 'b')]))
-
-
-@pytest.mark.parametrize('size', [0, 1, 7])
-def test_rows_that_are_cut_nowhere(size):
-    text = np.frombuffer(b'a' * size, np.uint8)
-    row = one_row(with_margin(text), 0, size)
-    [(starts, ends)] = scan_row(row, *BorderPreTokenizer(NO_BORDERS).prepare(row))
-    assert (starts.tolist(), ends.tolist()) == (([0], [size]) if size else ([], []))

@@ -126,6 +126,18 @@ def test_every_file_is_of_one_scheme():
             {'type': 'Metaspace', 'replacement': '\ud800'},
             r"'\\ud800' for a character at \$\.pre_tokenizer\.replacement",
         ),
+        *[
+            (
+                'model',
+                {'type': 'WordPiece', 'vocab': {'a': 0}, name: value},
+                rf'at \$\.model\.{name}',
+            )
+            for name, value in (
+                ('continuing_subword_prefix', 1),
+                ('max_input_chars_per_word', '1'),
+                ('max_input_chars_per_word', -1),
+            )
+        ],
         (
             'post_processor',
             {'type': 'BertProcessing', 'sep': ['a', -1], 'cls': ['a', 0]},
@@ -134,23 +146,11 @@ def test_every_file_is_of_one_scheme():
     ],
 )
 def test_what_is_not_supported_is_refused_by_name_and_place(place, value, said):
+    file = changed(place, value)
+    if place == 'model':
+        file |= {'pre_tokenizer': None, 'decoder': None}
     with pytest.raises(InputError, match=f'^x.json.*{said}'):
-        parse_pretrained(dumped(changed(place, value)), 'x.json')
-
-
-@pytest.mark.parametrize(
-    ('name', 'value', 'said'),
-    [
-        ('continuing_subword_prefix', 1, '1 for a string'),
-        ('max_input_chars_per_word', '1', "'1' for a number"),
-        ('max_input_chars_per_word', -1, '-1 for a number'),
-    ],
-)
-def test_values_of_wordpiece(name, value, said):
-    model = {'type': 'WordPiece', 'vocab': {'a': 0}, name: value}
-    data = dumped({**FILE, 'pre_tokenizer': None, 'decoder': None, 'model': model})
-    with pytest.raises(InputError, match=rf'^x.json: {said} at \$\.model\.{name} is not supported'):
-        parse_pretrained(data, 'x.json')
+        parse_pretrained(dumped(file), 'x.json')
 
 
 @pytest.mark.parametrize(
@@ -247,11 +247,8 @@ def test_names_of_files_of_ranks_tell_their_pattern(tmp_path, name, pattern):
         assert load_tokenizer(place, pattern='o200k').vocabulary.pattern == 'o200k'
         scheme = find_scheme('pretrained', pattern='qwen2')
         assert load_tokenizer(place, scheme=scheme).vocabulary.pattern == 'qwen2'
-
-
-def test_ranks_have_one_pattern():
     assert find_scheme('pretrained', pattern=['gpt2']).pattern == 'gpt2'
-    with pytest.raises(InputError, match='--scheme pretrained takes one --pattern; leave'):
+    with pytest.raises(InputError, match='takes one --pattern'):
         find_scheme('pretrained', pattern=['gpt2', 'o200k'])
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipelines.shard_formats import joined
-from pipelines.shard_formats.joined import Joined, ids_around
+from pipelines.shard_formats import tfrecord
 from pipelines.shard_formats.shard_format import Column, Shard, cut_rows
+from pipelines.shard_formats.tfrecord import Joined, ids_around
 from tokcore.encoding.encoder import EncodedSide
 from tokcore.encoding.vocabulary import SpecialIds
 from tokcore.errors import InputError
@@ -70,7 +70,7 @@ def encoded(rows, names=SIDES):
 def written(parts, length, names=SIDES):
     """Returns the file that was written, and its records."""
     parts = [encoded(rows, names) for rows in parts]
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(joined, '_CELLS', 3 * length):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(tfrecord, '_CELLS', 3 * length):
         [made] = Joined(length).write(iter(parts), SHARD, folder, columns(names))
         data = Path(folder, made.name).read_bytes()
     assert (made.name, made.bytes) == (f'{SHARD.name}.joined', len(data))
