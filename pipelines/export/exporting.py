@@ -154,7 +154,7 @@ def prove(
         raise InputError(
             f'{target} cannot open the folder ({error!s:.300}); give a vocabulary that it can open'
         ) from error
-    # BertTokenizer finds special tokens in text, whatever it is told.
+    # BertTokenizer finds special tokens in text, whatever its options are.
     allowed = {'allow_special_tokens': True} if target == 'vocab.txt' else {}
     # What is a BpeTokenizer's alone is asked of one below: these tools hold nothing else.
     tokenizer = typing.cast(BpeTokenizer, tokenizer_of(vocabulary, scheme, **allowed))

@@ -175,7 +175,7 @@ def _cache(portable: PortableOptions, configuration: dict[str, str], master: str
     if asked and asked >= delay:
         raise InputError(
             f"--environment_cache_millis {asked} is not below the cluster's restart delay of "
-            f'{delay} ms ({setting}), and a restart would be given the worker that died; give less, '
+            f'{delay} ms ({setting}), and a restart would get the worker that died; give less, '
             'or leave it out'
         )
     return asked or max(1, min(_CACHE_MILLISECONDS, delay // 2))
@@ -303,7 +303,7 @@ class ClusterJob(PipelineResult):
             return PipelineState.RUNNING
         if state.state != 'FINISHED':
             failures = self._rest.failures(self._job)
-            reason = failures[-1] if failures else 'no reason is told'
+            reason = failures[-1] if failures else 'no reason is known'
             if _NO_ROOM in reason:
                 raise FullDiskError(
                     f'a disk of the cluster at {self._rest.address} is full ({_last_cause(reason)}); '
@@ -318,7 +318,7 @@ class ClusterJob(PipelineResult):
         with track_work(running_stage() or self._name, _WORK, None, 'steps'):
             while True:
                 state = self._rest.state(self._job)
-                if not workers_report():  # which tells more, of the same stage
+                if not workers_report():  # which report more of the same stage
                     set_total(_WORK, state.vertices)
                     advance(_WORK, max(0, state.finished - done))
                     done = max(done, state.finished)
@@ -353,7 +353,7 @@ class ClusterJob(PipelineResult):
         ):
             raise InputError(
                 f'no worker starts on the cluster at {self._rest.address}: {_last_cause(last[-1])}; '
-                "its TaskManager's log and `log` beside the workers' socket have more"
+                "its TaskManager's log and `log` next to the workers' socket have more"
             )
 
     def _watch_waiting(self, state: JobState) -> None:

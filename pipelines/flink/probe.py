@@ -20,7 +20,7 @@ import tokcore
 from tokcore.errors import InputError
 
 _OWN_NAMES = '.tokbeam-'
-"""Begins the names of files that are beside an output while a command works: its claim, attempts."""
+"""Begins the names of files that are next to an output while a command works: its claim, attempts."""
 
 _SEEN_SECONDS = 5
 """A network filesystem may show a new name some seconds late."""

@@ -228,24 +228,24 @@ def run_worker(arguments: Sequence[str]) -> None:
     for name in ('id', 'logging_endpoint', 'artifact_endpoint', 'provision_endpoint'):
         parser.add_argument(f'--{name}', required=name in ('id', 'provision_endpoint'))
     parser.add_argument('--control_endpoint')
-    given, _ = parser.parse_known_args(list(arguments))
-    with grpc.insecure_channel(given.provision_endpoint) as channel:
+    typed, _ = parser.parse_known_args(list(arguments))
+    with grpc.insecure_channel(typed.provision_endpoint) as channel:
         info = (
             beam_provision_api_pb2_grpc.ProvisionServiceStub(channel)
             .GetProvisionInfo(
                 beam_provision_api_pb2.GetProvisionInfoRequest(),
-                metadata=[('worker_id', given.id)],
+                metadata=[('worker_id', typed.id)],
                 timeout=_PROVISION_SECONDS,
                 wait_for_ready=True,
             )
             .info
         )
-    os.environ['WORKER_ID'] = given.id
+    os.environ['WORKER_ID'] = typed.id
     os.environ['PIPELINE_OPTIONS'] = json_format.MessageToJson(info.pipeline_options)
     os.environ['RUNNER_CAPABILITIES'] = ' '.join(info.runner_capabilities)
     for name, url in (
-        ('LOGGING', info.logging_endpoint.url or given.logging_endpoint),
-        ('CONTROL', info.control_endpoint.url or given.control_endpoint),
+        ('LOGGING', info.logging_endpoint.url or typed.logging_endpoint),
+        ('CONTROL', info.control_endpoint.url or typed.control_endpoint),
         ('STATUS', info.status_endpoint.url),
     ):
         if url:

@@ -144,14 +144,14 @@ def array_record_library() -> Any:
 
 @contextlib.contextmanager
 def _room(folder: str | None) -> Iterator[str]:
-    """Yields the path of a file for the time of the block, in a folder where that is of this machine."""
+    """Yields the path of a temporary file, in the folder if that is on this machine."""
     above = None if folder is None or filesystem.is_shared(folder) else folder
     with tempfile.TemporaryDirectory(prefix='tokbeam-', dir=above) as room:
         yield os.path.join(room, 'records')
 
 
 def _reader(path: str, options: str = '') -> Any:
-    """Returns a reader of a file; raises RuntimeError if it is none of ArrayRecord."""
+    """Returns a reader of a file; raises RuntimeError if it is not one of ArrayRecord."""
     reader = array_record_library().ArrayRecordReader(path, options)
     if not reader.ok():
         reader.close()  # which says why
@@ -168,9 +168,9 @@ def _check_records(path: str, examples: ExampleParser, findings: Findings) -> in
         while first < count:
             records = reader.read(first, min(first + _RECORDS, count))
             bounds = row_offsets(np.array([len(record) for record in records], np.int64))
-            places = read_only(np.array([bounds[:-1], np.diff(bounds)]))
+            bounds_of_records = read_only(np.array([bounds[:-1], np.diff(bounds)]))
             data = read_only(np.frombuffer(b''.join(records), np.uint8))
-            for number in examples.unparsed(data, places).tolist():
+            for number in examples.unparsed(data, bounds_of_records).tolist():
                 try:
                     examples.parse_in_python(records[number])
                 except ValueError as error:

@@ -1,10 +1,10 @@
 """Formats whose files are ids one after another, little-endian, each with a file that says where rows begin.
 
-Each row is followed by the id that ends documents, unless its template ends with it or there is none.
+Each row is followed by the id that ends documents, if there is one and the template does not end with it.
 They have no empty rows: these are left out, and the manifest has their numbers. A shard without rows
 has no files, since `numpy.memmap` refuses one of 0 bytes; the manifest lists them as of 0 rows.
 
-A file of ids does not say where a row begins, nor of which type its ids are: the file beside it and the
+A file of ids does not say where a row begins, nor of which type its ids are: the list of rows and the
 manifest do. So each is checked against the others.
 """
 
@@ -95,10 +95,10 @@ class IdStreams(ConvertedFormat):
         """
 
     def file_names(self, shard: str, features: Sequence[str]) -> list[str]:
-        own = features if len(features) > 1 else ['']
+        named = features if len(features) > 1 else ['']
         return [
             f'{self.base_name(shard, feature)}.{ending}'
-            for feature in own
+            for feature in named
             for ending in self.endings
         ]
 
@@ -279,7 +279,7 @@ def _joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _without_text(rows: EncodedRows, columns: Sequence[Column]) -> np.ndarray:
-    """Tells which rows have no text on a side, bool[rows]: no id beside those that are special."""
+    """Returns which rows have no text on a side, bool[rows]: they have only special ids."""
     is_empty = np.zeros(len(rows), bool)
     for column in columns:
         ids, offsets = rows.ids[column.name], rows.offsets[column.name]
@@ -310,7 +310,7 @@ def check_ids(
         name: of the file, for findings.
         dtype: of the ids, as the manifest states it.
         id_count: how many ids the vocabulary has; None: not known.
-        lengths: int[rows], of the rows, as the file beside this one has them; None: it is not sound.
+        lengths: int[rows], of the rows, as the list of rows has them; None: the list is damaged.
         end: the id that each row ends with; None: any.
         advance: see `Advance`.
     """

@@ -9,7 +9,7 @@ import itertools
 import json
 import logging
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from pipelines.artifacts.manifest import read_dataset_manifest
 from pipelines.cli.folder_commands import and_more, job_of, workers_of
@@ -21,7 +21,7 @@ from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.report.card import dataset_card
 from pipelines.report.charts import import_charts_ahead
 from pipelines.report.figures import Figures, dataset_figures
-from pipelines.report.inspect import Column, Entry, content_of, sampled, statistics
+from pipelines.report.inspect import Entry, content_of, sampled, statistics
 from pipelines.report.page import compare_vocabularies, comparison_page, report_page
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
@@ -32,20 +32,21 @@ _LOGGER = logging.getLogger(__name__)
 def inspect(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Prints entries of what a path holds, or numbers of all of them."""
     vocabulary = vocabulary_path(options.vocab) if options.vocab else None
-    content = content_of(filesystem.absolute(options.place), options.split, vocabulary)
-    entries: Iterable[Entry] = content.entries
+    what, entries, text_bytes = content_of(
+        filesystem.absolute(options.place), options.split, vocabulary
+    )
     if not options.head:
-        told = statistics(entries)
-        told |= {split: {'bytes of text': size} for split, size in content.text_bytes.items()}
+        numbers_by_name = statistics(entries)
+        numbers_by_name |= {split: {'bytes of text': size} for split, size in text_bytes.items()}
         if options.json:
-            print_lines([json.dumps({'what': content.what, **told}, ensure_ascii=False)])
+            print_lines([json.dumps({'what': what, **numbers_by_name}, ensure_ascii=False)])
         else:
-            print_lines([content.what])
-            for name, numbers in told.items():
+            print_lines([what])
+            for name, numbers in numbers_by_name.items():
                 values = ', '.join(f'{key} {value:,}' for key, value in numbers.items())
                 print_lines([f'  {name}: {values}'])
         return 0
-    _LOGGER.info('%s', content.what)
+    _LOGGER.info('%s', what)
     if options.seed is not None:
         entries = sampled(entries, options.head, options.seed)
     else:
@@ -55,7 +56,7 @@ def inspect(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
         for entry in entries:
             is_empty = False
             if options.json:
-                lines = [json.dumps(entry.as_json())]
+                lines = [json.dumps({**entry[0], **entry[1]}, default=bytes.hex)]
             else:
                 lines = list(entry_lines(entry))
             encoding = getattr(sys.stdout, 'encoding', None) or 'utf-8'
@@ -84,7 +85,7 @@ def compare(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     if are_folders[0] != are_folders[1]:
         folder, file = paths if are_folders[0] else reversed(paths)
         raise InputError(
-            f'{folder} is a folder and {file} is none; give two datasets, or two vocabularies'
+            f'{folder} is a folder and {file} is a file; give two datasets, or two vocabularies'
         )
     if not are_folders[0]:
         compared = compare_vocabularies(*paths)
@@ -167,30 +168,29 @@ def entry_lines(entry: Entry) -> Iterator[str]:
         text = printable(text, sys.stdout)
         return f'{colour}{text}{_PLAIN}' if coloured and colour else text
 
-    if entry.token is not None:
-        count = '' if entry.count is None else f'  {entry.count:,}'
-        yield f'{entry.number:>8}  {shown(repr(entry.token)[1:-1], _COLOURS[0])}{count}'
+    fields, columns = entry
+    if 'token' in fields:
+        count = f'  {fields["count"]:,}' if 'count' in fields else ''
+        yield f'{fields["number"]:>8}  {shown(repr(fields["token"])[1:-1], _COLOURS[0])}{count}'
         return
-    yield shown(f'{entry.where} {entry.number}'.strip(), _BOLD)
-    for name, column in (entry.columns or {}).items():
-        if column.text is not None:
-            yield f'  {name}: {shown(column.text)}'
-        if column.pieces is not None:
-            pieces = column.pieces[:_MOST_VALUES]
+    yield shown(f'{fields.get("split", "")} {fields["number"]}'.strip(), _BOLD)
+    for name, column in columns.items():
+        label, values = (
+            ('    ids: ', column['ids']) if 'ids' in column else (f'  {name}: ', column['values'])
+        )
+        more = and_more(len(values) - _MOST_VALUES)
+        if column.get('text') is not None:
+            yield f'  {name}: {shown(column["text"])}'
+        if 'pieces' in column:
+            pieces = column['pieces'][:_MOST_VALUES]
             texts = (
                 shown(piece.replace(' ', '␣'), _COLOURS[at % 2]) for at, piece in enumerate(pieces)
             )
-            yield f'    pieces: {" ".join(texts)}{_rest(column)}'
-        label = f'  {name}: ' if column.pieces is None else '    ids: '
-        values = ' '.join(map(_value, column.values[:_MOST_VALUES]))
-        yield f'{label}{shown(values)}{_rest(column)}'
+            yield f'    pieces: {" ".join(texts)}{more}'
+        yield f'{label}{shown(" ".join(map(_value, values[:_MOST_VALUES])))}{more}'
 
 
 def _value(value: object) -> str:
     return (
         repr(value.decode('utf-8', 'backslashreplace')) if isinstance(value, bytes) else str(value)
     )
-
-
-def _rest(column: Column) -> str:
-    return and_more(len(column.values) - _MOST_VALUES)

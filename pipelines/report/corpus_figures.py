@@ -1,8 +1,8 @@
-"""What only the corpus of a dataset tells: the text of all its rows, and where each of them stood.
+"""What only the corpus of a dataset shows: the text of all its rows, and where each of them stood.
 
 One pipeline reads it as `count` and `encode` do. Of text a bundle sends on sums and a table of words, which
 are added up as those of tokens are. Of a row it sends on the order key and the number in its block, which
-are sorted in the row's bucket: so they are in the order of the shards, and tell the rank in the corpus. A
+are sorted in the row's bucket: so they are in the order of the shards, and give the rank in the corpus. A
 worker holds distinct words and a bucket, never all rows.
 """
 
@@ -226,7 +226,9 @@ class _Reading:
         read = list(read_stats(self._path('stats'), TextSums, RangeChecksum, _BlockRows))
         checksums = [record for record in read if isinstance(record, RangeChecksum)]
         for finding in changed_inputs(self.plan.reading.corpus, manifest, checksums):
-            raise InputError(f'{finding.problem}; tokbeam verify --rerun tells which rows differ')
+            raise InputError(
+                f'{finding.problem}; tokbeam verify --rerun names the rows that differ'
+            )
         texts = {group: TextSums(group) for group in self.groups}
         words = read_stats(self._path('words'), TextSums)
         for sums in (*(record for record in read if isinstance(record, TextSums)), *words):
@@ -239,7 +241,7 @@ class _Reading:
             if order.rows != rows[layout.split]:
                 raise InputError(
                     f'the dataset has {rows[layout.split]:,} rows of {layout.split}, and its corpus gives '
-                    f'{order.rows:,}; tokbeam verify --rerun tells what differs'
+                    f'{order.rows:,}; tokbeam verify --rerun names what differs'
                 )
         return CorpusFigures(texts, orders)
 

@@ -71,7 +71,7 @@ those with an empty side in none.
 _COUNTING = 'counting'
 
 _ROWS = 1 << 14
-"""Rows that are held at once by a thread."""
+"""Rows that a thread reads at once."""
 
 _SAMPLE_SHARE = 100
 """The sample that the whole is compared with is one row in so many."""
@@ -317,7 +317,7 @@ def _parts(
             begin = end
     if begin != rows:
         raise InputError(
-            f'shard {shard} has {rows:,} rows, and its corpus gives {begin:,}; tokbeam verify --rerun tells '
+            f'shard {shard} has {rows:,} rows, and its corpus gives {begin:,}; tokbeam verify --rerun names '
             'what differs'
         )
 

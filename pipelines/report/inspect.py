@@ -13,8 +13,7 @@ import random
 import typing
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -40,69 +39,19 @@ _PARQUET = b'PAR1'
 _READ_BYTES = 64 << 10
 
 
-@dataclass(frozen=True)
-class Column:
-    """A list of values of an entry: ids with what they stand for, or others.
+Column = dict[str, Any]
+"""A list of `values`; or `ids`, with the `pieces` and the `text` that they stand for, which may be None."""
 
-    Attributes:
-        values: of an example's feature, or of a row.
-        pieces: of the values, if these are ids of a vocabulary that is at hand.
-        text: that these pieces spell.
-    """
+Entry = tuple[dict[str, Any], dict[str, Column]]
+"""A row, a piece of a vocabulary, or a token of counts.
 
-    values: Sequence[object]
-    pieces: Sequence[str] | None = None
-    text: str | None = None
+First its fields: `number`, its place from 0, of a piece the id; `split`, of a row of a dataset; `token`, the piece
+or the token; `count`, of a token. Then the columns of a row, by feature.
+"""
 
-
-@dataclass(frozen=True)
-class Entry:
-    """A row, a piece of a vocabulary, or a token of counts.
-
-    Attributes:
-        number: its place, from 0; of a vocabulary the id.
-        where: the split of a row of a dataset; else ''.
-        columns: by feature, of a row.
-        token: the piece, or the token; None of a row.
-        count: of a token; else None.
-    """
-
-    number: int
-    where: str = ''
-    columns: Mapping[str, Column] | None = None
-    token: str | None = None
-    count: int | None = None
-
-    def as_json(self) -> dict[str, object]:
-        """Returns the fields that it has, as values of JSON."""
-        fields: dict[str, object] = {'number': self.number}
-        if self.where:
-            fields['split'] = self.where
-        if self.token is not None:
-            fields['token'] = self.token
-        if self.count is not None:
-            fields['count'] = self.count
-        for name, column in (self.columns or {}).items():
-            values = [value.hex() if isinstance(value, bytes) else value for value in column.values]
-            fields[name] = {'values': values}
-            if column.pieces is not None:
-                fields[name] = {'ids': values, 'pieces': [*column.pieces], 'text': column.text}
-        return fields
-
-
-@dataclass(frozen=True)
-class Content:
-    """What a path holds.
-
-    Attributes:
-        what: of what kind it is, for a reader.
-        entries: all of them, read as they are taken.
-        text_bytes: of a dataset, the bytes of the text of each split.
-    """
-
-    what: str
-    entries: Iterable[Entry]
-    text_bytes: Mapping[str, int] = field(default_factory=dict)
+Content = tuple[str, Iterable[Entry], Mapping[str, int]]
+"""What a path is, for a reader; all entries, read as they are taken; and of a dataset the bytes of the text of
+each split."""
 
 
 def content_of(path: str, split: str | None = None, vocabulary: str | None = None) -> Content:
@@ -114,7 +63,7 @@ def content_of(path: str, split: str | None = None, vocabulary: str | None = Non
         vocabulary: a file that gives ids of a file of TFRecords their pieces; a dataset has its own.
 
     Raises:
-        InputError: there is nothing, or it is none of what is known; or later, for damage.
+        InputError: there is nothing, or its kind is not known; or later, for damage.
     """
     if filesystem.is_folder(path):
         return _folder(path, split, vocabulary)
@@ -129,12 +78,13 @@ def content_of(path: str, split: str | None = None, vocabulary: str | None = Non
     for is_packed in (False, True):
         with _opened(path, is_packed) as records:
             if _has_record_head(records):
-                return Content('TFRecords', _records(path, vocabulary, is_packed))
+                return 'TFRecords', _records(path, vocabulary, is_packed), {}
     if path.endswith(_FLAT_ENDINGS):
         _refuse_flat(os.path.dirname(path), os.path.basename(path))
     scheme = scheme_of([path])
     entries = read_vocabulary(path, scheme).entries
-    return Content(f'vocabulary of --scheme {scheme.name}', _pieces(entries))
+    pieces = (({'number': id_, 'token': piece}, {}) for id_, piece in enumerate(entries.pieces))
+    return f'vocabulary of --scheme {scheme.name}', pieces, {}
 
 
 def _refuse_flat(folder: str, name: str) -> None:
@@ -152,9 +102,9 @@ def _folder(path: str, split: str | None, vocabulary: str | None) -> Content:
             f'{path} has no {MANIFEST_NAME}; give a folder that a command has finished, or a file'
         )
     if manifest.stage not in ROOT_STAGES:
-        return Content('counts', _counts(path, manifest))
+        return 'counts', _counts(path, manifest), {}
     if (what := stored_format(manifest).described(manifest)) is not None:
-        return Content(what, _documents(path, manifest, split))
+        return what, _documents(path, manifest, split), {}
     dataset = open_dataset(path, vocabulary=vocabulary)
     splits = [split] if split else [*dataset.splits]
     rows = (row for name in splits for row in _rows(dataset, name))
@@ -162,7 +112,7 @@ def _folder(path: str, split: str | None, vocabulary: str | None) -> Content:
     if manifest.end_of_document:
         what += f', documents {what_ends(manifest)} where rows are joined'
     texts = {tally.split: tally.text_bytes for tally in manifest.lines if tally.split in splits}
-    return Content(what, rows, texts)
+    return what, rows, texts
 
 
 def _rows(dataset: Dataset, split: str) -> Iterator[Entry]:
@@ -173,15 +123,16 @@ def _rows(dataset: Dataset, split: str) -> Iterator[Entry]:
             )
             for feature, ids in example.items()
         }
-        yield Entry(number, split, columns)
+        yield {'number': number, 'split': split}, columns
 
 
 def _column(ids: np.ndarray, vocabulary: Vocabulary, text: Callable[[list[int]], str]) -> Column:
     values = ids.tolist()
     pieces = spelled_ids(values, vocabulary)
+    spelled: str | None = None
     with contextlib.suppress(InputError):  # a tokenizer may have a decoder that is not read
-        return Column(values, pieces, text(values))
-    return Column(values, pieces)
+        spelled = text(values)
+    return {'ids': values, 'pieces': pieces, 'text': spelled}
 
 
 def _documents(folder: str, manifest: Manifest, split: str | None) -> Iterator[Entry]:
@@ -203,7 +154,7 @@ def _documents(folder: str, manifest: Manifest, split: str | None) -> Iterator[E
                 feature: _column(ids, vocabulary, vocabulary.decode)
                 for (feature, vocabulary), ids in zip(vocabularies.items(), sides, strict=True)
             }
-            yield Entry(numbers[name], name, entries)
+            yield {'number': numbers[name], 'split': name}, entries
             numbers[name] += 1
 
 
@@ -258,22 +209,17 @@ def _records(path: str, vocabulary: str | None, is_packed: bool) -> Iterator[Ent
                 features = parse_features(record)
             except (ValueError, UnicodeDecodeError):
                 features = {'record': [record]}
-            columns = {}
+            columns: dict[str, Column] = {}
             for name, values in features.items():
-                columns[name] = Column(values)
+                columns[name] = {'values': values}
                 ids = [value for value in values if isinstance(value, int)]
                 if entries is None or len(ids) < len(values):
                     continue
                 if all(0 <= id_ < entries.vocab_size for id_ in ids):
                     pieces = [entries.pieces[id_] for id_ in ids]
                     own = without_special_ids(ids, template, entries.special_ids)
-                    columns[name] = Column(values, pieces, entries.decode(own))
-            yield Entry(number, columns=columns)
-
-
-def _pieces(vocabulary: Vocabulary) -> Iterator[Entry]:
-    for id_, piece in enumerate(vocabulary.pieces):
-        yield Entry(id_, token=piece)
+                    columns[name] = {'ids': ids, 'pieces': pieces, 'text': entries.decode(own)}
+            yield {'number': number}, columns
 
 
 def _counts(folder: str, manifest: Manifest) -> Iterator[Entry]:
@@ -282,29 +228,29 @@ def _counts(folder: str, manifest: Manifest) -> Iterator[Entry]:
     for name in names:
         for entry in _counted(os.path.join(folder, name), number):
             yield entry
-            number = entry.number + 1
+            number = entry[0]['number'] + 1
 
 
 def _parquet(path: str) -> Content:
     with filesystem.open_binary(path) as stream:
         names = pq.ParquetFile(stream).schema_arrow.names
     if {'token', 'count'} <= set(names):
-        return Content('counts', _counted(path, 0))
-    return Content('Parquet', _table(path, names))
+        return 'counts', _counted(path, 0), {}
+    return 'Parquet', _table(path, names), {}
 
 
 def _counted(path: str, first: int) -> Iterator[Entry]:
     for number, row in enumerate(_table_rows(path, ['token', 'count']), first):
-        yield Entry(number, token=str(row['token']), count=int(row['count']))
+        yield {'number': number, 'token': str(row['token']), 'count': int(row['count'])}, {}
 
 
 def _table(path: str, names: Sequence[str]) -> Iterator[Entry]:
     for number, row in enumerate(_table_rows(path, names)):
         columns = {
-            name: Column(value if isinstance(value, list) else [value])
+            name: {'values': value if isinstance(value, list) else [value]}
             for name, value in row.items()
         }
-        yield Entry(number, columns=columns)
+        yield {'number': number}, columns
 
 
 def _table_rows(path: str, names: Sequence[str]) -> Iterator[dict]:
@@ -331,8 +277,11 @@ def sampled(entries: Iterable[Entry], count: int, seed: int) -> list[Entry]:
             sample.append(entry)
         elif (place := dice.randrange(number + 1)) < count:
             sample[place] = entry
-    order = {split: place for place, split in enumerate(dict.fromkeys(e.where for e in sample))}
-    return sorted(sample, key=lambda entry: (order[entry.where], entry.number))
+    order = {
+        split: place
+        for place, split in enumerate(dict.fromkeys(fields.get('split') for fields, _ in sample))
+    }
+    return sorted(sample, key=lambda entry: (order[entry[0].get('split')], entry[0]['number']))
 
 
 def statistics(entries: Iterable[Entry]) -> dict[str, dict[str, object]]:
@@ -340,35 +289,34 @@ def statistics(entries: Iterable[Entry]) -> dict[str, dict[str, object]]:
     lengths: dict[str, collections.Counter[int]] = {}
     ids: dict[str, set] = {}
     tokens = total = characters = 0
-    for entry in entries:
-        for name, column in (entry.columns or {}).items():
-            name = f'{entry.where} {name}'.strip()
-            lengths.setdefault(name, collections.Counter())[len(column.values)] += 1
-            ids.setdefault(name, set()).update(
-                value for value in column.values if isinstance(value, int)
-            )
-        if entry.token is not None:
+    for fields, columns in entries:
+        for name, column in columns.items():
+            name = f'{fields.get("split", "")} {name}'.strip()
+            values = column['ids'] if 'ids' in column else column['values']
+            lengths.setdefault(name, collections.Counter())[len(values)] += 1
+            ids.setdefault(name, set()).update(value for value in values if isinstance(value, int))
+        if 'token' in fields:
             tokens += 1
-            characters += len(entry.token)
-            total += entry.count or 0
-    told: dict[str, dict[str, object]] = {}
+            characters += len(fields['token'])
+            total += fields.get('count', 0)
+    numbers: dict[str, dict[str, object]] = {}
     for name, counter in lengths.items():
         rows = counter.total()
-        values = sum(length * count for length, count in counter.items())
-        told[name] = {
+        size = sum(length * count for length, count in counter.items())
+        numbers[name] = {
             'rows': rows,
-            'values': values,
+            'values': size,
             'least': min(counter),
             'median': lower_median(counter),
             'most': max(counter),
-            'mean': round(values / rows, 2),
+            'mean': round(size / rows, 2),
             'distinct': len(ids[name]),
         }
     if tokens:
-        told['tokens'] = {
+        numbers['tokens'] = {
             'entries': tokens, 'characters': characters, **({'counted': total} if total else {})
         }  # fmt: skip
-    return told
+    return numbers
 
 
 def lower_median(counter: collections.Counter[int]) -> int:

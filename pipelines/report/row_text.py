@@ -63,7 +63,7 @@ class TextSums:
         rows, bytes: how many, as the text is encoded.
         scripts: characters by script; `other` are digits, signs and white space, and rarer scripts.
         words: runs of letters, marks and digits, of scripts that part words by white space.
-        pieces: that the words are cut into; None if no tokenizer tells that.
+        pieces: that the words are cut into; None if the tokenizer cannot cut them.
         worst: (word, how often it occurs, its pieces): the words that cost the most pieces beyond one
             each.
     """

@@ -1,6 +1,6 @@
-"""Writes the order of the corpus beside the shards of a dataset, by one pass over the corpus.
+"""Writes the order of the corpus next to the shards of a dataset, by one pass over the corpus.
 
-The n-th of the sorted order keys is that of the n-th row, and a key tells where in the corpus its row
+The n-th of the sorted order keys is that of the n-th row, and a key says where in the corpus its row
 comes from: sorted by these places, the numbers of the rows are the order of the corpus.
 """
 

@@ -31,7 +31,7 @@ from pipelines.trust.corpus_rows import (
     planned,
     rows_in_shard,
 )
-from pipelines.trust.stored_rows import StoredRows, packed_again, row_finding
+from pipelines.trust.stored_rows import StoredRows, rerun_packed, row_finding
 from tokcore.corpus.order_keys import mix64, shard_of
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
 from tokcore.errors import InputError
@@ -77,7 +77,7 @@ def rerun(
         share: of the rows, above 0 and up to 1; where they are packed, of shards, one or more.
         seed: of the sample; the rows are those whose order keys have a hash below the share.
         workers: work items that are read at once.
-        memory_bytes: of rows that are held at once; more take another pass.
+        memory_bytes: of rows that are in memory at once; more take another pass.
 
     Raises:
         InputError: the job is not the one that made the dataset, or its corpus cannot be read.
@@ -96,7 +96,7 @@ def rerun(
                 checksums += read.checksums
                 findings += work.totals(read)
                 all_rows += len(read.keys)
-                rows, differing_records = packed_again(
+                rows, differing_records = rerun_packed(
                     corpus, stored, read, work.shards, share, seed, workers, memory_bytes
                 )
                 made += rows
@@ -191,7 +191,7 @@ class _SplitRerun:
         folder, split = self._stored.folder, self._split
         with contextlib.suppress(
             InputError
-        ):  # there is none, or it is a finding without the corpus too
+        ):  # it is missing, or it is a finding without the corpus too
             shards = DatasetManifest.read(folder).splits.get(split, ())
             stored = read_corpus_order(folder, split, shards)
             if not np.array_equal(stored, order_of_corpus(read.keys, self._corpus.seed)):

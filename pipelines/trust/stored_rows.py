@@ -245,7 +245,7 @@ def _encode_wanted(corpus: DatasetCorpus, read: CorpusRows, wanted: np.ndarray) 
     return corpus.encode_where(is_wanted)
 
 
-def packed_again(
+def rerun_packed(
     corpus: DatasetCorpus,
     stored: StoredRows,
     read: CorpusRows,
@@ -265,7 +265,7 @@ def packed_again(
         share: of shards, which are those whose numbers have a hash below it.
         seed: of these hashes.
         workers: work items that are read at once.
-        memory_bytes: of rows that are held at once; more take another pass over the corpus.
+        memory_bytes: of rows that are in memory at once; more take another pass over the corpus.
 
     Returns how many rows were made, and what differs.
     """

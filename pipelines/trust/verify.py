@@ -126,7 +126,7 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
             'build` or `tokbeam encode`'
         )
     contents = _Contents(folder, manifest)
-    findings = [*_contradictions(manifest), *contents.check_vocabularies()]
+    findings = [*_inconsistencies(manifest), *contents.check_vocabularies()]
     not_covered: dict[str, None] = {}
     unlisted, rejected = contents.unlisted_files(), {file.name for file in manifest.rejected}
     for name in unlisted:
@@ -195,7 +195,7 @@ def _row_count(by_name: Mapping[str, CheckedFile]) -> int:
     return sum(max(counts.values()) for counts in rows.values())
 
 
-def _contradictions(manifest: Manifest) -> Iterator[Finding]:
+def _inconsistencies(manifest: Manifest) -> Iterator[Finding]:
     """Yields what a manifest says against itself."""
 
     def finding(problem: str) -> Finding:
@@ -400,11 +400,11 @@ class _Contents:
                 yield Finding(name, f'it has the row {twice[0]} more than once')
 
     def _check(self, file: OutputFile | VocabularyRecord, path: str) -> CheckedFile:
-        told = functools.partial(advance, _CHECKING)
+        count_bytes = functools.partial(advance, _CHECKING)
         with filesystem.open_binary(path) as stream:
             if file.name in self._shards and isinstance(file, OutputFile):
-                return stored_format(self._manifest).check(stream, file, self, told)
-            result = check_bytes(stream, file.name, told)
+                return stored_format(self._manifest).check(stream, file, self, count_bytes)
+            result = check_bytes(stream, file.name, count_bytes)
             if file.name in self._indexes and isinstance(file, OutputFile):
                 return dataclasses.replace(result, rows=file.rows)  # those of its shard
             return result

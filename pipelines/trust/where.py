@@ -1,7 +1,7 @@
 """Where in the corpus rows of a dataset come from, and which rows lines of the corpus became.
 
 All of it follows from the order keys of one pass over the split: the n-th key is that of the n-th row,
-and a key tells the file and the byte.
+and a key gives the file and the byte.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tokcore.text.rows import Side
 
 @dataclass(frozen=True)
 class Wanted:
-    """The rows that are asked for; one of the fields beside `split` is set.
+    """The rows that are asked for; one of the fields other than `split` is set.
 
     Attributes:
         split: its name.

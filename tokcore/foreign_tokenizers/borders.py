@@ -1,7 +1,7 @@
 """Where a row can be cut without another id: between two characters that no piece has side by side.
 
 Without a pre-tokenizer a whole row is one token, which no cache holds. But a piece, or the result of a
-merge, that reaches across a place has the two characters beside it, and most pairs of characters are
+merge, that reaches across a place has the two characters next to it, and most pairs of characters are
 in no piece: a letter and a mark (U+2581), a letter and a comma, most ideographs. So a row is cut
 between these, and what lies between two cuts is looked up as a word is. Pairs of ASCII are bits of a
 table; others are bits by their hash, and a pair with the hash of another only leaves a place uncut.
@@ -50,7 +50,7 @@ FIRST, LATER = np.uint64(1), np.uint64((1 << _CONTEXT) - 1)
 
 _NARROW = 128
 _CLASSES = 5
-"""Of ASCII: small letters, capital letters, digits, spaces, and others. U+2581 is a space."""
+"""Kinds of ASCII: small letters, capital letters, digits, spaces, and others. U+2581 is a space."""
 
 _FEW = np.uint64(4)
 """So many characters of ASCII in a chunk are looked at one by one, without their classes."""

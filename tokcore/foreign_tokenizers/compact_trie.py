@@ -66,7 +66,7 @@ def compact_trie(pieces: Iterable[tuple[str, int]]) -> CompactTrie:
 
 @kernel_without_allocation
 def next_entry(cells, entry, byte):
-    """Returns the cell (uint64) of a node's child by a byte, and its entry; the label tells whether it exists."""
+    """Returns the cell (uint64) of a node's child by a byte, and its entry, whose label shows whether the child exists."""
     cell = (entry >> _BASE_SHIFT) + np.uint64(byte)
     return cell, np.uint64(cells[cell])
 

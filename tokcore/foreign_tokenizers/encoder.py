@@ -99,7 +99,7 @@ class PretrainedEncoder:
 
 
 Finders = tuple['AddedTokenFinder', 'AddedTokenFinder']
-"""Of the added tokens to find in original text, and of those in normalized text."""
+"""Finders of added tokens in original text, and in normalized text."""
 
 
 def finders(vocabulary: PretrainedVocabulary, allow_special_tokens: bool) -> Finders:

@@ -29,7 +29,7 @@ def parse_pretrained(data: bytes, path: str, pattern: str | None = None) -> Pret
         pattern: what cuts text into tokens, for a file of tiktoken.
 
     Raises:
-        InputError: the file is none of these or damaged, or has a part that is not supported.
+        InputError: the file is not one of these, is damaged, or has a part that is not supported.
     """
     vocabulary = _parse(without_mark(data), path, pattern)
     forget_json()
@@ -48,7 +48,7 @@ def _parse_file(data: bytes, path: str, pattern: str | None) -> PretrainedVocabu
         return parse_tiktoken(data, path, pattern)
     if pattern is not None:
         raise InputError(
-            f'--pattern is for files of tiktoken, and {path} is none; leave it out: the file tells'
+            f'--pattern is for files of tiktoken, and {path} states its own; leave it out'
         )
     if is_sentencepiece_file(data):
         return parse_sentencepiece(data, path)

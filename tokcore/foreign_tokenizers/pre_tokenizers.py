@@ -317,7 +317,7 @@ def aligned_words(text: AlignedText, mark: str) -> AlignedText:
 
 @functools.cache
 def _spaces() -> np.ndarray:
-    """Returns uint8[…]: 1 for white space, by code point; what is beyond is none."""
+    """Returns uint8[…]: 1 for white space, by code point; characters beyond are not white space."""
     spaces = np.zeros(ord(max(WHITE_SPACE)) + 1, np.uint8)
     spaces[[*map(ord, WHITE_SPACE)]] = 1
     return read_only(spaces)

@@ -47,14 +47,14 @@ def parse_tiktoken(data: bytes, path: str, pattern: str | None) -> PretrainedVoc
     Args:
         data: the file.
         path: of it.
-        pattern: the name of a pattern or a regular expression, which the file does not tell.
+        pattern: the name of a pattern or a regular expression, which the file does not state.
 
     Raises:
         InputError: the file is damaged, or there is no pattern.
     """
     if not pattern:
         raise InputError(
-            f'{path} has ranks of tokens, and does not tell the pattern that cuts text into them; '
+            f'{path} has ranks of tokens, and does not state the pattern that cuts text into them; '
             f'give --pattern, one of {", ".join(DEFINITIONS)}, or a regular expression'
         )
     parsed = parsed_file(data)
@@ -145,7 +145,7 @@ _OLD_SPECIAL_TOKENS = (
     '[IMG_END]', '[PREFIX]', '[MIDDLE]', '[SUFFIX]', '[SYSTEM_PROMPT]', '[/SYSTEM_PROMPT]',
     '[TOOL_CONTENT]',
 )  # fmt: skip
-"""Of files that do not list them; the rest are `<SPECIAL_20>` and so on."""
+"""Special tokens where a file does not list them; the rest are `<SPECIAL_20>` and so on."""
 
 
 def _special_tokens(tokens: Any, size: int, path: str) -> tuple[AddedToken, ...]:

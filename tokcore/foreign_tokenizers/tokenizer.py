@@ -46,7 +46,7 @@ class PretrainedTokenizer(Tokenizer):
     ) -> PretrainedTokenizer:
         """Reads a tokenizer.json, a tekken.json, a SentencePiece model, or tiktoken's, with a pattern.
 
-        Raises InputError if the file cannot be read, is none of these, or has a part that is not
+        Raises InputError if the file cannot be read, is not one of these, or has a part that is not
         supported.
         """
         data = read_vocabulary_file(path)
