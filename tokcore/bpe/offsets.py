@@ -15,7 +15,7 @@ import numpy as np
 from tokcore.bpe.added_tokens import Part, finder, matched_tokens, with_texts
 from tokcore.bpe.model import MergeModel
 from tokcore.bpe.model_kernels import NONE, MergeState
-from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, EntriesWithAddedTokens
+from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, EntriesWithAddedTokens, Form
 from tokcore.kernels.bytes import with_margin
 from tokcore.text.alignment import AlignedText, Span
 from tokcore.text.byte_level import spelled
@@ -196,7 +196,7 @@ def bpe_offset_finder(vocabulary: BpeVocabulary, allow_special_tokens: bool) -> 
     parts = vocabulary.parts
     original, normalized = matched_tokens(vocabulary, allow_special_tokens)
 
-    def find(tokens: Sequence[AddedToken], form: str | None = None) -> FindParts:
+    def find(tokens: Sequence[AddedToken], form: Form | None = None) -> FindParts:
         matches = finder(tokens, form)
         return lambda text: with_texts([*matches(text)] if matches else [], 0, len(text))
 
