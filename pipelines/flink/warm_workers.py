@@ -24,7 +24,7 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 _MODULES = (
     'apache_beam.runners.worker.sdk_worker_main',
@@ -45,47 +45,6 @@ _MOST_BYTES = 16 << 20
 _REQUEST_SECONDS = 5
 _PROVISION_SECONDS = 60
 _BACKLOG = 64
-
-
-@dataclass(frozen=True)
-class Request:
-    """A `boot`'s request for a worker, as it comes through the socket.
-
-    Attributes:
-        arguments: those of Beam's container contract.
-        environment: its variables.
-        folder: its current folder.
-        streams: descriptors of its standard output and standard error.
-    """
-
-    arguments: list[str]
-    environment: dict[str, str]
-    folder: str
-    streams: tuple[int, int]
-
-    @classmethod
-    def receive(cls, link: socket.socket) -> 'Request':
-        """Raises OSError, ValueError or KeyError if it is not whole."""
-        head, streams, _, _ = socket.recv_fds(link, _LENGTH.size, 2)
-        try:
-            [length] = _LENGTH.unpack(head)
-            if length > _MOST_BYTES or len(streams) != 2:
-                raise ValueError('it is not a request')
-            body = b''
-            while len(body) < length:
-                part = link.recv(length - len(body))
-                if not part:
-                    raise ValueError('it is cut off')
-                body += part
-            fields = json.loads(body)
-            output, error = streams
-            return cls(
-                fields['arguments'], fields['environment'], fields['folder'], (output, error)
-            )
-        except BaseException:
-            for stream in streams:
-                os.close(stream)
-            raise
 
 
 def serve(listening: socket.socket, idle_seconds: float) -> None:
@@ -127,6 +86,36 @@ def serve(listening: socket.socket, idle_seconds: float) -> None:
             used = time.monotonic()
 
 
+def _receive(link: socket.socket) -> tuple[dict[str, Any], tuple[int, int]]:
+    """Returns a `boot`'s request for a worker, and the descriptors of its standard output and error.
+
+    The request is its `arguments` by Beam's container contract, its `environment` and its current `folder`.
+
+    Raises:
+        OSError, ValueError: it is not whole.
+    """
+    head, streams, _, _ = socket.recv_fds(link, _LENGTH.size, 2)
+    try:
+        [length] = _LENGTH.unpack(head)
+        if length > _MOST_BYTES or len(streams) != 2:
+            raise ValueError('it is not a request')
+        body = b''
+        while len(body) < length:
+            part = link.recv(length - len(body))
+            if not part:
+                raise ValueError('it is cut off')
+            body += part
+        request = json.loads(body)
+        if not {'arguments', 'environment', 'folder'} <= request.keys():
+            raise ValueError('it lacks a field')
+        output, error = streams
+        return request, (output, error)
+    except BaseException:
+        for stream in streams:
+            os.close(stream)
+        raise
+
+
 def _retire(events: selectors.BaseSelector) -> bool:
     """Gives the socket up, unless somebody has just connected; who connects holds the lock."""
     with open('lock', 'w') as lock:
@@ -158,15 +147,15 @@ def _fork(
     """Returns the pid of a new worker; None if nobody asked for one in time."""
     link.settimeout(_REQUEST_SECONDS)
     try:
-        request = Request.receive(link)
-    except (OSError, ValueError, KeyError, struct.error) as error:
+        request, streams = _receive(link)
+    except (OSError, ValueError, struct.error) as error:
         print(f'no request: {error}', file=sys.stderr, flush=True)
         link.close()
         return None
     parent = os.getpid()
     pid = os.fork()
     if pid:
-        for stream in request.streams:
+        for stream in streams:
             os.close(stream)
         return pid
     status = 1
@@ -178,7 +167,7 @@ def _fork(
             other.close()
         for pipe in pipes:
             os.close(pipe)
-        _become_worker(request)
+        _become_worker(request, streams)
         status = 0
     except BaseException:
         traceback.print_exc()
@@ -194,18 +183,18 @@ def _die_with(parent: int) -> None:
         os._exit(1)
 
 
-def _become_worker(request: Request) -> None:
-    output, error = request.streams
+def _become_worker(request: dict[str, Any], streams: tuple[int, int]) -> None:
+    output, error = streams
     # Beam's worker pool pipes stdout and never reads it; a full pipe would stop the worker.
     os.dup2(error, sys.stdout.fileno())
     os.dup2(error, sys.stderr.fileno())
     os.close(output)
     os.close(error)
     os.environ.clear()
-    os.environ.update(request.environment)
-    os.chdir(request.folder)
+    os.environ.update(request['environment'])
+    os.chdir(request['folder'])
     random.seed()
-    run_worker(request.arguments)
+    run_worker(request['arguments'])
 
 
 def run_worker(arguments: Sequence[str]) -> None:

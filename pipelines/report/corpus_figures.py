@@ -54,19 +54,6 @@ _BUFFER_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
-class CorpusFigures:
-    """What was read.
-
-    Attributes:
-        texts: by their `Group`.
-        orders: by split.
-    """
-
-    texts: Mapping[Group, TextSums]
-    orders: Mapping[str, CorpusOrder]
-
-
-@dataclass(frozen=True)
 class _BlockRows:
     """How many rows a block has, and where the first of them stood."""
 
@@ -116,10 +103,10 @@ def read_corpus(
     rows: Mapping[str, int],
     features: Collection[str],
     work: str | None = None,
-) -> Iterator[CorpusFigures]:
+) -> Iterator[tuple[Mapping[Group, TextSums], Mapping[str, CorpusOrder]]]:
     """Reads the corpus of a dataset once, by the engine of its job.
 
-    What is read is at hand within the block.
+    Yields texts by their group, and the order of each split, which can be read within the block.
 
     Args:
         job: that made the dataset.
@@ -221,7 +208,9 @@ class _Reading:
     def _path(self, name: str) -> str:
         return os.path.join(self.folder, name)
 
-    def figures(self, manifest: Manifest, rows: Mapping[str, int]) -> CorpusFigures:
+    def figures(
+        self, manifest: Manifest, rows: Mapping[str, int]
+    ) -> tuple[Mapping[Group, TextSums], Mapping[str, CorpusOrder]]:
         """Returns what the pipeline has found, after it has run; raises as `read_corpus`."""
         read = list(read_stats(self._path('stats'), TextSums, RangeChecksum, _BlockRows))
         checksums = [record for record in read if isinstance(record, RangeChecksum)]
@@ -233,7 +222,7 @@ class _Reading:
         words = read_stats(self._path('words'), TextSums)
         for sums in (*(record for record in read if isinstance(record, TextSums)), *words):
             texts[tuple(sums.group)] += sums
-        orders = {}
+        orders: dict[str, CorpusOrder] = {}
         for number, layout in enumerate(self.layout):
             blocks = [record for record in read if isinstance(record, _BlockRows) and record.rows]
             own = [block for block in blocks if block.split == layout.split]
@@ -243,7 +232,7 @@ class _Reading:
                     f'the dataset has {rows[layout.split]:,} rows of {layout.split}, and its corpus gives '
                     f'{order.rows:,}; tokbeam verify --rerun names what differs'
                 )
-        return CorpusFigures(texts, orders)
+        return texts, orders
 
     def _order(self, number: int, layout: SplitShards, blocks: Sequence[_BlockRows]) -> CorpusOrder:
         splits = self.plan.reading.corpus.splits

@@ -24,9 +24,9 @@ from pipelines.artifacts.manifest import RUN_NAME, read_manifest, read_run
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
-from pipelines.report.corpus_figures import CorpusFigures, CorpusOrder, read_corpus
+from pipelines.report.corpus_figures import CorpusOrder, read_corpus
 from pipelines.report.inspect import lower_median
-from pipelines.report.row_text import TextTally, word_sums
+from pipelines.report.row_text import Group, TextSums, TextTally, word_sums
 from tokcore.encoding.vocabulary import Vocabulary, spelled_ids, without_special_ids
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
@@ -126,7 +126,8 @@ def dataset_figures(
     sizes = {
         split: sum(shard.rows for shard in shards) for split, shards in contents.splits.items()
     }
-    corpus: CorpusFigures | None = None
+    texts: Mapping[Group, TextSums] = {}
+    orders: Mapping[str, CorpusOrder] = {}
     why: str | None = '--no-corpus'
     rows: list[Figures] = []
     tallies: dict[str, _Tallies] = {}
@@ -134,7 +135,7 @@ def dataset_figures(
         if job_of_corpus is not None:
             try:
                 reading = read_corpus(job_of_corpus(), manifest, sizes, vocabularies, work)
-                corpus, why = stack.enter_context(reading), None
+                (texts, orders), why = stack.enter_context(reading), None
             except InputError as error:
                 if needs_corpus:
                     raise
@@ -143,9 +144,9 @@ def dataset_figures(
         total = sum(shard.bytes for shards in contents.splits.values() for shard in shards)
         stack.enter_context(track_work('report', _COUNTING, total))
         for split, shards in contents.splits.items():
-            order = None if corpus is None else corpus.orders[split]
+            order = orders.get(split)
             tallies[split] = _tally_split(dataset, shards, order, workers)
-            rows += _row_figures(dataset, split, tallies[split], corpus)
+            rows += _row_figures(dataset, split, tallies[split], texts, order)
     run = read_run(os.path.join(folder, RUN_NAME))
     sides = _features_by_side(dataset, manifest)
     nothing = _Tally(_sizes(dataset))  # of a folder without shards
@@ -171,7 +172,7 @@ def dataset_figures(
         'counts': list(_counts(folder)),
         'searches': list(_searches(manifest)),
         'samples': [_sample(side, in_sample, in_all, features) for side, features in sides.items()],
-        'shuffles': None if corpus is None else shuffles,
+        'shuffles': shuffles if why is None else None,
         'without_corpus': why,
         'seconds': {} if run is None else dict(sorted(run.seconds.items())),
     }
@@ -323,17 +324,21 @@ def _parts(
 
 
 def _row_figures(
-    dataset: Dataset, split: str, tallies: _Tallies, corpus: CorpusFigures | None
+    dataset: Dataset,
+    split: str,
+    tallies: _Tallies,
+    texts: Mapping[Group, TextSums],
+    order: CorpusOrder | None,
 ) -> Iterator[Figures]:
-    names = () if corpus is None else corpus.orders[split].names
+    names = () if order is None else order.names
     parts = [('', tallies.all)]
     if len(names) > 1:
         parts += [(name, tallies.by_dataset[number]) for number, name in enumerate(names)]
     for name, tally in parts:
-        if corpus is None:
+        if order is None:
             text = _text_of_first_rows(dataset, split)
         else:
-            text = _text_of(dataset, tally, corpus, split, name)
+            text = _text_of(dataset, tally, texts, split, name)
         ratios = enumerate(tally.ratios.tolist(), -len(tally.ratios) // 2)
         yield {
             'split': split,
@@ -346,7 +351,11 @@ def _row_figures(
 
 
 def _text_of(
-    dataset: Dataset, tally: _Tally, corpus: CorpusFigures, split: str, name: str
+    dataset: Dataset,
+    tally: _Tally,
+    texts: Mapping[Group, TextSums],
+    split: str,
+    name: str,
 ) -> Figures:
     """The text of all rows of a tally; ids are those that are stored, without templates."""
     figures = {}
@@ -358,7 +367,7 @@ def _text_of(
             around = (*template.before, *template.after).count(unknown_id)
             unknown = int(counts[unknown_id]) - around * tally.rows
         ids = int(counts.sum()) - template.size * tally.rows
-        figures[feature] = corpus.texts[split, name, feature].figures(ids, unknown)
+        figures[feature] = texts[split, name, feature].figures(ids, unknown)
     return figures
 
 
