@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from tokcore.corpus.row_filter import Filtered, RowFilter
+from tokcore.corpus.corpus import Filtered, RowFilter
 from tokcore.text.rows import Side
 
 GAPS = [b'', b'\n', b'\xff\x80', b'&lt;']

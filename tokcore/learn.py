@@ -11,8 +11,8 @@ import numpy as np
 
 from tokcore.corpus.contents import refuse
 from tokcore.corpus.corpus import ITEM_BYTES, CorpusFile, Split
+from tokcore.corpus.declarations import PlainText
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
-from tokcore.corpus.line_formats import PlainText
 from tokcore.corpus.looks import Looks
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.tables import (

@@ -22,7 +22,7 @@ from pipelines.options.job import PAIR_OF_FILES, DatasetOptions
 from pipelines.options.reading import options_from
 from pipelines.transforms.read import find_files
 from tokcore.corpus.formats import CorpusFormat, all_formats, format_of_files
-from tokcore.corpus.key_ranges import key_ranges
+from tokcore.corpus.order_keys import key_ranges
 from tokcore.errors import InputError
 from tokcore.options import declared, flag, shown
 

@@ -19,9 +19,9 @@ from pipelines.transforms.count_tokens import TABLES, CountTokens, CountTokensBy
 from pipelines.transforms.read import ReadBlocks
 from pipelines.transforms.stats import STATS, WriteStats, read_stats
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
+from tokcore.corpus.declarations import Tsv
 from tokcore.corpus.formats import plan_items
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
-from tokcore.corpus.tsv import Tsv
 from tokcore.counts.tables import COUNT_PARTITIONS
 
 # Letters, digits, marks, spaces that are stripped and such that are not, and characters that

@@ -15,8 +15,8 @@ from jobs import refuse, succeed, write
 from pipelines.transforms.count_tokens import TABLES, CountTokens, CountTokensByElement
 from pipelines.transforms.read import ReadBlocks
 from tokcore.corpus.corpus import CorpusFile, Split
+from tokcore.corpus.declarations import PlainText
 from tokcore.corpus.formats import plan_items
-from tokcore.corpus.line_formats import PlainText
 from tokcore.counts.sampling import LineSample, SampledLines, UniformSample, number_items
 from tokcore.text.t2t import tokenize
 

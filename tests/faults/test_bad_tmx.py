@@ -12,8 +12,8 @@ from dataset_files import lines_of
 from jobs import refuse, succeed, write
 
 from tokcore.corpus.corpus import CorpusFile, Split
+from tokcore.corpus.declarations import Tmx
 from tokcore.corpus.formats import block_rows, plan_items, read_blocks
-from tokcore.corpus.tmx import Tmx
 from tokcore.errors import InputError
 from tokcore.text.normalizers import T2T_LINES
 

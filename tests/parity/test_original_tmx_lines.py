@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from original_problems import problem_module
 from read_format import became_of
 
-from tokcore.corpus.tmx import TmxLines
+from tokcore.corpus.declarations import TmxLines
 
 heads = st.sampled_from(['', ' ', '   ', '\t', ' \t', '\u00a0'])
 inside = st.text(st.sampled_from('ab é中\u00a0\u3000;&<>/'), max_size=6)

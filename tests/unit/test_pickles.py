@@ -49,7 +49,7 @@ from tokcore import (
 )
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, TokenizerParts
 from tokcore.corpus.corpus import BlockText, TextRange
-from tokcore.corpus.line_formats import PlainText
+from tokcore.corpus.declarations import PlainText
 from tokcore.encoding.kernels import encode_rows
 from tokcore.learning.pruned_trie_kernels import split_frontier
 from tokcore.schemes import find_scheme

@@ -35,11 +35,11 @@ from tokcore.corpus.corpus import (
     TextRange,
     WorkItem,
 )
+from tokcore.corpus.declarations import Parquet
 from tokcore.corpus.fields import BYTES, FLOAT, INT, NULL, FieldPath, FieldsToRead, field_path
 from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_rows import finish_rows, reject_of
-from tokcore.corpus.parquet import Parquet
-from tokcore.corpus.storage import PIECE_BYTES, open_stored, read_range
+from tokcore.corpus.storage import open_stored, read_pieces
 from tokcore.errors import InputError
 from tokcore.kernels.jit import read_only
 from tokcore.text.rows import Normalizer, Side
@@ -306,14 +306,9 @@ def _block(
 def _checksum(text_range: TextRange, open_binary: OpenBinary) -> ReadRange:
     file, crc32c = text_range.file, 0
     with open_stored(file, open_binary) as stream:
-        for piece in _pieces(stream, text_range):
+        for piece in read_pieces(stream, file, text_range.start, text_range.end):
             crc32c = google_crc32c.extend(crc32c, piece)
     return ReadRange(0, text_range.start, text_range.end - text_range.start, crc32c)
-
-
-def _pieces(stream: BinaryIO, text_range: TextRange) -> Iterator[bytes]:
-    for start in range(text_range.start, text_range.end, PIECE_BYTES):
-        yield read_range(stream, text_range.file, start, min(start + PIECE_BYTES, text_range.end))
 
 
 def open_parquet(

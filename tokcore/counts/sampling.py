@@ -26,7 +26,7 @@ from tokcore.corpus.corpus import (
     Split,
     WorkItem,
 )
-from tokcore.corpus.line_formats import PlainText
+from tokcore.corpus.declarations import PlainText
 from tokcore.corpus.line_reading import whole_lines
 from tokcore.corpus.line_rows import count_buffer_lines, line_bounds, lines_of, mark_bytes
 from tokcore.corpus.order_keys import order_keys

@@ -13,10 +13,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.corpus.corpus import Block, DroppedRow, Reject, Rows, Split, split_of
+from tokcore.corpus.corpus import (
+    Block,
+    DroppedRow,
+    Filtered,
+    Reject,
+    RowFilter,
+    RowLimits,
+    Rows,
+    Split,
+    UnfitRow,
+    split_of,
+)
 from tokcore.corpus.formats import block_rows
-from tokcore.corpus.key_ranges import rows_within
-from tokcore.corpus.row_filter import Filtered, RowFilter, RowLimits, UnfitRow
+from tokcore.corpus.order_keys import rows_within
 from tokcore.errors import InputError
 from tokcore.filters.registry import load_filters
 from tokcore.filters.user_function import PIECES, RowError

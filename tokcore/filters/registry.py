@@ -23,7 +23,7 @@ from tokcore.errors import InputError
 from tokcore.options import LARGEST_INT32, format_number, shown
 
 if typing.TYPE_CHECKING:
-    from tokcore.corpus.row_filter import RowFilter
+    from tokcore.corpus.corpus import RowFilter
 
 _RULES = 'tokcore.filters.rules'
 

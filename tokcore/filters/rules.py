@@ -15,7 +15,7 @@ from fractions import Fraction
 import google_crc32c
 import numpy as np
 
-from tokcore.corpus.row_filter import Filtered, RowFilter
+from tokcore.corpus.corpus import Filtered, RowFilter
 from tokcore.errors import InputError
 from tokcore.filters.clean_en_xx_kernels import clean_pairs
 from tokcore.text.rewriting import count_characters, count_letters, count_words, find_equal

@@ -20,8 +20,14 @@ import typing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tokcore.corpus.corpus import FILTER_NO_ROW, FILTER_TOO_LONG
-from tokcore.corpus.row_filter import Filtered, RowFilter, RowLimits, UnfitRow
+from tokcore.corpus.corpus import (
+    FILTER_NO_ROW,
+    FILTER_TOO_LONG,
+    Filtered,
+    RowFilter,
+    RowLimits,
+    UnfitRow,
+)
 from tokcore.errors import InputError
 from tokcore.text.unicode import character_name
 

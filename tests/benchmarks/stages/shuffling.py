@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tokcore.corpus.corpus import BLOCK_BYTES, Block, BlockText, CorpusFile, Split
-from tokcore.corpus.line_formats import PlainText
+from tokcore.corpus.declarations import PlainText
 from tokcore.encoding.encoder import RowEncoder
 from tokcore.encoding.vocabulary import Template
 from tokcore.records.examples import EncodedBlock, Feature, FeatureEncoder, encode_block

@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 import zstandard
 from packed_in_parts import xz_of_blocks, zstd_with_table
+from plain import drawn_text
+from plain.contents import READ, REFUSED, joint_verdict
+from plain.formats import DrawnRows
+from plain.lines import NamedText, single_rows
 
-from . import drawn_text
-from .content_rules import READ, REFUSED, joint_verdict
-from .corpus_formats import DrawnRows
 from .format_cases import NOT_KNOWN, count_drawn
-from .line_rules import NamedText, single_rows
 from .room import Room
 
 _LONGEST = 16 << 20  # the default of --max-line-size

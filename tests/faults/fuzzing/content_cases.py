@@ -5,13 +5,14 @@ import pickle
 import random
 from collections.abc import Callable
 
-from . import content_rules
+from plain import contents as content_rules
+from plain.contents import READ, REFUSED
+from plain.formats import FORMATS, DrawnRows
+from plain.lines import NamedText
+
 from .archives import MEMBERS, PACKERS
 from .containers import CONTAINERS
-from .content_rules import READ, REFUSED
-from .corpus_formats import FORMATS, DrawnRows
 from .format_cases import NOT_KNOWN, count_drawn
-from .line_rules import NamedText
 from .room import Room, Violation
 
 _LONGEST = 16 << 20  # the default of --max-line-size

@@ -4,12 +4,13 @@ import json
 import random
 from collections.abc import Sequence
 
+from plain.contents import READ, REFUSED, joint_verdict
+from plain.formats import FORMATS, DrawnRows
+from plain.lines import NamedText, SplitRows
+
 from . import results
 from .archives import MEMBERS, PACKERS
 from .containers import CONTAINERS, damaged
-from .content_rules import READ, REFUSED, joint_verdict
-from .corpus_formats import FORMATS, DrawnRows
-from .line_rules import NamedText, SplitRows
 from .room import Room, Violation
 
 _LONGEST = 16 << 20  # the default of --max-line-size

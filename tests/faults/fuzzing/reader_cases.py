@@ -18,6 +18,7 @@ import dataset_files
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from plain import drawn_text
 from protobuf_example import features_by_protobuf
 from written_dataset import file_entry, framed, parquet_shard, write_files
 
@@ -26,7 +27,6 @@ from tokcore.errors import InputError
 from tokcore.reading.dataset import Dataset
 from tokcore.records.tfrecord import parse_features, read_records
 
-from . import drawn_text
 from .room import Room, Violation
 
 _IDS = 258  # of the byte scheme

@@ -8,7 +8,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from . import drawn_text
+from plain import drawn_text
+
 from .room import Room, Violation
 from .vocabulary_cases import SOUND_VOCABULARY
 

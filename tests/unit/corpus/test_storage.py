@@ -225,7 +225,7 @@ def test_a_changed_bit_is_refused_or_harmless(text, data):
 def test_a_wrong_checksum_names_the_member():
     first, second = gzip.compress(b'one\n'), bytearray(gzip.compress(b'two\n'))
     second[-8] ^= 1
-    with pytest.raises(InputError, match=f'damaged .*member that begins at byte {len(first)}'):
+    with pytest.raises(InputError, match=f'damaged .*stream that begins at byte {len(first)}'):
         read_gzip(first + bytes(second))
 
 

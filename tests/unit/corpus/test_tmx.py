@@ -12,9 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import TOO_LONG, CorpusFile, Split
+from tokcore.corpus.declarations import Tmx
 from tokcore.corpus.formats import block_rows, format_reader, plan_items, read_blocks
 from tokcore.corpus.stats import block_checksums, join_checksums
-from tokcore.corpus.tmx import Tmx
 from tokcore.errors import InputError
 from tokcore.text.normalizers import T2T_LINES
 

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from read_format import rows_of_block
 
-from tokcore.corpus.bitext_reading import bitext_rows
-from tokcore.corpus.corpus import BlockText, Rows
+from tokcore.corpus.corpus import Rows
+from tokcore.corpus.declarations import Bitext
 from tokcore.corpus.line_rows import text_rows
 from tokcore.counts.counting import TokenAccumulator, TokenIndex
 from tokcore.counts.kernels import slot_shift, slot_tag
@@ -75,7 +76,7 @@ def test_a_prefix_may_begin_and_end_a_row_with_a_space(text, prefix):
 
 
 def test_sides_are_counted_together_or_alone():
-    rows = bitext_rows(BlockText(0, b'a b\nc\n'), BlockText(0, b'a\nd\n'), T2T_LINES)
+    rows = rows_of_block(Bitext(), b'a b\nc\n', b'a\nd\n')
     assert dict(count_rows(rows, (0,)).items()) == {'a': 1, 'b': 1, 'c': 1}
     assert dict(count_rows(rows, (1,)).items()) == {'a': 1, 'd': 1}
     assert dict(count_rows(rows, (0, 1)).items()) == {'a': 2, 'b': 1, 'c': 1, 'd': 1}

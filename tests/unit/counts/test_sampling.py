@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import CorpusFile, Split
+from tokcore.corpus.declarations import Bitext, PlainText, Tsv
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
-from tokcore.corpus.line_formats import Bitext, PlainText
 from tokcore.corpus.order_keys import order_keys
 from tokcore.corpus.stats import add_tallies, block_stats
-from tokcore.corpus.tsv import Tsv
 from tokcore.counts.sampling import (
     LineSample,
     SampledLines,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
-from tokcore.corpus.tsv import Tsv
+from tokcore.corpus.declarations import Tsv
 from tokcore.counts.tables import (
     BlockCounter,
     TableMerger,

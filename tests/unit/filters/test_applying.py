@@ -12,12 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import CorpusFile, FilterSpec, Split
+from tokcore.corpus.declarations import JsonLines, Parquet, Tsv
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
-from tokcore.corpus.jsonl import JsonLines
 from tokcore.corpus.order_keys import OFFSET_BITS, order_keys
-from tokcore.corpus.parquet import Parquet
 from tokcore.corpus.stats import add_tallies, block_stats
-from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
 from tokcore.filters import applying, registry
 from tokcore.filters.applying import find_end, select_rows

@@ -7,8 +7,7 @@ import re
 import pytest
 from rows_of_text import applied
 
-from tokcore.corpus.corpus import FilterSpec
-from tokcore.corpus.row_filter import RowFilter
+from tokcore.corpus.corpus import FilterSpec, RowFilter
 from tokcore.errors import InputError
 from tokcore.filters import registry
 from tokcore.filters.registry import (

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows_of_text import applied, kept, side_of
 
-from tokcore.corpus.row_filter import RowLimits, UnfitRow
+from tokcore.corpus.corpus import RowLimits, UnfitRow
 from tokcore.errors import InputError
 from tokcore.filters.registry import filter_list, filter_specs, make_filter
 from tokcore.filters.user_function import RowError, UserFunction

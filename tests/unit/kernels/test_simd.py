@@ -25,7 +25,7 @@ USE_ALL = """
 import hashlib, random
 from tokcore import schemes, warm_up
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
-from tokcore.corpus.line_formats import PlainText
+from tokcore.corpus.declarations import PlainText
 from tokcore.counts.tables import BlockCounter
 from tokcore.records.examples import Feature, FeatureEncoder, encode_block
 from tokcore.subword.learner import MemoryLearner

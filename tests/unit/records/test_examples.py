@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
-from tokcore.corpus.line_formats import Bitext, PlainText
+from tokcore.corpus.declarations import Bitext, PlainText
 from tokcore.encoding.vocabulary import NO_TEMPLATE
 from tokcore.errors import InputError
 from tokcore.records.examples import (

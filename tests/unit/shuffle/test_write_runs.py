@@ -19,8 +19,8 @@ from pipelines.transforms.read import READING
 from pipelines.transforms.stats import RejectionBudget
 from tokcore import process_end
 from tokcore.corpus.corpus import CorpusFile, Split
+from tokcore.corpus.declarations import PlainText
 from tokcore.corpus.formats import plan_items
-from tokcore.corpus.line_formats import PlainText
 from tokcore.corpus.stats import join_adjacent
 from tokcore.errors import InputError
 from tokcore.records.examples import Feature

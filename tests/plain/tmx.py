@@ -4,7 +4,10 @@ import random
 from collections.abc import Callable, Sequence
 from xml.sax.saxutils import escape
 
-from .line_rules import NamedText, Reject, SplitRows, add_row
+from tokcore.text.normalizers import T2T_LINES
+from tokcore.text.rows import Normalizer
+
+from .lines import NamedText, Reject, SplitRows
 
 _TEXTS = [
     'a word',
@@ -24,7 +27,7 @@ _LANGUAGES = ['zh', 'ZH', 'zh-CN', 'fr', 'z']
 
 def draw_tmx(
     dice: random.Random,
-) -> tuple[bytes, Callable[[Sequence[NamedText], int], SplitRows]]:
+) -> tuple[bytes, Callable[[Sequence[NamedText], int, Normalizer], SplitRows]]:
     """Returns a file of pairs of English and Chinese, and what its units become."""
     head = dice.choice(['', '<?xml version="1.0"?>\n', '<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n'])
     data = f'{head}<tmx version="1.4"><body>\n'.encode()
@@ -36,18 +39,20 @@ def draw_tmx(
         data += unit
     data += b'</body></tmx>' + dice.choice([b'', b'\n'])
 
-    def rows(files: Sequence[NamedText], longest: int) -> SplitRows:
+    def rows(
+        files: Sequence[NamedText], longest: int, normalizer: Normalizer = T2T_LINES
+    ) -> SplitRows:
         found = SplitRows()
         for offset, unit, cells in units:
             rejects = []
             if len(unit) > longest:
                 number = files[0].text[:offset].count(b'\n') + 1
                 rejects = [Reject('too_long', files[0].name, offset, unit, number=number)]
-            found.lines += 1
             if cells is None and not rejects:
+                found.lines += 1
                 found.missing_side += 1
             else:
-                add_row(found, cells or [], rejects)
+                found.add(offset, cells or [], rejects, normalizer)
         return found
 
     return data, rows

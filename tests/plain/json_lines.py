@@ -1,4 +1,4 @@
-"""The rules of JSON lines once more, as plainly as `json.loads` allows; and such lines, drawn.
+"""The rules of JSON lines, as plainly as `json.loads` allows, and such lines, drawn.
 
 A line longer than may be is left out as `too_long`, one that is not UTF-8 as `invalid_utf8`, one
 that is not an object as `invalid_json`. One that lacks a field is left out as `missing_field`, one with
@@ -11,8 +11,11 @@ import json
 import random
 from collections.abc import Sequence
 
+from tokcore.text.normalizers import T2T_LINES
+from tokcore.text.rows import Normalizer
+
 from . import drawn_text
-from .line_rules import NamedText, Reject, SplitRows, add_row, lines_of, without_mark
+from .lines import NamedText, Reject, SplitRows, lines_of, without_mark
 
 Paths = Sequence[Sequence[str]]
 
@@ -27,26 +30,30 @@ FIELDS: dict[str, Paths] = {
 }
 
 
-def json_rows(files: Sequence[NamedText], paths: Paths, longest: int) -> SplitRows:
+def json_rows(
+    files: Sequence[NamedText], paths: Paths, longest: int, normalizer: Normalizer = T2T_LINES
+) -> SplitRows:
     """Returns the rows of fields."""
     found = SplitRows()
     for file in files:
         for offset, line in lines_of(file.text):
-            found.lines += 1
             text = without_mark(offset, line)
-            if len(line) <= longest and not text.strip(b' \t\r'):
-                found.empty += 1
-                continue
-            cells, reason = ([], 'too_long') if len(line) > longest else _cells(text, paths)
-            add_row(found, cells, [Reject(reason, file.name, offset, line)] if reason else [])
+            cells, reason, damage = [''], '', 0
+            if len(line) > longest:
+                reason = 'too_long'
+            elif text.strip(b' \t\r'):
+                try:
+                    cells, reason = _cells(text.decode(), paths)
+                except UnicodeDecodeError as error:
+                    reason, damage = 'invalid_utf8', len(line) - len(text) + error.start
+            reject = Reject(reason, file.name, offset, line, damage=damage)
+            found.add(offset, cells, [reject] if reason else [], normalizer)
     return found
 
 
-def _cells(line: bytes, paths: Paths) -> tuple[list[str], str]:
+def _cells(line: str, paths: Paths) -> tuple[list[str], str]:
     try:
-        top = json.loads(line.decode().strip(' \t\r'))
-    except UnicodeDecodeError:
-        return [], 'invalid_utf8'
+        top = json.loads(line.strip(' \t\r'))
     except (ValueError, RecursionError):
         return [], 'invalid_json'
     if not isinstance(top, dict):
@@ -62,7 +69,7 @@ def _cells(line: bytes, paths: Paths) -> tuple[list[str], str]:
             return [], 'not_a_string'
         if any('\ud800' <= each <= '\udfff' for each in value):
             return [], 'lone_surrogate'
-        cells.append(value.replace('\r', ''))
+        cells.append(value)
     return cells, ''
 
 

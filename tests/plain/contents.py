@@ -1,6 +1,6 @@
-"""What is refused by its content, once more and plainly: many NULs, and a mark of UTF-16.
+"""What is refused by its content: many NULs, and a mark of UTF-16.
 
-Other text with NULs may look like UTF-16 by chance, so of it only status 0 or 2 is asked.
+Other text with NULs may look like UTF-16 by chance, so for it only status 0 or 2 is required.
 """
 
 from collections.abc import Iterable

@@ -1,16 +1,20 @@
-"""SGM drawn and mutated, with the rules of its lines said once more as plainly as they can be.
+"""SGM drawn, and the rules of its lines and segments.
 
 As Tensor2Tensor reads them: a line without carriage returns and the white space around it is a
 segment from `<seg` to `</seg>`. Any other is markup, or if there is text outside of tags, left out.
 Where the segments of both files are not on the same lines with the same ids, these pair them.
 """
 
+import codecs
 import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .line_rules import NamedText, Reject, SplitRows, add_row, lines_of, without_mark
+from tokcore.text.normalizers import T2T_LINES, UNSTRIPPED_LINES
+from tokcore.text.rows import Normalizer
+
+from .lines import NamedText, Reject, SplitRows, damage_of, judged_lines, lines_of
 
 _TEXTS = [
     'a word', ' two  words ', '', '   ', 'x &amp; y', '&lt;seg&gt; &#233;', '语料', 'a > b',
@@ -26,7 +30,6 @@ _SEVERAL = [
     '<seg id="3">a</seg> <seg>b</seg>',
     '<doc id=b>',
 ]
-_REASONS = ('too_long', 'invalid_utf8', 'outside_segment')
 
 
 def draw_sgm(dice: random.Random) -> tuple[bytes, bytes]:
@@ -50,26 +53,26 @@ def draw_sgm(dice: random.Random) -> tuple[bytes, bytes]:
     return tuple(b''.join(pair[side] + b'\n' for pair in pairs) for side in (0, 1))
 
 
-def sgm_rows(files: Sequence[NamedText], decodes: bool, longest: int) -> SplitRows | None:
+def sgm_rows(
+    files: Sequence[NamedText], decodes: bool, longest: int, normalizer: Normalizer = T2T_LINES
+) -> SplitRows | None:
     """Returns the rows of two files, or None if they are paired by lines and have not as many."""
-    found = [_find(file.text) for file in files]
-    if not _are_on_the_same_lines(files, found):
-        return _paired_by_ids(files, found, decodes, longest)
+    segments = [_find(file.text) for file in files]
+    if not _are_on_the_same_lines(files, segments):
+        return _paired_by_ids(files, segments, decodes, longest, normalizer)
     sides = [lines_of(file.text) for file in files]
     if len(sides[0]) != len(sides[1]):
         return None
     found = SplitRows()
-    for pair in zip(*sides, strict=True):
-        found.lines += 1
-        texts, bad = [], []
-        for file, (offset, line) in zip(files, pair, strict=True):
-            is_long = len(line) > longest
-            reason, text = ('too_long', '') if is_long else _segment(without_mark(offset, line))
-            texts.append(_decoded(text) if decodes else text)
-            if reason:
-                bad.append(Reject(reason, file.name, offset, line))
-        bad.sort(key=lambda reject: _REASONS.index(reject.reason))
-        add_row(found, texts, bad[:1])
+    judged = (judged_lines(file, longest, T2T_LINES) for file in files)
+    for pair, lines in zip(zip(*judged, strict=True), zip(*sides, strict=True), strict=True):
+        texts, rejects = [], []
+        for file, (offset, raw, reject), (_, line) in zip(files, pair, lines, strict=True):
+            reason, text = _segment(raw.decode().strip())
+            texts.append(decoded(text) if decodes else text)
+            if reject or reason:
+                rejects.append(reject or Reject(reason, file.name, offset, line))
+        found.add(pair[0][0], texts, rejects, normalizer)
     return found
 
 
@@ -167,8 +170,9 @@ def _are_on_the_same_lines(files: Sequence[NamedText], found: Sequence[Sequence[
 
 
 def _paired_by_ids(
-    files: Sequence[NamedText], found: Sequence[Sequence[_Found]], decodes: bool, longest: int
-) -> SplitRows:
+    files: Sequence[NamedText], found: Sequence[Sequence[_Found]], decodes: bool, longest: int,
+    normalizer: Normalizer,
+) -> SplitRows:  # fmt: skip
     rows = SplitRows()
     documents = [{}, {}]
     for side, segments in enumerate(found):
@@ -185,7 +189,6 @@ def _paired_by_ids(
         for side, each in enumerate(pair):
             alone[side].remove(each)
     for pair in pairs:
-        rows.lines += 1
         texts, bad = [], []
         for side, each in enumerate(pair):
             content = each.text.replace(b'\r', b'').replace(b'\n', b' ').strip()
@@ -199,11 +202,11 @@ def _paired_by_ids(
                     reason = 'invalid_utf8'
             if not reason and each.is_open:
                 reason = 'outside_segment'
-            texts.append(_decoded(text) if decodes else text)
+            texts.append(decoded(text) if decodes else text)
             if reason:
                 bad.append(_reject(reason, files[side], found[side], each))
-        bad.sort(key=lambda reject: _REASONS.index(reject.reason))
-        add_row(rows, texts, bad[:1])
+        offset = _reject('', files[0], found[0], pair[0]).offset
+        rows.add(offset, texts, bad, normalizer)
     for side, file in enumerate(files):
         others = [_reject('unmatched_segment', file, found[side], each) for each in alone[side]]
         others += _outside(file, found[side])
@@ -239,12 +242,16 @@ def _reject(reason: str, file: NamedText, found: Sequence[_Found], each: _Found)
     is_first = next(other for other in found if other.line == each.line) is each
     offset = file.text.rfind(b'\n', 0, each.start) + 1 if is_first else each.start
     line = file.text[each.start : each.end]
-    return Reject(reason, file.name, offset, line, number=each.line)
+    damage = each.start - offset
+    if reason == 'invalid_utf8':
+        damage += damage_of(line, UNSTRIPPED_LINES) or 0
+    return Reject(reason, file.name, offset, line, number=each.line, damage=damage)
 
 
 def _outside(file: NamedText, found: Sequence[_Found]) -> list[Reject]:
     rejects = []
-    bounds = [0, *(place for each in found for place in (each.start, each.end)), len(file.text)]
+    mark = len(codecs.BOM_UTF8) if file.text.startswith(codecs.BOM_UTF8) else 0
+    bounds = [mark, *(at for each in found for at in (each.start, each.end)), len(file.text)]
     for start, end in zip(bounds[::2], bounds[1::2]):
         blank = bytearray(file.text[start:end])
         in_tag = False
@@ -262,19 +269,16 @@ def _outside(file: NamedText, found: Sequence[_Found]) -> list[Reject]:
     return rejects
 
 
-def _segment(line: bytes) -> tuple[str, str]:
-    """Returns why a line is left out, and its text."""
-    try:
-        text = line.replace(b'\r', b'').decode().strip()
-    except UnicodeDecodeError:
-        return 'invalid_utf8', ''
+def _segment(text: str) -> tuple[str, str]:
+    """Returns why a line is rejected, and its text."""
     if text.startswith('<seg') and text.endswith('</seg>'):
         return '', text[text.index('>') + 1 : -6]
     outside = re.sub('<[^>]*(>|$)', '', text)
     return 'outside_segment' if outside.strip(' \t\x0b\x0c') else '', ''
 
 
-def _decoded(text: str) -> str:
+def decoded(text: str) -> str:
+    """Returns a text whose references are the characters that they stand for."""
     names = {'amp': '&', 'lt': '<', 'gt': '>', 'quot': '"', 'apos': "'"}
 
     def character(match: re.Match) -> str:
