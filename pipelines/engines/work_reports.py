@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from pipelines.engines.progress import count_elsewhere, set_all_done, set_done, set_total
 from pipelines.files import filesystem
-from pipelines.files.local_folder import ATTEMPT_PREFIX
+from pipelines.files.local import ATTEMPT_PREFIX
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
 

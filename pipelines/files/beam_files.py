@@ -13,7 +13,7 @@ from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadat
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines.files.files import StoredFile, StoreFiles
-from pipelines.files.local_folder import attempt_name
+from pipelines.files.local import attempt_name
 from tokcore.errors import InputError
 
 _BINARY = 'application/octet-stream'

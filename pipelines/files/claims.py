@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass
 
 from pipelines.files import filesystem
 from pipelines.files.filesystem import delete_empty_folders, make_folders
-from pipelines.files.local_folder import LinkError, LocalFolder
+from pipelines.files.local import LinkError, LocalFolder
 from pipelines.files.objects import create_if, delete_object, read_version, store_time
 from pipelines.files.system_errors import system_error
 from tokcore.errors import InputError, OperatingSystemError

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pipelines.engines.progress import AT_ONCE, stage_running
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim, HeldError
-from pipelines.files.local_folder import LocalFolder
+from pipelines.files.local import LocalFolder
 from pipelines.files.system_errors import telling
 from pipelines.files.transfer import (
     Transfer,

@@ -5,12 +5,15 @@ implement it; `filesystem.files_of` returns the one that a path belongs to. Path
 raise OSError as the system does; the functions of `filesystem` turn that into sentences.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from pipelines.files.local_folder import LocalFolder
+if TYPE_CHECKING:
+    from pipelines.files.local import LocalFolder
 
 
 @dataclass(frozen=True)

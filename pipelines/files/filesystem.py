@@ -13,8 +13,7 @@ from typing import BinaryIO, cast
 
 from pipelines.files.files import Files, StoredFile
 from pipelines.files.hub import HubFiles, is_hub_address
-from pipelines.files.local import LocalFiles
-from pipelines.files.local_folder import LocalFolder
+from pipelines.files.local import LocalFiles, LocalFolder
 from pipelines.files.objects import ObjectFiles
 from pipelines.files.system_errors import telling
 from tokcore.errors import InputError

@@ -24,7 +24,7 @@ import requests
 import urllib3
 
 from pipelines.engines.progress import advance, track_work
-from pipelines.files.local_folder import LocalFolder
+from pipelines.files.local import LocalFolder
 from pipelines.files.system_errors import telling
 from pipelines.options.beam import HIDDEN, url_without_secrets
 from tokcore.errors import InputError, OperatingSystemError

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from pipelines.files import filesystem
-from pipelines.jobs.read_plan import ReadPlan
+from pipelines.jobs.reading import ReadPlan
 from pipelines.transforms.encode_blocks import BlockEncoder, LoadedBlockEncoder
 from tokcore.corpus.archive_reading import reading_on
 from tokcore.corpus.corpus import Block, MemberFile, OpenBinary, Split, WorkItem

@@ -28,6 +28,7 @@ from pipelines.artifacts.outputs import (
 from pipelines.artifacts.vocabularies import ends_of_documents
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
+from pipelines.files.attempts import Attempt
 from pipelines.files.filesystem import StoredFile
 from pipelines.options.job import (
     JOINED,
@@ -127,10 +128,11 @@ def convert_dataset(
     read = [from_.manifest_path, from_.run_path]
     read += [os.path.join(source, file.name) for file in before.outputs]
     with to.claim() as claim:
-        if up_to_date(task, claim, overwrite, read) is not None:
+        done, replaced = up_to_date(task, claim, overwrite, read)
+        if done is not None:
             return None
         with (
-            to.attempt(claim) as attempt,
+            Attempt(to.folder, to.names, claim.folder) as attempt,
             stage_running(_STAGE),
             track_work(_STAGE, _CONVERTING, sum(file.bytes for file in before.files)),
         ):
@@ -154,7 +156,7 @@ def convert_dataset(
                 job=_job_of(run.job, changed),
                 requests={},
             )
-            publish(task, claim, attempt, manifest, again, before.rejected)
+            publish(task, claim, attempt, manifest, again, before.rejected, replaced)
     return manifest
 
 

@@ -83,7 +83,7 @@ def disk_job(folder: Path, command: str, corpus: Path) -> DiskJob:
     scheme = ['--scheme', 'byte'] if command == 'encode' else ['--vocab-size', 1000]
     words = [command, *scheme, '--text', corpus, '--name', 'full', '--shards', 2]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
+        patch.setattr('pipelines.shuffle.plan.KeptRuns.sweep', lambda *_, **__: None)
         succeed(*words, '--output', folder / 'out')
     runs_room = room_of(folder / 'out' / '.tokbeam')
     result_room = room_of(folder / 'out') - runs_room

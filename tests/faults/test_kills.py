@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from attempts import attempt_at
 from generated_text import as_tsv, pairs_with_gaps
 from jobs import succeed, write
 from killed_runs import NEVER, Measured, Moment, moments_of, run_until
 from leftovers import assert_finished, final_files, result_files
 
 from pipelines.files import filesystem
-from pipelines.files.attempts import Attempt
 
 pytestmark = pytest.mark.slow
 
@@ -161,7 +161,7 @@ def test_what_was_left_in_a_stage_that_had_just_ended_is_swept_too(build, write_
     folder = tmp_path / 'out'
     assert build(write_corpus('text')).status == 0
     (folder / 'tokbeam.json').unlink()
-    left = Attempt(str(folder / 'counts')).__enter__()
+    left = attempt_at(folder / 'counts').__enter__()
     filesystem.write_bytes(os.path.join(left.path, 'counts-00000-of-00032.parquet'), b'half')
     assert build(write_corpus('text')).status == 0
     assert_finished(folder)
@@ -170,7 +170,7 @@ def test_what_was_left_in_a_stage_that_had_just_ended_is_swept_too(build, write_
 def test_what_a_killed_run_left_beside_a_finished_result_is_swept(build, write_corpus, tmp_path):
     folder = tmp_path / 'out'
     assert build(write_corpus('text')).status == 0
-    left = Attempt(str(folder)).__enter__()
+    left = attempt_at(folder).__enter__()
     filesystem.write_bytes(os.path.join(left.path, 'tokbeam.run.json'), b'{')
     assert build(write_corpus('text')).status == 0
     assert_finished(folder)

@@ -16,7 +16,7 @@ from leftovers import result_files
 from sizes import command_of, program_of, sizes_apart
 
 from pipelines.files.claims import CLAIM_NAME, Claim
-from pipelines.shuffle.plan import sweep_shuffles
+from pipelines.shuffle.plan import KeptRuns
 
 pytestmark = pytest.mark.slow
 
@@ -65,7 +65,7 @@ def killed(killed_once):
 @pytest.fixture
 def keeping_runs(monkeypatch):
     """Leaves the runs where they are when the output is whole, to be looked at."""
-    monkeypatch.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
+    monkeypatch.setattr('pipelines.shuffle.plan.KeptRuns.sweep', lambda *_, **__: None)
 
 
 def runs_of(folder: Path) -> dict[str, tuple[int, int]]:
@@ -253,7 +253,7 @@ def test_runs_whose_plan_is_damaged_are_swept(killed, damage):
     plan.write_bytes(DAMAGES[damage](plan.read_bytes()))
     (shuffle / f'.tokbeam-attempt-{"0123456789abcdef" * 2}').write_bytes(b'half')
     assert runs_of(killed)
-    sweep_shuffles(str(killed / '.tokbeam'), str(killed))
+    KeptRuns(str(killed / '.tokbeam'), str(killed)).sweep()
     assert not (killed / '.tokbeam').exists()
 
 
@@ -283,7 +283,7 @@ def test_what_is_not_the_tools_stays_where_a_plan_is_damaged(killed, tmp_path):
     (shuffle / 'notes').write_bytes(b'precious')
     linked = write(tmp_path / 'linked', b'precious')
     (shuffle / 'run-999999-0000').symlink_to(linked)
-    sweep_shuffles(str(killed / '.tokbeam'), str(killed))
+    KeptRuns(str(killed / '.tokbeam'), str(killed)).sweep()
     assert linked.read_bytes() == b'precious'
     assert [path.name for path in shuffle.iterdir()] == ['notes']
 
@@ -293,9 +293,9 @@ def test_a_folder_that_another_run_is_at_work_on_is_left_alone(killed):
     (shuffle / 'plan.json').write_bytes(b'')
     before = sorted(path.name for path in shuffle.iterdir())
     with Claim(str(shuffle / CLAIM_NAME), str(shuffle)):
-        sweep_shuffles(str(killed / '.tokbeam'), str(killed))
+        KeptRuns(str(killed / '.tokbeam'), str(killed)).sweep()
         assert sorted({CLAIM_NAME, *before}) == sorted(path.name for path in shuffle.iterdir())
-    sweep_shuffles(str(killed / '.tokbeam'), str(killed))
+    KeptRuns(str(killed / '.tokbeam'), str(killed)).sweep()
     assert not (killed / '.tokbeam').exists()
 
 
@@ -310,7 +310,7 @@ def test_a_mistake_in_the_text_leaves_nothing(arguments, tmp_path):
 def test_what_is_left_beside_a_finished_result_is_swept(arguments, whole, tmp_path, monkeypatch):
     folder = tmp_path / 'out'
     with monkeypatch.context() as patched:
-        patched.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
+        patched.setattr('pipelines.shuffle.plan.KeptRuns.sweep', lambda *_, **__: None)
         succeed(*arguments, '--output', folder)
     assert runs_of(folder)
     assert 'already done' in succeed(*arguments, '--output', folder)

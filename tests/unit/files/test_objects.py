@@ -223,7 +223,7 @@ def test_an_attempt_publishes_and_leaves_nothing():
         for name in 'ab':
             filesystem.write_bytes(f'{attempt.path}/{name}', name.encode())
         filesystem.write_bytes(f'{attempt.path}/report', b'')
-        attempt.publish(['a', 'b'])
+        attempt.publish([(name, f'gs://bucket/out/{name}') for name in 'ab'])
     assert names('gs://bucket/out') == ['a', 'b']
 
 

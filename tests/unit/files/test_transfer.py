@@ -12,7 +12,7 @@ import pytest
 from web_server import Page, web_server
 
 from pipelines.files import transfer
-from pipelines.files.local_folder import LocalFolder
+from pipelines.files.local import LocalFolder
 from pipelines.files.transfer import Transfer, is_web_address, web_address
 from tokcore.errors import InputError, OperatingSystemError
 from tokcore.format_numbers import FETCHED_FILE
