@@ -61,7 +61,7 @@ _COUNTS_FILE = re.compile(r'counts-\d{5}-of-\d{5}\.parquet')
 _BEGUN, _WHOLE, _ENDED = '.tokbeam-begun', '.tokbeam-whole', '.tokbeam-ended'
 
 _LEFT_OF_RUNS = re.compile(r'\.tokbeam.*|counts(\.inputs|\.targets)?(\.rejected)?', re.DOTALL)
-"""What a run that was killed may leave in a folder beside its files: among it the counts of a build."""
+"""What a run that was killed may leave in a folder in addition to its files: among it the counts of a build."""
 
 _SHOWN_OTHERS = 3
 
@@ -106,7 +106,7 @@ class StageKey:
         job: str = '',
         requests: dict[str, int] | None = None,
     ) -> RunRecord:
-        """Returns what is remembered of a run beside its manifest.
+        """Returns what is remembered of a run, apart from its manifest.
 
         Args:
             seconds: of its parts.
@@ -148,12 +148,12 @@ class StageOutput:
 
     @classmethod
     def of_counts(cls, folder: str, root: str | None = None) -> 'StageOutput':
-        """A COUNTS folder; its rejected lines are beside it, in `COUNTS.rejected`."""
+        """A COUNTS folder; its rejected lines are next to it, in `COUNTS.rejected`."""
         return cls(folder, f'{folder}.{REJECTED_FOLDER}', _COUNTS_FILE, root=root)
 
     @classmethod
     def of_vocabulary(cls, path: str, beside: Sequence[str] = ()) -> 'StageOutput':
-        """A vocabulary written alone, with `FILE.tokbeam.json` and `FILE.rejected` beside it.
+        """A vocabulary written alone, with `FILE.tokbeam.json` and `FILE.rejected` next to it.
 
         Args:
             path: of its file.
@@ -214,7 +214,7 @@ class StageOutput:
     def rejected_files(self, rejected: Sequence[OutputFile]) -> tuple[OutputFile, ...]:
         """Returns the manifest's entries of files of rejected lines, by their final names.
 
-        Those of a COUNTS folder are beside it, where its manifest cannot name them: none.
+        Those of a COUNTS folder are next to it, and its manifest does not name them.
         """
         above, base = os.path.split(self.rejected_folder)
         if above != self.folder:

@@ -203,15 +203,15 @@ class _KeptViews(PipelineOptions):
 def check_engine(engine: Engine) -> Engine:
     """Refuses an engine that cannot work, or that would download what the user did not ask for.
 
-    Returns it with the options that a cluster tells of itself.
+    Returns it with the options that a cluster reports of itself.
 
     Raises:
         InputError: the runner is not installed, lacks options, would download a program, or its
             cluster cannot run the job.
     """
-    told = engine.runner.ask(engine.options())
-    if told:
-        settled = tuple(_with_options(engine.flags, told))
+    reported = engine.runner.ask(engine.options())
+    if reported:
+        settled = tuple(_with_options(engine.flags, reported))
         runner = preset(engine.runner.name, beam_options(settled))
         engine = dataclasses.replace(engine, runner=runner, flags=settled)
     flags = [flag for flag in engine.flags if not flag.startswith('--runner=')]
@@ -387,11 +387,11 @@ def _without_option(flags: Sequence[str], name: str) -> list[str]:
 
 
 def users_mistake(error: BaseException) -> InputError | None:
-    """Returns the error that the user or the system is to blame for; None if there is none.
+    """Returns the error that the user or the system is to blame for; None for a failure.
 
     The runner may have wrapped it, or sent it as the text of a worker's traceback.
     """
-    mistake = _told_mistake(error)
+    mistake = _input_error_of(error)
     if mistake is not None:
         return mistake
     text = _STEP_NOTE.sub('', str(error))
@@ -406,8 +406,8 @@ def _is_interrupt(error: BaseException) -> bool:
     return _INTERRUPT.search(str(error)) is not None
 
 
-def _told_mistake(error: BaseException) -> InputError | None:
-    """Returns the `InputError` that an error is, or that it tells of."""
+def _input_error_of(error: BaseException) -> InputError | None:
+    """Returns the `InputError` that an error is, or whose text it has."""
     if isinstance(error, InputError):
         return type(error)(_STEP_NOTE.sub('', str(error)))
     matches = _USER_ERROR.findall(str(error))

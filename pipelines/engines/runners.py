@@ -91,7 +91,7 @@ class Runner:
     Attributes:
         name: Beam's name of the runner.
         settings: Beam options that it overrides, as pairs of name (with dashes) and value.
-        processes: the number of worker processes, as far as the options tell.
+        processes: the number of worker processes, as far as the options say.
         workers: the default of `--workers`, the work items in flight in each process.
         is_local: whether a shuffle is held in this machine's memory.
         in_process: whether all work is done in this process.
@@ -101,7 +101,7 @@ class Runner:
         submission_errors: errors of submitting a job that the options or the cluster are to blame
             for.
         prepare: is called before each pipeline.
-        ask: takes Beam's options, and returns those that a cluster tells of itself, as `settings`;
+        ask: takes Beam's options, and returns those that a cluster reports of itself, as `settings`;
             raises InputError if it cannot run the job.
         beam_runner: returns the runner for some flags and the path of an output; None if Beam creates
             it by its name.
@@ -333,7 +333,7 @@ def local_runner(name: str, options: PipelineOptions) -> Runner:
 def _quiet_processes(flags: tuple[str, ...], output: str | None) -> FnApiRunner:
     """Returns a runner whose worker processes log what its own options say, warnings by default.
 
-    Beam gives them no options, and they would tell of each connection, in the midst of a bar.
+    Beam gives them no options, and they would log each connection, in the midst of a bar.
     """
     logged = beam_options(flags).view_as(WorkerOptions).default_sdk_harness_log_level
     options = Struct()

@@ -4,7 +4,7 @@ An attempt is a run's own folder in the output folder, from which whole files ge
 name begins with a digest of the output's files, so that a run deletes what earlier runs have left at its
 output alone.
 
-A file in the work folder tells when it is damaged, by its length and a checksum:
+A file in the work folder has its length and a checksum, which show whether it is damaged:
 
     8 bytes   magic; its last byte is the number of the format
     8 bytes   length of the content, little-endian
@@ -39,7 +39,7 @@ _DIGITS = 8
 class Attempt:
     """A run's own folder in the output folder, deleted when the run ends, however it ends.
 
-    The caller holds the claim on the output, so no other run uses what earlier attempts left.
+    The caller has the claim on the output, so no other run uses what earlier attempts left.
 
     Args:
         folder: the output folder.
@@ -87,7 +87,7 @@ class Attempt:
 
         Args:
             moves: for each its name in the attempt, with `/` between names, and its path in the output
-                folder or beside it.
+                folder or next to it.
 
         Raises:
             InputError: a folder has the name, or a link is on the way.
@@ -112,7 +112,7 @@ class Attempt:
         """Deletes files of an earlier result, links in their place, and folders that are left empty.
 
         Args:
-            paths: in the output folder or beside it; no link on the way is followed.
+            paths: in the output folder or next to it; no link on the way is followed.
         """
         if self._held is None:
             with telling(f'delete {paths[0] if paths else self._folder}'):
@@ -170,7 +170,7 @@ def _beginning(names: Sequence[str]) -> str:
 
 
 WORK_FOLDER = '.tokbeam'
-"""Below or beside the output, unless `--work` names another."""
+"""In the output's folder, unless `--work` names another."""
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from typing import BinaryIO
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines.files.files import StoredFile, StoreFiles
-from pipelines.files.local import attempt_name
+from pipelines.files.local import StoredFile, StoreFiles, attempt_name
 from tokcore.errors import InputError
 
 _BINARY = 'application/octet-stream'
@@ -91,7 +90,7 @@ class BeamFiles(StoreFiles):
                 FileSystems.delete([path])
 
     def check_writable(self, folder: str) -> None:
-        """Only writing would tell."""
+        """Only a write would show it."""
 
 
 def stored_files(folder: str) -> list[StoredFile]:

@@ -88,7 +88,7 @@ class Claim:
     """The right to write to something, held while the block runs.
 
     A folder that may not be written to gives no claim and no error yet: a result in it can still
-    be found to be done. `require` and `check` tell.
+    be found to be done. `require` and `check` raise the error.
 
     Args:
         path: the file of the claim, gone at the end; folders on the way to it are made, and deleted

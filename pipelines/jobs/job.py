@@ -1,6 +1,6 @@
 """A job: what a command is to read and to make, as dataclasses, and how it is run.
 
-A job is made once, where options are read, and is then all that a stage is told. What it reads and
+A job is made once, where options are read, and is then all that a stage gets. What it reads and
 makes decides every byte of its result; `key` records that, for the manifest and to know the result
 again. Its `Execution` changes no byte.
 """
@@ -117,7 +117,7 @@ class EncodeOptions(DatasetOptions, EndOptions):
 
     @property
     def has_index(self) -> bool:
-        """Whether an index of its records is made beside each shard."""
+        """Whether an index of its records is made for each shard."""
         return self.output_format == TFRECORD
 
     def file_names(self, corpus: Corpus) -> list[str]:
@@ -170,7 +170,7 @@ class Execution(RunningOptions, MemoryOptions):
     Attributes:
         engine: runs its pipelines.
         read_beside: paths of files that options were read from: a job file, names of labels.
-        text: the job file that stands for the job, for the record of its run; '' if there is none.
+        text: the job file that stands for the job, for the record of its run; '' if it has none.
         max_rejected: how many lines may be left out; None: any number.
         item_bytes: of text in a work item.
         buffer_bytes: of a worker, for the runs that it sorts.
@@ -328,7 +328,7 @@ class MergeJob:
 
 @dataclass(frozen=True, kw_only=True)
 class PiecesJob:
-    """Count the pieces that codes make of the training text into a file, and write ids beside codes.
+    """Count the pieces that codes make of the training text into a file, and write ids next to the codes.
 
     Attributes:
         reading: the corpus, with the scheme of the codes.

@@ -229,7 +229,7 @@ class SampledPlan:
     def records(
         self, side: str, sides: Sequence[int], lines: LineTally, tokens: int
     ) -> tuple[SampleRecord, ...]:
-        """Returns the manifest's records of the sample; empty if there is none.
+        """Returns the manifest's records of the sample; empty without a sample.
 
         Args:
             side: the name of the side that is counted.

@@ -13,7 +13,8 @@ import math
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
+from typing import NamedTuple
 
 import apache_beam as beam
 import google_crc32c
@@ -235,23 +236,13 @@ class MergeRuns(beam.PTransform):
         return {SHARDS: shards, REJECTED: rejected}
 
 
-@dataclass(frozen=True)
-class _ListedRun:
+class _ListedRun(NamedTuple):
     """What readers need to know of a run file."""
 
     split: int
     name: str
     size: int
-    rejected: tuple[RejectedSection, ...]
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, line: bytes) -> '_ListedRun':
-        fields = json.loads(line)
-        sections = tuple(RejectedSection(**section) for section in fields['rejected'])
-        return cls(**{**fields, 'rejected': sections})
+    rejected: Sequence[RejectedSection]
 
 
 class _ListRunsFn(beam.DoFn):
@@ -268,7 +259,9 @@ class _ListRunsFn(beam.DoFn):
     def process(self, element: tuple[int, Iterable[WrittenPart]]) -> Iterator:
         parts = sorted(element[1], key=lambda part: (part.run, part.part))
         runs = [_ListedRun(part.split, part.name, part.size, part.stats.rejected) for part in parts]
-        lines = ''.join(run.to_json() + '\n' for run in runs)
+        lines = ''.join(
+            json.dumps([*run[:3], [*map(astuple, run.rejected)]]) + '\n' for run in runs
+        )
         filesystem.write_bytes(self._listing, lines.encode())
         set_total(MERGING, sum(part.stats.tally.examples for part in parts))
         for number in sorted({run.split for run in runs}):
@@ -282,7 +275,11 @@ class _ListRunsFn(beam.DoFn):
 @functools.lru_cache(maxsize=1)
 def _read_listing(path: str) -> tuple[_ListedRun, ...]:
     # An attempt's path is its own and its listing written once.
-    return tuple(map(_ListedRun.from_json, filesystem.read_bytes(path).splitlines()))
+    lines = map(json.loads, filesystem.read_bytes(path).splitlines())
+    return tuple(
+        _ListedRun(*run, [RejectedSection(*section) for section in rejected])
+        for *run, rejected in lines
+    )
 
 
 class OrderedShardWriter:

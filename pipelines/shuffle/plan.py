@@ -230,7 +230,7 @@ def _run_items(read_plan: ReadPlan, run_bytes: int, processes: int) -> list[RunI
         size = 0
         dataset: Split | None = None
         for items in read_plan.passes[name]:
-            # A run is of one dataset, whose numbers it tells.
+            # A run is of one dataset, and its numbers are those of that dataset.
             before, dataset = dataset, split_of(corpus.splits, name, items[0].file_index)
             stored_bytes = sum(item.stored_bytes for item in items)
             if held and (before is not dataset or size + stored_bytes > limit):
@@ -347,41 +347,24 @@ def refuse_too_little_room(need: DiskNeed, runs_folder: str, output: str) -> Non
     Raises:
         FullDiskError: there is less than half of what the job seems to need.
     """
-    for use in _uses(need, runs_folder, output):
-        if use.free < _LEAST_SHARE * use.bytes:
-            raise FullDiskError(
-                f'about {_mib(use.bytes)} MiB are needed in {use.folder} for {use.what}, by a sample '
-                f'of the text, and {use.free >> 20} MiB are free; make room, or give another '
-                f'{use.option}'
-            )
-
-
-@dataclass(frozen=True)
-class _Use:
-    """Bytes that are needed on the disk of a folder, and that are free there."""
-
-    folder: str
-    what: str
-    option: str
-    bytes: int
-
-    @property
-    def free(self) -> int:
-        return shutil.disk_usage(_existing(self.folder)).free
-
-
-def _uses(need: DiskNeed, runs_folder: str, output: str) -> list[_Use]:
-    """Returns what is needed of each disk of this machine."""
     there = 0
     if not filesystem.is_shared(runs_folder) and os.path.isdir(runs_folder):
         there = sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(runs_folder))
-    runs = _Use(runs_folder, 'the shuffle', '--work', max(0, need.runs - there))
-    shards = _Use(output, 'the result', '--output', need.result)
-    local = [use for use in (runs, shards) if not filesystem.is_shared(use.folder)]
-    if len({os.stat(_existing(use.folder)).st_dev for use in local}) == 2 or len(local) < 2:
-        return local
-    both = 'the shuffle and the result'
-    return [_Use(output, both, '--output', runs.bytes + shards.bytes)]
+    runs = max(0, need.runs - there)
+    uses = [
+        (runs_folder, 'the shuffle', '--work', runs),
+        (output, 'the result', '--output', need.result),
+    ]
+    uses = [use for use in uses if not filesystem.is_shared(use[0])]  # stores are never full
+    if len(uses) == 2 and len({os.stat(_existing(folder)).st_dev for folder, *_ in uses}) == 1:
+        uses = [(output, 'the shuffle and the result', '--output', runs + need.result)]
+    for folder, what, option, size in uses:
+        free = shutil.disk_usage(_existing(folder)).free
+        if free < _LEAST_SHARE * size:
+            raise FullDiskError(
+                f'about {_mib(size)} MiB are needed in {folder} for {what}, by a sample '
+                f'of the text, and {free >> 20} MiB are free; make room, or give another {option}'
+            )
 
 
 def _existing(folder: str) -> str:

@@ -325,7 +325,7 @@ class _CountedStream:
 
 
 def _job_of(job: str, changed: Mapping[str, object]) -> str:
-    """Returns the recorded job of a dataset with other options of its output; '' if there is none."""
+    """Returns the recorded job of a dataset with other options of its output; '' if it has none."""
     if not job:
         return ''
     tables = tomllib.loads(job)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import apache_beam as beam
 
 from pipelines.artifacts.counts import (
-    CountedTable,
     CountFiles,
     CountsFolder,
     check_recorded,
@@ -50,7 +49,7 @@ from tokcore.counts.sampling import RowSample
 from tokcore.counts.tables import COUNT_PARTITIONS, SideGroups
 from tokcore.encoding.scheme import Scheme, TokenRules
 from tokcore.errors import InputError
-from tokcore.records.manifest import MANIFEST_NAME, Manifest
+from tokcore.records.manifest import MANIFEST_NAME, Manifest, OutputFile
 from tokcore.text.unicode import check_unicode
 from tokcore.warm_up import compile_kernels
 
@@ -132,19 +131,19 @@ def count_folders(job: CountJob, planned: ReadPlan | None = None) -> list[StageR
 
         with track_work('count', READING, plan.stored_bytes):
             execution.engine.run(build, first)
-        counts: dict[str, tuple[ReadStats, CountedTable]] = {}
+        counts: dict[str, tuple[ReadStats, int, tuple[OutputFile, ...]]] = {}
         for branch in branches:
             counts |= branch.counts()
         results = []
         for task, folder, path in missing:
-            stats, table = counts[path]
+            stats, tokens, files = counts[path]
             manifest = task.key.manifest(
                 stats.inputs,
                 stats.lines,
-                tokens=table.tokens,
-                files=table.files,
+                tokens=tokens,
+                files=files,
                 datasets=stats.datasets,
-                sample=sampled.records(folder.side, folder.sides, stats.lines[0], table.tokens),
+                sample=sampled.records(folder.side, folder.sides, stats.lines[0], tokens),
             )
             results.append(StageResult(manifest, () if planned else stats.rejected))
         return results
@@ -188,7 +187,7 @@ class _CountInto(beam.PTransform):
             | 'WriteFileStats' >> WriteStats(os.path.join(self.paths[0], _FILES_NAME))
         )
 
-    def counts(self) -> dict[str, tuple[ReadStats, CountedTable]]:
+    def counts(self) -> dict[str, tuple[ReadStats, int, tuple[OutputFile, ...]]]:
         """Returns what was counted into each path, after the pipeline has run.
 
         Raises:
@@ -199,7 +198,7 @@ class _CountInto(beam.PTransform):
         counted = {}
         for group, path in enumerate(self.paths):
             files = [file for file in written if file.group == group]
-            counted[path] = stats, counted_table(files, path, self.scheme.rules)
+            counted[path] = stats, *counted_table(files, path, self.scheme.rules)
         return counted
 
 
@@ -238,14 +237,15 @@ def merge_stage(job: MergeJob) -> Manifest | None:
             job.execution.engine.run(
                 lambda pipeline: pipeline | 'MergeCounts' >> merging, attempt.path
             )
-        table = counted_table(read_stats(report, WrittenCounts), attempt.path, rules)
-        if table.tokens != tokens:
+        written = read_stats(report, WrittenCounts)
+        merged, files = counted_table(written, attempt.path, rules)
+        if merged != tokens:
             raise InputError(
-                f'the merged counts have {table.tokens} tokens, but {MANIFEST_NAME} of the folders '
+                f'the merged counts have {merged} tokens, but {MANIFEST_NAME} of the folders '
                 f'states {tokens} in all; count them again with --overwrite'
             )
         manifest = key.manifest(
-            tuple(file.checksum() for file in key.inputs), tokens=tokens, files=table.files
+            tuple(file.checksum() for file in key.inputs), tokens=tokens, files=files
         )
         return [StageResult(manifest, seconds={'merge': time.monotonic() - started})]
 

@@ -63,7 +63,7 @@ def run_stage(
         parts: the stages that `make` runs, in order, if there are several.
         work: is there while `make` runs, if it was given.
         kept: is deleted when the output is complete.
-        read: paths that are read beside the inputs.
+        read: paths that are read in addition to the inputs.
         check: refuses, before anything is made, what cannot be made.
 
     Raises:

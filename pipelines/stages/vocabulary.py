@@ -1,6 +1,6 @@
 """The stage that learns: token counts in, a vocabulary file out.
 
-For codes there is a table of pieces and their ids beside it, for other byte pair encoding and
+With codes comes a table of pieces and their ids, with other byte pair encoding and
 WordPiece a folder that Hugging Face's libraries open.
 """
 
@@ -50,7 +50,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def vocabulary_stage(job: VocabJob) -> Manifest | None:
-    """Learns a vocabulary into a file, with its manifest beside it; counts of a text are not kept.
+    """Learns a vocabulary into a file, and its manifest next to it; counts of a text are not kept.
 
     Returns the manifest of what was made; None if it was there.
 
@@ -112,7 +112,7 @@ def learn(
         side: that it is for.
         path: of the folder.
         tokenizer_folder: where in it the files are for Hugging Face's libraries.
-        with_ids: whether to write the ids beside a vocabulary whose own file has none.
+        with_ids: whether to write the ids too, for a vocabulary whose file has none.
 
     Raises:
         InputError: counts that cannot be read, or a size below the alphabet.
@@ -195,7 +195,7 @@ def warn_if_size_missed(learned: Learned, options: LearningOptions, label: str) 
 
 
 def pieces_stage(job: PiecesJob) -> Manifest | None:
-    """Counts the pieces of the training lines into a file, and writes the ids of pieces beside codes.
+    """Counts the pieces of the training lines into a file, and writes the ids of pieces next to the codes.
 
     Returns the manifest of what was made; None if it was there.
 

@@ -179,15 +179,6 @@ def test_killed_before_there_was_a_plan(arguments, whole, tmp_path):
     assert shards_of(result_files(folder)) == shards_of(whole)
 
 
-def test_killed_again_and_again_and_nothing_is_left(arguments, whole, tmp_path):
-    folder = tmp_path / 'out'
-    for runs in (5, 30, 60):
-        kill_after([*arguments, *CUT], folder, runs)
-    succeed(*arguments, *CUT, '--output', folder)
-    assert result_files(folder) == whole
-    assert not (folder / '.tokbeam').exists()
-
-
 def test_a_run_that_is_not_whole_is_made_again(arguments, whole, killed, keeping_runs):
     folder, before = killed, runs_of(killed)
     [shuffle] = (folder / '.tokbeam').iterdir()
@@ -257,13 +248,6 @@ def test_runs_whose_plan_is_damaged_are_swept(killed, damage):
     assert not (killed / '.tokbeam').exists()
 
 
-def test_they_are_swept_by_a_run_with_other_options(arguments, killed):
-    [plan] = (killed / '.tokbeam').glob('*/plan.json')
-    plan.write_bytes(plan.read_bytes() + b'x\n')
-    succeed(*arguments, *CUT, '--seed', 1, '--output', killed)
-    assert not (killed / '.tokbeam').exists()
-
-
 def test_runs_whose_plan_is_damaged_are_gone_on_with_by_the_same_run(
     arguments, killed, keeping_runs
 ):
@@ -297,14 +281,6 @@ def test_a_folder_that_another_run_is_at_work_on_is_left_alone(killed):
         assert sorted({CLAIM_NAME, *before}) == sorted(path.name for path in shuffle.iterdir())
     KeptRuns(str(killed / '.tokbeam'), str(killed)).sweep()
     assert not (killed / '.tokbeam').exists()
-
-
-def test_a_mistake_in_the_text_leaves_nothing(arguments, tmp_path):
-    folder = tmp_path / 'out'
-    corpus = write(tmp_path / 'bad.tsv', as_tsv(pairs_with_gaps(3000, 6)) + b'no column\n')
-    sentence = refuse(*arguments, '--test', corpus, *CUT, '--output', folder)
-    assert 'too few columns' in sentence
-    assert not folder.exists()
 
 
 def test_what_is_left_beside_a_finished_result_is_swept(arguments, whole, tmp_path, monkeypatch):

@@ -8,9 +8,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import (
     DirectOptions,
-    FlinkRunnerOptions,
     PipelineOptions,
-    SetupOptions,
     StandardOptions,
 )
 from apache_beam.runners.worker.statesampler import StateSampler
@@ -120,11 +118,6 @@ def test_parallelism_has_bounds(parallelism):
         choose_engine(['--runner=FlinkRunner', f'--parallelism={parallelism}'], None)
 
 
-def test_workers_are_as_many_as_asked_for():
-    assert choose_engine([], 3).workers == 3
-    assert choose_engine(['--runner=FlinkRunner'], 3).workers == 3
-
-
 def test_worker_processes_bring_the_parallelism():
     engine = choose_engine(
         ['--direct_running_mode=multi_processing', '--direct_num_workers=2'], None
@@ -135,23 +128,10 @@ def test_worker_processes_bring_the_parallelism():
     assert engine.options().view_as(DirectOptions).direct_num_workers == 2
 
 
-def test_a_cluster_brings_the_parallelism():
-    engine = choose_engine(['--flink_master=localhost:8081', '--runner', 'FlinkRunner'], None)
-    assert engine.workers == 1
-    assert not engine.runner.is_local
-    assert runner_of(engine) == 'FlinkRunner'
-    options = engine.options().view_as(FlinkRunnerOptions)
-    assert options.flink_master == 'localhost:8081'
-
-
 def test_other_flags_are_passed_on_in_their_order():
     flags = ['--temp_location', '/x', '--runner', 'local', '--labels', 'a=b']
     kept = [flag for flag in choose_engine(flags, 1).flags if not flag.startswith('--runner')]
     assert kept == ['--temp_location', '/x', '--labels', 'a=b']
-
-
-def test_the_main_session_stays_at_home():
-    assert choose_engine([], 1).options().view_as(SetupOptions).save_main_session is False
 
 
 def test_multi_threading_is_refused_by_name():
