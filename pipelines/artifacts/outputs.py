@@ -242,14 +242,15 @@ class StageOutput:
         These are named as earlier results name them, as far as this tool makes such names; the
         manifest is among them. One that cannot be read is as good as none if it is to be overwritten.
         """
-        data = filesystem.read_if_there(self.manifest_path)
-        run_data = filesystem.read_if_there(self.run_path)
-        manifest = None
+        data, manifest = None, None
         try:
+            data = filesystem.read_if_there(self.manifest_path)
             manifest = None if data is None else Manifest.from_json(data, self.manifest_path)
         except InputError:
             if not overwrite:
                 raise
+            data = b''
+        run_data = filesystem.read_if_there(self.run_path)
         run = None if run_data is None else RunRecord.from_json(run_data)
         names = {*(run.files if run else ())}
         names |= {file.name for file in manifest.outputs} if manifest else set()

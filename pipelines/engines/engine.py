@@ -5,12 +5,11 @@ a job server), it is refused before any work. When a pipeline fails, a user's mi
 however deeply the runner has wrapped it, and Beam's own logs of it are left out.
 """
 
-import contextlib
 import dataclasses
 import functools
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -229,35 +228,22 @@ def check_engine(engine: Engine) -> Engine:
     profiling = options.view_as(ProfilingOptions)
     if (profiling.profile_cpu or profiling.profile_memory) and not profiling.profile_location:
         raise InputError('--profile_cpu and --profile_memory need a --profile_location')
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)  # the exception says the same
     try:
-        with _quiet():
-            _try(options, engine.runner.in_process)
+        pipeline = beam.Pipeline(options=options)
+        if engine.runner.in_process:
+            pipeline | beam.Create([(0, 0)]) | beam.Reshuffle() | beam.CombinePerKey(sum)
+            pipeline.run().wait_until_finish()
     except Exception as error:
         reason = text_without_secrets(in_a_line(error), engine.flags)
         shown_flags = ' '.join(without_secrets(engine.flags))
         raise InputError(
             f'Beam cannot work with {shown_flags}: {reason}; change its options'
         ) from error
-    return engine
-
-
-def _try(options: PipelineOptions, in_process: bool) -> None:
-    """Constructs a pipeline, and runs it if that is in this process, to see whether Beam can."""
-    pipeline = beam.Pipeline(options=options)
-    if in_process:
-        pipeline | beam.Create([(0, 0)]) | beam.Reshuffle() | beam.CombinePerKey(sum)
-        pipeline.run().wait_until_finish()
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Suppresses the log while the block runs: the exception says the same."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        yield
     finally:
         logging.disable(before)
+    return engine
 
 
 def _beam_runner(name: str) -> PipelineRunner:

@@ -167,9 +167,12 @@ def flink_runner(name: str, options: PipelineOptions) -> Runner:
         has_containers=flink.flink_master.strip() not in MAGIC_HOST_NAMES,
         beam_runner=_shared_runner,
         # An uber jar contains the cluster's version, which only the cluster knows.
-        refuse_unasked=JobServerJar(
-            FlinkJarJobServer, 'flink_job_server_jar', flink.flink_submit_uber_jar
-        ).refuse_unasked,
+        refuse_unasked=functools.partial(
+            refuse_unasked_jar,
+            FlinkJarJobServer,
+            'flink_job_server_jar',
+            flink.flink_submit_uber_jar,
+        ),
     )
 
 
@@ -196,7 +199,9 @@ def spark_runner(name: str, options: PipelineOptions) -> Runner:
     return Runner(
         name,
         has_containers=re.match(LOCAL_MASTER_PATTERN, master) is None,
-        refuse_unasked=JobServerJar(SparkJarJobServer, 'spark_job_server_jar').refuse_unasked,
+        refuse_unasked=functools.partial(
+            refuse_unasked_jar, SparkJarJobServer, 'spark_job_server_jar', False
+        ),
     )
 
 
@@ -220,43 +225,38 @@ def in_a_line(error: BaseException) -> str:
     return ' '.join(str(error).split()) or type(error).__name__
 
 
-@dataclass(frozen=True)
-class JobServerJar:
-    """A job server in Java, which Beam starts, and downloads if it is not on this machine.
+def refuse_unasked_jar(
+    server: type[JavaJarJobServer], option: str, is_other: bool, name: str, options: PipelineOptions
+) -> None:
+    """Refuses to download a job server in Java for a runner if the user did not ask for it.
 
-    Attributes:
-        server: Beam's class of the server.
+    Args:
+        server: Beam's class of the server, which Beam starts.
         option: the option for the path of the jar, without its dashes.
         is_other: whether the jar may be of another version than the one in Beam's cache.
+        name: of the runner.
+        options: Beam's.
+
+    Raises:
+        InputError: the jar would be downloaded, there is no Java, or there is no such jar.
     """
-
-    server: type[JavaJarJobServer]
-    option: str
-    is_other: bool = False
-
-    def refuse_unasked(self, name: str, options: PipelineOptions) -> None:
-        """Refuses to download a jar for a runner if the user did not ask for it.
-
-        Raises:
-            InputError: the jar would be downloaded, there is no Java, or there is no such jar.
-        """
-        server_options = options.view_as(JobServerOptions)
-        java = server_options.job_server_java_launcher
-        if shutil.which(java) is None:
-            raise InputError(
-                f'--runner {name} starts its job server with {java!r}, which is not there; install '
-                'Java, or give its path as --job_server_java_launcher'
-            )
-        try:
-            jar = self.server(options).path_to_jar()
-        except (ValueError, RuntimeError) as error:
-            raise InputError(f'--runner {name}: {in_a_line(error)}') from error
-        if is_service_endpoint(jar) or os.path.exists(jar):
-            return
-        cache = getattr(server_options, 'jar_cache_dir', None) or JavaJarServer.JAR_CACHE
-        is_cached = os.path.exists(os.path.join(cache, os.path.basename(jar)))
-        if not options.get_all_options()[self.option] and (self.is_other or not is_cached):
-            _refuse_download(name, 'its job server', jar, f'--{self.option}')
+    server_options = options.view_as(JobServerOptions)
+    java = server_options.job_server_java_launcher
+    if shutil.which(java) is None:
+        raise InputError(
+            f'--runner {name} starts its job server with {java!r}, which is not there; install '
+            'Java, or give its path as --job_server_java_launcher'
+        )
+    try:
+        jar = server(options).path_to_jar()
+    except (ValueError, RuntimeError) as error:
+        raise InputError(f'--runner {name}: {in_a_line(error)}') from error
+    if is_service_endpoint(jar) or os.path.exists(jar):
+        return
+    cache = getattr(server_options, 'jar_cache_dir', None) or JavaJarServer.JAR_CACHE
+    is_cached = os.path.exists(os.path.join(cache, os.path.basename(jar)))
+    if not options.get_all_options()[option] and (is_other or not is_cached):
+        _refuse_download(name, 'its job server', jar, f'--{option}')
 
 
 def _refuse_download(name: str, what: str, url: str, option: str) -> None:

@@ -21,7 +21,7 @@ from pipelines.files import filesystem
 from pipelines.files.attempts import delete_own_if_empty
 from pipelines.files.claims import CLAIM_NAME, Claim
 from pipelines.files.filesystem import delete_if_empty, delete_known, names_below
-from pipelines.jobs.corpus import InputChecksums
+from pipelines.jobs.corpus import input_checksums
 from pipelines.jobs.job import CorpusReading, Execution
 from pipelines.jobs.reading import ReadPlan
 from pipelines.shuffle.encoded_sample import DiskNeed
@@ -159,11 +159,11 @@ def _content(
 ) -> dict:
     """Returns what a plan says: all that the bytes of the runs depend on, and whose they are."""
     reading = read_plan.reading
-    checksums = InputChecksums(reading.corpus.inputs)
+    checksum = input_checksums(reading.corpus.inputs)
     inputs = [
         [
             *(each.split, each.role, each.file_index, each.side, each.file.path, each.file.size),
-            each.stored.modified or checksums.of(each).crc32c,
+            each.stored.modified or checksum(each).crc32c,
         ]
         for each in reading.corpus.inputs
     ]

@@ -94,12 +94,22 @@ def convert_dataset(
     """
     started = time.monotonic()
     from_, to = StageOutput.of_dataset(source), StageOutput.of_dataset(output)
-    before = _convertible(source)
+    before = read_dataset_manifest(source)
+    made_as = before.options.get('output_format', TFRECORD)
+    if made_as != TFRECORD:
+        raise InputError(
+            f'{source} holds its rows as {made_as:.60}, and TFRecords are converted; give the '
+            'folder of these'
+        )
     run = read_run(from_.run_path) or RunRecord(())
     scheme, columns = recorded_columns(from_.manifest_path, before)
     if output_format == JOINED:
         ids_around(columns)
-        _refuse_template(source, before)
+        if before.options.get('template') != ROW:
+            raise InputError(
+                f'{source} may have ids around the text of its rows, and joined rows have their own; '
+                f"make the dataset with --template '{ROW}', or with --output-format joined"
+            )
     to_format = converted_format(output_format, pack)
     names = [column.name for column in columns]
     beside: list[OutputFile | VocabularyRecord] = [*before.vocabularies]
@@ -158,31 +168,6 @@ def convert_dataset(
             )
             publish(task, claim, attempt, manifest, again, before.rejected, replaced)
     return manifest
-
-
-def _convertible(folder: str) -> Manifest:
-    """Returns the manifest of a folder.
-
-    Raises:
-        InputError: it cannot be converted.
-    """
-    manifest = read_dataset_manifest(folder)
-    output_format = manifest.options.get('output_format', TFRECORD)
-    if output_format != TFRECORD:
-        raise InputError(
-            f'{folder} holds its rows as {output_format:.60}, and TFRecords are converted; give the '
-            'folder of these'
-        )
-    return manifest
-
-
-def _refuse_template(folder: str, manifest: Manifest) -> None:
-    """Raises InputError if rows may have ids around their text."""
-    if manifest.options.get('template') != ROW:
-        raise InputError(
-            f'{folder} may have ids around the text of its rows, and joined rows have their own; make '
-            f"the dataset with --template '{ROW}', or with --output-format joined"
-        )
 
 
 def _changed(options: Mapping[str, object], changed: Mapping[str, object]) -> dict[str, object]:

@@ -23,7 +23,7 @@ from pipelines.engines.progress import track_work
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt, WorkFolder
 from pipelines.files.hub import address_in_cache
-from pipelines.jobs.corpus import Corpus, InputChecksums
+from pipelines.jobs.corpus import Corpus, input_checksums
 from pipelines.jobs.job import EncodeJob, EncodeOptions, Execution, VocabularyPaths
 from pipelines.jobs.reading import (
     ReadPlan,
@@ -334,6 +334,5 @@ def _is_learned_from(path: str, corpus: Corpus, side: int) -> bool:
         size = None if file.file.compressed else file.file.size
         if not any(name == file.file.name and size in (None, own) for name, own, _ in read):
             return False
-    checksums = InputChecksums(corpus.inputs)
-    texts = map(checksums.of, files)
+    texts = map(input_checksums(corpus.inputs), files)
     return bool(files) and all((text.name, text.bytes, text.crc32c) in read for text in texts)

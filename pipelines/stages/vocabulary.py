@@ -272,9 +272,9 @@ def _count_text(
     )
     assert result is not None
     # By their names in the attempt, which the counting stage gave them.
-    output = StageOutput.of_counts(folder.path)
+    base = os.path.basename(StageOutput.of_counts(folder.path).rejected_folder)
     rejected = tuple(
-        dataclasses.replace(file, name=os.path.relpath(output.rejected_path(file), attempt.path))
+        dataclasses.replace(file, name=f'{base}/{os.path.basename(file.name)}')
         for file in result.rejected
     )
     return find_counts([folder.path]), result.manifest, rejected

@@ -129,33 +129,6 @@ def test_other_schemes_killed_at_some_moments(corpus, tmp_path, scheme):
         kill_and_rerun(corpus, tmp_path / str(number), 700, moment, reference, *extra)
 
 
-def test_killed_again_and_again_in_one_folder(corpus, measured_build, tmp_path):
-    measured, reference = measured_build
-    folder = tmp_path / 'out'
-    arguments = build_arguments(corpus, folder, 1000)
-    for moment in moments_of(measured, 2, seed=2):
-        run_until(arguments, folder, moment)
-        assert_all_whole(folder, reference)
-    succeed(*arguments)
-    assert result_files(folder) == reference
-    assert_finished(folder)
-
-
-def test_killed_while_it_replaces_another_result(corpus, measured_build, tmp_path):
-    measured, reference = measured_build
-    folder = tmp_path / 'out'
-    other = build_arguments(corpus, folder, 1000, '--seed', 1)
-    succeed(*other)
-    before = result_files(folder)
-    assert before != reference
-    arguments = [*build_arguments(corpus, folder, 1000), '--overwrite']
-    run_until(arguments, folder, Moment(seconds=measured.seconds * 0.9))
-    assert_all_whole(folder, reference, before)
-    succeed(*arguments)
-    assert result_files(folder) == reference
-    assert_finished(folder)
-
-
 def test_what_was_left_in_a_stage_that_had_just_ended_is_swept_too(build, write_corpus, tmp_path):
     # As if it had been killed after the counts' manifest and before the end of their attempt.
     folder = tmp_path / 'out'

@@ -165,11 +165,3 @@ def test_attempts_at_different_files_of_a_folder_leave_each_other_alone(tmp_path
         publish(first, 'a')
         publish(second, 'b')
     assert names_below(tmp_path) == ['a', 'b']
-
-
-def test_an_attempt_at_one_file_sweeps_what_was_left_of_it(tmp_path):
-    left = attempt_at(tmp_path, ['a']).__enter__()
-    filesystem.write_bytes(os.path.join(left.path, 'part'), b'x')
-    with attempt_at(tmp_path, ['a']):
-        assert not filesystem.exists(left.path)
-    assert names_below(tmp_path) == []
