@@ -19,14 +19,17 @@ import os
 import re
 import stat
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from tokcore.errors import InputError, OperatingSystemError
 from tokcore.process_end import unless_ending
+
+if TYPE_CHECKING:
+    from apache_beam.io.filesystem import FileMetadata
 
 
 @dataclass(frozen=True)
@@ -176,9 +179,7 @@ class LocalFiles:
         return [None if file is None else file.size for file in map(self.stat, paths)]
 
     def match(self, pattern: str, above: str) -> list[StoredFile]:
-        from pipelines.files.beam_files import match
-
-        return match(pattern, above)
+        return beam_match(pattern, above)
 
     def check_regular(self, path: str, pattern: str) -> None:
         if os.path.isfile(path):
@@ -188,9 +189,7 @@ class LocalFiles:
         raise _not_regular(path, is_folder=False, prefix=f'{pattern} matches ')
 
     def list_folder(self, folder: str) -> list[StoredFile]:
-        from pipelines.files.beam_files import stored_files
-
-        return stored_files(folder)
+        return beam_list(folder)
 
     def entries(self, folder: str) -> list[str]:
         try:
@@ -264,6 +263,38 @@ class LocalFiles:
 
     def open_folder(self, folder: str, root: str | None) -> LocalFolder | None:
         return LocalFolder.open(folder, root)
+
+
+def beam_list(folder: str) -> list[StoredFile]:
+    """Returns the files in a folder of any filesystem of Beam's, as `Files.list_folder` does."""
+    from apache_beam.io.filesystems import FileSystems  # its import takes a second
+
+    prefix = folder.rstrip('/') + '/'
+    # `_list` is what every filesystem of Beam implements and `match` is made of; `match` itself
+    # would take a bracket in the folder's name for a pattern.
+    return as_stored(FileSystems.get_filesystem(folder)._list(prefix), prefix)
+
+
+def beam_match(pattern: str, above: str) -> list[StoredFile]:
+    """Returns the files of any filesystem of Beam's, as `Files.match` does."""
+    from apache_beam.io.filesystems import FileSystems
+
+    [result] = FileSystems.match([pattern])
+    return as_stored(result.metadata_list, above)
+
+
+def as_stored(listed: Iterable[FileMetadata], above: str) -> list[StoredFile]:
+    """Returns files that Beam lists below a path, by the bytes of their names below it."""
+    files = [
+        StoredFile(
+            file.path,
+            file.path[len(above) :],
+            file.size_in_bytes,
+            file.last_updated_in_seconds or 0,
+        )
+        for file in listed
+    ]
+    return sorted(files, key=lambda file: file.name.encode('utf-8', 'surrogateescape'))
 
 
 def _missing_is_fine() -> contextlib.AbstractContextManager:
