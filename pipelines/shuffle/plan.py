@@ -118,13 +118,13 @@ def begun_shuffle(
     """
     items = _run_items(read_plan, memory.run_bytes, memory.processes)
     content = _content(read_plan, encoder, layout, items, memory.run_bytes, output)
-    for earlier in stored_plans(work):
-        run_bytes = earlier.content.get('run_bytes')
+    for _, earlier in stored_plans(work):
+        run_bytes = earlier.get('run_bytes')
         if isinstance(run_bytes, int) and 0 < run_bytes <= memory.run_bytes:
             smaller = _run_items(read_plan, run_bytes, memory.processes)
             cut = {'run_bytes': run_bytes, 'items': [len(run.items) for run in smaller]}
-            if plan_json(earlier.content) == plan_json({**content, **cut}):
-                content, items = earlier.content, smaller
+            if plan_json(earlier) == plan_json({**content, **cut}):
+                content, items = earlier, smaller
                 break
     fingerprint = fingerprint_of(content)
     folder = os.path.join(work, f'{FOLDER_PREFIX}{fingerprint.hex()}')
@@ -263,16 +263,16 @@ class KeptRuns:
         if not keep_begun:
             _sweep_except(None, self.work, self.output)
         else:
-            for plan in list(stored_plans(self.work)):
-                if plan.content.get('output') == self.output:
-                    if not any(map(_RUN.fullmatch, names_below(plan.folder))):
-                        _delete_shuffle(plan.folder)
+            for folder, plan in list(stored_plans(self.work)):
+                if plan.get('output') == self.output:
+                    if not any(map(_RUN.fullmatch, names_below(folder))):
+                        _delete_shuffle(folder)
         delete_own_if_empty(self.work)
 
 
 def _sweep_except(keep: str | None, work: str, output: str) -> None:
     """Deletes all folders of runs for an output except one, and those that have no sound plan."""
-    outputs = {plan.folder: plan.content.get('output') for plan in stored_plans(work)}
+    outputs = {folder: plan.get('output') for folder, plan in stored_plans(work)}
     for name in filter(_FOLDER.fullmatch, filesystem.entries(work)):
         folder = os.path.join(work, name)
         if folder in outputs:
@@ -293,16 +293,8 @@ def _delete_shuffle(folder: str) -> None:
     delete_known(folder, {PLAN_NAME, CLAIM_NAME}.__contains__)
 
 
-@dataclass(frozen=True)
-class StoredPlan:
-    """A plan as it lies in its folder, whose name is the fingerprint of what the plan says."""
-
-    folder: str
-    content: dict
-
-
-def stored_plans(work: str) -> Iterator[StoredPlan]:
-    """The folders of runs in a work folder, with what their plans say.
+def stored_plans(work: str) -> Iterator[tuple[str, dict]]:
+    """Yields the folders of runs in a work folder, with what their plans say.
 
     A folder counts only if its plan has the fingerprint that is its name: nobody else's has.
     """
@@ -319,7 +311,7 @@ def stored_plans(work: str) -> Iterator[StoredPlan]:
         if not isinstance(content, dict):
             continue
         if folder == f'{FOLDER_PREFIX}{fingerprint_of(content).hex()}':
-            yield StoredPlan(os.path.join(work, folder), content)
+            yield os.path.join(work, folder), content
 
 
 def fingerprint_of(content: dict) -> bytes:

@@ -90,11 +90,11 @@ def build_stage(job: BuildJob) -> Manifest | None:
         if dataset.output_format == NANOGPT:
             refuse_ids(vocabularies, ends)
         with stage_running('encode'):
-            encoded = encode_into(
+            stats, shards, index = encode_into(
                 plan, execution, dataset, features, layout, vocabularies, ends,
                 attempt.path, job.output,
             )  # fmt: skip
-        trained_on = tuple(text for text in encoded.stats.inputs if text.split == 'train')
+        trained_on = tuple(text for text in stats.inputs if text.split == 'train')
         samples = []
         for path, counted in counts.items():
             if counted is None or counted.inputs != trained_on:
@@ -104,13 +104,13 @@ def build_stage(job: BuildJob) -> Manifest | None:
                 )
             samples += counted.sample
         manifest = key.manifest(
-            encoded.stats.inputs,
-            encoded.stats.lines,
+            stats.inputs,
+            stats.lines,
             vocabularies=vocabularies,
-            files=encoded.shards,
-            index=encoded.index,
+            files=shards,
+            index=index,
             end_of_document=ends,
-            datasets=encoded.stats.datasets,
+            datasets=stats.datasets,
             sample=tuple(samples),
         )
         seconds = {
@@ -118,7 +118,7 @@ def build_stage(job: BuildJob) -> Manifest | None:
             'vocab': learned_at - counted_at,
             'encode': time.monotonic() - learned_at,
         }
-        return [StageResult(manifest, encoded.stats.rejected, seconds)]
+        return [StageResult(manifest, stats.rejected, seconds)]
 
     work = WorkFolder(execution.work, job.output)
     learns = ['counting', 'learning'] if folders else []

@@ -4,7 +4,6 @@ import dataclasses
 import hashlib
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import apache_beam as beam
 import google_crc32c
@@ -91,7 +90,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
 
     def make(attempt: Attempt) -> list[StageResult]:
         plan = plan_reading(job.reading, execution, attempt.path)
-        encoded = encode_into(
+        stats, shards, index = encode_into(
             plan, execution, dataset, features, layout, records, ends, attempt.path, job.output,
             lambda sample: refuse_unknown(job, sample),
         )  # fmt: skip
@@ -103,15 +102,15 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
                 )
             filesystem.write_bytes(os.path.join(attempt.path, file.name), data)
         manifest = key.manifest(
-            encoded.stats.inputs,
-            encoded.stats.lines,
+            stats.inputs,
+            stats.lines,
             vocabularies=records,
-            files=encoded.shards,
-            index=encoded.index,
+            files=shards,
+            index=index,
             end_of_document=ends,
-            datasets=encoded.stats.datasets,
+            datasets=stats.datasets,
         )
-        return [StageResult(manifest, encoded.stats.rejected)]
+        return [StageResult(manifest, stats.rejected)]
 
     names = dict.fromkeys([*(file.name for _, file in copies), *job.file_names])
     [result] = run_stage(
@@ -182,15 +181,6 @@ def vocabulary_records(
     return tuple(records)
 
 
-@dataclass(frozen=True)
-class Encoded:
-    """What an encoding pipeline read and wrote."""
-
-    stats: ReadStats
-    shards: tuple[OutputFile, ...]
-    index: tuple[OutputFile, ...]
-
-
 def encode_into(
     plan: ReadPlan,
     execution: Execution,
@@ -202,8 +192,10 @@ def encode_into(
     path: str,
     output: str,
     check: Callable[[EncodedSample], None] | None = None,
-) -> Encoded:
+) -> tuple[ReadStats, tuple[OutputFile, ...], tuple[OutputFile, ...]]:
     """Encodes a corpus into an attempt's folder, for an output's.
+
+    Returns the stats of what was read, the files of the shards, and those of their indexes.
 
     Args:
         plan: what is read.
@@ -283,7 +275,7 @@ def encode_into(
     if options.output_format != TFRECORD:
         output_format = converted_format(options.output_format, options.pack)
         shards = convert_shards(shards, output_format, columns, scheme, engine.run, path)
-    return Encoded(stats, tuple(shards), tuple(index))
+    return stats, tuple(shards), tuple(index)
 
 
 def refuse_unknown(job: EncodeJob, sample: EncodedSample) -> None:
