@@ -39,7 +39,7 @@ from pipelines.jobs.job import (
     VocabJob,
     VocabularyPaths,
 )
-from pipelines.jobs.sampling import refuse_unfit
+from pipelines.jobs.reading import refuse_unfit
 from pipelines.options.beam import url_without_secrets
 from pipelines.options.commands import known_commands
 from pipelines.options.job import (

@@ -13,10 +13,10 @@ from fractions import Fraction
 from pipelines.cli.terminal import print_lines
 from pipelines.engines.engine import Engine
 from pipelines.files import filesystem
+from pipelines.files.attempts import WorkFolder
 from pipelines.files.fetching import fetch_all, fetched_before
 from pipelines.files.hub import fetch_into, is_hub_address, to_be_fetched
 from pipelines.files.transfer import is_web_address
-from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.corpus import Corpus, SplitPaths, find_corpus
 from pipelines.options.job import PAIR_OF_FILES, DatasetOptions
 from pipelines.options.reading import options_from

@@ -36,7 +36,7 @@ from apache_beam.transforms.environments import (
 from google.protobuf import json_format
 
 from pipelines.engines.progress import AT_ONCE, advance, running_stage, set_total, track_work
-from pipelines.engines.runners import JobServerJar, Runner
+from pipelines.engines.runners import Runner, refuse_unasked_jar
 from pipelines.engines.work_reports import workers_report
 from pipelines.flink.probe import Expected, add_checks
 from pipelines.flink.rest import (
@@ -425,9 +425,12 @@ def flink_runner(name: str, options: PipelineOptions) -> Runner:
         has_containers=flink.flink_master.strip() not in MAGIC_HOST_NAMES,
         beam_runner=_shared_runner,
         # An uber jar contains the cluster's version, which only the cluster knows.
-        refuse_unasked=JobServerJar(
-            FlinkJarJobServer, 'flink_job_server_jar', flink.flink_submit_uber_jar
-        ).refuse_unasked,
+        refuse_unasked=functools.partial(
+            refuse_unasked_jar,
+            FlinkJarJobServer,
+            'flink_job_server_jar',
+            flink.flink_submit_uber_jar,
+        ),
     )
 
 

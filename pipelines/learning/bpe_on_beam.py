@@ -30,7 +30,7 @@ from pipelines.engines.machine import peak_bytes
 from pipelines.engines.pool import BundleOutput, OrderedPool, in_global_window, with_output_types
 from pipelines.engines.progress import ON_BAR
 from pipelines.files import filesystem
-from pipelines.files.work_folder import read_checked, write_checked
+from pipelines.files.attempts import read_checked, write_checked
 from pipelines.learning.rounds import ClaimedRun, MergeFiles
 from pipelines.learning.search import VocabularySearch, predicted_bytes
 from pipelines.transforms.count_tokens import MergeTablesFn, TableOrPath, pack_or_spill

@@ -24,15 +24,15 @@ import numpy as np
 
 from pipelines.engines.engine import RunPipeline
 from pipelines.files import filesystem
-from pipelines.files.claims import Claim, sweep_claim
-from pipelines.files.filesystem import delete_known
-from pipelines.files.work_folder import (
+from pipelines.files.attempts import (
     WORK_FOLDER,
     damaged,
     delete_own_if_empty,
     read_checked,
     write_checked,
 )
+from pipelines.files.claims import Claim, sweep_claim
+from pipelines.files.filesystem import delete_known
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned, Scheme
 from tokcore.errors import InputError

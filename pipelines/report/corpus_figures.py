@@ -23,7 +23,7 @@ from pipelines.engines.pool import BundleOutput, OrderedPool, in_global_window, 
 from pipelines.engines.progress import stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
-from pipelines.jobs.read_plan import ReadPlan, plan_reading
+from pipelines.jobs.reading import ReadPlan, plan_reading
 from pipelines.report.row_text import Group, TextSums, TextTally, word_sums
 from pipelines.transforms.count_tokens import MergeTablesFn, TableOrPath, pack_or_spill
 from pipelines.transforms.encode_blocks import BlockEncoder, SplitShards

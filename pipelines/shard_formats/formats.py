@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import apache_beam as beam
 from apache_beam.utils.shared import Shared
 
+from pipelines.engines.engine import RunPipeline
 from pipelines.files import filesystem
 from pipelines.options.job import SHARD_FORMATS, TFRECORD
 from pipelines.shard_formats.shard_format import (
@@ -20,11 +21,13 @@ from pipelines.shard_formats.shard_format import (
     Shard,
     ShardFormat,
     line_writer,
+    shards_in_order,
 )
-from pipelines.transforms.stats import WrittenFile
+from pipelines.transforms.read import CreateReshuffled
+from pipelines.transforms.stats import WriteStats, WrittenFile, read_stats
 from tokcore.encoding.scheme import Scheme
 from tokcore.reading.shards import PieceLineWriter, stream_rows
-from tokcore.records.manifest import Manifest
+from tokcore.records.manifest import Manifest, OutputFile
 
 
 def shard_format(name: str, pack: int | None = None) -> ShardFormat:
@@ -45,6 +48,47 @@ def stored_format(manifest: Manifest) -> ShardFormat:
     """Returns the format of a dataset's shards; TFRecords if its manifest names one that is not known."""
     name = manifest.options.get('output_format')
     return shard_format(name if isinstance(name, str) and name in SHARD_FORMATS else TFRECORD)
+
+
+def convert_shards(
+    shards: Sequence[OutputFile],
+    output_format: ConvertedFormat,
+    columns: Sequence[Column],
+    scheme: Scheme,
+    run: RunPipeline,
+    folder: str,
+) -> list[OutputFile]:
+    """Converts shards of TFRecords in an attempt's folder, and deletes them; returns the files' entries.
+
+    Args:
+        shards: of all splits.
+        output_format: of the files.
+        columns: the features of the examples.
+        scheme: gives the pieces of the ids, which text consists of.
+        run: runs the pipeline.
+        folder: of the attempt.
+    """
+    report = os.path.join(folder, 'converted')
+
+    def build(pipeline: beam.Pipeline) -> None:
+        (
+            pipeline
+            | CreateReshuffled(shards_in_order(shards))
+            | 'ConvertShards' >> ConvertShards(folder, output_format, columns, scheme)
+            | 'WriteFileStats' >> WriteStats(report)
+        )
+
+    run(build)
+    written = {file.name: file for file in read_stats(report, WrittenFile)}
+    names = [column.name for column in columns]
+    converted = []
+    for shard in shards:
+        for name in output_format.file_names(shard.name, names):
+            file = written[name]
+            if file.examples != shard.rows:
+                raise RuntimeError(f'{name} has {file.examples} of {shard.rows} rows')
+            converted.append(file.listed())
+    return converted
 
 
 @dataclass(eq=False)

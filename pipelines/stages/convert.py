@@ -28,6 +28,7 @@ from pipelines.artifacts.outputs import (
 from pipelines.artifacts.vocabularies import ends_of_documents
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
+from pipelines.files.attempts import Attempt
 from pipelines.files.filesystem import StoredFile
 from pipelines.options.job import (
     JOINED,
@@ -97,12 +98,22 @@ def convert_dataset(
     """
     started = time.monotonic()
     from_, to = StageOutput.of_dataset(source), StageOutput.of_dataset(output)
-    before = _convertible(source)
+    before = read_dataset_manifest(source)
+    made_as = before.options.get('output_format', TFRECORD)
+    if made_as != TFRECORD:
+        raise InputError(
+            f'{source} holds its rows as {made_as:.60}, and TFRecords are converted; give the '
+            'folder of these'
+        )
     run = read_run(from_.run_path) or RunRecord(())
     scheme, columns = recorded_columns(from_.manifest_path, before)
     if output_format == JOINED:
         ids_around(columns)
-        _refuse_template(source, before)
+        if before.options.get('template') != ROW:
+            raise InputError(
+                f'{source} may have ids around the text of its rows, and joined rows have their own; '
+                f"make the dataset with --template '{ROW}', or with --output-format joined"
+            )
     to_format = converted_format(output_format, pack)
     names = [column.name for column in columns]
     beside: list[OutputFile | VocabularyRecord] = [*before.vocabularies]
@@ -130,10 +141,11 @@ def convert_dataset(
     read = [from_.manifest_path, from_.run_path]
     read += [os.path.join(source, file.name) for file in before.outputs]
     with to.claim() as claim:
-        if up_to_date(task, claim, overwrite, read) is not None:
+        done, replaced = up_to_date(task, claim, overwrite, read)
+        if done is not None:
             return None
         with (
-            to.attempt(claim) as attempt,
+            Attempt(to.folder, to.names, claim.folder) as attempt,
             stage_running(_STAGE),
             track_work(_STAGE, _CONVERTING, sum(file.bytes for file in before.files)),
         ):
@@ -157,33 +169,8 @@ def convert_dataset(
                 job=_job_of(run.job, changed),
                 requests={},
             )
-            publish(task, claim, attempt, manifest, again, before.rejected)
+            publish(task, claim, attempt, manifest, again, before.rejected, replaced)
     return manifest
-
-
-def _convertible(folder: str) -> Manifest:
-    """Returns the manifest of a folder.
-
-    Raises:
-        InputError: it cannot be converted.
-    """
-    manifest = read_dataset_manifest(folder)
-    output_format = manifest.options.get('output_format', TFRECORD)
-    if output_format != TFRECORD:
-        raise InputError(
-            f'{folder} holds its rows as {output_format:.60}, and TFRecords are converted; give the '
-            'folder of these'
-        )
-    return manifest
-
-
-def _refuse_template(folder: str, manifest: Manifest) -> None:
-    """Raises InputError if rows may have ids around their text."""
-    if manifest.options.get('template') != ROW:
-        raise InputError(
-            f'{folder} may have ids around the text of its rows, and joined rows have their own; make '
-            f"the dataset with --template '{ROW}', or with --output-format joined"
-        )
 
 
 def _changed(options: Mapping[str, object], changed: Mapping[str, object]) -> dict[str, object]:
@@ -326,7 +313,7 @@ class _CountedStream:
 
 
 def _job_of(job: str, changed: Mapping[str, object]) -> str:
-    """Returns the recorded job of a dataset with other options of its output; '' if there is none."""
+    """Returns the recorded job of a dataset with other options of its output; '' if it has none."""
     if not job:
         return ''
     tables = tomllib.loads(job)

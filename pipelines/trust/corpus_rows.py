@@ -23,7 +23,7 @@ from pipelines.engines.compiling import compile_ahead
 from pipelines.engines.progress import stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, CorpusReading, EncodeJob
-from pipelines.jobs.read_plan import ReadPlan, plan_reading
+from pipelines.jobs.reading import ReadPlan, plan_reading
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, LoadedBlockEncoder
 from pipelines.transforms.read import READING, read_items
 from tokcore.corpus.archive_reading import text_pieces

@@ -49,13 +49,6 @@ def test_bitext_compressed(small, bitext_build, build, tmp_path, compressed, ite
     read_shards(folder)
 
 
-def test_columns_compressed(small, small_build, build, tmp_path):
-    path = write(tmp_path / 'pairs.tsv.gz', small.tsv.read_bytes())
-    folder = build('--tsv', path, '@item-size', 64)
-    assert shards_and_vocabularies(folder) == shards_and_vocabularies(small_build)
-    read_shards(folder)
-
-
 def test_gzip_of_several_members_is_one_text(small, small_build, build, tmp_path):
     data = small.tsv.read_bytes()
     path = tmp_path / 'pairs.tsv'  # told by its content, not by its name

@@ -99,7 +99,7 @@ def test_paragraphs_are_encoded_with_the_line_feeds_in_them(corpus, vocabulary, 
 
 @pytest.mark.slow
 def test_a_killed_encode_goes_on(corpus, vocabulary, tmp_path, monkeypatch):
-    monkeypatch.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
+    monkeypatch.setattr('pipelines.shuffle.plan.KeptRuns.sweep', lambda *_, **__: None)
     folder = tmp_path / 'out'
     command = encoding(corpus, vocabulary, folder, '@buffer', '2KiB', '--workers', 2)
     kill_and_go_on(HERE / 'paragraphs_command.py', command, folder)

@@ -181,7 +181,7 @@ def test_worker_processes_get_the_scheme_with_the_steps(corpus, vocabulary, tmp_
 
 
 def test_a_killed_encode_goes_on(corpus, vocabulary, tmp_path, monkeypatch):
-    monkeypatch.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
+    monkeypatch.setattr('pipelines.shuffle.plan.KeptRuns.sweep', lambda *_, **__: None)
     folder = tmp_path / 'out'
     command = encoding(corpus, vocabulary, folder, '@buffer', '8KiB', '--workers', 1)
     kill_and_go_on(HERE / 'reverse_command.py', command, folder)

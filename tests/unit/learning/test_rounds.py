@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pipelines.files.attempts import swept, write_checked
 from pipelines.files.claims import Claim
-from pipelines.files.work_folder import swept, write_checked
 from pipelines.learning.rounds import (
     LearnerFiles,
     MergeFiles,
