@@ -30,9 +30,8 @@ from pipelines.trust.row_text import ReadableDataset, TextTally, word_sums
 from tokcore.encoding.vocabulary import Vocabulary, spelled_ids, without_special_ids
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
-from tokcore.reading.manifest import DatasetManifest
+from tokcore.reading.manifest import DatasetManifest, copied_dataset
 from tokcore.reading.shards import EncodedRows, ShardFile, open_shard
-from tokcore.reading.stored_datasets import copied_dataset
 from tokcore.records.manifest import MANIFEST_NAME, Manifest
 
 Figures = dict[str, Any]

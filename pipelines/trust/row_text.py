@@ -24,7 +24,7 @@ from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.kernels.bytes import row_offsets, with_margin
 from tokcore.kernels.jit import read_only
 from tokcore.reading.dataset import Dataset
-from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
+from tokcore.reading.manifest import DatasetManifest
 from tokcore.text.character_runs import CharacterRuns
 from tokcore.text.rows import Side
 from tokcore.text.unicode import CODE_POINTS
@@ -70,7 +70,7 @@ class ReadableDataset:
     @classmethod
     def of(cls, contents: DatasetManifest) -> ReadableDataset:
         """Raises InputError if a vocabulary is not the one that the rows were made with."""
-        rows = Dataset(contents, DatasetVocabularies(contents))
+        rows = Dataset(contents)
         return cls(
             rows,
             {feature: rows.vocab_size(feature) for feature in contents.features},

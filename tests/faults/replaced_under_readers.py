@@ -20,9 +20,9 @@ from written_dataset import write_dataset
 
 from tokcore import mixture, open_dataset
 from tokcore.errors import InputError
-from tokcore.reading.corpus_order import write_corpus_order
 from tokcore.reading.dataset import Dataset
 from tokcore.reading.manifest import DatasetManifest
+from tokcore.reading.record_index import write_corpus_order
 
 _FIRST_IDS = {'a': 2, 'b': 44, 'c': 86}
 """Of 40 ids of a dataset, each of one byte."""

@@ -12,9 +12,14 @@ from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template
 from tokcore.errors import InputError
 from tokcore.options import shown
-from tokcore.reading.batching import BatchRule, BudgetBatches, NmtBatches, growing_boundaries
-from tokcore.reading.model_arrays import ForModel, ModelArrays
-from tokcore.reading.ordered_rows import Shuffle
+from tokcore.reading.batching import (
+    BatchRule,
+    BudgetBatches,
+    ForModel,
+    ModelArrays,
+    NmtBatches,
+    growing_boundaries,
+)
 from tokcore.reading.packing import PackedBatches, Strategy
 from tokcore.reading.shards import check_features
 
@@ -82,10 +87,9 @@ class OrderOptions:
         return options
 
     @property
-    def order(self) -> Shuffle:
-        """The order of rows."""
-        seed = self.seed if self.shuffle else None
-        return Shuffle(self.window, seed, self.shuffle == 'exact', self.shuffle == 'corpus')
+    def end_epoch(self) -> int | None:
+        """The number of the epoch at which to stop; None: never."""
+        return None if self.epochs is None else self.first_epoch + self.epochs
 
     def _check(self) -> None:
         """Raises InputError if values do not go together."""

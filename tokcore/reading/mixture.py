@@ -20,7 +20,7 @@ import numpy as np
 from tokcore.errors import InputError
 from tokcore.reading.batch_iterator import BatchIterator, IteratorState
 from tokcore.reading.batch_options import BatchOptions, OrderOptions, PackOptions
-from tokcore.reading.dataset import Dataset, asked_of, batch_iterator
+from tokcore.reading.dataset import Dataset
 from tokcore.reading.ordered_rows import OrderedRows
 from tokcore.reading.shards import EncodedRows
 
@@ -257,8 +257,8 @@ class Mixture:
         Raises:
             InputError: it is not a state, or one of another mixture.
         """
-        checked_state = IteratorState.read(state)
-        iterator = self._batches(*asked_of(checked_state, num_readers, reader_index))
+        asked = IteratorState.read(state).asked(num_readers, reader_index)
+        iterator = self._batches(*asked)
         iterator.resume(state)
         return iterator
 
@@ -281,7 +281,7 @@ class Mixture:
         weights = self._weights or ends or {name: rows.rows(0) for name, rows in sources.items()}
         window_rows = min(source.window_rows for source in sources.values())
         rows = MixedRows(sources, weights, self._stop, window_rows, rule.features, ends)
-        return batch_iterator(rows, rule, arrays, options, split, repr(self), most_ids=most_ids)
+        return BatchIterator(rows, rule, options, split, repr(self), arrays, most_ids=most_ids)
 
     def __repr__(self) -> str:
         """Tells the datasets and their weights."""

@@ -22,7 +22,7 @@ from tokcore.checked_json import Within, WrongValue, checked
 from tokcore.errors import InputError
 from tokcore.reading.batch_iterator import BatchIterator, IteratorState
 from tokcore.reading.batch_options import OrderOptions
-from tokcore.reading.model_arrays import LABELS
+from tokcore.reading.batching import LABELS
 
 _REMEMBERED = 64
 """Iterations whose seeds are remembered: more than there are loaders that start at the same time."""

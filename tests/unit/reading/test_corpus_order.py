@@ -12,8 +12,8 @@ from written_dataset import write_dataset
 
 from tokcore import open_dataset
 from tokcore.errors import InputError
-from tokcore.reading.corpus_order import write_corpus_order
 from tokcore.reading.manifest import DatasetManifest
+from tokcore.reading.record_index import write_corpus_order
 
 ROWS = [{'targets': [*range(2, 4 + number), 1]} for number in range(7)]
 ORDER = [3, 6, 0, 5, 1, 4, 2]

@@ -348,7 +348,7 @@ def test_what_the_root_does_not_cover_changes_nothing_for_readers(
     fields['vocabularies'][0] |= of_vocabulary
     try:
         path.write_text(json.dumps(fields))
-        assert DatasetManifest.read(folder) == before
+        assert vars(DatasetManifest.read(folder)) == before
     finally:
         path.write_text(original)
 
@@ -357,4 +357,4 @@ def test_what_the_root_does_not_cover_changes_nothing_for_readers(
 def folder_with_vocabulary(tmp_path_factory):
     """A dataset with a vocabulary, and what readers take from its manifest."""
     folder = altered(tmp_path_factory.mktemp('covered') / 'd', with_vocabulary(side='both'))
-    return folder, DatasetManifest.read(folder)
+    return folder, vars(DatasetManifest.read(folder))

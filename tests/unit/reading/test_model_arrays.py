@@ -12,7 +12,7 @@ from written_dataset import write_dataset
 import tokcore
 from tokcore import open_dataset
 from tokcore.errors import InputError
-from tokcore.reading.model_arrays import next_ids, shifted_right
+from tokcore.reading.batching import next_ids, shifted_right
 
 PAD, END, TAG = 0, 1, 7
 IGNORED = -100

@@ -12,8 +12,8 @@ from written_dataset import write_dataset
 from tokcore import open_dataset
 from tokcore.errors import InputError
 from tokcore.format_numbers import ITERATOR_STATE
-from tokcore.reading.corpus_order import write_corpus_order
 from tokcore.reading.manifest import DatasetManifest
+from tokcore.reading.record_index import write_corpus_order
 
 ROWS = 190
 READERS = [1, 2, 3, 7, 16]

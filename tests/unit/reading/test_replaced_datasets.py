@@ -13,8 +13,8 @@ from written_dataset import write_dataset
 from tokcore import mixture, open_dataset
 from tokcore.errors import InputError
 from tokcore.reading import shards
-from tokcore.reading.corpus_order import write_corpus_order
 from tokcore.reading.manifest import DatasetManifest
+from tokcore.reading.record_index import write_corpus_order
 
 REPLACED = 'was replaced, changed or deleted after the dataset was opened; open it again'
 SHARDS, ROWS = 6, 5

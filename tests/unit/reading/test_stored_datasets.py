@@ -9,7 +9,7 @@ from written_dataset import file_entry, write_dataset
 
 from tokcore import object_stores
 from tokcore.errors import InputError
-from tokcore.reading import stored_datasets
+from tokcore.reading import manifest
 from tokcore.reading.dataset import open_dataset
 
 obstore = pytest.importorskip('obstore')
@@ -109,9 +109,9 @@ def test_a_damaged_copy_is_fetched_again_and_named(copied, tmp_path, caplog, spo
 
 def test_a_copy_is_compared_only_if_it_has_changed(copied, tmp_path, monkeypatch):
     seen = []
-    plain = stored_datasets.google_crc32c.extend
+    plain = manifest.google_crc32c.extend
     monkeypatch.setattr(
-        stored_datasets.google_crc32c, 'extend', lambda *given: seen.append(given) or plain(*given)
+        manifest.google_crc32c, 'extend', lambda *given: seen.append(given) or plain(*given)
     )
     os.utime(copied / 'tokbeam.json', (2e9, 2e9))  # later than any copy
     open_dataset('s3://bucket/d', cache=tmp_path / 'cache')
