@@ -231,7 +231,6 @@ class _Input:
 class _Content:
     """The fields that are read."""
 
-    format: int
     options: dict[str, object]
     inputs: tuple[_Input, ...]
     files: tuple[OutputFile, ...]
@@ -250,6 +249,11 @@ class _Options:
     datasets: tuple[dict[str, object], ...] = ()
 
 
+@dataclass(frozen=True)
+class _Format:
+    format: int
+
+
 def _check_stage(path: str, fields: object) -> None:
     stage = fields_of(fields, Manifest, only=['stage'])['stage']
     if stage not in ('build', 'encode'):
@@ -257,7 +261,7 @@ def _check_stage(path: str, fields: object) -> None:
             f'{path} is of `{stage:.60}` and not of a dataset; give a folder of `tokbeam build` or '
             '`tokbeam encode`'
         )
-    number = fields_of(fields, _Content, only=['format'])['format']
+    number = fields_of(fields, _Format)['format']
     remedy = 'make the dataset again with this version, or read it with the one that made it'
     check_format(path, number, DATASET, remedy)
 
