@@ -24,6 +24,13 @@ def listed(arrays):
     return {name: array.tolist() for name, array in arrays.items()}
 
 
+def lists_of(rows):
+    """Returns each of some `EncodedRows`, with lists in place of arrays."""
+    return [
+        listed({name: rows.part(k, k + 1).ids[name] for name in rows.ids}) for k in range(len(rows))
+    ]
+
+
 def change_manifest(folder, change):
     """Changes the manifest of a folder in place; returns the folder."""
     path = folder / 'tokbeam.json'

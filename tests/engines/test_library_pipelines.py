@@ -17,21 +17,24 @@ from tokcore.records.tfrecord import parse_features, read_records
 PAIRS = [('the cat sat', 'die Katze sitzt'), ('a cat', 'eine Katze'), ('the mat', 'die Matte')] * 9
 
 SCHEMES = {
-    'subword': {'vocab_size': 60},
-    'wordpiece': {'vocab_size': 60, 'min_count_range': (1, 1000)},
-    'bpe': {'vocab_size': 270, 'pre_tokenizer': 'cl100k'},
-    'bpe of subword-nmt': {'preset': 'subword-nmt', 'merges': 12},
-    'word': {'vocab_size': 20, 'special_tokens': ['<unk>', '<s>', '</s>', '<pad>']},
-}
+    'subword': ({'vocab_size': 60}, ['--vocab-size', 60]),
+    'wordpiece': (
+        {'vocab_size': 60, 'min_count_range': (1, 1000)},
+        ['--vocab-size', 60, '--min-count-range', '1:1000'],
+    ),
+    'bpe': (
+        {'vocab_size': 270, 'pre_tokenizer': 'cl100k'},
+        ['--vocab-size', 270, '--pre-tokenizer', 'cl100k'],
+    ),
+    'bpe of subword-nmt': (
+        {'preset': 'subword-nmt', 'merges': 12}, ['--preset', 'subword-nmt', '--merges', 12],
+    ),
+    'word': (
+        {'vocab_size': 20, 'special_tokens': ['<unk>', '<s>', '</s>', '<pad>']},
+        ['--vocab-size', 20, '--special-tokens', '<unk>,<s>,</s>,<pad>'],
+    ),
+}  # fmt: skip
 QUICK = {'subword', 'bpe of subword-nmt'}
-
-COMMAND_OPTIONS = {
-    'subword': ['--vocab-size', 60],
-    'wordpiece': ['--vocab-size', 60, '--min-count-range', '1:1000'],
-    'bpe': ['--vocab-size', 270, '--pre-tokenizer', 'cl100k'],
-    'bpe of subword-nmt': ['--preset', 'subword-nmt', '--merges', 12],
-    'word': ['--vocab-size', 20, '--special-tokens', '<unk>,<s>,</s>,<pad>'],
-}
 
 
 def pipeline():
@@ -93,7 +96,7 @@ def test_every_format_is_read_with_its_options(corpus, format):
 )
 def test_every_scheme_learns_the_bytes_of_the_command(corpus, tmp_path, name):
     scheme = name.split()[0]
-    options = SCHEMES[name]
+    options, asked = SCHEMES[name]
     tokens = {key: options[key] for key in options if key in ('pre_tokenizer', 'preset')}
     path = tmp_path / 'mine.codes'
     with pipeline() as running:
@@ -105,7 +108,7 @@ def test_every_scheme_learns_the_bytes_of_the_command(corpus, tmp_path, name):
         )
         assert_that(learned, equal_to([str(path)]))
     succeed('vocab', '--scheme', scheme, '--tsv', corpus / 'a.tsv', '--output',
-            tmp_path / 'theirs.codes', *COMMAND_OPTIONS[name])  # fmt: skip
+            tmp_path / 'theirs.codes', *asked)  # fmt: skip
     assert path.read_bytes() == (tmp_path / 'theirs.codes').read_bytes()
     assert (tmp_path / 'mine.vocab').exists() == (name == 'bpe of subword-nmt')
 
@@ -133,57 +136,44 @@ def test_one_pipeline_learns_and_encodes_the_bytes_of_the_command(corpus, tmp_pa
         assert shard.read_bytes() == (tmp_path / 'theirs' / shard.name).read_bytes()
 
 
+def encoded(read, encode, folder):
+    """The shard of one pipeline."""
+    with pipeline() as running:
+        running | read | encode | WriteShards('cats', folder)
+    [shard] = folder.iterdir()
+    return shard.read_bytes()
+
+
 def test_a_vocabulary_that_exists_encodes_each_side(corpus, tmp_path):
     for language in ('en', 'de'):
         succeed('vocab', '--text', corpus / f'a.{language}', '--vocab-size', 60, '--output',
                 tmp_path / language)  # fmt: skip
-    with pipeline() as running:
-        by_side = {'inputs': tmp_path / 'en', 'targets': tmp_path / 'de'}
-        (
-            running
-            | ReadCorpus(corpus / 'a.tsv', format='tsv')
-            | EncodeBlocks(by_side, shards=1)
-            | WriteShards('cats', tmp_path / 'mine')
-        )
+    by_side = {'inputs': tmp_path / 'en', 'targets': tmp_path / 'de'}
+    read = ReadCorpus(corpus / 'a.tsv', format='tsv')
+    mine = encoded(read, EncodeBlocks(by_side, shards=1), tmp_path / 'mine')
     succeed('encode', '--tsv', corpus / 'a.tsv', '--name', 'cats', '--shards', 1, '--output',
             tmp_path / 'theirs', '--vocab', tmp_path / 'en', tmp_path / 'de')  # fmt: skip
-    name = 'cats-train-00000-of-00001'
-    assert (tmp_path / 'mine' / name).read_bytes() == (tmp_path / 'theirs' / name).read_bytes()
+    assert mine == (tmp_path / 'theirs' / 'cats-train-00000-of-00001').read_bytes()
 
 
-def test_a_folder_encodes_as_the_command_does(corpus, tmp_path):
-    folder = tmp_path / 'bert'
+def test_a_folder_encodes_as_the_command_does(tmp_path):
+    folder, text = tmp_path / 'bert', tmp_path / 'text'
     folder.mkdir()
     pieces = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', 'The', 'the', 'cat', 's', '##at', 'sat']
     (folder / 'vocab.txt').write_text(''.join(f'{piece}\n' for piece in pieces))
     (folder / 'tokenizer_config.json').write_text(
         '{"tokenizer_class": "BertTokenizer", "do_lower_case": false}'
     )
-    text = tmp_path / 'text'
     text.write_text('The cat sat\nthe Cat\n')
-    with pipeline() as running:
-        (
-            running
-            | ReadCorpus(text)
-            | EncodeBlocks(folder, 'wordpiece', shards=1)
-            | WriteShards('cats', tmp_path / 'mine')
-        )
     succeed('encode', '--text', text, '--name', 'cats', '--shards', 1, '--vocab', folder,
             '--output', tmp_path / 'theirs')  # fmt: skip
-    name = 'cats-train-00000-of-00001'
-    written = (tmp_path / 'mine' / name).read_bytes()
-    assert written == (tmp_path / 'theirs' / name).read_bytes()
-    rows = [parse_features(record)['targets'] for record in read_records(written, name)]
-    assert sorted(rows) == [[2, 4, 6, 9, 3], [2, 5, 1, 3]]
     # So does the dataset, whose tokenizer is in it.
-    with pipeline() as running:
-        (
-            running
-            | ReadCorpus(text)
-            | EncodeBlocks(tmp_path / 'theirs', 'wordpiece', shards=1)
-            | WriteShards('cats', tmp_path / 'again')
-        )
-    assert (tmp_path / 'again' / name).read_bytes() == written
+    for path in (folder, tmp_path / 'theirs'):
+        transform = EncodeBlocks(path, 'wordpiece', shards=1)
+        mine = encoded(ReadCorpus(text), transform, tmp_path / f'of {path.name}')
+        assert mine == (tmp_path / 'theirs' / 'cats-train-00000-of-00001').read_bytes()
+    rows = [parse_features(record)['targets'] for record in read_records(mine, 'x')]
+    assert sorted(rows) == [[2, 4, 6, 9, 3], [2, 5, 1, 3]]
     # What is asked for goes before it.
     assert EncodeBlocks(folder, 'wordpiece').scheme.lower_case is False
     assert EncodeBlocks(folder, 'wordpiece', lower_case=True).scheme.lower_case is True

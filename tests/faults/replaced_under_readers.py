@@ -69,16 +69,16 @@ def play(dice: random.Random, folder: Path, originals: dict[str, Path], readers:
     """
     _replace(folder, originals['a'], lambda: None)
     names = {_first_checksum(open_dataset(path)): name for name, path in originals.items()}
-    moments, told = os.pipe()
+    moments, report = os.pipe()
     context = multiprocessing.get_context('fork')
     results = context.SimpleQueue()
     processes = [
-        context.Process(target=_read, args=(folder, names, dice.getrandbits(32), told, results))
+        context.Process(target=_read, args=(folder, names, dice.getrandbits(32), report, results))
         for _ in range(readers)
     ]
     for process in processes:
         process.start()
-    os.close(told)
+    os.close(report)
 
     def moment() -> None:
         if dice.random() < 0.5:
@@ -150,10 +150,10 @@ def _put(path: Path, data: bytes) -> None:
     os.replace(part, path)
 
 
-def _read(folder: Path, names: dict[str, str], seed: int, told: int, results: Any) -> None:
+def _read(folder: Path, names: dict[str, str], seed: int, report: int, results: Any) -> None:
     os.nice(5)  # whoever replaces datasets goes first, and readers look in vain less often
     try:
-        results.put(_counts(random.Random(seed), folder, names, told))
+        results.put(_counts(random.Random(seed), folder, names, report))
     except BaseException:
         results.put(traceback.format_exc())
 
@@ -162,12 +162,12 @@ def _first_checksum(dataset: Dataset) -> str:
     return dataset._manifest.splits['train'][0].crc32c
 
 
-def _counts(dice: random.Random, folder: Path, names: dict[str, str], told: int) -> list[int]:
+def _counts(dice: random.Random, folder: Path, names: dict[str, str], report: int) -> list[int]:
     """Reads whatever dataset is there, several times in drawn ways."""
     whole = refused = absent = 0
     reads = dice.randint(2, 8)
     while whole + refused < reads and absent < _MOST_ABSENT:
-        os.write(told, b'.')
+        os.write(report, b'.')
         try:
             dataset = open_dataset(folder)
         except InputError as error:
@@ -178,7 +178,7 @@ def _counts(dice: random.Random, folder: Path, names: dict[str, str], told: int)
         name, way, found = names[_first_checksum(dataset)], dice.choice([*_WAYS]), []
         try:
             for row in _WAYS[way](dataset, dice):
-                os.write(told, b'.')
+                os.write(report, b'.')
                 assert row in _rows(name), f'{way}: {row} is not a row of {name}'
                 found.append(row)
         except InputError as error:

@@ -7,6 +7,7 @@ import tarfile
 import pytest
 from jobs import refuse, run, succeed, write
 from leftovers import result_files
+from written_dataset import change_manifest
 
 from pipelines.files.attempts import Attempt
 
@@ -50,24 +51,24 @@ def precious(folder):
 
 
 SHARDS = ['chapters/wmt-train-00000-of-00001', 'chapters/vocab.n.90.subwords']
+OTHERS = ['chapters', 'chapters/1', 'thesis.tex']
 
 
 @pytest.mark.parametrize('record', ['tokbeam.run.json', 'tokbeam.json'])
-def test_files_of_other_folders_stay_though_they_are_named_as_shards(encode, victim, record):
+def test_files_of_other_folders_stay_though_they_are_named_as_shards(
+    encode, victim, recorded, record
+):
     """A result has its shards and vocabularies in its folder, and none below it."""
     folder = victim / 'out'
     for name in SHARDS:
         write(folder / name, b'precious')
     if record == 'tokbeam.json':
         succeed(*encode(folder))
-        manifest = json.loads((folder / record).read_text())
-        manifest['files'] += [
-            {'name': name, 'bytes': 8, 'crc32c': '0' * 8, 'rows': 1} for name in SHARDS
-        ]
-        (folder / record).write_text(json.dumps(manifest))
+        entry = {'bytes': 8, 'crc32c': '0' * 8, 'rows': 1}
+        more = [{'name': name, **entry} for name in SHARDS + OTHERS]
+        change_manifest(folder, lambda fields: fields['files'].extend(more))
     else:
-        said = {'inputs': [], 'files': SHARDS, 'seconds': {}, 'runner': []}
-        (folder / record).write_text(json.dumps(said))
+        recorded(*SHARDS)
     succeed(*encode(folder, '--seed', 1, '--overwrite'))
     assert precious(victim) == 5
 
@@ -75,6 +76,18 @@ def test_files_of_other_folders_stay_though_they_are_named_as_shards(encode, vic
 HOSTILE = [
     '../victim', '../victim/1', 'chapters', 'chapters/1', 'thesis.tex', '.', '', 'a/../..', '\0',
 ]  # fmt: skip
+
+
+@pytest.fixture
+def recorded(victim):
+    """Writes a record of an earlier run that has made some files; returns the folder."""
+
+    def record(*names):
+        said = {'inputs': [], 'files': names, 'seconds': {}, 'runner': []}
+        (victim / 'out' / 'tokbeam.run.json').write_text(json.dumps(said))
+        return victim / 'out'
+
+    return record
 
 
 @pytest.mark.parametrize(
@@ -86,62 +99,41 @@ HOSTILE = [
         pytest.param(('--overwrite',), True, marks=pytest.mark.slow),
     ],
 )
-def test_a_run_record_deletes_nothing_but_what_the_tool_makes(encode, victim, extra, absolute):
+def test_a_run_record_deletes_nothing_but_what_the_tool_makes(
+    encode, victim, recorded, extra, absolute
+):
     names = [str(victim / 'victim'), str(victim / 'victim' / '1')] if absolute else HOSTILE
     left = ['n-train-00000-of-00005', 'vocab.n.8192.subwords']
     for name in left:
         write(victim / 'out' / name, b'of an earlier result')
-    record = {'inputs': [], 'files': [*names, *left], 'seconds': {}, 'runner': []}
-    (victim / 'out' / 'tokbeam.run.json').write_text(json.dumps(record))
-    succeed(*encode(victim / 'out', *extra))
+    succeed(*encode(recorded(*names, *left), *extra))
     assert precious(victim) == 3
     assert not any((victim / 'out' / name).exists() for name in left)
-
-
-def test_a_manifest_deletes_nothing_but_what_the_tool_makes(encode, victim):
-    folder = victim / 'out'
-    succeed(*encode(folder))
-    manifest = json.loads((folder / 'tokbeam.json').read_text())
-    for name in ('chapters', 'chapters/1', 'thesis.tex'):
-        manifest['files'].append({'name': name, 'bytes': 8, 'crc32c': '0' * 8, 'rows': 1})
-    (folder / 'tokbeam.json').write_text(json.dumps(manifest))
-    succeed(*encode(folder, '--seed', 1, '--overwrite'))
-    assert precious(victim) == 3
 
 
 @pytest.mark.parametrize('name', ['../victim/1', pytest.param('', marks=pytest.mark.slow)])
 def test_a_manifest_with_such_names_is_none(encode, victim, name):
     folder = victim / 'out'
     succeed(*encode(folder))
-    manifest = json.loads((folder / 'tokbeam.json').read_text())
-    manifest['files'][0]['name'] = name
-    (folder / 'tokbeam.json').write_text(json.dumps(manifest))
+    change_manifest(folder, lambda fields: fields['files'][0].update(name=name))
     assert 'is not a manifest of tokbeam' in refuse(*encode(folder))
     succeed(*encode(folder, '--overwrite'))
     assert precious(victim) == 3
 
 
-def test_a_folder_in_the_place_of_an_earlier_file_is_not_deleted(encode, victim):
+def test_a_folder_in_the_place_of_an_earlier_file_is_not_deleted(encode, victim, recorded):
     write(victim / 'out' / 'n-train-00004-of-00005' / '1', b'precious')
-    record = {'inputs': [], 'files': ['n-train-00004-of-00005'], 'seconds': {}, 'runner': []}
-    (victim / 'out' / 'tokbeam.run.json').write_text(json.dumps(record))
-    succeed(*encode(victim / 'out'))
+    succeed(*encode(recorded('n-train-00004-of-00005')))
     assert precious(victim) == 4
 
 
-def test_a_link_in_the_place_of_an_earlier_file_is_removed(encode, victim):
-    (victim / 'out' / 'n-train-00004-of-00005').symlink_to('../victim/1')
-    record = {'inputs': [], 'files': ['n-train-00004-of-00005'], 'seconds': {}, 'runner': []}
-    (victim / 'out' / 'tokbeam.run.json').write_text(json.dumps(record))
-    succeed(*encode(victim / 'out'))
-    assert precious(victim) == 3
-    assert not os.path.lexists(victim / 'out' / 'n-train-00004-of-00005')
-
-
-def test_a_link_that_looks_like_an_attempt_is_not_followed(encode, victim):
-    link = Attempt(str(victim / 'out')).path
-    os.symlink('../victim', link)
-    succeed(*encode(victim / 'out'))
+@pytest.mark.parametrize('name', ['n-train-00004-of-00005', None])
+def test_a_link_in_the_place_of_an_earlier_file_or_an_attempt_is_removed(
+    encode, victim, recorded, name
+):
+    link = victim / 'out' / (name or Attempt(str(victim / 'out')).path)
+    link.symlink_to('../victim/1' if name else '../victim')
+    succeed(*encode(recorded('n-train-00004-of-00005')))
     assert precious(victim) == 3
     assert not os.path.lexists(link)
 
@@ -217,33 +209,34 @@ def test_records_of_any_shape_end_in_a_sentence_or_are_passed_over(encode, tmp_p
     assert result_files(folder) == whole
 
 
-@pytest.mark.parametrize('how', ['itself', 'link', 'other spelling'])
+REPLACED = 'is read by this run and would be replaced'
+
+
+@pytest.mark.parametrize('how', ['itself', 'link', 'other spelling', 'hard link'])
 def test_no_input_is_replaced_by_the_result(material, tmp_path, how):
     text = write(tmp_path / 'text', (material / 'text').read_bytes())
-    given = text
+    source, output = text, text
     if how == 'link':
-        given = tmp_path / 'link'
-        given.symlink_to(text)
-    output = tmp_path / 'x' / '..' / 'text' if how == 'other spelling' else text
-    said = refuse('vocab', '--text', given, '--vocab-size', 120, '--output', output, '--overwrite')
-    assert 'is read by this run and would be replaced' in said
+        source = tmp_path / 'link'
+        source.symlink_to(text)
+    elif how == 'hard link':
+        output = tmp_path / 'vocabulary'
+        os.link(text, output)
+    elif how == 'other spelling':
+        output = tmp_path / 'x' / '..' / 'text'
+    asked = ['--vocab-size', 120, '--output', output, '--overwrite']
+    assert REPLACED in refuse('vocab', '--text', source, *asked)
     assert text.read_bytes() == (material / 'text').read_bytes()
+    assert how != 'hard link' or output.read_bytes() == text.read_bytes()
 
 
 def test_no_vocabulary_is_deleted_with_the_result_that_it_belongs_to(material, tmp_path):
-    folder = tmp_path / 'out'
-    text = material / 'text'
-    succeed('build', '--text', text, '--name', 'n', '--vocab-size', 120, '--output', folder)
+    folder, text = tmp_path / 'out', ['--text', material / 'text', '--name', 'n']
+    succeed('build', *text, '--vocab-size', 120, '--output', folder)
     vocabulary = folder / 'vocab.n.120.subwords'
-    said = refuse(
-        'encode', '--text', text, '--vocab', vocabulary, '--name', 'n', '--output', folder,
-        '--overwrite',
-    )  # fmt: skip
+    said = refuse('encode', *text, '--vocab', vocabulary, '--output', folder, '--overwrite')
     assert str(vocabulary) in said and 'would be replaced' in said
     assert vocabulary.exists() and (folder / 'tokbeam.json').exists()
-
-
-REPLACED = 'is read by this run and would be replaced'
 
 
 def test_an_archive_is_not_replaced_by_what_is_made_of_a_member(tmp_path):
@@ -251,10 +244,8 @@ def test_an_archive_is_not_replaced_by_what_is_made_of_a_member(tmp_path):
     with tarfile.open(tmp_path / 'c.tar', 'w') as archive:
         archive.add(tmp_path / 'a', 'a')
     before = (tmp_path / 'c.tar').read_bytes()
-    said = refuse(
-        'vocab', '--text', f'{tmp_path}/c.tar!a', '--scheme', 'word', '--vocab-size', 50,
-        '--output', tmp_path / 'c.tar', '--overwrite',
-    )  # fmt: skip
+    asked = ['--scheme', 'word', '--vocab-size', 50, '--output', tmp_path / 'c.tar', '--overwrite']
+    said = refuse('vocab', '--text', f'{tmp_path}/c.tar!a', *asked)
     assert f'{tmp_path}/c.tar {REPLACED}' in said
     assert (tmp_path / 'c.tar').read_bytes() == before
 
@@ -292,17 +283,6 @@ def test_a_job_file_and_what_it_names_are_not_replaced(tmp_path):
     assert job.read_bytes() == whole
 
 
-def test_an_input_is_not_replaced_under_another_of_its_names(material, tmp_path):
-    text = write(tmp_path / 'text', (material / 'text').read_bytes())
-    os.link(text, tmp_path / 'vocabulary')
-    said = refuse(
-        'vocab', '--text', text, '--vocab-size', 120, '--output', tmp_path / 'vocabulary',
-        '--overwrite',
-    )  # fmt: skip
-    assert REPLACED in said
-    assert text.read_bytes() == (tmp_path / 'vocabulary').read_bytes()
-
-
 @pytest.mark.parametrize('place', ['labels', 'job file', 'manifest', 'run record', 'plan', 'lock'])
 def test_a_pipe_in_a_files_place_is_told_and_not_waited_for(encode, tmp_path, place):
     folder = tmp_path / 'out'
@@ -335,14 +315,11 @@ def test_an_output_that_cannot_be_written_to_can_still_be_done(encode, tmp_path)
 
 
 def test_a_vocabulary_that_is_not_the_one_that_was_learned_is_refused(material, encode, tmp_path):
+    vocabulary = tmp_path / 'vocab'
     for name in ('vocab', 'vocab.tokbeam.json'):
         write(tmp_path / name, (material / name).read_bytes())
-    data = bytearray((tmp_path / 'vocab').read_bytes())
-    data[-3] ^= 1
-    (tmp_path / 'vocab').write_bytes(data)
-    command = [
-        tmp_path / 'vocab' if each == material / 'vocab' else each
-        for each in encode(tmp_path / 'out')
-    ]
-    assert str(tmp_path / 'vocab') in refuse(*command)
+    vocabulary.write_bytes(vocabulary.read_bytes()[:-3] + b"x'\n")
+    command = encode(tmp_path / 'out')
+    command[command.index('--vocab') + 1] = vocabulary
+    assert str(vocabulary) in refuse(*command)
     assert not (tmp_path / 'out').exists()
