@@ -6,11 +6,12 @@ import json
 import google_crc32c
 import numpy as np
 
+from pipelines.shard_formats.parquet import write_parquet
 from tokcore import open_dataset
 from tokcore.encoding.encoder import EncodedSide
 from tokcore.format_numbers import DATASET
 from tokcore.kernels.bytes import row_offsets
-from tokcore.reading.shards import EncodedRows, write_parquet
+from tokcore.reading.shards import EncodedRows
 from tokcore.records.tfrecord import frame_examples
 
 

@@ -31,7 +31,7 @@ class LearnVocabulary(beam.PTransform):
 
     Returns a PCollection with the file's path. One worker learns, in memory; `pipelines.vocab` runs
     a learner on many workers. The file is the one that `tokbeam vocab` writes, and is replaced if it
-    exists. Codes, which hold no ids, get the file of their ids beside them.
+    exists. Codes, which hold no ids, get the file of their ids next to them.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class LearnVocabulary(beam.PTransform):
         groups = getattr(tables, 'groups', None)
         if groups is not None and not 0 <= self.group < len(groups):
             raise InputError(
-                f'group {self.group} of CountTokens is none of its {len(groups)} groups'
+                f'group {self.group} of CountTokens is not one of its {len(groups)} groups'
             )
 
 

@@ -1,4 +1,4 @@
-"""Stats and rejected lines: what workers send to the driver beside their results.
+"""Stats and rejected lines: what workers send to the driver in addition to their results.
 
 Stats go through one file that one worker writes, since Beam's metrics hold only sums and differ
 between runners. Rejected lines are kept in a file for each split and reason. A job that rejects more

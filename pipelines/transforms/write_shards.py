@@ -1,4 +1,4 @@
-"""Writes framed examples to shards of TFRecords, sorted by their order keys, and indices beside them."""
+"""Writes framed examples to shards of TFRecords, sorted by their order keys, and their indexes."""
 
 import argparse
 import hashlib

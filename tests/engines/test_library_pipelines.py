@@ -228,7 +228,7 @@ def test_mistakes_of_a_pipeline_are_told_when_it_is_made(corpus, tmp_path):
     counted = pipeline() | ReadCorpus(corpus / 'a.en') | CountTokens('bpe', pre_tokenizer='cl100k')
     with pytest.raises(InputError, match='same scheme'):
         counted | LearnVocabulary('bpe', vocab_size=300, path=tmp_path / 'x')
-    with pytest.raises(InputError, match='none of its 1 groups'):
+    with pytest.raises(InputError, match='not one of its 1 groups'):
         scheme = find_scheme('bpe', pre_tokenizer='cl100k')
         counted | 'Other' >> LearnVocabulary(scheme, vocab_size=300, path=tmp_path / 'x', group=1)
     blocks = (pipeline() | ReadCorpus(corpus / 'a.en'), pipeline() | ReadCorpus(corpus / 'a.de'))

@@ -6,6 +6,7 @@ tells them apart. A moment is a number of rows that were read: nothing waits for
 
 import multiprocessing
 import os
+import pickle
 import random
 import re
 import shutil
@@ -194,16 +195,10 @@ def _counts(dice: random.Random, folder: Path, names: dict[str, str], report: in
 Rows = Iterable[list[int]]
 
 
-def _examples(dataset: Dataset, dice: random.Random) -> Rows:
-    for row in dataset.examples('train', on_error=dice.choice(['stop', 'skip'])):
-        yield row['targets'].tolist()
-
-
 def _batches(dataset: Dataset, dice: random.Random) -> Rows:
     shuffle = dice.choice([True, False, 'exact', 'corpus'])
-    batches = dataset.batches(
-        'train', tokens_per_batch=9, shuffle=shuffle, window=dice.choice([2, 9])
-    )
+    asked = {'shuffle': shuffle, 'window': dice.choice([2, 9])}
+    batches = dataset.batches('train', tokens_per_batch=9, **asked)
     return _in_batches(batches.prefetch(2) if dice.random() < 0.2 else batches)
 
 
@@ -220,30 +215,34 @@ def _packed(dataset: Dataset, dice: random.Random) -> Rows:
                 yield row[segments == number].tolist()
 
 
-def _mixed(dataset: Dataset, dice: random.Random) -> Rows:
-    mixed = mixture({'once': dataset, 'again': dataset}, stop='all')
-    return _in_batches(mixed.batches('train', tokens_per_batch=9, window=5))
-
-
-def _by_number(dataset: Dataset, dice: random.Random) -> Rows:
-    rows = dataset['train']
-    for number in dice.sample(range(_ROWS), _ROWS):
-        yield rows[number]['targets'].tolist()
-
-
 def _in_batches(batches: Iterable[dict[str, np.ndarray]]) -> Iterator[list[int]]:
     for batch in batches:
         for row, length in zip(batch['targets'], batch['targets_length'], strict=True):
             yield row[:length].tolist()
 
 
+def _targets(rows: Iterable[dict[str, np.ndarray]]) -> Rows:
+    return (row['targets'].tolist() for row in rows)
+
+
 _WAYS: dict[str, Callable[[Dataset, random.Random], Rows]] = {
-    'examples': _examples,
+    'examples': lambda dataset, dice: _targets(
+        dataset.examples('train', on_error=dice.choice(['stop', 'skip']))
+    ),
     'batches': _batches,
     'resumed': _resumed,
     'packed': _packed,
-    'mixture': _mixed,
-    'by number': _by_number,
+    'mixture': lambda dataset, dice: _in_batches(
+        mixture({'once': dataset, 'again': dataset}, stop='all').batches(
+            'train', tokens_per_batch=9, window=5
+        )
+    ),
+    'by number': lambda dataset, dice: _targets(
+        map(dataset['train'].__getitem__, dice.sample(range(_ROWS), _ROWS))
+    ),
+    'pickled': lambda dataset, dice: _targets(
+        pickle.loads(pickle.dumps(dataset)).examples('train')
+    ),
 }
 
 

@@ -103,11 +103,11 @@ class IteratorState:
     def check_arguments(self, arguments: Mapping[str, object]) -> None:
         """Raises InputError if the state is of batches with other arguments, and names the first."""
         for name in sorted(self.arguments.keys() | arguments.keys()):
-            of_state, own = self.arguments.get(name), arguments.get(name)
-            if of_state != own:
+            theirs, ours = self.arguments.get(name), arguments.get(name)
+            if theirs != ours:
                 raise InputError(
-                    f'the state is of batches with {_shown(name, of_state)}, and these are with '
-                    f'{_shown(name, own)}; give a state of these'
+                    f'the state is of batches with {_shown(name, theirs)}, and these are with '
+                    f'{_shown(name, ours)}; give a state of these'
                 )
 
 
@@ -146,7 +146,9 @@ class BatchIterator:
         self._rows, self._rule, self._options, self._name = rows, rule, options, name
         self._model_arrays, self._workers, self._worker = model_arrays, workers, worker
         self._most_ids = most_ids
-        self._arguments = {'split': split, **options.of_all_readers()}
+        self._arguments = {'split': split, **options.non_defaults()}
+        for reader_option in READER_OPTIONS:
+            self._arguments.pop(reader_option, None)
         if ends := getattr(rule, 'ends', None):
             self._arguments['ends'] = dict(ends)  # a dataset made again may have others
         counts_ids = most_ids is not None
@@ -319,12 +321,12 @@ class BatchIterator:
             'left_out': self.left_out,
         }
 
-    def resume(self, state: object, is_own: bool = False) -> None:
+    def resume(self, state: object, is_same_worker: bool = False) -> None:
         """Continues where other iterators with the same arguments were, and reads the rows there.
 
         Args:
             state: theirs, a value of JSON.
-            is_own: whether it is of the same worker of as many, so that its round is the next.
+            is_same_worker: whether it is of the same worker of as many, so that its round is the next.
 
         Raises:
             InputError: it is not a state, or of another dataset or other arguments, or of a place
@@ -337,7 +339,7 @@ class BatchIterator:
         self._place, self._left_out = place, left_out
         self._windows.clear()
         self._dealt, self._start = 0, None
-        self._rounds_of_others = 0 if is_own else self._worker
+        self._rounds_of_others = 0 if is_same_worker else self._worker
         if self._order.is_end(place):
             return
         window = self._order.form(*self._order.start_at(place, left_out))
@@ -398,20 +400,20 @@ class _BatchOrder:
             if place.epoch + 1 == self._options.end_epoch:
                 return None
             place = _Place.at_start(place.epoch + 1, window.ids_after())
-            return place, left_out, _Held.nothing(self._rule.features), empty_epochs
+            return place, left_out, _KeptRows.nothing(self._rule.features), empty_epochs
         waiting, used = window.batched.waiting()
-        held = window.held.take(waiting, used)
-        starts = held.starts.tolist() if held.starts.any() else []
-        positions = held.positions.tolist()
+        kept = window.kept.take(waiting, used)
+        starts = kept.starts.tolist() if kept.starts.any() else []
+        positions = kept.positions.tolist()
         number, ids = place.window + 1, window.ids_after()
         place = _Place(place.epoch, number, 0, tuple(positions), tuple(starts), ids)
-        return place, left_out, held, empty_epochs
+        return place, left_out, kept, empty_epochs
 
     def left_out_after(self, window: _FormedWindow) -> LeftOut:
         """Returns the rows left out up to the end of a window."""
         if window.is_end_of_epoch:
             is_dropped = self._options.drop_remainder
-            rows = len(np.unique(window.held.positions))
+            rows = len(np.unique(window.kept.positions))
             return window.left_out.plus(remainder=rows if is_dropped else 0)
         return window.left_out.plus(damaged=window.damaged, length=window.without_batch)
 
@@ -445,11 +447,11 @@ class _BatchOrder:
         pieces = self._rule.pieces_at(rows.take(np.searchsorted(read, positions)), firsts)
         if pieces is None or not self._rule.arrange(pieces.rows).can_all_wait():
             raise _impossible_state(f'its {len(waiting)} waiting rows do not wait for a batch')
-        held = _Held(positions, firsts, pieces.rows)
-        return dataclasses.replace(place, batch=0), left_out, held, 0
+        kept = _KeptRows(positions, firsts, pieces.rows)
+        return dataclasses.replace(place, batch=0), left_out, kept, 0
 
     def form(
-        self, place: _Place, left_out: LeftOut, held: _Held, empty_epochs: int
+        self, place: _Place, left_out: LeftOut, kept: _KeptRows, empty_epochs: int
     ) -> _FormedWindow:
         """Reads a window and forms its batches; after the last one the waiting rows make the last."""
         epoch, number = place.epoch, place.window
@@ -463,8 +465,8 @@ class _BatchOrder:
             damaged = last - first - len(rows)
             pieces = self._rule.pieces(rows)
             without_piece = len(rows) - len(np.unique(pieces.numbers))
-            held = held.with_pieces(positions, pieces)
-        batched = self._rule.arrange(held.rows)
+            kept = kept.with_pieces(positions, pieces)
+        batched = self._rule.arrange(kept.rows)
         batches = self._partial_batches(batched, epoch) if is_end else batched.full_batches()
         sizes = []
         if self._counts_ids:
@@ -472,7 +474,7 @@ class _BatchOrder:
         return _FormedWindow(
             place,
             left_out,
-            held,
+            kept,
             empty_epochs,
             batched,
             batches,
@@ -497,7 +499,7 @@ class _BatchOrder:
 
 @dataclass(frozen=True)
 class _Place:
-    """A place in the order of batches.
+    """Where iterators are in the order of batches.
 
     Attributes:
         epoch: counted as `first_epoch` is.
@@ -539,7 +541,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class _Held:
+class _KeptRows:
     """Rows, or pieces of rows, that are in memory.
 
     Attributes:
@@ -553,11 +555,11 @@ class _Held:
     rows: EncodedRows
 
     @classmethod
-    def nothing(cls, features: Sequence[str]) -> _Held:
+    def nothing(cls, features: Sequence[str]) -> _KeptRows:
         """Returns no rows, of the features that are read."""
         return cls(np.empty(0, np.int64), np.empty(0, np.int64), EncodedRows.empty(features))
 
-    def take(self, numbers: np.ndarray, used: int) -> _Held:
+    def take(self, numbers: np.ndarray, used: int) -> _KeptRows:
         """Returns those of these numbers, without the first `used` ids of the first one."""
         rows, starts = self.rows.take(numbers), self.starts[numbers]
         if used:
@@ -565,18 +567,18 @@ class _Held:
             for array in (starts, *firsts.values()):
                 array[0] += used
             rows = rows.ranges({name: (firsts[name], rows.offsets[name][1:]) for name in firsts})
-        return _Held(self.positions[numbers], starts, rows)
+        return _KeptRows(self.positions[numbers], starts, rows)
 
-    def with_pieces(self, positions: np.ndarray, pieces: Pieces) -> _Held:
+    def with_pieces(self, positions: np.ndarray, pieces: Pieces) -> _KeptRows:
         """Returns these, and after them the pieces of rows at these positions."""
-        return _Held(
+        return _KeptRows(
             np.concatenate([self.positions, positions[pieces.numbers]]),
             np.concatenate([self.starts, pieces.starts]),
             EncodedRows.joined([self.rows, pieces.rows]),
         )
 
 
-_Start = tuple[_Place, LeftOut, _Held, int]
+_Start = tuple[_Place, LeftOut, _KeptRows, int]
 """Where a window begins: at which place, what was left out before it, the waiting rows, and how many epochs
 before this one had no batch."""
 
@@ -587,7 +589,7 @@ class _FormedWindow:
 
     Attributes:
         place, left_out, empty_epochs: as in `_Start`.
-        held: the rows.
+        kept: the rows.
         batched: the rows in batches.
         batches: these.
         count: the number of batches.
@@ -599,7 +601,7 @@ class _FormedWindow:
 
     place: _Place
     left_out: LeftOut
-    held: _Held
+    kept: _KeptRows
     empty_epochs: int
     batched: BatchedRows
     batches: Sequence[Part]
@@ -615,13 +617,13 @@ class _FormedWindow:
 
     def rows_of(self, which: np.ndarray) -> list[tuple[int, int]]:
         """Returns (epoch, position) of the rows of a batch."""
-        positions = self.held.positions[self.batched.pieces_of(which)]
+        positions = self.kept.positions[self.batched.pieces_of(which)]
         return [(self.place.epoch, position) for position in positions.tolist()]
 
     def without_rows(self, rule: BatchRule) -> _FormedWindow:
         """Returns what the place after all of its batches depends on."""
-        held = _Held.nothing(rule.features)
-        return dataclasses.replace(self, held=held, batched=rule.arrange(held.rows), batches=())
+        kept = _KeptRows.nothing(rule.features)
+        return dataclasses.replace(self, kept=kept, batched=rule.arrange(kept.rows), batches=())
 
 
 _PartOfWindow = tuple[_FormedWindow, np.ndarray, int]

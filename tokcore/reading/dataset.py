@@ -67,8 +67,8 @@ def open_dataset(
 ) -> Dataset:
     """Opens a folder that `tokbeam build` or `tokbeam encode` wrote; reads its manifest, no record.
 
-    A folder with TFRecords of another program is opened too, after `tokbeam index`. Its splits are those
-    that names of files tell, its features the lists of int64 in its first records. Without a vocabulary
+    A folder with TFRecords of another program is opened too, after `tokbeam index`. Its splits are in
+    the names of files, its features are the lists of int64 in its first records. Without a vocabulary
     batches need ids as arguments: `pad`, and what the rule takes.
 
     A folder of `s3://` or `gs://` is copied to this machine first, as far as that was not done before;
@@ -128,7 +128,7 @@ def _showing_parameters_of(original: Callable) -> Callable[[_Method], _Method]:
 class Dataset:
     """A dataset for training. Threads and processes can share it; an iterator is for one thread.
 
-    It has no `source`: where in the corpus rows come from, `pipelines.source(folder, split, rows)` tells.
+    It has no `source`: `pipelines.source(folder, split, rows)` returns where in the corpus rows come from.
     """
 
     def __init__(self, manifest: DatasetManifest):
@@ -347,7 +347,7 @@ class Dataset:
             shuffle: each epoch has another order of the shards, and of rows within windows of them;
                 `exact`: one of all rows, which are read one by one by an index (see `__getitem__`), and
                 takes 8 bytes of memory for each; `corpus`: likewise, in the order of the corpus, which
-                `tokbeam index --corpus-order` writes beside the shards; False: rows are in the order as
+                `tokbeam index --corpus-order` writes next to the shards; False: rows are in the order as
                 stored.
             seed: of the orders.
             epochs: how many; None: without end.
@@ -396,7 +396,7 @@ class Dataset:
         For every feature there are three int32 arrays [batch, length]: the ids (`targets`), the number
         of the row that each is of, from 1 on and 0 for padding (`targets_segmentation`), and its place
         in it (`targets_position`), as Tensor2Tensor and MaxText name them. A pair is one segment in
-        both of its features. Order, readers and states are as of `batches`, and `padding_share` tells
+        both of its features. Order, readers and states are as of `batches`, and `padding_share` is
         the share of padding so far.
 
         With `for_model` a batch is what a model learns from, all arrays int32 [batch, length].
@@ -439,9 +439,9 @@ class Dataset:
     def _batches(
         self, split: str, options: OrderOptions, worker: int = 0, workers: int = 1
     ) -> BatchIterator:
-        rule = options.rule(self)
+        rule = options.rule(self._manifest)
         rows = self.in_order(split, rule.features, options)
-        arrays = options.model_arrays(self)
+        arrays = options.model_arrays(self._manifest)
         return BatchIterator(rows, rule, options, split, self.folder, arrays, worker, workers)
 
     def in_order(
@@ -571,15 +571,15 @@ class Dataset:
         return TorchBatches(functools.partial(self._batches, split), _options(length, arguments))
 
     def __repr__(self) -> str:
-        """Tells where it is, its scheme, and the sizes of splits and vocabularies."""
+        """Returns where it is, its scheme, and the sizes of splits and vocabularies."""
         splits = ', '.join(f'{name} {sizes.examples:,}' for name, sizes in self.splits.items())
         counts = self._manifest.id_counts
         ids = ', '.join(
             f'{name} {counts[name]:,}' if name in counts else name for name in self.features
         )
         scheme = self._manifest.scheme
-        own = '' if scheme is None else f'; scheme {scheme.name}'
-        return f'<Dataset {self.folder}: examples of {splits}; ids of {ids}{own}>'
+        of_scheme = '' if scheme is None else f'; scheme {scheme.name}'
+        return f'<Dataset {self.folder}: examples of {splits}; ids of {ids}{of_scheme}>'
 
     def _repr_html_(self) -> str:
         """Shows the sizes of splits and the first rows in a notebook."""

@@ -1,4 +1,4 @@
-"""What a reader takes from a dataset's manifest: its shards, its features, and its vocabularies.
+"""What a reader takes from a dataset's folder: the manifest's shards, features and vocabularies; copies.
 
 A manifest may be damaged or come from anywhere, so nothing in it is trusted: it is checked against
 its declaration (`records.manifest`) and against the folder before any number in it is used.
@@ -138,7 +138,7 @@ class DatasetManifest:
         """The scheme; raises InputError if it is not known."""
         if self.scheme is None:
             raise InputError(
-                f'{self.folder} does not tell the vocabulary of its rows; give it to '
+                f'{self.folder} does not record the vocabulary of its rows; give it to '
                 'open_dataset as vocabulary'
             )
         return self.scheme
@@ -372,7 +372,7 @@ def recorded_features(roles: Set[str], options: Mapping[str, object]) -> tuple[s
     """Returns the features of rows, which the roles of inputs and the recorded options determine.
 
     Raises:
-        ValueError: nothing tells them.
+        ValueError: they do not determine them.
     """
     features = tuple(recorded_format(roles, options).sides)
     if not features or not set(features) <= set(_FEATURES):
@@ -384,7 +384,7 @@ def recorded_format(roles: Set[str], options: Mapping[str, object]) -> CorpusFor
     """Returns the format of the corpus, with its recorded options; of several datasets the first's.
 
     Raises:
-        ValueError: nothing tells it.
+        ValueError: no role is known.
     """
     record = next(iter(checked(options, _Options, 'options').datasets), options)
     if 'format' in record:
@@ -405,11 +405,16 @@ _COPIES_AT_ONCE = 4
 _RANGE_BYTES = 16 << 20
 
 _MOST_MANIFEST_BYTES = 64 << 20
-"""Of a manifest, as of one in a folder of this machine."""
+"""Bytes of a manifest, as in a folder of this machine."""
 
 
 def copied_dataset(folder: str, cache: str | None = None) -> str:
     """Returns a folder of this machine with the dataset of an `s3://` or `gs://` path.
+
+    Files are copied when a dataset is opened: processes that are forked later cannot reach a store. Each
+    copy is compared with the manifest's checksum before it has its name, and is kept in a folder with the
+    name of the manifest's content. A copy that has changed since is compared again, and fetched again if it
+    is damaged.
 
     Args:
         folder: holds `tokbeam.json`.
@@ -464,8 +469,8 @@ def _files(data: bytes) -> list[OutputFile | VocabularyRecord]:
     if 'index' in content:
         fields |= fields_of(content, Manifest, only=['index'])
     vocabularies = fields.get('vocabularies', ())
-    beside = [file for vocabulary in vocabularies for file in vocabulary.beside]
-    return [*fields.get('files', ()), *fields.get('index', ()), *vocabularies, *beside]
+    more = [file for vocabulary in vocabularies for file in vocabulary.beside]
+    return [*fields.get('files', ()), *fields.get('index', ()), *vocabularies, *more]
 
 
 def copied_datasets() -> Iterator[tuple[pathlib.Path, list[pathlib.Path]]]:

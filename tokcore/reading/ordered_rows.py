@@ -355,7 +355,7 @@ class SplitRows:
         rows = self.encoded(numbers)
         bounds = {name: offsets.tolist() for name, offsets in rows.offsets.items()}
         return [
-            {name: rows.ids[name][own[row] : own[row + 1]] for name, own in bounds.items()}
+            {name: rows.ids[name][starts[row] : starts[row + 1]] for name, starts in bounds.items()}
             for row in range(len(rows))
         ]
 
@@ -368,8 +368,8 @@ class SplitRows:
         shards = np.searchsorted(self._firsts, numbers, side='right') - 1
         parts = [EncodedRows.empty(self._features)]
         for shard in np.unique(shards).tolist():
-            own = numbers[shards == shard] - self._firsts[shard]
-            parts.append(self.reader(shard).pick(own, self._offsets(shard)))
+            of_shard = numbers[shards == shard] - self._firsts[shard]
+            parts.append(self.reader(shard).pick(of_shard, self._offsets(shard)))
         back = np.empty(len(numbers), np.int64)
         back[np.argsort(shards, kind='stable')] = np.arange(len(numbers))
         return EncodedRows.joined(parts).take(back)

@@ -1,4 +1,4 @@
-"""The files of the folder `index` beside the shards, with numbers little-endian.
+"""The files in the folder `index` next to the shards, with numbers little-endian.
 
 `index/SHARD` has where the records of a shard are, so that any row is read at once:
 
@@ -40,7 +40,7 @@ from tokcore.regular_files import open_regular
 INDEX_FOLDER = 'index'
 
 OFFSET_BYTES = 8
-"""Of a record in an index."""
+"""Bytes of an offset."""
 
 _MAGIC = b'tbindex\x01'
 _FIELDS = struct.Struct('<8sQQI')
@@ -107,7 +107,7 @@ def index_bytes(shard: ShardFile, starts: Iterable[np.ndarray]) -> Iterator[byte
 
 
 def write_whole(path: str, parts: Iterable[bytes]) -> None:
-    """Writes a file beside the shards; it is under its name when it is whole. Raises OSError."""
+    """Writes a file next to the shards; it is under its name when it is whole. Raises OSError."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     part = f'{path}.{secrets.token_hex(4)}.part'
     remove = pathlib.Path(part).unlink

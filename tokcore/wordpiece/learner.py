@@ -21,9 +21,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tokcore.counts.tables import concatenate_tables
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned
 from tokcore.errors import InputError
+from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.hash_tables import ABSENT, Edges, child_of, child_or_new, empty_edges
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.learning.size_search import Progress, SearchResult, search_vocabulary
@@ -174,7 +176,8 @@ class PieceLearner:
         counts = endings.counts
         if pieces is not None:
             counts = np.zeros(len(counts), np.int64)
-            count_endings(words, self._trie(pieces), endings.numbers, counts)
+            trie = piece_trie(words.codes, pieces, self._codes, self._joiner)
+            count_endings(words, trie, endings.numbers, counts)
         frequent = np.flatnonzero(words.counts >= min_count)
         joined = np.flatnonzero(counts >= min_count)
         joined = joined[joined > 0]  # 0 is the empty ending
@@ -184,9 +187,6 @@ class PieceLearner:
             read_only(np.concatenate([words.counts[frequent], counts[joined]])),
             read_only(np.repeat([False, True], [len(frequent), len(joined)])),
         )
-
-    def _trie(self, pieces: Pieces) -> PieceTrie:
-        return piece_trie(self._words.codes, pieces, self._codes, self._joiner)
 
     def _by_id(self, pieces: Pieces) -> tuple[str, ...]:
         """Returns the pieces by id; if a word and an ending are one piece, the ending's count is used."""
@@ -271,10 +271,9 @@ class WordFilter:
 def first_counts(words: Words) -> TokenTable:
     """Returns the counts of words and of all endings, for the first iteration."""
     endings = _endings_of(words)
-    return _concatenated(
-        _count_table(words, _WORD, words.starts[:-1], np.diff(words.starts), words.counts),
-        _count_table(words, _ENDING, endings.starts[1:], endings.lengths[1:], endings.counts[1:]),
-    )
+    starts, lengths, counts = endings.starts[1:], endings.lengths[1:], endings.counts[1:]
+    of_words = _count_table(words, _WORD, words.starts[:-1], np.diff(words.starts), words.counts)
+    return concatenate_tables([of_words, _count_table(words, _ENDING, starts, lengths, counts)])
 
 
 def later_counts(words: Words, pieces: Sequence[str], joiner: str) -> TokenTable:
@@ -329,16 +328,6 @@ def _count_table(
     return TokenTable(data[:size], offsets, np.ascontiguousarray(counts))
 
 
-def _concatenated(*tables: TokenTable) -> TokenTable:
-    sizes = np.cumsum([0, *(len(table.data) for table in tables)])
-    offsets = [table.offsets[:-1] + size for table, size in zip(tables, sizes.tolist())]
-    return TokenTable(
-        np.concatenate([table.data for table in tables]),
-        np.concatenate([*offsets, sizes[-1:]]),
-        np.concatenate([table.counts for table in tables]),
-    )
-
-
 @kernel_without_allocation
 def _encode(codes, starts, lengths, kind, data, offsets):
     """Writes substrings in UTF-8, each after the byte of its kind; returns the number of bytes."""
@@ -385,7 +374,7 @@ class Words(NamedTuple):
     def pick(self, indices: np.ndarray) -> Words:
         """Returns the words of these indices, in this order."""
         lengths = np.diff(self.starts)[indices]
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        starts = row_offsets(lengths)
         codes = np.empty(int(starts[-1]), np.uint32)
         _copy_words(self.codes, read_only(self.starts[indices]), read_only(starts), codes)
         return Words(read_only(codes), read_only(starts), read_only(self.counts[indices]))
@@ -406,7 +395,7 @@ def words_of(table: TokenTable) -> Words:
     lengths = np.empty(len(table), np.int64)
     codes = np.empty(len(table.data), np.uint32)
     size = _decode(table.data, table.offsets, codes, lengths)
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    starts = row_offsets(lengths)
     return Words(read_only(codes[:size]), read_only(starts), table.counts)
 
 
@@ -442,24 +431,18 @@ def filter_words(
     """Returns the words up to a length that are not special tokens and have no other characters."""
     lengths = np.diff(words.starts)
     selected = lengths <= max_length
-    for word in np.flatnonzero(_may_be_tokens(words, special_tokens)).tolist():
+    first_codes = np.array([ord(token[0]) for token in special_tokens if token], np.uint32)
+    has_text = np.flatnonzero(lengths)
+    may_be_token = np.isin(words.codes[words.starts[has_text]], first_codes)
+    for word in has_text[may_be_token].tolist():
         if words.text(int(words.starts[word]), int(lengths[word])) in special_tokens:
             selected[word] = False
     if characters is not None:
         is_other = np.ones(CODE_POINTS, np.bool_)
         is_other[[ord(character) for character in characters]] = False
-        others = np.concatenate([np.zeros(1, np.int64), np.cumsum(is_other[words.codes])])
+        others = row_offsets(is_other[words.codes])
         selected &= others[words.starts[1:]] == others[words.starts[:-1]]
     return words.pick(np.flatnonzero(selected))
-
-
-def _may_be_tokens(words: Words, tokens: Collection[str]) -> np.ndarray:
-    """Returns which words start with the first character of a token: bool[words]."""
-    codes = np.array([ord(token[0]) for token in tokens if token], np.uint32)
-    starts = words.starts[:-1]
-    return np.isin(words.codes[np.minimum(starts, max(0, len(words.codes) - 1))], codes) & (
-        np.diff(words.starts) > 0
-    )
 
 
 def character_counts(words: Words) -> dict[str, int]:

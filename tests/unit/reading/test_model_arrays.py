@@ -257,12 +257,9 @@ def test_the_signature_a_state_and_a_mixture_have_the_same_arrays(request, name,
     assert next(getattr(mixed, method)('train', **asked)).keys() == signature.keys()
 
 
-def test_single_texts_are_no_pairs(texts):
+def test_an_end_that_nobody_knows_is_asked_for(tmp_path, texts):
     with pytest.raises(InputError, match="give for_model='lm'"):
         texts.batches('train', batch_size=9, for_model='seq2seq')
-
-
-def test_an_end_that_nobody_knows_is_asked_for(tmp_path):
     folder = write_dataset(tmp_path / 'd', [[{'targets': [5, 6]}]])
     change_manifest(folder, lambda fields: fields.update(end_of_document=[]))
     dataset = open_dataset(folder)

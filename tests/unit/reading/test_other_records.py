@@ -90,7 +90,7 @@ def test_they_have_the_order_the_batches_and_the_states_of_our_own(folder, tmp_p
     for call, said in (
         (lambda: theirs.batches('train', tokens_per_batch=40), "has the role 'pad'; give pad="),
         (lambda: theirs.packed('train', 50, pad=0), 'does not say which token ends its documents'),
-        (lambda: theirs.scheme, 'does not tell the vocabulary of its rows; give it'),
+        (lambda: theirs.scheme, 'does not record the vocabulary of its rows; give it'),
         (lambda: theirs.text([3]), 'give it to open_dataset as vocabulary'),
     ):
         with pytest.raises(InputError, match=said):
@@ -121,7 +121,7 @@ def test_a_vocabulary_gives_text_and_special_ids(folder, tmp_path):
     with pytest.raises(InputError, match='give both'):
         open_dataset(folder, target_vocabulary=tmp_path / 'vocab.subwords')
     (tmp_path / 'any').write_bytes(b'\0\1')
-    with pytest.raises(InputError, match='the form of .*any does not tell of which scheme'):
+    with pytest.raises(InputError, match='the form of .*any does not show the scheme'):
         open_dataset(folder, vocabulary=tmp_path / 'any')
 
 

@@ -219,7 +219,7 @@ def test_a_run_goes_on_with_another_number_of_readers(dataset, strategy, is_drop
     assert len(whole) > 40
 
 
-def test_best_fit_leaves_less_padding_than_greedy(dataset):
+def test_best_fit_leaves_less_padding_than_greedy_and_what_is_left_out_is_counted(dataset):
     shares = {}
     for strategy in STRATEGIES:
         batches = dataset.packed('train', 128, strategy=strategy, batch_size=1)
@@ -227,12 +227,8 @@ def test_best_fit_leaves_less_padding_than_greedy(dataset):
         shares[strategy] = batches.padding_share
     assert shares['concat'] < shares['best-fit'] < shares['greedy']
     assert shares['best-fit'] < 0.03
-
-
-def test_rows_left_out_at_the_end_are_counted(dataset):
     batches = dataset.packed('train', 48, batch_size=7, drop_remainder=True, strategy='concat')
-    given_rows = segments_in([*batches])
-    assert len(given_rows) % 7 == 0
+    assert len(segments_in([*batches])) % 7 == 0
     assert 0 < batches.left_out['remainder'] < 48 * 7
 
 
@@ -248,19 +244,14 @@ def state_of(dataset, strategy, length=48):
 @pytest.mark.parametrize('strategy', ['concat', 'best-fit'])
 @pytest.mark.parametrize(
     'starts',
-    [None, 5, 'x', [-1], [1.5], [1 << 63], [1 << 40], [0] * 4000, [3]],
-    ids=lambda each: repr(each)[:20],
+    [None, 5, 'x', [-1], [1.5], [1 << 63], [1 << 40], [0] * 4000],
+    ids=lambda s: repr(s)[:9],
 )
 def test_impossible_starts_are_refused(dataset, strategy, starts):
     state = state_of(dataset, strategy, 12)
-    state['place']['starts'] = starts
     if isinstance(starts, list) and len(starts) == 1:
-        others = [0] * (len(state['place']['waiting']) - 1)
-        if starts == [3] and not others:
-            pytest.skip('such a part can wait')
-        state['place']['starts'] = (
-            (starts + others)[: len(others)] if starts == [3] else starts + others
-        )
+        starts = starts + [0] * (len(state['place']['waiting']) - 1)
+    state['place']['starts'] = starts
     with pytest.raises(InputError):
         dataset.from_state(state)
 

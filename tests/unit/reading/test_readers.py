@@ -116,7 +116,7 @@ def test_workers_take_turns_in_the_batches_of_their_reader(dataset, workers):
         assert [*map(listed, share)] == expected[worker::workers]
     halfway, again = (dataset._batches('train', options, 1, workers) for _ in range(2))
     assert listed(next(halfway)) == expected[1]
-    again.resume(json.loads(json.dumps(halfway.state())), is_own=True)
+    again.resume(json.loads(json.dumps(halfway.state())), is_same_worker=True)
     assert [*map(listed, again)] == expected[1 + workers :: workers]
     of_reader = dataset._batches('train', options)
     next(of_reader)
