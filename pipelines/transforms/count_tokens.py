@@ -281,12 +281,9 @@ class TableOrPath:
 
 
 def pack_or_spill(packed: bytes, output: BundleOutput, folder: str | None) -> TableOrPath:
-    """Returns a packed table, or writes it to a file if it would exceed the bundle's bound.
+    """Returns a packed table, or writes it to a file in the folder if it would exceed the bundle's bound.
 
-    Args:
-        packed: the table's bytes.
-        output: the bundle's output so far; the size of the result is added to it.
-        folder: gets the file; None if there is no such folder.
+    The size of the result is added to the bundle's output so far.
 
     Raises:
         OversizedBundleError: the table exceeds the bound, and there is no folder.

@@ -369,13 +369,7 @@ class _EncodeBlocksFn(beam.DoFn):
 class BlockEncoder:
     """Encodes blocks in workers: this is pickled and sent to them, and each of them loads it.
 
-    Attributes:
-        features: the features of an example.
-        splits: the corpus, in the order of the split numbers.
-        seed: of the order keys.
-        on_error: whether a line that cannot be used stops the job or is rejected.
-        scheme: turns rows into ids.
-        options: of the scheme's encoder; None for its defaults.
+    Attributes are as those of `EncodeBlocks`; `options` are of the scheme's encoder.
     """
 
     features: Sequence[EncodedFeature]

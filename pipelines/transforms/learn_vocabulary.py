@@ -66,16 +66,6 @@ class LearnVocabulary(beam.PTransform):
 
     def expand(self, counted):  # Beam warns of a hint that has a dictionary
         tables = counted[TABLES] if isinstance(counted, Mapping) else counted
-        self._check(tables)
-        paths = (
-            tables.pipeline
-            | 'Path' >> beam.Create([self.path], reshuffle=False)
-            | 'Learn' >> beam.Map(_learn, self, beam.pvalue.AsIter(tables))  # path
-        )
-        paths.vocabulary = (self.path, self.scheme)  # for `EncodeBlocks`
-        return paths
-
-    def _check(self, tables: beam.PCollection) -> None:
         scheme = getattr(tables, 'scheme', None)
         if scheme is not None and scheme.rules != self.scheme.rules:
             raise InputError(
@@ -87,6 +77,13 @@ class LearnVocabulary(beam.PTransform):
             raise InputError(
                 f'group {self.group} of CountTokens is not one of its {len(groups)} groups'
             )
+        paths = (
+            tables.pipeline
+            | 'Path' >> beam.Create([self.path], reshuffle=False)
+            | 'Learn' >> beam.Map(_learn, self, beam.pvalue.AsIter(tables))  # path
+        )
+        paths.vocabulary = (self.path, self.scheme)  # for `EncodeBlocks`
+        return paths
 
 
 def _learn(path: str, transform: LearnVocabulary, tables: Iterable[tuple[int, TokenTable]]) -> str:

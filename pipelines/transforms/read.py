@@ -373,8 +373,7 @@ beam.coders.registry.register_coder(Block, BlockCoder)
 class CreateReshuffled(beam.PTransform):
     """Creates a PCollection whose elements any worker may process: `beam.Create` and a reshuffle.
 
-    Attributes:
-        plan: the elements; they are part of the pipeline's definition, so they must be small.
+    The elements are part of the pipeline's definition, so they must be small.
     """
 
     plan: Sequence
@@ -399,10 +398,7 @@ def _unpack(packed: bytes) -> Any:
 class MapToStats(beam.PTransform):
     """Calls a function for each element of a plan, on any worker, and writes the results to a file.
 
-    Attributes:
-        plan: the elements.
-        function: returns any number of rows, as `WriteStats` takes them.
-        path: the file.
+    The function returns any number of rows, as `WriteStats` takes them.
     """
 
     plan: Sequence
@@ -460,10 +456,7 @@ def find_files(
 ) -> list[MatchedFile]:
     """Returns the files that a path or a glob matches; `a.tgz!glob` matches members of archives.
 
-    Args:
-        pattern: a path or a glob.
-        archives: the lists of archives that were read before; None: none.
-        content: what the format reads, `CorpusFormat.content`.
+    `content` is what the format reads, `CorpusFormat.content`.
 
     Raises:
         InputError: there are none, or one cannot be read, or is of another content.

@@ -157,26 +157,24 @@ def test_a_work_folder_gives_up_only_what_the_tool_made_there(encode, victim):
     assert precious(victim) == 4
 
 
-@pytest.mark.parametrize('place', ['file', 'link'])
-def test_what_is_in_the_place_of_the_work_folder_is_told_before_any_work(encode, victim, place):
+@pytest.mark.parametrize('is_link', [False, True])
+def test_what_is_in_the_place_of_a_folder_of_ours_is_reported(encode, victim, material, is_link):
     folder = victim / 'out'
     succeed(*encode(folder))
     whole = result_files(folder)
-    if place == 'file':
-        (folder / '.tokbeam').write_text('mine')
-    else:
+    if is_link:
         (folder / '.tokbeam').symlink_to('../victim')
-    assert '.tokbeam is in the place of the work folder' in refuse(
-        *encode(folder, '--seed', 1, '--overwrite')
-    )
+    else:
+        (folder / '.tokbeam').write_text('mine')
+    said = refuse(*encode(folder, '--seed', 1, '--overwrite'))
+    assert '.tokbeam is in the place of the work folder' in said
     assert result_files(folder).items() >= whole.items()
     assert precious(victim) == 3
-
-
-def test_rejected_lines_are_not_written_through_a_link(encode, victim, material):
+    # Nor are rejected lines written through a link.
     bad = write(victim / 'bad', (material / 'text').read_bytes() + b'\xff\n')
-    (victim / 'out' / 'rejected').symlink_to('../victim')
-    command = [bad if each == material / 'text' else each for each in encode(victim / 'out')]
+    (folder / 'rejected').symlink_to('../victim')
+    (folder / '.tokbeam').unlink()
+    command = [bad if each == material / 'text' else each for each in encode(folder, '--overwrite')]
     assert 'symbolic link' in refuse(*command, '--on-error', 'skip')
     assert precious(victim) == 3
     assert not (victim / 'victim' / 'train.invalid_utf8.jsonl').exists()
@@ -209,25 +207,34 @@ def test_records_of_any_shape_end_in_a_sentence_or_are_passed_over(encode, tmp_p
     assert result_files(folder) == whole
 
 
-REPLACED = 'is read by this run and would be replaced'
+TEXT = b'a line of words\n' * 9
+JOB = b'[train]\nformat = "text"\npaths = "text"\n[vocabulary]\nvocab_size = 50\n'
 
 
-@pytest.mark.parametrize('how', ['itself', 'link', 'other spelling', 'hard link'])
-def test_no_input_is_replaced_by_the_result(material, tmp_path, how):
-    text = write(tmp_path / 'text', (material / 'text').read_bytes())
-    source, output = text, text
+@pytest.mark.parametrize('how', ['itself', 'link', 'other spelling', 'hard link', 'archive', 'job', 'of a job'])  # fmt: skip
+def test_no_input_is_replaced_by_the_result(tmp_path, how):
+    text, job = write(tmp_path / 'text', TEXT), write(tmp_path / 'job.toml', JOB)
+    asked, output = ['--text', text, '--scheme', 'word', '--vocab-size', 50], text
     if how == 'link':
-        source = tmp_path / 'link'
-        source.symlink_to(text)
+        asked[1] = tmp_path / 'link'
+        asked[1].symlink_to(text)
     elif how == 'hard link':
         output = tmp_path / 'vocabulary'
         os.link(text, output)
     elif how == 'other spelling':
         output = tmp_path / 'x' / '..' / 'text'
-    asked = ['--vocab-size', 120, '--output', output, '--overwrite']
-    assert REPLACED in refuse('vocab', '--text', source, *asked)
-    assert text.read_bytes() == (material / 'text').read_bytes()
-    assert how != 'hard link' or output.read_bytes() == text.read_bytes()
+    elif how == 'archive':
+        output = tmp_path / 'c.tar'
+        with tarfile.open(output, 'w') as archive:
+            archive.add(text, 'a')
+        asked[1] = f'{output}!a'
+    elif 'job' in how:
+        asked, output = [job], job if how == 'job' else text
+    before = output.read_bytes() if how != 'other spelling' else TEXT
+    said = refuse('vocab', *asked, '--output', output, '--overwrite')
+    assert 'is read by this run and would be replaced' in said
+    assert (text if how == 'other spelling' else output).read_bytes() == before
+    assert (text.read_bytes(), job.read_bytes()) == (TEXT, JOB)
 
 
 def test_no_vocabulary_is_deleted_with_the_result_that_it_belongs_to(material, tmp_path):
@@ -239,48 +246,20 @@ def test_no_vocabulary_is_deleted_with_the_result_that_it_belongs_to(material, t
     assert vocabulary.exists() and (folder / 'tokbeam.json').exists()
 
 
-def test_an_archive_is_not_replaced_by_what_is_made_of_a_member(tmp_path):
-    write(tmp_path / 'a', b'a line of words\n' * 9)
-    with tarfile.open(tmp_path / 'c.tar', 'w') as archive:
-        archive.add(tmp_path / 'a', 'a')
-    before = (tmp_path / 'c.tar').read_bytes()
-    asked = ['--scheme', 'word', '--vocab-size', 50, '--output', tmp_path / 'c.tar', '--overwrite']
-    said = refuse('vocab', '--text', f'{tmp_path}/c.tar!a', *asked)
-    assert f'{tmp_path}/c.tar {REPLACED}' in said
-    assert (tmp_path / 'c.tar').read_bytes() == before
-
-
 @pytest.mark.parametrize('name', ['n-train-00000-of-00001', 'rejected/train.unknown_label.jsonl'])
-@pytest.mark.parametrize('how', ['itself', 'link', 'hard link'])
-def test_names_of_labels_are_not_replaced(tmp_path, name, how):
-    out = tmp_path / 'out'
-    labels = write(out / name, b'good\nbad\n')
-    given = labels
-    if how != 'itself':
-        given = tmp_path / 'labels'
-        os.symlink(labels, given) if how == 'link' else os.link(labels, given)
-    write(tmp_path / 'text', b'a line\nanother\n')
-    write(tmp_path / 'marks', b'good\nbad\n')
+@pytest.mark.parametrize('link', [None, os.symlink, os.link])
+def test_names_of_labels_are_not_replaced(tmp_path, name, link):
+    marks, text = (write(tmp_path / each, b'good\nbad\n') for each in ('marks', 'text'))
+    labels = asked = write(tmp_path / 'out' / name, b'good\nbad\n')
+    if link is not None:
+        asked = tmp_path / 'labels'
+        link(labels, asked)
     said = refuse(
-        'encode', '--text', tmp_path / 'text', '--line-labels', tmp_path / 'marks',
-        '--labels', given, '--scheme', 'byte', '--name', 'n', '--shards', 1, '--output', out,
-        '--overwrite',
+        'encode', '--text', text, '--line-labels', marks, '--labels', asked, '--scheme', 'byte',
+        '--name', 'n', '--shards', 1, '--output', tmp_path / 'out', '--overwrite',
     )  # fmt: skip
-    assert f'{given} {REPLACED}' in said
+    assert f'{asked} is read by this run and would be replaced' in said
     assert labels.read_bytes() == b'good\nbad\n'
-
-
-def test_a_job_file_and_what_it_names_are_not_replaced(tmp_path):
-    write(tmp_path / 'text', b'a line of words\n' * 9)
-    job = write(
-        tmp_path / 'job.toml',
-        b'[train]\nformat = "text"\npaths = "text"\n[vocabulary]\nvocab_size = 50\n',
-    )
-    whole = job.read_bytes()
-    for output in ('job.toml', 'text'):
-        said = refuse('vocab', job, '--output', tmp_path / output, '--overwrite')
-        assert f'{tmp_path / output} {REPLACED}' in said
-    assert job.read_bytes() == whole
 
 
 @pytest.mark.parametrize('place', ['labels', 'job file', 'manifest', 'run record', 'plan', 'lock'])

@@ -133,14 +133,9 @@ class BatchIterator:
         """Use `Dataset.batches`.
 
         Args:
-            rows: those of a split, in order.
-            rule: makes batches of them.
-            options: all arguments of the call.
-            split: its name.
             name: what is read, for errors.
             model_arrays: makes the arrays of a model; None: batches have the arrays of the rule.
-            worker, workers: which of the processes that take turns in this reader's batches this is,
-                and their number.
+            worker, workers: the processes that take turns in this reader's batches.
             most_ids: the number of ids after which no round is dealt; None: there is no such number.
         """
         self._rows, self._rule, self._options, self._name = rows, rule, options, name

@@ -42,16 +42,10 @@ class MixedRows(OrderedRows):
         features: Sequence[str],
         ends: Mapping[str, int] | None = None,
     ):
-        """Takes the sources by name, with their weights.
+        """Takes the sources by name, which have as many rows in every epoch, and weights above 0.
 
-        Args:
-            sources: all have the same number of rows in every epoch.
-            weights: of each, above 0.
-            stop: of an epoch: before the `first` source has no more rows, otherwise when all have given
-                theirs once.
-            window_rows: rows that are read together.
-            features: those that are read.
-            ends: how many rows each source gives; None: what `stop` says.
+        An epoch ends before the `first` source has no more rows, or when all have given theirs once;
+        or with `ends` each source gives so many rows.
 
         Raises:
             InputError: a source has no rows, or so small a share that it has no slot.

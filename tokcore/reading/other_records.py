@@ -95,10 +95,7 @@ def other_manifest(
 ) -> DatasetManifest:
     """Returns what a manifest would say of a folder for which `is_of_others` holds.
 
-    Args:
-        folder: its path.
-        vocabulary: the file that its rows were made with, or that of the inputs; None: it is not known.
-        target_vocabulary: likewise of the targets, where they have another one.
+    The vocabularies are the files that rows were made with, one of both sides or one of each, if known.
 
     Raises:
         InputError: `records.json` is damaged, a file has changed, or a file is not a vocabulary.

@@ -67,11 +67,9 @@ def search_pieces(
     options: WordPieceOptions,
     report: Progress,
 ) -> SearchResult:
-    """Searches for a size with any learner; see `learn_wordpieces`.
+    """Searches for a size with any learner, whose `build` returns the pieces of a min-count.
 
-    Args:
-        build: returns the pieces of a min-count.
-        bounds: the lowest and the highest min-count; the highest may be lower.
+    Bounds are the lowest and the highest min-count; the highest may be lower.
     """
     target = options.vocab_size
     if options.search == 'tensorflow-text':
@@ -204,10 +202,8 @@ def pieces_by_id(
 ) -> tuple[str, ...]:
     """Returns the pieces by id: special tokens, characters, then pieces by count and code points.
 
-    Args:
-        counts: of the selected pieces, with the joiner.
-        characters: of all words, ascending; each is a piece with and without the joiner.
-        options: the special tokens and the joiner.
+    `counts` are of the selected pieces, with the joiner. Each of the characters, which ascend, is a piece
+    with and without the joiner.
     """
     counts = dict(counts)
     for character in characters:
@@ -408,12 +404,8 @@ def select_words(
 ) -> Words:
     """Returns the words to learn from, as TensorFlow Text selects them: by count, then code points.
 
-    Args:
-        words: ascending by code points.
-        special_tokens: are not learned from.
-        max_length: of a word, in characters.
-        max_characters: words with characters other than this many most frequent ones are left out.
-        max_words: only this many most frequent words; None for all.
+    `words` ascend by code points. Special tokens, longer words and words with other characters than the most
+    frequent ones are left out.
     """
     words = filter_words(words, special_tokens, max_length)
     characters = most_frequent_characters(character_counts(words), max_characters)
@@ -476,13 +468,8 @@ def piece_trie(
 ) -> PieceTrie:
     """Returns the trie of pieces, and of all characters with and without a joiner.
 
-    A piece is a string: `##a` is found at the start of a word as it is, and after a joiner as `a`.
-
-    Args:
-        codes: uint32[...], of which pieces are substrings.
-        pieces: other than single characters, or any.
-        characters: uint32[...].
-        joiner: uint32[...], its code points.
+    A piece is a string: `##a` is found at the start of a word as it is, and after a joiner as `a`. Arrays are
+    code points, uint32; pieces are substrings of `codes`.
     """
     # Each piece is added below both roots, and once with the joiner before it.
     most = int(pieces.lengths.sum()) * 2 + len(joiner) * (len(pieces.starts) + 1)

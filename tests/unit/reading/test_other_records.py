@@ -41,26 +41,31 @@ def test_rows_are_read_by_number_and_the_index_is_that_of_a_build(folder, tmp_pa
     (folder / 'vocab.txt').write_text('no records\n')
     index(folder)
     said = capsys.readouterr().out
-    for each in (
+    parts = (
         'dev: 7 rows, whose',
         'train: 33 rows, whose',
         'features: inputs, targets',
         'vocab.txt',
-    ):
-        assert each in said
+    )
+    assert all(each in said for each in parts)
     dataset = open_dataset(folder)
     rows = dataset['train']
     assert len(rows) == 33 and [listed(row) for row in rows[5:25:3]] == ROWS[5:25:3]
-    assert [listed(row) for row in rows.rows([32, 0, 0])] == [ROWS[32], ROWS[0], ROWS[0]]
+    assert [*map(listed, rows.rows([32, 0, 0]))] == [ROWS[32], ROWS[0], ROWS[0]]
     assert listed(dataset['dev'][-1]) == ROWS[-1]
-    assert [listed(row) for row in dataset.examples('train')] == ROWS[:33]
-    assert (
-        repr(dataset) == f'<Dataset {folder}: examples of dev 7, train 33; ids of inputs, targets>'
-    )
+    assert [*map(listed, dataset.examples('train'))] == ROWS[:33]
+    assert features_by_protobuf(rows.record(21)) == ROWS[21]
+    with pytest.raises(IndexError, match='row 33 of 33 rows'):
+        rows.record(33)
+    shown = f'<Dataset {folder}: examples of dev 7, train 33; ids of inputs, targets>'
+    assert repr(dataset) == shown
     own = write_dataset(tmp_path / 'own', [SHARDS[0]])
     open_dataset(own).write_index()
     [written] = (own / 'index').iterdir()
     assert written.read_bytes() == (folder / 'index' / NAMES[0]).read_bytes()
+    # A whole dataset of ours is not one of others, whatever is in `index`.
+    shutil.copytree(folder / 'index', own / 'index', dirs_exist_ok=True)
+    assert list(open_dataset(own).splits) == ['train'] and len(open_dataset(own)['train']) == 20
 
 
 def test_they_have_the_order_the_batches_and_the_states_of_our_own(folder, tmp_path):
@@ -173,14 +178,6 @@ def test_records_of_any_content_are_given_as_bytes(tmp_path):
             read()
 
 
-def test_a_record_is_the_whole_example(folder):
-    index(folder)
-    rows = open_dataset(folder)['train']
-    assert features_by_protobuf(rows.record(21)) == ROWS[21]
-    with pytest.raises(IndexError, match='row 33 of 33 rows'):
-        rows.record(33)
-
-
 def test_what_cannot_be_indexed_is_refused(folder, tmp_path, capsys):
     (tmp_path / 'empty').mkdir()
     assert 'no uncompressed TFRecords' in refused(capsys, tmp_path / 'empty')
@@ -245,10 +242,3 @@ def test_what_has_changed_since_is_refused(damage, said, folder):
         rows = open_dataset(folder)['train']
         rows.rows(range(len(rows)))
     assert f'run `tokbeam index {folder}`' in str(error.value)
-
-
-def test_a_whole_dataset_of_ours_is_not_one_of_others(folder, tmp_path):
-    index(folder)
-    own = write_dataset(tmp_path / 'own', SHARDS[:1])
-    shutil.copytree(folder / 'index', own / 'index')
-    assert list(open_dataset(own).splits) == ['train'] and len(open_dataset(own)['train']) == 20
