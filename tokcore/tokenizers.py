@@ -59,7 +59,7 @@ from tokcore.word.scheme import (
     WordEncodingOptions,
     WordScheme,
     WordVocabulary,
-    parse_words,
+    read_words,
 )
 from tokcore.wordpiece.options import SPECIAL_TOKENS, WordPieceOptions
 from tokcore.wordpiece.scheme import WordPieceEncodingOptions, WordPieceScheme
@@ -288,7 +288,8 @@ class WordTokenizer(Tokenizer):
         Raises InputError if the file cannot be read or is not a vocabulary of words.
         """
         split = options.get('split', 'space')
-        return cls(parse_words(read_vocabulary_file(path), os.fspath(path), split), **options)
+        words = read_words(read_vocabulary_file(path), os.fspath(path), split)
+        return cls(WordVocabulary(words), **options)
 
     def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
         words = token_spans(text, self._scheme.tokens(text))

@@ -14,7 +14,7 @@ from pipelines.engines.progress import BYTES
 from pipelines.options.folders import ALL_CACHES
 from tokcore.bpe.parsed_files import parsed_files
 from tokcore.kernels.jit import compiled_kernels
-from tokcore.reading.stored_datasets import copied_datasets
+from tokcore.reading.manifest import copied_datasets
 
 _KINDS: dict[str, Callable[[], Iterable[tuple[pathlib.Path, list[pathlib.Path]]]]] = {
     'kernels': compiled_kernels,

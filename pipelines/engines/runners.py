@@ -6,6 +6,7 @@ download another one.
 """
 
 import dataclasses
+import functools
 import os
 import platform
 import re

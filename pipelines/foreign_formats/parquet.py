@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import BinaryIO
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.files import filesystem
@@ -23,11 +24,14 @@ from pipelines.shard_formats.tfrecord import tokcore_code
 from pipelines.transforms.stats import WrittenFile
 from tokcore.errors import InputError
 from tokcore.reading.checking import Advance, CheckedFile, Sums, check_parquet
-from tokcore.reading.shards import UNREADABLE, EncodedRows, write_parquet
+from tokcore.reading.shards import UNREADABLE, EncodedRows
 from tokcore.records.manifest import Manifest, OutputFile
 from tokcore.records.tfrecord import FramedRows
 
 _READ_BYTES = 8 << 20
+
+_GROUP_ROWS = 1 << 14
+"""Rows of a Parquet row group that is written; whoever reads one row reads its group."""
 
 
 class Parquet(ConvertedFormat):
@@ -96,3 +100,36 @@ class Parquet(ConvertedFormat):
 
     def reading_code(self, manifest: Manifest) -> Iterator[str]:
         yield from tokcore_code(manifest)
+
+
+def write_parquet(stream: BinaryIO, parts: Iterable[EncodedRows], features: Sequence[str]) -> int:
+    """Writes rows as a Parquet file and returns how many; how they are cut into parts changes nothing.
+
+    Each feature is a column of lists of int32.
+    """
+    type_ = pa.list_(pa.int32())
+    schema = pa.schema([pa.field(name, type_, nullable=False) for name in features])
+    written = 0
+    with pq.ParquetWriter(stream, schema) as writer:
+
+        def write(rows: EncodedRows) -> None:
+            columns = [
+                pa.ListArray.from_arrays(
+                    pa.array((rows.offsets[name] - rows.offsets[name][0]).astype(np.int32)),
+                    pa.array(rows.ids[name]),
+                )
+                for name in features
+            ]
+            writer.write_table(pa.Table.from_arrays(columns, schema=schema), _GROUP_ROWS)
+
+        rest = EncodedRows.empty(features)
+        for part in parts:
+            rows = EncodedRows.joined([rest, part])
+            whole = len(rows) - len(rows) % _GROUP_ROWS
+            for first in range(0, whole, _GROUP_ROWS):
+                write(rows.part(first, first + _GROUP_ROWS))
+            rest = rows.part(whole, len(rows))
+            written += len(part)
+        if len(rest):
+            write(rest)
+    return written

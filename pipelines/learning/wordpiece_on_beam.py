@@ -40,14 +40,15 @@ from tokcore.warm_up import compile_learning
 from tokcore.wordpiece.learner import (
     WordFilter,
     Words,
+    character_counts,
     first_counts,
     later_counts,
+    most_frequent_characters,
     pieces_by_id,
     search_pieces,
     split_counts,
     words_of_counts,
 )
-from tokcore.wordpiece.learner_kernels import character_counts, most_frequent_characters
 from tokcore.wordpiece.options import WordPieceOptions
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary
 

@@ -31,9 +31,8 @@ from tokcore.encoding.vocabulary import Vocabulary, spelled_ids, without_special
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
 from tokcore.reading.dataset import Dataset
-from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
+from tokcore.reading.manifest import DatasetManifest, copied_dataset
 from tokcore.reading.shards import EncodedRows, ShardFile, open_shard
-from tokcore.reading.stored_datasets import copied_dataset
 from tokcore.records.manifest import MANIFEST_NAME, Manifest
 
 Figures = dict[str, Any]
@@ -118,7 +117,7 @@ def dataset_figures(
     """
     here = copied_dataset(folder, None) if is_object(folder) else folder
     contents = DatasetManifest.read(here, is_object(folder))
-    dataset = Dataset(contents, DatasetVocabularies(contents))
+    dataset = Dataset(contents)
     vocabularies = {feature: dataset.vocabulary(feature) for feature in dataset.features}
     manifest = read_manifest(os.path.join(here, MANIFEST_NAME))
     assert manifest is not None, 'it was read above'

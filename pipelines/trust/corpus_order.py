@@ -13,8 +13,8 @@ from pipelines.trust.corpus_rows import nothing, order_of_corpus, planned, rows_
 from pipelines.trust.rerun import changed_inputs, refuse_other_job
 from tokcore.corpus.stats import RangeChecksum
 from tokcore.errors import InputError
-from tokcore.reading.corpus_order import corpus_order_path, write_corpus_order
 from tokcore.reading.manifest import DatasetManifest
+from tokcore.reading.record_index import corpus_order_path, write_corpus_order
 from tokcore.records.manifest import Manifest
 
 

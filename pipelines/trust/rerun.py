@@ -36,9 +36,8 @@ from tokcore.corpus.order_keys import mix64, shard_of
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
 from tokcore.errors import InputError
 from tokcore.reading.checking import MOST_FINDINGS, Finding
-from tokcore.reading.corpus_order import CORPUS_ENDING, read_corpus_order
 from tokcore.reading.manifest import DatasetManifest
-from tokcore.reading.record_index import index_name
+from tokcore.reading.record_index import CORPUS_ENDING, index_name, read_corpus_order
 from tokcore.records.manifest import MANIFEST_NAME, Manifest, shard_name
 from tokcore.records.tfrecord import FramedRows, sort_rows
 

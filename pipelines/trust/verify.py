@@ -37,9 +37,14 @@ from tokcore.reading.checking import (
     Sums,
     check_bytes,
 )
-from tokcore.reading.corpus_order import CORPUS_ENDING, corpus_order_path, read_corpus_order
 from tokcore.reading.manifest import recorded_features, recorded_scheme
-from tokcore.reading.record_index import INDEX_FOLDER, index_name
+from tokcore.reading.record_index import (
+    CORPUS_ENDING,
+    INDEX_FOLDER,
+    corpus_order_path,
+    index_name,
+    read_corpus_order,
+)
 from tokcore.reading.shards import ShardFile
 from tokcore.records.manifest import (
     FILE_OF_SPLIT,

@@ -10,11 +10,10 @@ import pipelines
 import tokcore
 from tokcore.corpus.corpus import Block, BlockText
 from tokcore.corpus.formats import corpus_format
-from tokcore.reading.batch_iterator import BatchIterator
+from tokcore.reading.batch_iterator import BatchIterator, PrefetchedBatches
 from tokcore.reading.dataset import Dataset
 from tokcore.reading.mixture import Mixture
-from tokcore.reading.prefetching import PrefetchedBatches
-from tokcore.reading.split_rows import SplitRows
+from tokcore.reading.ordered_rows import SplitRows
 
 PUBLIC = [
     value

@@ -10,7 +10,7 @@ import numpy as np
 from ..outcome import Outcome
 
 if TYPE_CHECKING:
-    from tokcore.reading.split_rows import SplitRows
+    from tokcore.reading.ordered_rows import SplitRows
 
 BATCH_SIZE = 64
 LONGEST = 100
