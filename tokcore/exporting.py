@@ -19,13 +19,13 @@ from tokcore.bpe.codes import NmtVocabulary
 from tokcore.bpe.extension import reason_against_rounds
 from tokcore.bpe.files import is_tokenizer_json
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, ModelRules, TokenizerParts
-from tokcore.encoding.scheme import Scheme
-from tokcore.encoding.tokenizer_folder import (
+from tokcore.encoding.hub_folders import (
     CONFIG_NAME,
     TOKENIZER_NAME,
     ExportTarget,
     tokenizer_config,
 )
+from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.pretrained.ranks import is_tiktoken_file

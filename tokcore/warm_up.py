@@ -31,12 +31,12 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Scheme
 from tokcore.filters.applying import select_rows
 from tokcore.kernels.bytes import row_offsets, with_margin
+from tokcore.kernels.cache_folder import source_digest
 from tokcore.kernels.jit import CACHE_FOLDER, IS_DISABLED, read_only
 from tokcore.kernels.sorting import SortedRows
 from tokcore.records.examples import Feature, FeatureEncoder, encode_block
 from tokcore.records.tfrecord import FramedRows, sort_rows, split_by_bucket
 from tokcore.schemes import find_scheme
-from tokcore.source_digest import source_digest
 from tokcore.subword.segmenting import Segmenter, escaped_batches, pack_all_suffixes
 from tokcore.subword.suffix_tables import (
     PrefixPartitions,
@@ -44,7 +44,7 @@ from tokcore.subword.suffix_tables import (
     merge_suffix_tables,
 )
 from tokcore.subword.sweep import merge_selections, order_subtokens, select_partition
-from tokcore.text.character_runs import CharacterRuns
+from tokcore.text.pre_tokenizer import CharacterRuns
 from tokcore.text.unicode import alphanumeric_table
 
 _TOKENS = (b'one', b'ones', b'two')

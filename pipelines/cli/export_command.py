@@ -8,7 +8,7 @@ from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of
 from pipelines.cli.terminal import print_lines
 from pipelines.files import filesystem
 from pipelines.files.vocabulary_files import vocabulary_path
-from tokcore.encoding.tokenizer_folder import ExportTarget
+from tokcore.encoding.hub_folders import ExportTarget
 from tokcore.errors import InputError
 from tokcore.exporting import exported_files, prove
 from tokcore.process_end import temporary_folder

@@ -29,8 +29,8 @@ from pipelines.transforms.encode_blocks import BlockEncoder, SplitShards
 from tokcore.corpus.corpus import Split, WorkItem, split_of
 from tokcore.errors import FullDiskError, InputError
 from tokcore.format_numbers import SHUFFLE
+from tokcore.kernels.cache_folder import source_digest
 from tokcore.options import recorded
-from tokcore.source_digest import source_digest
 from tokcore.text.unicode import UNICODE_VERSION
 
 _RUN_PARTS = 4

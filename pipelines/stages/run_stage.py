@@ -16,8 +16,7 @@ from pipelines.files.work_folder import KeptWork, WorkFolder, swept
 from pipelines.jobs.job import Execution
 from pipelines.jobs.stats import refuse_losses
 from tokcore.object_stores import counted_requests, requests_since
-from tokcore.records.manifest import Manifest, OutputFile
-from tokcore.records.root import with_root
+from tokcore.records.manifest import Manifest, OutputFile, with_root
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from tokcore.kernels.bytes import row_offsets, with_margin
 from tokcore.kernels.jit import read_only
 from tokcore.reading.dataset import Dataset
 from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
-from tokcore.text.character_runs import CharacterRuns
+from tokcore.text.pre_tokenizer import CharacterRuns
 from tokcore.text.rows import Side
 from tokcore.text.unicode import CODE_POINTS
 

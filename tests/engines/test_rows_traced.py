@@ -31,8 +31,7 @@ from tokcore import open_dataset
 from tokcore.errors import InputError
 from tokcore.reading.corpus_order import read_corpus_order, write_corpus_order
 from tokcore.reading.manifest import DatasetManifest
-from tokcore.records.manifest import Manifest
-from tokcore.records.root import root_hash
+from tokcore.records.manifest import Manifest, root_hash
 from tokcore.records.tfrecord import parse_example, read_records
 
 JOB = """

@@ -1,6 +1,6 @@
 """What must not outlive an edit is named by a digest of all sources."""
 
-from tokcore.source_digest import source_digest
+from tokcore.kernels.cache_folder import source_digest
 
 
 def test_the_digest_names_all_sources(tmp_path):

@@ -16,9 +16,10 @@ from tokcore.corpus.block_batches import Batch, add_stats, batch_rows, batch_sta
 from tokcore.corpus.corpus import UNSTORABLE_TOKEN, Block, OnError, OpenBinary, Reject, Split
 from tokcore.corpus.line_rows import line_bounds
 from tokcore.corpus.stats import BlockStats, block_stats
-from tokcore.counts.counting import TokenAccumulator, TokenIndex
-from tokcore.counts.kernels import (
+from tokcore.counts.counting import (
     LARGEST_COUNT,
+    TokenAccumulator,
+    TokenIndex,
     add_partition_sizes,
     hash_partitions,
     scatter_tokens,

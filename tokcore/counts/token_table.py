@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tokcore.counts.counting import TokenAccumulator
-from tokcore.counts.kernels import is_ascending
+from tokcore.counts.counting import TokenAccumulator, is_ascending
 from tokcore.kernels.bytes import pick_ranges, read_varints, row_offsets, write_varints
 from tokcore.kernels.jit import read_only
 

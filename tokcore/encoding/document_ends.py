@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tokcore.checked_json import Within
-from tokcore.encoding.hub_folders import eos_tokens
-from tokcore.encoding.tokenizer_folder import END_TOKENS
+from tokcore.encoding.hub_folders import END_TOKENS, eos_tokens
 from tokcore.encoding.vocabulary import ReadBeside, Template, Vocabulary, named_id, read_if_there
 from tokcore.errors import InputError
 

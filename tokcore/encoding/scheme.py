@@ -47,8 +47,7 @@ from tokcore.options import option, positive, recorded
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
-    from tokcore.encoding.dropped import DroppedCharacters, UnmatchedText
-    from tokcore.encoding.encoder import Encoder
+    from tokcore.encoding.encoder import DroppedCharacters, Encoder, UnmatchedText
     from tokcore.text.pre_tokenizer import PreTokenizer
     from tokcore.text.rows import Normalizer
 

@@ -341,7 +341,7 @@ _KINDS = {
     ),
     'clean_en_xx': _Kind(
         'clean_en_xx[:source|target]',
-        'tokcore.filters.rules:CleanEnXx',
+        'tokcore.filters.clean_en_xx:CleanEnXx',
         _english_options,
         'drops pairs whose English does not look like a sentence, and splits others into sentences, '
         'as Tensor2Tensor does; the English side is the source, or the one named',

@@ -18,7 +18,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 
-from tokcore.source_digest import source_digest
+_PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 
 NUMBA_VARIABLE = 'NUMBA_CACHE_DIR'
 """A user who sets it chooses the disk, not the folder's name."""
@@ -146,6 +146,22 @@ def _note_of_kernels(folder: pathlib.Path) -> pathlib.Path:
         processor = '\n'.join(line for line in lines if line.startswith(_OF_PROCESSOR))
     digest = hashlib.sha256(f'{source_digest()}\n{processor}'.encode()).hexdigest()[:16]
     return folder / f'kept-{digest}'
+
+
+@functools.cache
+def source_digest(package: pathlib.Path = _PACKAGE) -> str:
+    """Returns a digest, 16 hexadecimal digits, of the sources in a folder and of what runs them."""
+    # Not at the top: some commands are done in less time than this import takes.
+    from importlib.metadata import version
+
+    digest = hashlib.sha256()
+    versions = [platform.python_implementation(), platform.python_version(), platform.machine()]
+    versions += [version(name) for name in ('numba', 'llvmlite', 'numpy')]
+    digest.update('\0'.join(versions).encode())
+    for path in sorted(package.rglob('*.py')):
+        digest.update(path.relative_to(package).as_posix().encode() + b'\0')
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]
 
 
 CACHE_FOLDER, NO_FOLDER = _writable_cache_folder('kernels-by-code')

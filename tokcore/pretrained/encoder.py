@@ -25,8 +25,13 @@ from tokcore.pretrained.added_tokens import AddedTokenFinder, Parts
 from tokcore.pretrained.normalizers import TextStep, replaced
 from tokcore.pretrained.pre_tokenizers import MARK
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
-from tokcore.text.listed_tokens import ListedTokens
-from tokcore.text.pre_tokenizer import PreTokenizer, RowPart, TextRows, with_zeros_behind
+from tokcore.text.pre_tokenizer import (
+    ListedTokens,
+    PreTokenizer,
+    RowPart,
+    TextRows,
+    with_zeros_behind,
+)
 from tokcore.text.rows import Side
 
 

@@ -25,9 +25,8 @@ from tokcore.pretrained.unigram import UnigramModel
 from tokcore.pretrained.vocabulary import PretrainedVocabulary
 from tokcore.text.alignment import AlignedText, Span
 from tokcore.text.byte_level import spelled
-from tokcore.text.listed_tokens import RowTokens
 from tokcore.text.patterns import WHITE_SPACE
-from tokcore.text.pre_tokenizer import one_row, scan_row
+from tokcore.text.pre_tokenizer import RowTokens, one_row, scan_row
 from tokcore.text.split_sequence import pattern_pre_tokenizer
 from tokcore.wordpiece.model import WordPieceModel
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tokcore.bpe.scheme import AddedTokenOptions, pattern
+from tokcore.encoding.hub_folders import CONFIG_NAMES
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
-from tokcore.encoding.tokenizer_folder import CONFIG_NAMES
 from tokcore.encoding.vocabulary import ReadBeside, Template, read_if_there
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
@@ -16,7 +16,7 @@ from tokcore.options import option
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
-    from tokcore.encoding.dropped import DroppedCharacters, UnmatchedText
+    from tokcore.encoding.encoder import DroppedCharacters, UnmatchedText
     from tokcore.pretrained.encoder import PretrainedEncoder
     from tokcore.pretrained.vocabulary import PretrainedVocabulary
     from tokcore.text.pre_tokenizer import PreTokenizer
@@ -57,7 +57,7 @@ class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedToke
 
     @property
     def pre_tokenizer(self) -> PreTokenizer:
-        from tokcore.text.listed_tokens import RowTokens
+        from tokcore.text.pre_tokenizer import RowTokens
 
         return RowTokens()
 
@@ -99,7 +99,7 @@ class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedToke
 
     def dropped(self, vocabulary: PretrainedVocabulary) -> DroppedCharacters | UnmatchedText | None:
         from tokcore.bpe.model import MergeModel
-        from tokcore.encoding.dropped import UnmatchedText
+        from tokcore.encoding.encoder import UnmatchedText
         from tokcore.text.regex_splits import SplitPreTokenizer
 
         pre_tokenizer = vocabulary.cutting.pre_tokenizer

@@ -10,7 +10,7 @@ the features that are read may be of any kind, but is looked at as well: protobu
 
 import numpy as np
 
-from tokcore.kernels.crc32c import crc32c_bytes
+from tokcore.kernels.bytes import crc32c_bytes
 from tokcore.kernels.jit import inlined_kernel, kernel_without_allocation
 from tokcore.kernels.simd import CHUNK, at_least_mask, load_word
 

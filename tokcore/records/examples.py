@@ -15,8 +15,14 @@ from tokcore.corpus.block_batches import Batch, add_stats, batch_rows, batch_sta
 from tokcore.corpus.corpus import Block, OnError, OpenBinary, Rows, Split, split_of
 from tokcore.corpus.order_keys import order_keys
 from tokcore.corpus.stats import MOST_UNKNOWN_WORDS, BlockStats, LineTally, block_stats, commonest
-from tokcore.encoding.dropped import DroppedCharacters, UnmatchedText
-from tokcore.encoding.encoder import EncodedSide, Encoder, first_row_without_ids, unknown_tokens
+from tokcore.encoding.encoder import (
+    DroppedCharacters,
+    EncodedSide,
+    Encoder,
+    UnmatchedText,
+    first_row_without_ids,
+    unknown_tokens,
+)
 from tokcore.encoding.vocabulary import Template
 from tokcore.errors import InputError
 from tokcore.filters.applying import select_rows

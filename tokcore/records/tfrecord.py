@@ -33,13 +33,13 @@ from tokcore.errors import InputError
 from tokcore.kernels.bytes import (
     CRC32C,
     copy_bytes,
+    crc32c_bytes,
     crc_table,
     put_varint,
     row_offsets,
     varint_size,
     word_change,
 )
-from tokcore.kernels.crc32c import crc32c_bytes
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import store_word
 from tokcore.kernels.sorting import sort_keys

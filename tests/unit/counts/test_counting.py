@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from tokcore.corpus.bitext_reading import bitext_rows
 from tokcore.corpus.corpus import BlockText, Rows
 from tokcore.corpus.line_rows import text_rows
-from tokcore.counts.counting import TokenAccumulator, TokenIndex
-from tokcore.counts.kernels import slot_shift, slot_tag
+from tokcore.counts.counting import TokenAccumulator, TokenIndex, slot_shift, slot_tag
 from tokcore.counts.tables import merge_tables
 from tokcore.counts.token_table import TokenTable
 from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER, hash_bytes

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.counts import kernels
+from tokcore.counts import counting
 from tokcore.counts.token_table import TokenTable, token_arrays
 from tokcore.kernels.jit import read_only
 
@@ -198,4 +198,4 @@ def test_arrays_of_slices_and_dictionaries():
 def test_ascending_means_each_token_is_greater_than_the_one_before(tokens):
     data = read_only(np.frombuffer(b''.join(tokens), np.uint8))
     offsets = read_only(np.cumsum([0, *map(len, tokens)], dtype=np.int64))
-    assert kernels.is_ascending(data, offsets) == all(a < b for a, b in zip(tokens, tokens[1:]))
+    assert counting.is_ascending(data, offsets) == all(a < b for a, b in zip(tokens, tokens[1:]))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.encoding import dropped
+from tokcore.encoding import encoder
 from tokcore.schemes import find_scheme
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
 from tokcore.text.rows import Side
@@ -100,7 +100,7 @@ def test_named_patterns_match_all_text():
 
 
 def test_what_is_in_the_text_may_be_longer_than_a_piece(monkeypatch):
-    monkeypatch.setattr(dropped, '_PIECE_BYTES', 5)
+    monkeypatch.setattr(encoder, '_PIECE_BYTES', 5)
     assert counted(byte_level(b'a'), ['a字a字字', '', '字é' * 9]) == (
         12 * 3 + 9 * 2,
         {'字': 12, 'é': 9},

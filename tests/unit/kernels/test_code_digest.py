@@ -18,7 +18,7 @@ import numba
 import numpy as np
 import pytest
 
-from tokcore.kernels import code_digest, jit
+from tokcore.kernels import jit
 from tokcore.kernels.jit import kernel, kernel_family
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason='it is about compilation')
@@ -361,7 +361,7 @@ def test_kernels_run_without_a_cache_and_one_line_says_so(
 
 
 DIGEST = """
-    from tokcore.kernels.code_digest import code_digest
+    from tokcore.kernels.jit import code_digest
 
     NAMES = {'one', 'two', 'three', 4}
 
@@ -401,7 +401,7 @@ def test_a_digest_is_of_values_and_their_types():
         def function():
             return value
 
-        return code_digest.code_digest([function], ())
+        return jit.code_digest([function], ())
 
     assert len({digest(value) for value in values}) == len(values)
 
@@ -417,7 +417,7 @@ def test_a_digest_is_of_the_argument_that_chooses_a_body():
         def calls(one, two, chosen=chosen):
             return chosen(one, two)
 
-        digests.add(code_digest.code_digest([calls], ()))
+        digests.add(jit.code_digest([calls], ()))
     assert len(digests) == 2
 
 

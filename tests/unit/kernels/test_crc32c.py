@@ -6,8 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tokcore.kernels.bytes import CRC32C, crc_bytes, crc_table
-from tokcore.kernels.crc32c import HAS_INSTRUCTION, crc32c_bytes
+from tokcore.kernels.bytes import CRC32C, HAS_INSTRUCTION, crc32c_bytes, crc_bytes, crc_table
 
 
 @given(st.binary(max_size=300), st.integers(0, 20), st.integers(0, 20))

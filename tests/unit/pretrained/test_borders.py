@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tokcore.bpe.vocabulary import BpeVocabulary, ModelRules, TokenizerParts
 from tokcore.encoding.encoder import RowEncoder
 from tokcore.kernels.bytes import with_margin
+from tokcore.kernels.hash_tables import CharacterPairs, has_characters
 from tokcore.pretrained.borders import (
     NO_BORDERS,
     BorderPreTokenizer,
@@ -18,9 +19,7 @@ from tokcore.pretrained.borders import (
     borders_of_pieces,
 )
 from tokcore.pretrained.unigram import UnigramModel
-from tokcore.text.character_pairs import CharacterPairs, has_characters
-from tokcore.text.listed_tokens import RowTokens
-from tokcore.text.pre_tokenizer import one_row, scan_row
+from tokcore.text.pre_tokenizer import RowTokens, one_row, scan_row
 from tokcore.text.rows import Side
 
 ALPHABET = 'ab▁,字é'

@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 from scanned_tokens import laid_out
 
 from tokcore.text.byte_level import spelled
-from tokcore.text.byte_splits import ByteSplitPreTokenizer
-from tokcore.text.listed_tokens import RowTokens
-from tokcore.text.pre_tokenizer import TextRows
-from tokcore.text.regex_splits import Split, SplitPreTokenizer, cut
+from tokcore.text.pre_tokenizer import RowTokens, TextRows
+from tokcore.text.regex_splits import ByteSplitPreTokenizer, Split, SplitPreTokenizer, cut
 from tokcore.text.split_sequence import pattern_pre_tokenizer
 
 KERNEL = pattern_pre_tokenizer('gpt2')

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from tokcore.kernels.hash_tables import add_characters, bits_for, has_characters, no_pairs
 from tokcore.kernels.jit import kernel_without_allocation
-from tokcore.text.character_pairs import add_characters, bits_for, has_characters, no_pairs
 
 
 @kernel_without_allocation
