@@ -5,8 +5,7 @@ is converted: results and states of another number are refused in one sentence, 
 another number is not used. `tokbeam.run.json` has no number: what does not fit there is ignored.
 """
 
-import reprlib
-
+from tokcore.checked_json import shown
 from tokcore.errors import InputError
 
 DATASET = 5
@@ -60,9 +59,6 @@ def check_format(what: str, number: object, known: int, remedy: str) -> None:
     """
     if type(number) is int and number == known:
         return
-    shown = reprlib.repr(number)
-    if isinstance(number, int) and number.bit_length() > 128:
-        shown = f'a number of {number.bit_length()} bits'
     raise InputError(
-        f'{what} has format {shown}, and this version of tokbeam reads format {known}; {remedy}'
+        f'{what} has format {shown(number)}, and this version of tokbeam reads format {known}; {remedy}'
     )

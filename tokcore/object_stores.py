@@ -228,7 +228,7 @@ class Bucket:
     @contextlib.contextmanager
     def writer(self, key: str) -> Iterator[typing.BinaryIO]:
         """Writes an object of any size, in parts if it is large; it is there only when it is whole."""
-        with self._told(key):
+        with self._plain_errors(key):
             stream = self._obstore.open_writer(
                 self._store, key, buffer_size=PART_BYTES, max_concurrency=2
             )
@@ -240,7 +240,7 @@ class Bucket:
             with contextlib.suppress(Exception):
                 stream.__exit__(type(error), error, None)
             raise
-        with self._told(key):
+        with self._plain_errors(key):
             stream.close()
         parts = -(-counting.size // PART_BYTES)
         _count('put', 1 if counting.size < PART_BYTES else parts + 2)
@@ -318,7 +318,7 @@ class Bucket:
         longest = 0.2
         while True:
             try:
-                with self._told(key):
+                with self._plain_errors(key):
                     return ask()
             except TimeoutError:
                 wait = random.uniform(0, longest)
@@ -328,15 +328,16 @@ class Bucket:
             longest = min(2 * longest, 10)
 
     @contextlib.contextmanager
-    def _told(self, key: str) -> Iterator[None]:
+    def _plain_errors(self, key: str) -> Iterator[None]:
         """Raises what obstore raises in a block as an OSError, or as an InputError."""
         exceptions = self._exceptions
         try:
             yield
         except FileNotFoundError as error:
-            if _code_of(error) == 'NoSuchBucket':
+            code = _found(_CODE, error)
+            if code == 'NoSuchBucket':
                 raise self._no_bucket() from None
-            if _code_of(error) == 'NoSuchUpload':
+            if code == 'NoSuchUpload':
                 raise TimeoutError(
                     errno.ETIMEDOUT, f'{self.url} has lost an upload, or its answer got lost'
                 ) from None
@@ -347,7 +348,7 @@ class Bucket:
                 'it any more'
             ) from None
         except (exceptions.BaseError, PermissionError, TimeoutError) as error:
-            raise self._as_told(error) from None
+            raise self._plain_error(error) from None
         except ValueError as error:
             raise InputError(
                 f'{self.url}/{key} is not a name that stores can have ({str(error)[:200]}); give another'
@@ -356,8 +357,8 @@ class Bucket:
     def _no_bucket(self) -> OSError:
         return FileNotFoundError(errno.ENOENT, f'there is no bucket {self.url}')
 
-    def _as_told(self, error: Exception) -> OSError | InputError:
-        code, status = _code_of(error), _status_of(error)
+    def _plain_error(self, error: Exception) -> OSError | InputError:
+        code, status = _found(_CODE, error), _found(_STATUS, error)
         what = ' '.join(filter(None, [status, code]))
         if status == '416' or 'Invalid range' in str(error).partition('\n')[0]:
             return _EmptyRangeError(errno.EINVAL, what)
@@ -507,7 +508,7 @@ class _Writer(io.RawIOBase):
 
     def write(self, data, /) -> int:
         view = memoryview(data).cast('B')
-        with self._bucket._told(self._key):
+        with self._bucket._plain_errors(self._key):
             self._stream.write(view)
         self.size += len(view)
         return len(view)
@@ -539,13 +540,8 @@ def _version(meta: Mapping[str, typing.Any]) -> Version:
     return Version(meta['e_tag'], meta['version'])
 
 
-def _code_of(error: Exception) -> str:
-    match = _CODE.search(str(error))
-    return match[1] if match else ''
-
-
-def _status_of(error: Exception) -> str:
-    match = _STATUS.search(str(error))
+def _found(pattern: re.Pattern[str], error: Exception) -> str:
+    match = pattern.search(str(error))
     return match[1] if match else ''
 
 

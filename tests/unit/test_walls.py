@@ -16,11 +16,11 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 FLOORS = [
     'tokcore/errors.py',
+    'tokcore/checked_json.py',
     'tokcore/format_numbers.py',
     'tokcore/regular_files.py',
     'tokcore/process_end.py',
     'tokcore/object_stores.py',
-    'tokcore/checked_json.py',
     'tokcore/options.py',
     'tokcore/keywords.py',
     'tokcore/keyword_types.py',

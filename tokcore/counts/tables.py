@@ -188,8 +188,13 @@ class UnstorableTokens:
                 character = self._unstorable_character(text)
                 if character and row not in rejects:
                     offset = int(rows.offsets[row])
+                    why = (
+                        f'a token of it has {character_name(character)}, and a vocabulary file of this '
+                        'scheme holds none; write it otherwise, or leave such rows out with '
+                        '--on-error=skip'
+                    )
                     rejects[row] = Reject(
-                        UNSTORABLE_TOKEN, 0, offset, offset, text.encode(), why=_why(character)
+                        UNSTORABLE_TOKEN, 0, offset, offset, text.encode(), why=why
                     )
         if not rejects:
             return counted
@@ -217,13 +222,6 @@ class UnstorableTokens:
                 if character in token:
                     return character
         return None
-
-
-def _why(character: str) -> str:
-    return (
-        f'a token of it has {character_name(character)}, and a vocabulary file of this scheme '
-        'holds none; write it otherwise, or leave such rows out with --on-error=skip'
-    )
 
 
 class TableMerger:

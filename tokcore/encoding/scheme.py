@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+from tokcore.checked_json import checked
 from tokcore.encoding.vocabulary import (
     ReadBeside,
     Template,
@@ -439,16 +440,6 @@ class Component:
         """Returns it as JSON holds it."""
         return {'name': self.name, 'options': dict(self.options)}
 
-    @classmethod
-    def from_record(cls, record: object) -> Component:
-        """Raises TypeError or KeyError if `to_record` cannot have returned this."""
-        if not isinstance(record, dict):
-            raise TypeError('a normalizer or pre-tokenizer is not a JSON object')
-        name, options = record['name'], record['options']
-        if not isinstance(name, str) or not isinstance(options, dict):
-            raise TypeError('a normalizer or pre-tokenizer has no name or options')
-        return cls(name, options)
-
 
 @dataclass(frozen=True)
 class TokenRules:
@@ -472,12 +463,12 @@ class TokenRules:
         """Returns the rules of a count file's schema, None if it records none.
 
         Raises:
-            ValueError, TypeError, KeyError: the records are damaged.
+            ValueError: the records are damaged.
         """
         records = [metadata.get(key) for key in (NORMALIZER_KEY, PRE_TOKENIZER_KEY)]
         if records == [None, None]:
             return None
-        return cls(*(Component.from_record(json.loads(record or 'null')) for record in records))
+        return cls(*(checked(json.loads(record or 'null'), Component) for record in records))
 
 
 def check_line_rule(recorded: TokenRules, what: str, remedy: str) -> None:

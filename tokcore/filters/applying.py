@@ -49,7 +49,12 @@ def select_rows(block: Block, splits: Sequence[Split], normalizer: Normalizer) -
     if not split.filters:
         return rows
     rows = _filter_rows(rows, split, block, normalizer)
-    return rows if end is None else _pieces_before(rows, end)
+    if end is None:
+        return rows
+    count = int(np.searchsorted(rows.identities, end))
+    return dataclasses.replace(
+        rows.select(slice(count)), beyond_max_examples=rows.beyond_max_examples + len(rows) - count
+    )
 
 
 def find_end(
@@ -78,14 +83,6 @@ def find_end(
             return block.file_index, int(rows.identities[left - 1]) + 1
         left -= len(rows)
     return None
-
-
-def _pieces_before(rows: Rows, end: int) -> Rows:
-    """Returns the rows whose identities are below `end`."""
-    count = int(np.searchsorted(rows.identities, end))
-    return dataclasses.replace(
-        rows.select(slice(count)), beyond_max_examples=rows.beyond_max_examples + len(rows) - count
-    )
 
 
 def _rows_before(rows: Rows, end: int) -> Rows:
@@ -228,14 +225,11 @@ def _normalize_changed(
 def _is_selection(before: Side, after: Side, rows: np.ndarray) -> bool:
     """Returns whether each row has exactly the text of the row that it was made from."""
     return (
-        _address(after.text) == _address(before.text)
+        after.text.ctypes.data == before.text.ctypes.data
+        and len(after.text) == len(before.text)
         and np.array_equal(after.starts, before.starts[rows])
         and np.array_equal(after.ends, before.ends[rows])
     )
-
-
-def _address(text: np.ndarray) -> tuple[int, int]:
-    return text.ctypes.data, len(text)
 
 
 def _reject(unfit: UnfitRow, rows: Rows, now: _Progress) -> Reject:

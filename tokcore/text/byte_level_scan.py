@@ -120,6 +120,8 @@ class PatternPreTokenizer:
     `WHITE_SPACE`.
     """
 
+    name = 'pattern'
+
     pattern: Pattern = 'gpt2'
 
     def __post_init__(self):
@@ -130,10 +132,6 @@ class PatternPreTokenizer:
         expressions, rules = DEFINITIONS[self.pattern]
         if rules is None or len(expressions) > 1:
             raise ValueError(f'{self.pattern} has no kernel of its own; use pattern_pre_tokenizer')
-
-    @property
-    def name(self) -> str:
-        return 'pattern'
 
     @property
     def options(self) -> Mapping[str, object]:

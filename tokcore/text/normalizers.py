@@ -9,7 +9,7 @@ within a character, before it decodes and strips.
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -38,6 +38,8 @@ class UnstrippedLines:
         form: 'NFC' or 'NFKC' by this Python's tables, or None, which changes nothing.
     """
 
+    name = 'unstripped-lines'
+
     form: Form | None = None
 
     def __post_init__(self):
@@ -45,10 +47,6 @@ class UnstrippedLines:
             raise ValueError(
                 f'{self.form!r} is not a form; there are {" and ".join(FORMS)}, and None'
             )
-
-    @property
-    def name(self) -> str:
-        return 'unstripped-lines'
 
     @property
     def options(self) -> Mapping[str, object]:
@@ -83,11 +81,9 @@ class StrippedLines:
         only: the characters that are stripped, as for `str.strip`; None for all white space.
     """
 
-    only: str | None = None
+    name = 'stripped-lines'
 
-    @property
-    def name(self) -> str:
-        return 'stripped-lines'
+    only: str | None = None
 
     @property
     def options(self) -> Mapping[str, object]:
@@ -112,13 +108,8 @@ STRIPPED_LINES = StrippedLines()
 class _T2tLines:
     """A `Normalizer` that reads lines as Tensor2Tensor does."""
 
-    @property
-    def name(self) -> str:
-        return 't2t-lines'
-
-    @property
-    def options(self) -> Mapping[str, object]:
-        return {}
+    name = 't2t-lines'
+    options: ClassVar[Mapping[str, object]] = {}
 
     def apply(self, rows: Side) -> NormalizedRows:
         """Returns the rows stripped, without '\\r'."""

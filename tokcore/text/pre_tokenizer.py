@@ -9,7 +9,7 @@ it. The body stops before a row that no longer fits after others.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -234,10 +234,7 @@ class RowTokens:
     """A `PreTokenizer` whose tokens are the rows."""
 
     name = 'whole-rows'
-
-    @property
-    def options(self) -> Mapping[str, object]:
-        return {}
+    options: ClassVar[Mapping[str, object]] = {}
 
     def prepare(self, rows: TextRows) -> tuple[ListedTokens, np.ndarray]:
         state = ListedTokens.of(rows.starts, rows.ends, np.arange(len(rows.starts) + 1))
