@@ -15,10 +15,10 @@ COUNTS = 3
 """`tokbeam.json` of a COUNTS folder, with the Parquet files that it lists."""
 
 VOCABULARY = 3
-"""`FILE.tokbeam.json` beside a vocabulary."""
+"""`FILE.tokbeam.json` next to a vocabulary."""
 
 _PIECE_COUNTS = 3
-"""`FILE.tokbeam.json` beside the counts of a vocabulary's pieces."""
+"""`FILE.tokbeam.json` next to the counts of a vocabulary's pieces."""
 
 MANIFESTS = {
     'build': DATASET,
@@ -30,7 +30,7 @@ MANIFESTS = {
 """The number of the manifest that each command writes."""
 
 RECORDS = 1
-"""`index/records.json` beside TFRecords of other programs."""
+"""`index/records.json` next to TFRecords of other programs."""
 
 ITERATOR_STATE = 6
 """What `state()` of an iterator over batches returns."""
@@ -45,7 +45,7 @@ CHECKED_FILE = 1
 """The head of a file that stores its own checksum."""
 
 FETCHED_FILE = 2
-"""`.fetched.json` and `.part.json` beside a file from the web."""
+"""`.fetched.json` and `.part.json` next to a file from the web."""
 
 
 def check_format(what: str, number: object, known: int, remedy: str) -> None:

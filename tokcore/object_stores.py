@@ -38,7 +38,7 @@ RETRY_SECONDS = 60
 """For which a request is repeated before it is an error."""
 
 PART_BYTES = 8 << 20
-"""Of an object that is uploaded in parts. S3 takes 10,000 parts, so an object of 80 GB."""
+"""The size of the parts of an object that is uploaded in parts. S3 takes 10,000 parts, so an object of 80 GB."""
 
 _MOST_COPIED = 5 << 30
 """S3 copies no larger object by one request."""
@@ -82,7 +82,7 @@ class StoreOptions:
 
 @dataclass(frozen=True)
 class Version:
-    """What tells a state of an object from its others; Google compares generations, and S3 etags."""
+    """What identifies a state of an object; Google compares generations, and S3 etags."""
 
     etag: str | None
     generation: str | None = None
@@ -206,8 +206,8 @@ class Bucket:
         _count('put')
         mode: object = 'create'
         if expected is not None:
-            told = {'e_tag': expected.etag, 'version': expected.generation}
-            mode = {name: value for name, value in told.items() if value is not None}
+            version = {'e_tag': expected.etag, 'version': expected.generation}
+            mode = {name: value for name, value in version.items() if value is not None}
         exceptions = self._exceptions
 
         def put() -> Version | None:
@@ -417,14 +417,14 @@ class ObjectReader(io.RawIOBase):
     def __init__(self, bucket: Bucket, key: str, size: int | None = None, ahead: int = 0):
         super().__init__()
         self._bucket, self._key = bucket, key
-        self._start = self._place = 0  # of what is held; of the next byte to read
+        self._start = self._place = 0  # of the buffered bytes; of the next byte to read
         self._ahead = min(max(ahead, self._HEAD_BYTES), self._MOST_AHEAD)
         self._etag: str | None = None
         self._has_fetched = size is None
         if size is not None:
-            self._held, self._size = b'', size
+            self._buffered, self._size = b'', size
             return
-        self._held, state = bucket.read_with_state(key, 0, self._HEAD_BYTES)
+        self._buffered, state = bucket.read_with_state(key, 0, self._HEAD_BYTES)
         self._size, self._etag = state.size, state.version.etag
 
     def readable(self) -> bool:
@@ -449,16 +449,16 @@ class ObjectReader(io.RawIOBase):
         end = min(self._place + size, self._size)
         if end <= self._place:
             return b''
-        held_end = self._start + len(self._held)
-        if self._start <= self._place and end <= held_end:
-            data = self._held[self._place - self._start : end - self._start]
+        buffered_end = self._start + len(self._buffered)
+        if self._start <= self._place and end <= buffered_end:
+            data = self._buffered[self._place - self._start : end - self._start]
         else:
             data = b''
             if not self._has_fetched:
                 self._has_fetched = True
-            elif self._start <= self._place <= held_end:
-                # It goes on from what is held, so more is likely to follow.
-                data = self._held[self._place - self._start :]
+            elif self._start <= self._place <= buffered_end:
+                # It goes on from what is buffered, so more is likely to follow.
+                data = self._buffered[self._place - self._start :]
                 self._ahead = min(4 * self._ahead, self._MOST_AHEAD)
             else:
                 self._ahead = self._HEAD_BYTES
@@ -489,14 +489,14 @@ class ObjectReader(io.RawIOBase):
             )
         self._etag = state.version.etag
         if last == end:
-            self._start, self._held = end, b''
+            self._start, self._buffered = end, b''
             return fetched
-        self._start, self._held = start, fetched
+        self._start, self._buffered = start, fetched
         return fetched[: end - start]
 
 
 class _Writer(io.RawIOBase):
-    """A stream to an object, whose errors are told and whose bytes are counted."""
+    """A stream to an object, with plain errors, which counts its bytes."""
 
     def __init__(self, bucket: Bucket, key: str, stream):
         super().__init__()
@@ -660,12 +660,12 @@ def _profile_credentials(url: str):
     session = boto3.Session()
 
     def credentials() -> dict[str, object]:
-        held = session.get_credentials().get_frozen_credentials()
+        frozen = session.get_credentials().get_frozen_credentials()
         soon = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=10)
         return {
-            'access_key_id': held.access_key,
-            'secret_access_key': held.secret_key,
-            'token': held.token,
+            'access_key_id': frozen.access_key,
+            'secret_access_key': frozen.secret_key,
+            'token': frozen.token,
             'expires_at': soon,
         }
 

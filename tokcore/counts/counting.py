@@ -59,7 +59,7 @@ _CACHED_SLOTS = 1 << 16  # tables of this size stay in the caches
 LARGEST_COUNT = 2**63 - 1
 
 STATE_NUMBERS = 2
-"""Of a table's state, int64: the lock for inserting, and the number of tokens."""
+"""The numbers (int64) of a table's state: the lock for inserting, and how many tokens there are."""
 
 _LOCK, _SIZE = np.uint64(0), np.uint64(1)
 _OPEN, _LOCKED, _FULL = 0, 1, 2

@@ -39,7 +39,7 @@ from tokcore.text.rewriting import count_characters
 from tokcore.text.rows import Normalizer, Side
 
 _SEED = 0
-"""Of the order keys, whatever the shuffle's seed is: reordered examples have the same vocabulary."""
+"""The seed of the order keys, whatever that of the shuffle is: reordered examples have the same vocabulary."""
 
 _CHUNK = np.uint64(CHUNK)
 _0, _1 = np.uint64(0), np.uint64(1)

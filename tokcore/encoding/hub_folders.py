@@ -25,7 +25,7 @@ from tokcore.text.patterns import Pattern
 TOKENIZER_NAME, CONFIG_NAME = 'tokenizer.json', 'tokenizer_config.json'
 
 CONFIG_NAMES = (CONFIG_NAME, 'special_tokens_map.json')
-"""Files beside a vocabulary that say which of its special tokens have a role."""
+"""Files next to a vocabulary that say which of its special tokens have a role."""
 
 GPT_END = '<|endoftext|>'
 
@@ -52,7 +52,7 @@ EXPORT_TARGETS: tuple[ExportTarget, ...] = get_args(ExportTarget)
 """The tools whose files `exporting` makes."""
 
 _CLASS = 'PreTrainedTokenizerFast'
-"""Of transformers 4, and an alias in 5: it takes tokenizer.json as it is. Classes of models make some
+"""A class of transformers 4, and an alias in 5: it takes tokenizer.json as it is. Classes of models make some
 of it anew, differently in 4 and 5."""
 
 _UNLIMITED = 10**30
@@ -97,7 +97,7 @@ _PATTERNS: dict[str, Pattern] = {
     'cl100k_base.tiktoken': 'cl100k', 'o200k_base.tiktoken': 'o200k', 'p50k_base.tiktoken': 'gpt2',
     'r50k_base.tiktoken': 'gpt2', 'gpt2.tiktoken': 'gpt2', 'multilingual.tiktoken': 'gpt2',
 }  # fmt: skip
-"""By file of ranks the pattern that it is for: those of tiktoken and Whisper. Other names do not tell it."""
+"""By file of ranks the pattern that it is for: those of tiktoken and Whisper. Other names are for any pattern."""
 
 
 @dataclass(frozen=True)
@@ -170,10 +170,10 @@ def vocabulary_in_folder(
             'path of one of them'
         )
     path = f'{folder.rstrip("/")}/{name}'
-    told, place = _class_of(path, read)
-    if name in _CLASSES and told not in (None, *_CLASSES[name]):
+    class_name, config_path = _class_of(path, read)
+    if name in _CLASSES and class_name not in (None, *_CLASSES[name]):
         raise InputError(
-            f'{place} says {told}, whose ids {name} alone does not give; write its tokenizer.json by '
+            f'{config_path} says {class_name}, whose ids {name} alone does not give; write its tokenizer.json by '
             'AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) of transformers, or give '
             f'{path} itself to read it as {_READ_AS.get(name, "SentencePiece")} would'
         )
@@ -212,12 +212,12 @@ def _vocabularies_of_dataset(folder: str, read: ReadBeside) -> dict[str, Dataset
 
 
 def pattern_of_ranks(path: str) -> Pattern | None:
-    """Returns the pattern that a file of ranks is for by its name; None if the name does not tell it."""
+    """Returns the pattern that a file of ranks is for by its name; None if the name is for any pattern."""
     return _PATTERNS.get(path.rpartition('/')[2])
 
 
 def config_beside(path: str, read: ReadBeside = read_if_there) -> Mapping[str, Any]:
-    """Returns what the tokenizer_config.json beside a vocab.txt says; nothing for another class's.
+    """Returns what the tokenizer_config.json next to a vocab.txt says; nothing for another class's.
 
     Raises:
         InputError: it is not a JSON object.
@@ -241,20 +241,20 @@ def eos_tokens(path: str, read: ReadBeside = read_if_there) -> list[str]:
 
 
 def _class_of(path: str, read: ReadBeside) -> tuple[str | None, str]:
-    """Returns the class of tokenizers or the type of model that is told beside a file, and where."""
+    """Returns the class of tokenizers or the type of model that a file next to a vocabulary states, and its path."""
     for name, key in (
         (CONFIG_NAME, 'tokenizer_class'),
         (_MODEL_CONFIG, 'tokenizer_class'),
         (_MODEL_CONFIG, 'model_type'),
     ):
-        told = _config(path, name, read).get(key)
-        if isinstance(told, str):
-            return told.removesuffix('Fast'), _beside(path, name)
+        stated = _config(path, name, read).get(key)
+        if isinstance(stated, str):
+            return stated.removesuffix('Fast'), _path_beside(path, name)
     return None, ''
 
 
 def _config(path: str, name: str, read: ReadBeside) -> Mapping[str, Any]:
-    place = _beside(path, name)
+    place = _path_beside(path, name)
     data = read(place)
     if data is None:
         return {}
@@ -267,7 +267,7 @@ def _config(path: str, name: str, read: ReadBeside) -> Mapping[str, Any]:
     return config
 
 
-def _beside(path: str, name: str) -> str:
+def _path_beside(path: str, name: str) -> str:
     above, separator, _ = path.rpartition('/')
     return f'{above}{separator}{name}'
 
@@ -290,7 +290,7 @@ def tokenizer_config(
     Args:
         special_tokens: of the vocabulary.
         has_type_ids: whether models take the number of a text of a pair, as BERT does.
-        arguments: of a model's own class of tokenizers, for who opens the folder by that.
+        arguments: of a model's class of tokenizers, for those who open the folder by that.
     """
     inputs = ['input_ids', *(['token_type_ids'] if has_type_ids else []), 'attention_mask']
     return _dumped(

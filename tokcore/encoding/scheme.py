@@ -185,7 +185,7 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
     `tokenizer_files`. None: they have no such name for it."""
 
     configs_beside: ClassVar[tuple[str, ...]] = ()
-    """The names of files that say more of a vocabulary's file beside them, and go where it goes."""
+    """The names of files next to a vocabulary's file that say more about it, and go where it goes."""
 
     @property
     def unstorable(self) -> str:
@@ -233,7 +233,7 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
         return TokenRules(*(Component(part.name, dict(part.options)) for part in parts))
 
     def for_learning(self, options: LearningT) -> Scheme[VocabularyT, LearningT, EncodingT]:
-        """Returns this scheme with what options of learning tell of it."""
+        """Returns this scheme with what the options of learning say about it."""
         return self
 
     def check(self, options: LearningT) -> None:  # noqa: B027 - most schemes learn anything

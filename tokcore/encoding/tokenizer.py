@@ -126,13 +126,13 @@ class Tokenizer(abc.ABC):
         """
         around = self._around
         ids = self.encode(text)
-        own = ids[len(around.before) : len(ids) - len(around.after)]
-        spans = self._spans(text, own)
+        text_ids = ids[len(around.before) : len(ids) - len(around.after)]
+        spans = self._spans(text, text_ids)
         if add_special_tokens:
             nowhere = (0, 0)
             spans = [*[nowhere] * len(around.before), *spans, *[nowhere] * len(around.after)]
         else:
-            ids = own
+            ids = text_ids
         pieces = self.pieces
         return Encoding(ids, [pieces[id_] for id_ in ids], spans)
 

@@ -23,7 +23,7 @@ from tokcore.filters.user_function import PIECES, RowError
 from tokcore.text.rows import Normalizer, Side
 
 MOST_NUMBERS = (1 << 44) // PIECES
-"""Rows of a file that can be told apart where each may become several: `order_keys` takes
+"""The most rows of a file where each may become several: `order_keys` takes
 identities of 44 bits."""
 
 
@@ -125,7 +125,7 @@ def _filter_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer)
 
     Raises:
         InputError: a user's function fails, makes more than a worker can hold, or makes more rows
-            from one than can be told apart.
+            from one than there are identities for.
     """
     file_index = block.file_index
     limits = RowLimits(block.max_line_bytes, block.format.forbidden_characters)
@@ -233,7 +233,7 @@ def _is_selection(before: Side, after: Side, rows: np.ndarray) -> bool:
 
 
 def _reject(unfit: UnfitRow, rows: Rows, now: _Progress) -> Reject:
-    """Returns the reject for an unfit row, with the text that the filter was given."""
+    """Returns the reject for an unfit row, with the text that the filter got."""
     offset = int(rows.offsets[now.sources[unfit.row]])
     line = '\t'.join(side.row(unfit.row) for side in now.sides)
     return Reject(unfit.reason, 0, offset, offset, line.encode(), why=unfit.why)

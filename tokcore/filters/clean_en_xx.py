@@ -76,7 +76,7 @@ def clean_pairs(english: Side, other: Side) -> tuple[Side, Side, np.ndarray, np.
     """Returns the cleaned pairs, and which of them are kept.
 
     Returns:
-        english, other: the texts, slices of those given.
+        english, other: the texts, slices of the arguments.
         rows: int64[cleaned pairs], the number of the pair that each was made from.
         is_kept: bool[cleaned pairs]; False only for sentences of a pair that was split.
     """

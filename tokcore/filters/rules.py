@@ -115,10 +115,12 @@ class Script(RowFilter):
             )
         is_kept = np.ones(len(sides[0]), bool)
         for side in sides if self.side is None else sides[self.side : self.side + 1]:
-            own, others = (np.empty(len(side), np.int64) for _ in range(2))
+            matching, others = (np.empty(len(side), np.int64) for _ in range(2))
             text, *bounds = side.arrays()
-            count_letters(text, tuple(bounds), letter_classes(self.code), own, others)
-            is_kept &= own * self.least.denominator >= (own + others) * self.least.numerator
+            count_letters(text, tuple(bounds), letter_classes(self.code), matching, others)
+            is_kept &= (
+                matching * self.least.denominator >= (matching + others) * self.least.numerator
+            )
         return _keep_rows(sides, is_kept)
 
 
@@ -129,7 +131,7 @@ class NormalForm(RowFilter):
     form: Form
 
     @property
-    def name(self) -> str:  # type: ignore[override]  # an instance's own, of four
+    def name(self) -> str:  # type: ignore[override]  # instances differ
         return self.form.lower()
 
     def apply(self, sides: tuple[Side, ...]) -> Filtered:

@@ -1,4 +1,4 @@
-"""A user's own function as a filter, `module:function`, called for each row.
+"""A user's function as a filter, `module:function`, called for each row.
 
 The user's code may raise anything, including `SystemExit` and `KeyboardInterrupt`: a message shows
 in one line what it raised or returned. Ctrl-C is not the code's mistake and ends the job.
@@ -46,7 +46,7 @@ class RowError(InputError):
     """A filter fails at a row; the caller knows the row's place in a file.
 
     Attributes:
-        row: its number among the rows that the filter was given.
+        row: its number among the rows that the filter got.
     """
 
     def __init__(self, what: str, row: int):
@@ -246,7 +246,7 @@ def _plain_row(returned: object, sides: int) -> Texts | None:
 def _watch_ctrl_c() -> Iterator[Callable[[], bool]]:
     """Yields a function that returns whether SIGINT came while the block runs a user's code.
 
-    If it did, the exception is not the code's own. Python interrupts the main thread only, and only
+    If it did, the exception is not a mistake of the code. Python interrupts the main thread only, and only
     if SIGINT has a Python handler.
     """
     handler = signal.getsignal(signal.SIGINT)

@@ -3,7 +3,7 @@
 The folder is found without numba, whose import takes a quarter of a second. Kernels are cached as
 pickles, and a pickle can run any code; so a folder that others can write to is not used. A file is
 written under another name and moved, so that it is never half. One that is missing, damaged or cannot
-be read is treated alike: what it held is made again.
+be read is treated alike: its content is made again.
 """
 
 import contextlib
@@ -141,7 +141,7 @@ def has_kernels() -> bool:
 
 def _note_of_kernels(folder: pathlib.Path) -> pathlib.Path:
     processor = platform.processor()
-    with contextlib.suppress(OSError):  # there is none but on Linux
+    with contextlib.suppress(OSError):  # it is there on Linux alone
         lines = pathlib.Path('/proc/cpuinfo').read_text().split('\n\n')[0].split('\n')
         processor = '\n'.join(line for line in lines if line.startswith(_OF_PROCESSOR))
     digest = hashlib.sha256(f'{source_digest()}\n{processor}'.encode()).hexdigest()[:16]

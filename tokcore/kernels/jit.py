@@ -253,7 +253,7 @@ def compiled_kernels() -> Iterator[tuple[pathlib.Path, list[pathlib.Path]]]:
 
 
 class KernelFamily(Protocol):
-    """A function of which each type of state has a body of its own."""
+    """A function with a body for each type of state."""
 
     def __call__(self, *arguments: Any) -> Any: ...
 

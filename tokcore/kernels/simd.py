@@ -60,10 +60,10 @@ def store_released(typing_context, numbers, index, number):
 
 def _exchange_if(numbers, index, expected, number):
     # The interpreter lock does not cover all of it: for one thread.
-    held = numbers[index]
-    if held == expected:
+    found = numbers[index]
+    if found == expected:
         numbers[index] = number
-    return held
+    return found
 
 
 @intrinsic(_exchange_if)

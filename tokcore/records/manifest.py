@@ -114,7 +114,7 @@ def file_of_shard(name: str) -> FileOfShard | None:
         return FileOfShard(match['shard'], match['split'], int(match['number']), match['ending'])
     if re.fullmatch(FILE_OF_SPLIT, name):
         shard, dot, ending = name.partition('.')
-        split = next(split for split, own in _NAMES_OF_SPLITS.items() if own == shard)
+        split = next(split for split, name in _NAMES_OF_SPLITS.items() if name == shard)
         return FileOfShard(shard, split, 0, dot + ending)
     return None
 
@@ -148,7 +148,7 @@ class OutputFile:
     bytes: Count
     crc32c: Checksum
     rows: Count
-    sha256: _Sha256 | None = None  # of a shard, or of a file beside a vocabulary
+    sha256: _Sha256 | None = None  # of a shard, or of a file next to a vocabulary
     dtype: str | None = None  # of ids that are stored one after another, as numpy names it
     dropped: tuple[
         Count, ...
@@ -163,7 +163,7 @@ class OutputFile:
 
     @property
     def is_stored(self) -> bool:
-        """Whether there is a file: of ids one after another there is none without rows."""
+        """Whether there is a file: a shard of ids one after another has none if it has no rows."""
         return self.rows > 0 or self.dtype is None
 
 
@@ -189,7 +189,7 @@ class VocabularyRecord:
     scheme_options: dict[str, object] | None = None  # None if the scheme has none
     beside: tuple[OutputFile, ...] = ()  # of its ids, of its tokenizer folder
     sha256: _Sha256 | None = None
-    licence: str | None = None  # as the README.md beside a copied file stated it
+    licence: str | None = None  # as the README.md next to a copied file stated it
     origin: str | None = None  # of a copy from the Hugging Face Hub: its address with the commit
 
 

@@ -358,16 +358,16 @@ def bucket_groups(
     for slice_ in slices:
         sizes += slice_.entries['bytes'].astype(np.int64)
     groups: list[tuple[int, int]] = []
-    held = 0
+    group_size = 0
     for bucket, size in enumerate(sizes.tolist(), first):
         if not size:
             continue
-        if groups and held + size <= group_bytes:
+        if groups and group_size + size <= group_bytes:
             groups[-1] = (groups[-1][0], bucket + 1)
-            held += size
+            group_size += size
         else:
             groups.append((bucket, bucket + 1))
-            held = size
+            group_size = size
     return groups
 
 

@@ -54,7 +54,7 @@ LETTER, NUMBER, SPACE = 1, 2, 4
 
 UPPER, LOWER = 16, 32
 """Bits for where words are cased: what may stand before the small letters of a word, and in place of
-them. Letters without case, and combining marks, are both; marks are no `LETTER`."""
+them. Letters without case, and combining marks, are both; marks are not a `LETTER`."""
 
 PUNCTUATION = 64
 """The bit of punctuation and symbols, where words are punctuated."""
@@ -861,7 +861,7 @@ def _borders_in_chunk(text, place, left, pre_tokenizer):
         if candidates != _0:
             apostrophes, ends = _contractions(text, place, left, candidates, True)
             borders = borders & ~apostrophes | ends
-            # Of two contractions the second is a word, and capital letters may be in the first.
+            # The second of two contractions is a word, and capital letters may be in the first.
             unclear |= masks.apostrophes & ends | words & apostrophes << _2
     if unclear != _0:
         return _0, False

@@ -181,7 +181,7 @@ DIGITS = {False: r'\p{N}+', True: r'\p{N}'}
 _OTHER_SPELLINGS: dict[Pattern, str] = {
     'gpt2': r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",
 }
-"""Of tiktoken's. They cut all text in the same way, though their trees are others."""
+"""The spellings in tiktoken. They cut all text in the same way, though their trees differ."""
 
 
 def pattern_trees(pattern: Pattern) -> tuple[Tree, ...]:

@@ -107,7 +107,7 @@ def _parts(expression: str, text: str) -> list[tuple[_Span, bool]]:
 def _matches(pattern: regex.Pattern[str], text: str) -> Iterator[_Span]:
     """Yields matches as the engines of tokenizers go on after empty ones, and `regex` does not.
 
-    An empty match where the last match ended is none, and the search begins anew one character later.
+    An empty match where the last match ended does not count, and the search goes on one character later.
     """
     place, last = 0, -1
     while place <= len(text):
@@ -235,7 +235,7 @@ class SplitPreTokenizer:
         return borders if borders[-1] - first == len(text) and 0 not in lengths else None
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
-        # An expression may look at what is beside a token. So tokens are a part together only if
+        # An expression may look at what is next to a token. So tokens are a part together only if
         # they are the tokens of that part, and else each is one for the model.
         text = rows.text
         spans = self._spans(rows.part(row, row + 1))
