@@ -2,10 +2,7 @@
 
 import ast
 import inspect
-import pathlib
 import re
-import subprocess
-import sys
 
 import pytest
 from hypothesis import given
@@ -214,39 +211,3 @@ def test_names_are_listed_before_they_are_imported(package):
         assert getattr(package, name) is not None
     with pytest.raises(AttributeError, match='no attribute'):
         package.nothing  # noqa: B018
-
-
-PROGRAM = """
-import tokcore
-import pipelines
-
-tokenizer = tokcore.learn_vocabulary(['the cat'], 'bpe', vocab_size=300, pre_tokenizer='cl100k')
-ids: list[list[int]] = tokenizer.encode_batch(['the cat'])
-result = pipelines.build(tsv='a.tsv', name='x', vocab_size=300, output='out')
-path: str = result.path
-pipelines.ReadCorpus('a.jsonl', format='jsonl', fields=['a'])
-"""
-
-MISTAKES = """
-tokcore.learn_vocabulary(['x'], vocab_sise=3)
-pipelines.build(tsv='a.tsv', vocab_size='32k')
-pipelines.CountTokens('bpe', pre_tokenizer='gpt-2')
-"""
-
-
-@pytest.mark.slow
-def test_a_type_checker_sees_every_option(tmp_path):
-    pytest.importorskip('mypy')
-    (tmp_path / 'user.py').write_text(PROGRAM + MISTAKES)
-    # With the options and the cache of this checkout, which take a minute off.
-    checked = subprocess.run(
-        [sys.executable, '-m', 'mypy', str(tmp_path / 'user.py')],
-        cwd=pathlib.Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-    )
-    lines = [line for line in checked.stdout.splitlines() if ': error:' in line]
-    first = len(PROGRAM.splitlines()) + 2
-    assert [int(line.split(':')[1]) for line in lines] == [first, first + 1, first + 2], (
-        checked.stdout + checked.stderr
-    )

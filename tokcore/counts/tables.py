@@ -185,7 +185,15 @@ class UnstorableTokens:
         for number in sides:
             for row in self._rows_with(rows.sides[number]):
                 text = rows.sides[number].row(row)
-                character = self._unstorable_character(text)
+                character = next(
+                    (
+                        each
+                        for token in self.tokens(text)
+                        for each in self.characters
+                        if each in token
+                    ),
+                    None,
+                )
                 if character and row not in rejects:
                     offset = int(rows.offsets[row])
                     why = (
@@ -214,14 +222,6 @@ class UnstorableTokens:
         first = np.searchsorted(positions, side.starts)
         is_within = np.append(positions, np.iinfo(np.int64).max)[first] < side.ends
         yield from np.flatnonzero(is_within).tolist()
-
-    def _unstorable_character(self, text: str) -> str | None:
-        """Returns the first of the characters that is in a token of the text."""
-        for token in self.tokens(text):
-            for character in self.characters:
-                if character in token:
-                    return character
-        return None
 
 
 class TableMerger:

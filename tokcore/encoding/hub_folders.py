@@ -272,16 +272,6 @@ def _path_beside(path: str, name: str) -> str:
     return f'{above}{separator}{name}'
 
 
-def _special_tokens_by_role(tokens: Iterable[str]) -> dict[str, str]:
-    """Returns for each role of transformers the first of its tokens that is there."""
-    known = set(tokens)
-    roles = {
-        role: next((name for name in names if name in known), None)
-        for role, names in ROLE_TOKENS.items()
-    }
-    return {role: name for role, name in roles.items() if name is not None}
-
-
 def tokenizer_config(
     special_tokens: Iterable[str], has_type_ids: bool = False, **arguments: bool | None
 ) -> bytes:
@@ -292,10 +282,15 @@ def tokenizer_config(
         has_type_ids: whether models take the number of a text of a pair, as BERT does.
         arguments: of a model's class of tokenizers, for those who open the folder by that.
     """
+    known = set(special_tokens)
+    # The first of a role's names that is known.
+    roles = {
+        role: name for role, names in ROLE_TOKENS.items() for name in names[::-1] if name in known
+    }
     inputs = ['input_ids', *(['token_type_ids'] if has_type_ids else []), 'attention_mask']
     return _dumped(
         {
-            **_special_tokens_by_role(special_tokens),
+            **roles,
             **arguments,
             'clean_up_tokenization_spaces': False,
             'model_input_names': inputs,

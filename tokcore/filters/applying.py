@@ -16,7 +16,7 @@ import numpy as np
 from tokcore.corpus.corpus import Block, DroppedRow, Reject, Rows, Split, split_of
 from tokcore.corpus.formats import block_rows
 from tokcore.corpus.key_ranges import rows_within
-from tokcore.corpus.row_filter import Filtered, RowFilter, RowLimits, UnfitRow
+from tokcore.corpus.row_filter import Filtered, RowFilter, RowLimits
 from tokcore.errors import InputError
 from tokcore.filters.registry import load_filters
 from tokcore.filters.user_function import PIECES, RowError
@@ -44,8 +44,10 @@ def select_rows(block: Block, splits: Sequence[Split], normalizer: Normalizer) -
     end = None
     if split.end is not None and block.file_index >= split.end[0]:
         end = split.end[1] if block.file_index == split.end[0] else 0
+        makes_several = any(row_filter.makes_several for row_filter in load_filters(split.filters))
+        step = PIECES if split.format.identity == 'row' and makes_several else 1
         # The end may be between rows made from one row, which then must be filtered.
-        rows = _rows_before(rows, -(-end // _identity_step(split)))
+        rows = _rows_before(rows, -(-end // step))
     if not split.filters:
         return rows
     rows = _filter_rows(rows, split, block, normalizer)
@@ -99,14 +101,6 @@ def _rows_before(rows: Rows, end: int) -> Rows:
     )
 
 
-def _identity_step(split: Split) -> int:
-    """Returns the distance between the identities of consecutive rows of a file."""
-    if split.format.identity != 'row':
-        return 1
-    makes_several = any(row_filter.makes_several for row_filter in load_filters(split.filters))
-    return PIECES if makes_several else 1
-
-
 @dataclass(frozen=True)
 class _Progress:
     """Rows between two filters.
@@ -149,7 +143,10 @@ def _filter_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer)
         is_gone[result.rows] = False
         added += len(result.rows) - len(now.sources) + int(np.count_nonzero(is_gone))
         is_gone[[unfit.row for unfit in result.unfit]] = False
-        rejects += [_reject(unfit, rows, now) for unfit in result.unfit]
+        for unfit in result.unfit:
+            offset = int(rows.offsets[now.sources[unfit.row]])
+            line = '\t'.join(side.row(unfit.row) for side in now.sides)
+            rejects.append(Reject(unfit.reason, 0, offset, offset, line.encode(), why=unfit.why))
         dropped_by[row_filter.name] += int(np.count_nonzero(is_gone) + np.count_nonzero(~stays))
         after = _Progress(sides, now.sources[result.rows])
         if split.keeps_dropped:
@@ -230,13 +227,6 @@ def _is_selection(before: Side, after: Side, rows: np.ndarray) -> bool:
         and np.array_equal(after.starts, before.starts[rows])
         and np.array_equal(after.ends, before.ends[rows])
     )
-
-
-def _reject(unfit: UnfitRow, rows: Rows, now: _Progress) -> Reject:
-    """Returns the reject for an unfit row, with the text that the filter got."""
-    offset = int(rows.offsets[now.sources[unfit.row]])
-    line = '\t'.join(side.row(unfit.row) for side in now.sides)
-    return Reject(unfit.reason, 0, offset, offset, line.encode(), why=unfit.why)
 
 
 def _dropped_rows(

@@ -330,7 +330,9 @@ def code_digest(functions: Sequence[Any], argument_types: Any) -> str:
         functions: the kernel, and others on which its code depends.
         argument_types: a tuple of numba's types.
     """
-    digest = hashlib.sha256(_SEPARATOR.join([*_versions(), repr(argument_types)]).encode())
+    versions = [platform.python_implementation(), platform.python_version(), platform.machine()]
+    versions += [numba.__version__, llvmlite.__version__, np.__version__]
+    digest = hashlib.sha256(_SEPARATOR.join([*versions, repr(argument_types)]).encode())
     parts = [*dict.fromkeys([*functions, *_named_tuples(argument_types)])]
     numbers = {id(part): number for number, part in enumerate(parts)}
     families: list[Any] = []
@@ -351,11 +353,6 @@ def code_digest(functions: Sequence[Any], argument_types: Any) -> str:
             part_digest += numbers[id(other)].to_bytes(4, 'little')
         digest.update(part_digest)
     return digest.hexdigest()[:16]
-
-
-def _versions() -> list[str]:
-    of_python = [platform.python_implementation(), platform.python_version(), platform.machine()]
-    return [*of_python, numba.__version__, llvmlite.__version__, np.__version__]
 
 
 def _named_tuples(key: Any) -> Iterator[type]:

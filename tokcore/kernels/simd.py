@@ -26,11 +26,7 @@ WIDE_BYTES = 32
 _WIDE_TYPE = ir.VectorType(ir.IntType(8), WIDE_BYTES)
 
 
-def _load_acquired(numbers, index):
-    return numbers[index]
-
-
-@intrinsic(_load_acquired)
+@intrinsic(lambda numbers, index: numbers[index])
 def load_acquired(typing_context, numbers, index):
     """The integer at `numbers[index]`, never half written."""
 
@@ -122,11 +118,7 @@ def trailing_zeros(typing_context, word):
     return types.uint64(types.uint64), generate
 
 
-def _popcount(word):
-    return np.uint64(int(word).bit_count())
-
-
-@intrinsic(_popcount)
+@intrinsic(lambda word: np.uint64(int(word).bit_count()))
 def popcount(typing_context, word):
     """The number of bits that are set in a uint64."""
 
@@ -204,11 +196,7 @@ def _splat(value):
     return ir.Constant(_CHUNK_TYPE, [value] * CHUNK)
 
 
-def _load_word(text, place):
-    return text[place : place + np.uint64(8)].view('<u8')[0]
-
-
-@intrinsic(_load_word)
+@intrinsic(lambda text, place: text[place : place + np.uint64(8)].view('<u8')[0])
 def load_word(typing_context, text, place):
     """The uint64 at `text[place:place + 8]` of a uint8 array, its first byte the lowest."""
     _check_bytes(text)
@@ -237,11 +225,7 @@ def store_word(typing_context, text, place, word):
     return types.void(text, types.uint64, types.uint64), generate
 
 
-def _prefetch(array, index):
-    """Nothing: prefetching changes no value."""
-
-
-@intrinsic(_prefetch)
+@intrinsic(lambda array, index: None)
 def prefetch(typing_context, array, index):
     """Asks the processor to load an element into its cache, without waiting for it.
 

@@ -89,8 +89,10 @@ class RunBuffer:
         """Whether a block may be added; the first one always may."""
         if not self._tallies:
             return True
-        size = self._used + self._rejected_bytes + BUFFERED_ROW_BYTES * self._rows
-        return size + _size(encoded) <= self._byte_limit
+        size = self._used + len(encoded.rows.records)
+        size += self._rejected_bytes + _rejected_bytes(encoded)
+        rows = self._rows + len(encoded.rows)
+        return size + BUFFERED_ROW_BYTES * rows <= self._byte_limit
 
     def add(self, encoded: EncodedBlock) -> None:
         """Adds a block."""
@@ -102,7 +104,7 @@ class RunBuffer:
         self._records[self._used : end] = rows.records
         self._used = end
         self._rows += len(rows)
-        self._rejected_bytes += sum(len(lines.json_lines) for lines in encoded.stats.rejected)
+        self._rejected_bytes += _rejected_bytes(encoded)
         self._keys.append(rows.keys)
         self._lengths.append(rows.lengths.astype(np.uint32))
         self._tallies.append(encoded.stats.tally)
@@ -126,9 +128,8 @@ class RunBuffer:
         return RunStats(first, blocks, add_tallies(split, self._tallies), tuple(checksums))
 
 
-def _size(encoded: EncodedBlock) -> int:
-    rejected = sum(len(lines.json_lines) for lines in encoded.stats.rejected)
-    return len(encoded.rows.records) + BUFFERED_ROW_BYTES * len(encoded.rows) + rejected
+def _rejected_bytes(encoded: EncodedBlock) -> int:
+    return sum(len(lines.json_lines) for lines in encoded.stats.rejected)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -178,14 +178,12 @@ def last_tokens(
     """
     last = end - 1
     of_parts = [last] if first < end else []
-    while last > first and _is_space(text[starts[last] : ends[last]]):
+    while last > first and not (
+        text[starts[last] : ends[last]].tobytes().decode().strip(WHITE_SPACE)
+    ):
         last -= 1
         of_parts.insert(0, last)
     return of_parts
-
-
-def _is_space(token: np.ndarray) -> bool:
-    return not token.tobytes().decode().strip(WHITE_SPACE)
 
 
 @kernel_without_allocation

@@ -96,7 +96,9 @@ class StrippedLines:
         damages = _find_damages(text, starts, ends, damaged)
         side = _stripped(text, starts, ends, damaged, _strip_table(self.only))
         if self.only is not None:
-            side = _emptied(*side.arrays(), damaged)
+            new_ends = np.empty(len(rows), np.int64)
+            _empty_rows(*side.arrays(), _white_space(), damaged, new_ends)
+            side = Side(side.text, side.starts, new_ends)
         return NormalizedRows(side, damages)
 
 
@@ -206,13 +208,6 @@ def _stripped(
     stripped = np.empty(len(starts), np.int64), np.empty(len(starts), np.int64)
     _strip_rows(text, (starts, ends), read_only(damaged), whitespace, stripped)
     return Side(text, *stripped)
-
-
-def _emptied(text: np.ndarray, starts: np.ndarray, ends: np.ndarray, damaged: np.ndarray) -> Side:
-    """Returns the rows; damaged ones, and those of nothing but white space, are empty."""
-    new_ends = np.empty(len(ends), np.int64)
-    _empty_rows(text, starts, ends, _white_space(), damaged, new_ends)
-    return Side(text, starts, new_ends)
 
 
 @kernel

@@ -107,11 +107,6 @@ def test_what_is_in_the_text_may_be_longer_than_a_piece(monkeypatch):
     )
 
 
-def test_the_commonest_are_named():
-    size, characters = PRETRAINED.dropped(byte_level(b'a')).count(side_of(['bbcdd']), 2)
-    assert (size, characters) == (5, {'b': 2, 'd': 2})
-
-
 @pytest.mark.parametrize(
     'vocabulary',
     [

@@ -159,14 +159,6 @@ def test_no_rows_and_empty_rows():
     assert encoder.encode_side(side_of(['', ''])).offsets.tolist() == [0, 0, 0]
 
 
-def test_results_are_not_changed_by_later_blocks():
-    encoder = ENCODER.row_encoder()
-    first = encoder.encode_side(side_of(['the cat']))
-    ids = first.ids.tolist()
-    encoder.encode_side(side_of(['encyclopedia'] * 100))
-    assert first.ids.tolist() == ids
-
-
 def test_a_token_of_a_megabyte_outside_the_alphabet():
     encoder = ENCODER.row_encoder()
     ids = encoder.encode_side(side_of(['the', '\x7f' * 1_000_000, 'the']), after=[1]).ids

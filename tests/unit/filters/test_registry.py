@@ -53,11 +53,6 @@ def test_every_filter_declares_its_unit_and_examples_which_hold():
         assert rows == list(example.result), example
 
 
-def test_lengths_are_characters_unless_tokens_are_asked_for():
-    [(_, _, unit, _)] = [row for row in filter_table() if 'length' in row[0]]
-    assert unit.startswith('characters') and '`:tokens`, words' in unit
-
-
 def test_a_list_keeps_its_order_and_may_be_empty():
     assert filter_list('nfc, length:1:2,nfc') == ('nfc', 'length:1:2', 'nfc')
     assert filter_list('') == ()

@@ -1,7 +1,5 @@
 """Splits of byte-level text: the tokens that the splits find one after another, in plain Python."""
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -74,11 +72,3 @@ def parts_joined(rows, row, pre_tokenizer):
             [of_part] = prepared(TextRows(part.text, *bounds), pre_tokenizer)
             tokens += of_part
     return tokens
-
-
-def test_it_is_a_value():
-    made = ByteSplitPreTokenizer(RowTokens(), SPLITS['Falcon'])
-    assert made == pickle.loads(pickle.dumps(made)) and made != ByteSplitPreTokenizer(
-        RowTokens(), ()
-    )
-    assert made.options != ByteSplitPreTokenizer(RowTokens(), SPLITS['removed']).options

@@ -9,7 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.text.normalizers import (
-    STRIPPED_LINES,
     T2T_LINES,
     UNSTRIPPED_LINES,
     StrippedLines,
@@ -38,14 +37,6 @@ PIECES = [
 ]  # fmt: skip
 rows = st.lists(st.sampled_from(PIECES), max_size=8).map(b''.join)
 gaps = st.sampled_from([b'\n', b'\t', b'\n\n\n', b'\n\xff\xff\n', b'\t\xc3\t', b'\r\n'])
-
-STRIPPED_LINES_TEXT = st.lists(
-    st.one_of(
-        st.text(st.one_of(st.characters(exclude_categories=['Cs']), st.sampled_from(' \t\r\x85\u3000'))).map(str.encode),
-        st.binary(max_size=12).filter(lambda line: b'\n' not in line),
-    ),
-    max_size=8,
-)  # fmt: skip
 
 
 def laid_out(lines):
@@ -110,19 +101,6 @@ def test_normal_text_is_not_copied(form):
     assert [side.row(row) for row in range(4)] == ['\tplain  \r', '字é한 Ω', '', '']
 
 
-def test_damage_between_rows_is_none_of_theirs():
-    text = b'ab\n\xff\ncd\n\xff\n \n\xff\n'
-    side = Side(np.frombuffer(text, np.uint8), np.array([0, 5, 10]), np.array([2, 7, 11]))
-    found = UNSTRIPPED_LINES.apply(side)
-    assert not found.damages and [found.side.row(row) for row in range(3)] == ['ab', 'cd', '']
-
-
-def test_no_rows():
-    nothing = Side(np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int64))
-    for form in FORMS:
-        assert len(UnstrippedLines(form).apply(nothing).side) == 0
-
-
 def test_it_is_known_by_its_form():
     assert (UNSTRIPPED_LINES.name, dict(UNSTRIPPED_LINES.options)) == ('unstripped-lines', {})
     made = UnstrippedLines('NFKC')
@@ -179,20 +157,11 @@ def test_each_unstripped_row_is_what_it_would_be_alone(drawn):
         assert (index in found.damages) == bool(alone.damages)
 
 
-def test_it_has_a_name_and_no_options():
-    assert (T2T_LINES.name, dict(T2T_LINES.options)) == ('t2t-lines', {})
-    assert (STRIPPED_LINES.name, dict(STRIPPED_LINES.options)) == ('stripped-lines', {})
-    assert dict(StrippedLines(' ').options) == {'only': ' '}
-
-
-@given(STRIPPED_LINES_TEXT, st.sampled_from([None, '\r\n ']))
+@given(ANY_LINES_TEXT, st.sampled_from([None, '\r\n ']))
 @example([b' \t ', b' \r', '\u3000'.encode(), '\x85a \r'.encode()], '\r\n ')
 def test_any_stripped_lines(lines, only):
-    lines = [line.replace(b'\n', b'') for line in lines]
-    text = np.frombuffer(b''.join(line + b'\n' for line in lines), np.uint8)
-    ends = np.cumsum([len(line) + 1 for line in lines], dtype=np.int64) - 1
-    starts = ends - [len(line) for line in lines]
-    found = StrippedLines(only).apply(Side(text, starts, ends))
+    rows = laid_out(lines)
+    found = StrippedLines(only).apply(rows)
     side = found.side
     for row, line in enumerate(lines):
         rest = side.text[side.starts[row] : side.ends[row]].tobytes()
@@ -200,6 +169,6 @@ def test_any_stripped_lines(lines, only):
             text = line.decode()
             assert rest.decode() == (text.strip(only) if text.strip() else '')
         except UnicodeDecodeError as error:
-            assert found.damages[row] == starts[row] + error.start and rest == b''
+            assert found.damages[row] == rows.starts[row] + error.start and rest == b''
         else:
             assert row not in found.damages
