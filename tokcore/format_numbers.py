@@ -49,14 +49,7 @@ FETCHED_FILE = 2
 
 
 def check_format(what: str, number: object, known: int, remedy: str) -> None:
-    """Raises InputError, with both numbers, if something is not of the format that is read here.
-
-    Args:
-        what: is read: a path, or `the state`.
-        number: that it states, any value of JSON.
-        known: the number that this version reads.
-        remedy: what to do.
-    """
+    """Raises InputError, with both numbers, if something is not of the format that is read here."""
     if type(number) is int and number == known:
         return
     raise InputError(

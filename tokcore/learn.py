@@ -91,14 +91,7 @@ def learn_from_table(scheme: Scheme, learning: LearningOptions, table: TokenTabl
 def vocabulary_files(
     vocabulary: Vocabulary, scheme: Scheme, table: TokenTable, name: str
 ) -> dict[str, bytes]:
-    """Returns the files of a vocabulary by their names: its own, and that of ids if it holds none.
-
-    Args:
-        vocabulary: learned by the scheme.
-        scheme: of the vocabulary.
-        table: the tokens that it was learned from, whose pieces get ids.
-        name: of its own file.
-    """
+    """Returns the files of a vocabulary by their names: its own, and that of ids if it holds none."""
     files = {name: vocabulary.dump()}
     if (entries := scheme.entries_name(name)) is not None:
         files[entries] = scheme.entries(vocabulary, table)

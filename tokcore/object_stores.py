@@ -208,7 +208,7 @@ class Bucket:
         if expected is not None:
             version = {'e_tag': expected.etag, 'version': expected.generation}
             mode = {name: value for name, value in version.items() if value is not None}
-        exceptions = self._exceptions
+        exceptions = self._obstore.exceptions
 
         def put() -> Version | None:
             try:
@@ -303,14 +303,9 @@ class Bucket:
     @property
     def _obstore(self):
         import obstore
-
-        return obstore
-
-    @property
-    def _exceptions(self):
         import obstore.exceptions
 
-        return obstore.exceptions
+        return obstore
 
     def _asked(self, key: str, ask: Callable[[], _Answer]) -> _Answer:
         """Returns an answer; asks again where it was cut off, which obstore does not always do."""
@@ -330,7 +325,7 @@ class Bucket:
     @contextlib.contextmanager
     def _plain_errors(self, key: str) -> Iterator[None]:
         """Raises what obstore raises in a block as an OSError, or as an InputError."""
-        exceptions = self._exceptions
+        exceptions = self._obstore.exceptions
         try:
             yield
         except FileNotFoundError as error:

@@ -134,19 +134,3 @@ def test_what_is_for_rows_goes_with_rows(tokbeam, write_corpus, tmp_path):
     learned = tokbeam('vocab', '--counts', counts, '--vocab-size', 99, *more)
     learned.assert_refused('--counts takes the place of text')
     tokbeam('count', '--counts', counts, *more).assert_refused('--counts takes the place of text')
-
-
-def test_a_job_file_says_in_which_line(tokbeam, write_corpus, tmp_path):
-    corpus = write_corpus('tsv')
-    wrong = {
-        '["nfc", "rato:3"]': 'did you mean ratio',
-        '3': "no filter '3'",
-        '[["nfc"]]': 'no filter',
-    }
-    for number, (clean, said) in enumerate(wrong.items()):
-        job = tmp_path / f'{number}.toml'
-        job.write_text(
-            f'[[train]]\nformat = "tsv"\npaths = "{corpus.files[0]}"\nclean = {clean}\n'
-            '[vocabulary]\nvocab_size = 120\n[output]\nname = "x"\noutput = "out"\n'
-        )
-        tokbeam('build', job).assert_refused(f'{number}.toml, line 4: clean: ', said)

@@ -277,12 +277,6 @@ def concatenate_tables(tables: Sequence[TokenTable]) -> TokenTable:
 def refuse_unstorable(path: str, data: np.ndarray, offsets: np.ndarray, unstorable: str) -> None:
     """Refuses tokens that the vocabulary file to be learned cannot hold.
 
-    Args:
-        path: the file that the tokens are from, or what they are.
-        data: uint8, the tokens' text.
-        offsets: int64[n + 1], their positions in it.
-        unstorable: characters of ASCII that no token may have; see `Scheme.unstorable`.
-
     Raises:
         InputError: there is one.
     """

@@ -58,11 +58,6 @@ def end_candidates(
 ) -> dict[str, int]:
     """Returns the ids of the tokens that may end documents, by token; a single one does.
 
-    Args:
-        vocabulary: the entries.
-        path: of its file.
-        read: reads files next to it.
-
     Raises:
         InputError: a file that configures the end is not a JSON object.
     """

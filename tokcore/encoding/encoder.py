@@ -433,9 +433,7 @@ class DroppedCharacters:
     def count(self, side: Side, most: int) -> tuple[int, dict[str, int]]:
         """Returns how many bytes of rows have no id, and in which characters they are.
 
-        Args:
-            side: the rows.
-            most: how many characters at most, the commonest; of equal counts, the first by code.
+        At most `most` characters, the commonest; of equal counts, the first by code.
         """
         rows = self.normalize(side).joined()
         data = rows.text.tobytes()

@@ -335,12 +335,7 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
     def piece_writer(
         self, vocabulary: VocabularyT, options: EncodingT | None = None
     ) -> PieceWriter | None:
-        """Returns the writer of lines of pieces, if the scheme has a form of its own for them.
-
-        Args:
-            vocabulary: the entries.
-            options: of the encoder.
-        """
+        """Returns the writer of lines of pieces, if the scheme has a form of its own for them."""
         return None
 
     def entries_name(self, name: str) -> str | None:

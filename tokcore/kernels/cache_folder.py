@@ -16,7 +16,7 @@ import platform
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 
@@ -31,20 +31,16 @@ _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
-def _candidate_folders() -> Iterator[tuple[pathlib.Path, bool]]:
-    """Yields folders for caches, and whether each belongs to this program alone."""
-    chosen = os.environ.get(NUMBA_VARIABLE)
-    if chosen:
-        yield pathlib.Path(chosen), False
-    home = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')
-    if os.path.isabs(home):
-        yield pathlib.Path(home) / 'tokbeam', True
-
-
 def _writable_cache_folder(name: str) -> tuple[pathlib.Path | None, str]:
     """Returns the first folder that can be used, or None and the reason why there is none."""
     refusal = f'there is no home folder, and {NUMBA_VARIABLE} is not set'
-    for parent, is_own in _candidate_folders():
+    candidates = []
+    if chosen := os.environ.get(NUMBA_VARIABLE):
+        candidates.append((pathlib.Path(chosen), False))
+    home = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')
+    if os.path.isabs(home):
+        candidates.append((pathlib.Path(home) / 'tokbeam', True))
+    for parent, is_own in candidates:
         # A child process inherits the variable with the folder already named.
         folder = parent if parent.name == name else parent / name
         try:

@@ -219,16 +219,7 @@ def encode_block(
     on_error: OnError = 'stop',
     open_binary: OpenBinary | None = None,
 ) -> EncodedBlock:
-    """Encodes the rows of a block as tf.train.Examples in TFRecords.
-
-    Args:
-        block: whole lines.
-        features: those of an example.
-        seed: of the order keys.
-        splits: of the corpus.
-        normalizer: makes text of rows.
-        on_error: what to do with lines that cannot be used.
-        open_binary: opens a file again, to report the number of such a line.
+    """Encodes the rows of a block as tf.train.Examples in TFRecords; `seed` is that of the order keys.
 
     Raises:
         InputError: a line is not UTF-8 or lacks a column, and `on_error` is 'stop'; or a

@@ -202,14 +202,9 @@ def write_run(
     stats: RunStats,
     rejected: Sequence[RejectedLines] = (),
 ) -> tuple[int, RunStats]:
-    """Writes the file of a part; returns its size and its statistics.
+    """Writes the file of a part, from the start of a stream; returns its size and its statistics.
 
-    Args:
-        stream: at the beginning of a new file.
-        head: names the part.
-        rows: its rows.
-        stats: its statistics, without `rejected`.
-        rejected: the lines left out, in the order of the input.
+    `stats` are without `rejected`; the lines left out are in the order of the input.
     """
     entries = np.zeros(head.buckets, ENTRY)
     at = 0
@@ -338,12 +333,19 @@ def read_slices(
     """Returns where each run has buckets `first` up to `end`; one small read for each.
 
     Raises:
-        InputError: a run cannot be read or is damaged.
+        InputError: a run cannot be read, is damaged, or is of another fingerprint.
     """
     slices = []
     for run in runs:
         with open_path(run.path, open_binary) as stream:
-            entries = run.read_index(stream, fingerprint, buckets, first, end)
+            stream.seek(_index_offset(run.size, buckets) + first * ENTRY.itemsize)
+            data = stream.read((end - first) * ENTRY.itemsize)
+        if len(data) != (end - first) * ENTRY.itemsize:
+            raise damaged(run.path, 'it ends within its index')
+        entries = np.frombuffer(data, ENTRY)
+        for number, entry in enumerate(entries, first):
+            if entry['check'] != _check(entry, fingerprint):
+                raise damaged(run.path, f'the index entry of bucket {number}')
         slices.append(RunSlice(run, first, entries))
     return slices
 
@@ -428,23 +430,6 @@ class RunFile:
 
     path: str
     size: int
-
-    def read_index(
-        self, stream: BinaryIO, fingerprint: bytes, buckets: int, first: int, end: int
-    ) -> np.ndarray:
-        """Returns the entries of buckets `first` up to `end`, an array of `ENTRY`.
-
-        Raises InputError if an entry is damaged, or of another fingerprint.
-        """
-        stream.seek(_index_offset(self.size, buckets) + first * ENTRY.itemsize)
-        data = stream.read((end - first) * ENTRY.itemsize)
-        if len(data) != (end - first) * ENTRY.itemsize:
-            raise damaged(self.path, 'it ends within its index')
-        entries = np.frombuffer(data, ENTRY)
-        for number, entry in enumerate(entries, first):
-            if entry['check'] != _check(entry, fingerprint):
-                raise damaged(self.path, f'the index entry of bucket {number}')
-        return entries
 
 
 def _index_offset(size: int, buckets: int) -> int:

@@ -95,18 +95,8 @@ def as_file(lines, ends):
 
 def sampled_texts(data: bytes, budget: int) -> list[str]:
     """The texts that Tensor2Tensor's loop yields, those that have any."""
-    lines = data.removesuffix(b'\n').split(b'\n') if data else []
-    to_skip, left, skipped, selected = int(len(data) / budget / 2), budget, 0, []
-    for line in lines:
-        if skipped < to_skip:
-            skipped += 1
-        elif left > 0:
-            text = line.decode().replace('\r', '').strip()
-            selected.append(text)
-            left, skipped = left - len(text), 0
-        else:
-            break
-    return [text for text in selected if text]
+    lines = [line.decode().replace('\r', '').strip() for line in lines_of(data)]
+    return [lines[number] for number in plainly_sampled(data, budget, 1 << 20) if lines[number]]
 
 
 @given(

@@ -126,10 +126,6 @@ class TestFormat:
         assert index['bytes'].tolist() == [35, 17]
         assert data[-FOOTER_BYTES:][8:24] == FINGERPRINT
 
-    @given(ROWS, st.integers(1, 9))
-    def test_a_run_depends_on_its_rows_and_not_on_their_order(self, rows, buckets):
-        assert written(rows, buckets, REJECTED) == written(rows[::-1], buckets, REJECTED)
-
     def test_stats_and_rejected_lines_are_read_back(self):
         data = written([(1, b'x')], 4, REJECTED)
         stats, last = read_run_stats(io.BytesIO(data), len(data), head(4))

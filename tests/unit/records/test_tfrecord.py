@@ -194,25 +194,10 @@ def test_sort_puts_the_rows_of_all_parts_by_key(records, cuts):
     assert records_of(join_rows(iter(parts))) == records
 
 
-@given(KEYED_RECORDS, st.integers(1, 9), st.integers(1, 9))
-def test_sorted_buckets_are_the_sorted_whole(records, buckets, more):
-    whole = records_of(sort_rows([framed(records)]))
-    for number in (buckets, buckets * more):
-        parts = [sort_rows([part]) for _, part in split_by_bucket(framed(records), number)]
-        assert records_of(join_rows(parts)) == whole
-
-
 def test_a_row_that_came_twice_is_shown():
     parts = [framed([(5, b'a'), (0xABC, b'b')]), framed([(9, b''), (0xABC, b'c')])]
     with pytest.raises(ValueError, match='0x0000000000000abc'):
         sort_rows(parts)
-
-
-def test_rows_unpacked_from_bytes_can_be_cut_and_sorted():
-    records = [(2**63, b'xy'), (3, b''), (2**64 - 1, b'z')]
-    rows = FramedRows.from_bytes(framed(records).to_bytes())
-    assert records_of(sort_rows([rows])) == sorted(records)
-    assert len(split_by_bucket(rows, 2)) == 2
 
 
 # --- reading

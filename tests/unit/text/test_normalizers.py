@@ -73,19 +73,6 @@ def unstripped(text, form):
     return unicodedata.normalize(form, text) if form else text
 
 
-@pytest.mark.parametrize('form', ['NFC', 'NFKC'])
-def test_every_character_between_others(form):
-    characters = [
-        chr(code)
-        for code in range(0x110000)
-        if chr(code) != '\n' and unicodedata.category(chr(code)) not in ('Cn', 'Co', 'Cs')
-    ]
-    lines = [f'e{each}\u0301' for each in characters]
-    lines += [unicodedata.normalize('NFD', each) for each in characters]
-    side = UnstrippedLines(form).apply(laid_out([line.encode() for line in lines])).side
-    assert [side.row(row) for row in range(len(side))] == [unstripped(line, form) for line in lines]
-
-
 def test_no_normal_form_has_white_space_alone_of_other_text():
     for form in ('NFC', 'NFKC'):
         for code in range(0x110000):
