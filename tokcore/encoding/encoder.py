@@ -106,7 +106,7 @@ class RowEncoder:
         self._pre_tokenizer = pre_tokenizer
         self._model = model
         self._state, self._work = read_only_state(model.state), model.workspace(TOKENS)
-        self._cache = empty_cache(cache_bytes, TOKENS)
+        self._cache = empty_cache(cache_bytes)
         self._places = (np.empty(TOKENS, np.uint64), np.empty(TOKENS, np.uint64))
 
     @property

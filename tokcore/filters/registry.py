@@ -63,11 +63,6 @@ def filter_table() -> list[tuple[str, str, str, tuple[str, ...]]]:
     ]
 
 
-def filter_examples() -> tuple[Example, ...]:
-    """Returns the examples of all filters."""
-    return tuple(example for kind in _KINDS.values() for example in kind.examples)
-
-
 def filter_names() -> tuple[str, ...]:
     """Returns the names of all filters except users' functions."""
     return tuple(_KINDS)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from rows_of_text import side_of
 
 from tests.plain_cleaning import TESTS, clean_pair, failed_test
 from tokcore.errors import InputError
@@ -20,7 +21,6 @@ from tokcore.filters.clean_en_xx import (
     failed_tests,
 )
 from tokcore.kernels.jit import read_only
-from tokcore.text.rows import Side
 
 NAMES = list(TESTS)
 IMPLIED = {'initial-quote', 'final-quote'}
@@ -47,18 +47,6 @@ sentences = st.builds(
 )
 english_texts = st.one_of(texts, sentences)
 between = st.sampled_from(['', '\n', 'A', '"', 'a. B', '__', '字', '3 ', ' ', '.'])
-
-
-def side_of(rows, gaps):
-    """Rows in one text, with what stands before each of them."""
-    joined, starts, ends = b'', [], []
-    for row, gap in zip(rows, gaps, strict=True):
-        joined += gap.encode()
-        starts.append(len(joined))
-        joined += row.encode()
-        ends.append(len(joined))
-    text = np.frombuffer(joined, np.uint8)
-    return Side(text, np.array(starts, np.int64), np.array(ends, np.int64))
 
 
 def pairs_of(filtered):

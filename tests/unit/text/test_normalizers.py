@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from rows_of_text import side_of
 
 from tokcore.text.normalizers import (
     T2T_LINES,
@@ -14,7 +15,6 @@ from tokcore.text.normalizers import (
     StrippedLines,
     UnstrippedLines,
 )
-from tokcore.text.rows import Side
 
 FORMS = [None, 'NFC', 'NFKC']
 ODD = (
@@ -39,17 +39,15 @@ rows = st.lists(st.sampled_from(PIECES), max_size=8).map(b''.join)
 gaps = st.sampled_from([b'\n', b'\t', b'\n\n\n', b'\n\xff\xff\n', b'\t\xc3\t', b'\r\n'])
 
 
-def laid_out(lines):
-    text = np.frombuffer(b''.join(line + b'\n' for line in lines), np.uint8)
-    ends = np.cumsum([len(line) + 1 for line in lines], dtype=np.int64) - 1
-    return Side(text, ends - [len(line) for line in lines], ends)
+def lines_as_rows(lines):
+    return side_of(lines, [b'\n'] * len(lines), b'\n')
 
 
 @given(ANY_LINES_TEXT, st.sampled_from(FORMS))
 @example(['한'.encode() * 30, '\u1100\u1161'.encode() * 30, b'x' * 63 + 'é'.encode()], 'NFC')
 @example([b' \t', b'\r', '\u3000\x85\x1f'.encode(), b' \xff', b' a', '\u3000字 '.encode()], None)
 def test_any_unstripped_lines(lines, form):
-    rows = laid_out(lines)
+    rows = lines_as_rows(lines)
     found = UnstrippedLines(form).apply(rows)
     side = found.side
     assert len(side) == len(lines)
@@ -82,7 +80,7 @@ def test_no_normal_form_has_white_space_alone_of_other_text():
 
 @pytest.mark.parametrize('form', FORMS)
 def test_normal_text_is_not_copied(form):
-    rows = laid_out([b'\tplain  \r', '字é한 Ω'.encode(), b'', b' '])
+    rows = lines_as_rows([b'\tplain  \r', '字é한 Ω'.encode(), b'', b' '])
     side = UnstrippedLines(form).apply(rows).side
     assert np.shares_memory(side.text, rows.text)
     assert [side.row(row) for row in range(4)] == ['\tplain  \r', '字é한 Ω', '', '']
@@ -97,18 +95,6 @@ def test_it_is_known_by_its_form():
         UnstrippedLines('NFD')
 
 
-def side_of(texts, between):
-    """Rows in one text, with what stands before each of them."""
-    joined, starts, ends = b'', [], []
-    for text, gap in zip(texts, between, strict=True):
-        joined += gap
-        starts.append(len(joined))
-        joined += text
-        ends.append(len(joined))
-    text = np.frombuffer(joined + b'\n', np.uint8)
-    return Side(text, np.array(starts, np.int64), np.array(ends, np.int64))
-
-
 def plain(row):
     """The text of a row, or where its bytes break, each '\\r' being dropped before."""
     kept = [place for place, byte in enumerate(row) if byte != ord('\r')]
@@ -121,7 +107,7 @@ def plain(row):
 @given(st.lists(st.tuples(rows, gaps), max_size=12))
 @example([(b' a\nb\r\n', b'\n'), (b'', b'\n'), (b'\r \r', b'\n'), (b'\xe5\xad', b'\t')])
 def test_each_row_is_what_it_would_be_alone(drawn):
-    given_rows = side_of(*([each[part] for each in drawn] for part in (0, 1)))
+    given_rows = side_of(*([each[part] for each in drawn] for part in (0, 1)), b'\n')
     found = T2T_LINES.apply(given_rows)
     expected = [plain(row) for row, _ in drawn]
     texts = [found.side.row(index) for index in range(len(found.side))]
@@ -136,10 +122,10 @@ def test_each_row_is_what_it_would_be_alone(drawn):
 @given(st.lists(st.tuples(rows, gaps), max_size=12))
 @example([(b' a\nb\r\n', b'\n\xff\xff\n'), (b' \r', b'\n\xff\xff\n'), (b'\xe5\xad', b'\t')])
 def test_each_unstripped_row_is_what_it_would_be_alone(drawn):
-    given_rows = side_of(*([each[part] for each in drawn] for part in (0, 1)))
+    given_rows = side_of(*([each[part] for each in drawn] for part in (0, 1)), b'\n')
     found = UNSTRIPPED_LINES.apply(given_rows)
     for index, (row, _) in enumerate(drawn):
-        alone = UNSTRIPPED_LINES.apply(laid_out([row.replace(b'\n', b'\r')]))
+        alone = UNSTRIPPED_LINES.apply(lines_as_rows([row.replace(b'\n', b'\r')]))
         assert found.side.row(index).replace('\n', '\r') == alone.side.row(0)
         assert (index in found.damages) == bool(alone.damages)
 
@@ -147,7 +133,7 @@ def test_each_unstripped_row_is_what_it_would_be_alone(drawn):
 @given(ANY_LINES_TEXT, st.sampled_from([None, '\r\n ']))
 @example([b' \t ', b' \r', '\u3000'.encode(), '\x85a \r'.encode()], '\r\n ')
 def test_any_stripped_lines(lines, only):
-    rows = laid_out(lines)
+    rows = lines_as_rows(lines)
     found = StrippedLines(only).apply(rows)
     side = found.side
     for row, line in enumerate(lines):
