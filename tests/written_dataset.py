@@ -6,7 +6,7 @@ import json
 import google_crc32c
 import numpy as np
 
-from pipelines.shard_formats.parquet import write_parquet
+from pipelines.foreign_formats.parquet import write_parquet
 from tokcore import open_dataset
 from tokcore.encoding.encoder import EncodedSide
 from tokcore.format_numbers import DATASET

@@ -126,7 +126,7 @@ class BpeTokenizer(Tokenizer):
 
     @classmethod
     def load(cls, path: str | os.PathLike, allow_special_tokens: bool = False) -> BpeTokenizer:
-        """Reads a tokenizer.json, a vocab.json or merges.txt with the other beside it, or codes.
+        """Reads a tokenizer.json, a vocab.json or merges.txt with the other next to it, or codes.
 
         Raises InputError if the file cannot be read, is none of these, or has options with which
         text would not be encoded exactly.
@@ -135,7 +135,7 @@ class BpeTokenizer(Tokenizer):
         return cls(vocabulary, allow_special_tokens=allow_special_tokens)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes tokenizer.json; or codes, and their ids beside them as far as there are any."""
+        """Writes tokenizer.json; or codes, and their ids in a file next to them, if they have any."""
         write_whole(path, self.vocabulary.dump())
         if not isinstance(self.vocabulary, BpeVocabulary) and self.vocabulary.entries is not None:
             write_whole(entries_path(os.fspath(path)), self.vocabulary.dump_entries())
@@ -454,7 +454,7 @@ def learn_vocabulary(
         table = count_tokens(chosen_scheme, source, files)
     vocabulary = learn_from_table(chosen_scheme, learning, table).vocabulary
     files_of = vocabulary_files(vocabulary, chosen_scheme, table, _ANY_NAME)
-    if len(files_of) > 1:  # codes, whose ids are in the file beside them
+    if len(files_of) > 1:  # codes, whose ids are in another file
         vocabulary = chosen_scheme.parse(files_of[_ANY_NAME], _ANY_NAME, files_of.get)
     return tokenizer_of(vocabulary, chosen_scheme)
 
@@ -469,12 +469,12 @@ def load_tokenizer(
     Args:
         path: of the file; of a dataset with one vocabulary; or of a folder as a hub has it
             (docs/schemes.md lists the names of its file). None for the scheme `byte`, which has none.
-        scheme: its name, or the scheme itself; None: the one that the file's form tells.
+        scheme: its name, or the scheme itself; None: the one that the file's form shows.
         options: of the scheme and of its encoder, as the command has them: `lower_case`, ...
 
     Raises:
-        InputError: the file cannot be read, does not tell its scheme or is not of it, or an option
-            cannot have its value; or the folder does not tell which file is its vocabulary.
+        InputError: the file cannot be read, does not show its scheme or is not of it, or an option
+            cannot have its value; or it is unclear which file of the folder is its vocabulary.
         TypeError: the scheme has no such option, or it has a value of another type.
     """
     record: DatasetVocabulary | None = None

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 from pipelines.files import filesystem
 from tokcore.errors import InputError
-from tokcore.records.manifest import MANIFEST_NAME, Manifest, json_bytes
-from tokcore.records.root import ROOT_STAGES
+from tokcore.records.manifest import MANIFEST_NAME, ROOT_STAGES, Manifest, json_bytes
 
 RUN_NAME = 'tokbeam.run.json'
 

@@ -26,8 +26,8 @@ from pipelines.transforms.stats import REJECTED_FOLDER
 from tokcore.corpus.archives import archive_and_member
 from tokcore.corpus.formats import all_reasons
 from tokcore.corpus.stats import LineTally
+from tokcore.encoding.hub_folders import TOKENIZER_NAME
 from tokcore.encoding.scheme import Component, TokenRules
-from tokcore.encoding.tokenizer_folder import TOKENIZER_NAME
 from tokcore.errors import InputError
 from tokcore.filters.registry import filter_names
 from tokcore.options import flag

@@ -80,8 +80,7 @@ from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
 from tokcore.options import flag, format_size, recorded
-from tokcore.records.manifest import Manifest, shard_name
-from tokcore.records.root import ROOT_STAGES
+from tokcore.records.manifest import ROOT_STAGES, Manifest, shard_name
 from tokcore.schemes import DEFAULT_SCHEME
 
 _LOGGER = logging.getLogger(__name__)

@@ -25,13 +25,13 @@ from tokcore.bpe.vocabulary import (
     ModelRules,
     TokenizerParts,
 )
-from tokcore.encoding.scheme import Scheme
-from tokcore.encoding.tokenizer_folder import (
+from tokcore.encoding.hub_folders import (
     CONFIG_NAME,
     TOKENIZER_NAME,
     ExportTarget,
     tokenizer_config,
 )
+from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.text.byte_level import ALPHABET, spelled, token_bytes

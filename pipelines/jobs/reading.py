@@ -32,7 +32,7 @@ from pipelines.transforms.stats import (
     read_stats,
 )
 from tokcore.corpus.archive_reading import in_passes, reading_on
-from tokcore.corpus.corpus import CorpusFile, Format, Split, WorkItem
+from tokcore.corpus.corpus import CorpusFile, CorpusFormat, Split, WorkItem
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
 from tokcore.counts.sampling import (
@@ -54,7 +54,7 @@ _LOGGER = logging.getLogger(__name__)
 
 _INDEXING = 'indexing'
 
-_Numbered = tuple[int, tuple[Format, Any]]
+_Numbered = tuple[int, tuple[CorpusFormat, Any]]
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,10 @@ from pipelines.transforms.count_tokens import write_counts_file
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.errors import InputError
+from tokcore.kernels.cache_folder import source_digest
 from tokcore.learning.size_search import Progress
 from tokcore.options import recorded
 from tokcore.process_end import keep
-from tokcore.source_digest import source_digest
 from tokcore.subword.scheme import T2T_RANGE
 from tokcore.text.unicode import UNICODE_VERSION
 

@@ -10,8 +10,8 @@ from typing import Any
 from pipelines.options.job import PairSide
 from pipelines.options.reading import options_from, refuse_unchosen
 from tokcore.counts.vocab_sample import vocab_sample
+from tokcore.encoding.hub_folders import EXPORT_TARGETS
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, NothingToLearn, Scheme
-from tokcore.encoding.tokenizer_folder import EXPORT_TARGETS
 from tokcore.errors import InputError
 from tokcore.options import LANGUAGE, Choice, declared, option, output_path, path, shown
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names

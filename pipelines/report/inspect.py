@@ -28,8 +28,7 @@ from pipelines.stages.convert import recorded_columns
 from tokcore.encoding.vocabulary import Vocabulary, spelled_ids, without_special_ids
 from tokcore.errors import InputError
 from tokcore.reading.dataset import Dataset, open_dataset
-from tokcore.records.manifest import MANIFEST_NAME, Manifest, file_of_shard
-from tokcore.records.root import ROOT_STAGES
+from tokcore.records.manifest import MANIFEST_NAME, ROOT_STAGES, Manifest, file_of_shard
 from tokcore.records.tfrecord import masked_crc32c, parse_features, stream_records
 
 _FLAT_ENDINGS = ('.npy', '.bin')

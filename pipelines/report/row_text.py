@@ -22,7 +22,7 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.encoder import Encoder
 from tokcore.kernels.bytes import row_offsets, with_margin
 from tokcore.kernels.jit import read_only
-from tokcore.text.character_runs import CharacterRuns
+from tokcore.text.pre_tokenizer import CharacterRuns
 from tokcore.text.rows import Side
 from tokcore.text.unicode import CODE_POINTS
 

@@ -32,8 +32,8 @@ from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES
 from tokcore.encoding.kernels import cache_memory
 from tokcore.errors import FullDiskError, InputError
 from tokcore.format_numbers import SHUFFLE
+from tokcore.kernels.cache_folder import source_digest
 from tokcore.options import recorded
-from tokcore.source_digest import source_digest
 from tokcore.text.unicode import UNICODE_VERSION
 
 _RUN_PARTS = 4

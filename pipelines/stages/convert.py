@@ -60,8 +60,8 @@ from tokcore.records.manifest import (
     VocabularyRecord,
     file_of_shard,
     shard_name,
+    with_root,
 )
-from tokcore.records.root import with_root
 from tokcore.schemes import DEFAULT_SCHEME
 
 if sys.version_info >= (3, 11):

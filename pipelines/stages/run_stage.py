@@ -19,8 +19,7 @@ from pipelines.files.claims import Claim, loss_named
 from pipelines.jobs.job import Execution
 from pipelines.options.beam import without_secrets
 from tokcore.object_stores import counted_requests, requests_since
-from tokcore.records.manifest import Manifest, OutputFile
-from tokcore.records.root import with_root
+from tokcore.records.manifest import Manifest, OutputFile, with_root
 
 _LOGGER = logging.getLogger(__name__)
 

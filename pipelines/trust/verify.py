@@ -49,13 +49,14 @@ from tokcore.reading.shards import ShardFile
 from tokcore.records.manifest import (
     FILE_OF_SPLIT,
     MANIFEST_NAME,
+    ROOT_STAGES,
     SHARD_NAME,
     Manifest,
     OutputFile,
     VocabularyRecord,
     file_of_shard,
+    root_hash,
 )
-from tokcore.records.root import ROOT_STAGES, root_hash
 from tokcore.schemes import DEFAULT_SCHEME
 from tokcore.text.whitespace import escape_piece
 

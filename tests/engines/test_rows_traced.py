@@ -30,8 +30,7 @@ from tokcore.corpus.order_keys import order_keys, places_of
 from tokcore.errors import InputError
 from tokcore.reading.manifest import DatasetManifest
 from tokcore.reading.record_index import read_corpus_order, write_corpus_order
-from tokcore.records.manifest import Manifest
-from tokcore.records.root import root_hash
+from tokcore.records.manifest import Manifest, root_hash
 from tokcore.records.tfrecord import parse_example, read_records
 
 JOB = """

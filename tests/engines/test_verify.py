@@ -12,8 +12,7 @@ from jobs import refuse, run
 from written_dataset import file_entry
 
 from tokcore.kernels.bytes import row_offsets
-from tokcore.records.manifest import Manifest
-from tokcore.records.root import root_hash
+from tokcore.records.manifest import Manifest, root_hash
 
 FIRST, SECOND = 'small-train-00000-of-00003', 'small-train-00001-of-00003'
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.filters.plain_clean_en_xx import TESTS, clean_pair, sentences
-from tokcore.filters.rules import CleanEnXx
+from tests.plain_cleaning import TESTS, clean_pair, sentences
+from tokcore.filters.clean_en_xx import CleanEnXx
 from tokcore.text.rows import Side
 
 CORPORA = pathlib.Path(__file__).parents[3] / 'shared' / 'corpora'

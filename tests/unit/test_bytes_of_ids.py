@@ -100,9 +100,3 @@ def test_marks_and_bytes_of_published_files():
     decoder = {'type': 'WordPiece', 'prefix': '#', 'cleanup': False}
     pieces = file_of(words, pre_tokenizer={'type': 'WhitespaceSplit'}, decoder=decoder)
     assert byte_lengths(pieces).tolist() == [0, 3, 1, 3]
-
-
-def test_the_exported_name_is_the_function():
-    import tokcore
-
-    assert tokcore.byte_lengths is byte_lengths

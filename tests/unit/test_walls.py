@@ -15,17 +15,15 @@ from pipelines.cli.parser import command_parser
 ROOT = pathlib.Path(__file__).parents[2]
 
 FLOORS = [
-    'tokcore/lazy_exports.py',
     'tokcore/errors.py',
+    'tokcore/checked_json.py',
     'tokcore/format_numbers.py',
     'tokcore/regular_files.py',
     'tokcore/process_end.py',
     'tokcore/object_stores.py',
-    'tokcore/checked_json.py',
     'tokcore/options.py',
     'tokcore/keywords.py',
     'tokcore/keyword_types.py',
-    'tokcore/source_digest.py',
     'tokcore/kernels/',
     'tokcore/text/',
     'tokcore/corpus/',

@@ -21,9 +21,9 @@ from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, EncodedSide, RowEncode
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import with_margin
 from tokcore.kernels.jit import kernel_without_allocation, read_only
-from tokcore.text.listed_tokens import ListedTokens
 from tokcore.text.pre_tokenizer import (
     CHUNK_TOKENS,
+    ListedTokens,
     PreTokenizer,
     RowPart,
     ScannedTokens,

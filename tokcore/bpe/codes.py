@@ -30,8 +30,7 @@ from tokcore.encoding.encoder import EncodedSide, RowEncoder
 from tokcore.encoding.vocabulary import SpecialIds, special_ids_by_name
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets, with_margin
-from tokcore.text.listed_tokens import ListedTokens, RowTokens
-from tokcore.text.pre_tokenizer import PreTokenizer, RowPart, TextRows
+from tokcore.text.pre_tokenizer import ListedTokens, PreTokenizer, RowPart, RowTokens, TextRows
 from tokcore.text.rows import Side
 from tokcore.text.unicode import CODE_POINTS
 from tokcore.text.whitespace import SpacePreTokenizer

@@ -27,7 +27,7 @@ from tokcore.bpe.model_kernels import (
 )
 from tokcore.bpe.phrases import IDS_AT_ONCE, NO_CUTS, PART_ROWS, Joins, part_memory
 from tokcore.bpe.token_memory import MEMORY_ROWS, token_memory
-from tokcore.encoding.dropped import DroppedCharacters
+from tokcore.encoding.encoder import DroppedCharacters
 from tokcore.encoding.kernels import (
     NO_ROOM,
     MissedTokens,

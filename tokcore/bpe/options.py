@@ -11,9 +11,8 @@ import typing
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from tokcore.encoding.hub_folders import local_vocabulary
+from tokcore.encoding.hub_folders import GPT_END, local_vocabulary
 from tokcore.encoding.scheme import LearningOptions
-from tokcore.encoding.tokenizer_folder import GPT_END
 from tokcore.encoding.vocabulary import read_vocabulary_file
 from tokcore.errors import InputError
 from tokcore.options import (

@@ -21,8 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.errors import InputError
-from tokcore.kernels.cache_folder import PART, read_cached, write_cached
-from tokcore.source_digest import source_digest
+from tokcore.kernels.cache_folder import PART, read_cached, source_digest, write_cached
 
 LEAST_BYTES = 1 << 20
 """Smaller files are parsed within some 50 ms, and are not kept."""

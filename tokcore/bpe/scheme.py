@@ -12,13 +12,13 @@ from typing import Any, Literal, get_args
 
 from tokcore.bpe.nmt_rules import NmtRules
 from tokcore.bpe.options import MOST_CELLS, BpeOptions, BpeRules
-from tokcore.encoding.scheme import EncodingOptions, Learned, PieceWriter, Scheme
-from tokcore.encoding.tokenizer_folder import (
+from tokcore.encoding.hub_folders import (
     CONFIG_NAME,
     CONFIG_NAMES,
     TOKENIZER_NAME,
     tokenizer_config,
 )
+from tokcore.encoding.scheme import EncodingOptions, Learned, PieceWriter, Scheme
 from tokcore.encoding.vocabulary import (
     ReadBeside,
     Template,
@@ -47,8 +47,7 @@ if typing.TYPE_CHECKING:
     from tokcore.bpe.trainer import LearnedMerges
     from tokcore.bpe.vocabulary import BpeVocabulary, TokenizerParts
     from tokcore.counts.token_table import TokenTable
-    from tokcore.encoding.dropped import DroppedCharacters
-    from tokcore.encoding.encoder import Encoder
+    from tokcore.encoding.encoder import DroppedCharacters, Encoder
     from tokcore.text.pre_tokenizer import PreTokenizer
     from tokcore.text.rows import Normalizer
 

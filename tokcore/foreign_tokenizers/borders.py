@@ -19,10 +19,7 @@ import numpy as np
 
 from tokcore.bpe.vocabulary import BpeVocabulary
 from tokcore.kernels.bytes import row_offsets, with_margin
-from tokcore.kernels.jit import inlined_kernel, kernel_without_allocation, read_only
-from tokcore.kernels.simd import CHUNK, byte_range_mask, popcount, trailing_zeros
-from tokcore.text.byte_level_scan import put_borders
-from tokcore.text.character_pairs import (
+from tokcore.kernels.hash_tables import (
     MOST_BITS,
     CharacterPairs,
     add_characters,
@@ -31,6 +28,9 @@ from tokcore.text.character_pairs import (
     has_characters,
     no_pairs,
 )
+from tokcore.kernels.jit import inlined_kernel, kernel_without_allocation, read_only
+from tokcore.kernels.simd import CHUNK, byte_range_mask, popcount, trailing_zeros
+from tokcore.text.byte_level_scan import put_borders
 from tokcore.text.pre_tokenizer import CHUNK_TOKENS, RowPart, TextRows, scan_tokens, slice_parts
 from tokcore.text.unicode import CODE_POINTS, decode_word
 

@@ -31,9 +31,9 @@ from tokcore.kernels.bytes import with_margin
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import CHUNK, at_least_mask, trailing_zeros
 from tokcore.text.expression_trees import compiled_expression
-from tokcore.text.listed_tokens import ListedTokens
 from tokcore.text.patterns import WHITE_SPACE
 from tokcore.text.pre_tokenizer import (
+    ListedTokens,
     PreTokenizer,
     RowPart,
     TextRows,

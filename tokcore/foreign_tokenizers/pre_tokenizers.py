@@ -18,20 +18,25 @@ from tokcore.foreign_tokenizers.normalizers import prepended, starting_with
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import byte_range_mask, popcount, put_places
 from tokcore.text.alignment import AlignedText
-from tokcore.text.byte_splits import ByteSplitPreTokenizer
 from tokcore.text.expression_trees import Tree, spelled
 from tokcore.text.expressions import fancy_regex, oniguruma
-from tokcore.text.listed_tokens import RowTokens
 from tokcore.text.patterns import PUNCTUATION, WHITE_SPACE, named_pattern, pattern_trees
 from tokcore.text.pre_tokenizer import (
     CHUNK_TOKENS,
     PreTokenizer,
     RowPart,
+    RowTokens,
     TextRows,
     scan_tokens,
     slice_parts,
 )
-from tokcore.text.regex_splits import BEHAVIORS, Behavior, Split, SplitPreTokenizer
+from tokcore.text.regex_splits import (
+    BEHAVIORS,
+    Behavior,
+    ByteSplitPreTokenizer,
+    Split,
+    SplitPreTokenizer,
+)
 from tokcore.text.rows import Side
 from tokcore.text.split_sequence import pre_tokenizer_of
 from tokcore.text.unicode import next_character

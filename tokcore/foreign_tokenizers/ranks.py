@@ -18,7 +18,7 @@ from tokcore.bpe.files import check_largest_id
 from tokcore.bpe.parsed_files import ParsedFile, keep_parsed, parsed_file
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, ModelRules, TokenizerParts
 from tokcore.encoding.document_ends import ENDS_OF_RANKS
-from tokcore.encoding.tokenizer_folder import GPT_END
+from tokcore.encoding.hub_folders import GPT_END
 from tokcore.errors import InputError
 from tokcore.foreign_tokenizers.pre_tokenizers import Cutting
 from tokcore.foreign_tokenizers.vocabulary import PretrainedVocabulary

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokcore.bpe.scheme import AddedTokenOptions, pattern
+from tokcore.encoding.hub_folders import CONFIG_NAMES
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
-from tokcore.encoding.tokenizer_folder import CONFIG_NAMES
 from tokcore.encoding.vocabulary import ReadBeside, Template, read_if_there
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
@@ -17,7 +17,7 @@ from tokcore.options import option
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
-    from tokcore.encoding.dropped import DroppedCharacters, UnmatchedText
+    from tokcore.encoding.encoder import DroppedCharacters, UnmatchedText
     from tokcore.foreign_tokenizers.encoder import PretrainedEncoder
     from tokcore.foreign_tokenizers.tokenizer import PretrainedTokenizer
     from tokcore.foreign_tokenizers.vocabulary import PretrainedVocabulary
@@ -59,7 +59,7 @@ class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedToke
 
     @property
     def pre_tokenizer(self) -> PreTokenizer:
-        from tokcore.text.listed_tokens import RowTokens
+        from tokcore.text.pre_tokenizer import RowTokens
 
         return RowTokens()
 
@@ -106,7 +106,7 @@ class PretrainedScheme(Scheme['PretrainedVocabulary', LearningOptions, AddedToke
 
     def dropped(self, vocabulary: PretrainedVocabulary) -> DroppedCharacters | UnmatchedText | None:
         from tokcore.bpe.model import MergeModel
-        from tokcore.encoding.dropped import UnmatchedText
+        from tokcore.encoding.encoder import UnmatchedText
         from tokcore.text.regex_splits import SplitPreTokenizer
 
         pre_tokenizer = vocabulary.cutting.pre_tokenizer

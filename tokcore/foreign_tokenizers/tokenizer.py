@@ -17,7 +17,7 @@ from tokcore.foreign_tokenizers.files import parse_pretrained
 from tokcore.foreign_tokenizers.unigram import UnigramModel
 from tokcore.foreign_tokenizers.vocabulary import PretrainedVocabulary
 from tokcore.text.alignment import Span, joined_surrogates
-from tokcore.text.listed_tokens import RowTokens
+from tokcore.text.pre_tokenizer import RowTokens
 from tokcore.wordpiece.model import WordPieceModel
 
 

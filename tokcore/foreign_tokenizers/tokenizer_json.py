@@ -36,10 +36,8 @@ from tokcore.foreign_tokenizers.borders import NO_BORDERS, BorderPreTokenizer, b
 from tokcore.foreign_tokenizers.normalizers import text_steps
 from tokcore.foreign_tokenizers.pre_tokenizers import MARK, Cutting, parse_cutting
 from tokcore.foreign_tokenizers.vocabulary import PretrainedVocabulary
-from tokcore.text.byte_splits import ByteSplitPreTokenizer
-from tokcore.text.listed_tokens import RowTokens
-from tokcore.text.pre_tokenizer import PreTokenizer
-from tokcore.text.regex_splits import BEHAVIORS, Split, SplitPreTokenizer
+from tokcore.text.pre_tokenizer import PreTokenizer, RowTokens
+from tokcore.text.regex_splits import BEHAVIORS, ByteSplitPreTokenizer, Split, SplitPreTokenizer
 
 if typing.TYPE_CHECKING:
     from tokcore.encoding.kernels import Model

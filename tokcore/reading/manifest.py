@@ -47,8 +47,8 @@ from tokcore.records.manifest import (
     Manifest,
     OutputFile,
     VocabularyRecord,
+    covered,
 )
-from tokcore.records.root import covered
 from tokcore.regular_files import read_regular
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
 

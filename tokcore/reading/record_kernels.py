@@ -10,7 +10,7 @@ are not read may be of any kind, but are checked as well: protobuf parses a reco
 
 import numpy as np
 
-from tokcore.kernels.crc32c import crc32c_bytes
+from tokcore.kernels.bytes import crc32c_bytes
 from tokcore.kernels.jit import inlined_kernel, kernel_without_allocation
 from tokcore.kernels.simd import CHUNK, at_least_mask, load_word
 

@@ -6,16 +6,16 @@ import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tokcore.encoding.hub_folders import config_beside
-from tokcore.encoding.scheme import EncodingOptions, Learned, Scheme
-from tokcore.encoding.tokenizer_folder import (
+from tokcore.encoding.hub_folders import (
     CONFIG_NAME,
     CONFIG_NAMES,
     ROLE_TOKENS,
     TOKENIZER_NAME,
+    config_beside,
     tokenizer_config,
     tokenizer_json,
 )
+from tokcore.encoding.scheme import EncodingOptions, Learned, Scheme
 from tokcore.encoding.vocabulary import ReadBeside, read_if_there
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress

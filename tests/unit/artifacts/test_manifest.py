@@ -78,7 +78,7 @@ manifests = st.builds(
             file_sizes,
             checksums,
             texts,
-            st.dictionaries(texts, st.none() | sizes, max_size=2),
+            st.dictionaries(texts, st.none() | st.integers(0, 2**31 - 1), max_size=2),
             st.none() | texts,
             st.just(RULES),
             min_count=st.none() | sizes,

@@ -13,8 +13,8 @@ from tokcore.foreign_tokenizers.unigram import UnigramModel
 from tokcore.kernels.bytes import READABLE
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.byte_level import BYTE_TO_CHARACTER, spelled
-from tokcore.text.listed_tokens import RowTokens
 from tokcore.text.patterns import DEFINITIONS
+from tokcore.text.pre_tokenizer import RowTokens
 from tokcore.text.rows import Side
 from tokcore.text.split_sequence import pattern_pre_tokenizer
 from tokcore.text.t2t import T2TPreTokenizer

@@ -18,9 +18,8 @@ from tokcore.foreign_tokenizers.borders import (
 )
 from tokcore.foreign_tokenizers.unigram import UnigramModel
 from tokcore.kernels.bytes import with_margin
-from tokcore.text.character_pairs import CharacterPairs, has_characters
-from tokcore.text.listed_tokens import RowTokens
-from tokcore.text.pre_tokenizer import one_row, scan_row
+from tokcore.kernels.hash_tables import CharacterPairs, has_characters
+from tokcore.text.pre_tokenizer import RowTokens, one_row, scan_row
 from tokcore.text.rows import Side
 
 ALPHABET = 'ab▁,字é'

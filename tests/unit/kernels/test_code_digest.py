@@ -18,7 +18,7 @@ import numba
 import numpy as np
 import pytest
 
-from tokcore.kernels import code_digest, jit
+from tokcore.kernels import jit
 from tokcore.kernels.jit import kernel, kernel_family
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason='it is about compilation')
@@ -361,7 +361,7 @@ def test_kernels_run_without_a_cache_and_one_line_says_so(
 
 
 DIGEST = """
-    from tokcore.kernels.code_digest import code_digest
+    from tokcore.kernels.jit import code_digest
 
     NAMES = {'one', 'two', 'three', 4}
 
@@ -401,7 +401,7 @@ def test_a_digest_is_of_values_and_their_types():
         def function():
             return value
 
-        return code_digest.code_digest([function], ())
+        return jit.code_digest([function], ())
 
     assert len({digest(value) for value in values}) == len(values)
 
@@ -417,29 +417,5 @@ def test_a_digest_is_of_the_argument_that_chooses_a_body():
         def calls(one, two, chosen=chosen):
             return chosen(one, two)
 
-        digests.add(code_digest.code_digest([calls], ()))
+        digests.add(jit.code_digest([calls], ()))
     assert len(digests) == 2
-
-
-CALL_TINY = """
-    from tiny.callers import calls, has_default
-    print(calls(4), has_default(4))
-    print(sum(sum(each.stats.cache_misses.values()) for each in (calls, has_default) if hasattr(each, 'stats')))
-"""
-
-
-@pytest.mark.slow
-def test_processes_at_once_share_a_cache(tmp_path):
-    Tiny(tmp_path)
-    variables = {'NUMBA_CACHE_DIR': str(tmp_path / 'cache')}
-    running = [run_python(CALL_TINY, tmp_path, **variables) for _ in range(2)]
-    assert [process.communicate()[0].split()[:2] for process in running] == [['7', '11']] * 2
-    assert run_python(CALL_TINY, tmp_path, **variables).communicate()[0] == '7 11\n0\n'
-
-
-@pytest.mark.slow
-def test_plain_python_leaves_no_files(tmp_path):
-    Tiny(tmp_path)
-    variables = {'NUMBA_CACHE_DIR': str(tmp_path / 'cache'), 'NUMBA_DISABLE_JIT': '1'}
-    assert run_python(CALL_TINY, tmp_path, **variables).communicate()[0] == '7 11\n0\n'
-    assert not [path for path in (tmp_path / 'cache').rglob('*') if path.is_file()]

@@ -25,7 +25,7 @@ from tokcore.encoding.hub_folders import DatasetVocabulary
 from tokcore.errors import InputError
 from tokcore.format_numbers import DATASET
 from tokcore.reading.manifest import DatasetManifest, _Content, _Options
-from tokcore.records.root import covered
+from tokcore.records.manifest import covered
 
 ROWS = [{'targets': [5 + number, 1]} for number in range(6)]
 SHARDS = [ROWS[:4], ROWS[4:]]

@@ -1,14 +1,13 @@
 """Tensor2Tensor's `clean_en_xx_pairs` in plain Python: which pairs of sentences are kept.
 
 The tests look at the English side alone. Then both sides are split into sentences, and a pair with
-equally many sentences on both sides becomes that many pairs. The kernels do the same for blocks of
-rows, and are tested against this.
+equally many sentences on both sides becomes that many pairs.
 """
 
 from collections.abc import Callable
 
-DOUBLE_QUOTES = '"“”'
-SINGLE_QUOTES = "'‘’"
+from tokcore.filters.clean_en_xx import DOUBLE_QUOTES, SINGLE_QUOTES
+
 _QUOTES = DOUBLE_QUOTES + SINGLE_QUOTES
 
 _MARKER = '__|__'

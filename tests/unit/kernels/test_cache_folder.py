@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from tokcore.kernels.cache_folder import only_owner_may_replace, private_folder
+from tokcore.kernels.cache_folder import only_owner_may_replace, private_folder, source_digest
 
 pytestmark = pytest.mark.skipif(not hasattr(os, 'geteuid'), reason='no owners on this system')
 
@@ -123,3 +123,15 @@ def test_a_folder_that_others_cannot_rename_or_reach_is_safe(folders):
 )
 def test_a_folder_that_others_can_rename_is_not_safe(folders):
     assert not only_owner_may_replace(folders)
+
+
+def test_the_digest_names_all_sources(tmp_path):
+    # The wrapped function, since a process reads the sources once.
+    digest = source_digest.__wrapped__
+    (tmp_path / 'plain.py').write_text('one = 1\n')
+    (tmp_path / 'notes.txt').write_text('one\n')
+    before = digest(tmp_path)
+    (tmp_path / 'notes.txt').write_text('two\n')
+    assert digest(tmp_path) == before
+    (tmp_path / 'plain.py').write_text('one = 2\n')
+    assert digest(tmp_path) != before

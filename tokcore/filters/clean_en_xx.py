@@ -1,15 +1,19 @@
-"""`clean_en_xx` as kernels: tests of English text, and splitting both sides into sentences.
+"""`clean_en_xx`, Tensor2Tensor's cleaning of pairs with an English side, as kernels.
 
-One pass over an English text gives a bit for each test: bit t is test number t, from 0, of
-`plain_clean_en_xx.TESTS`. The tests initial-quote and final-quote have no bit, since whatever fails
-them fails one-quote before.
+The tests look at the English side alone. Then both sides are split into sentences, and a pair with
+equally many sentences on both sides becomes that many pairs. One pass over an English text gives a bit
+for each test, in the original's order. Its tests of a single quote at either end have no bit, since
+whatever fails them fails the test for one quote before.
 """
 
 import functools
+import unicodedata
+from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.filters.plain_clean_en_xx import DOUBLE_QUOTES, SINGLE_QUOTES
+from tokcore.corpus.corpus import Filtered, RowFilter
+from tokcore.filters.rules import require_pairs
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import trailing_zeros
 from tokcore.text.rows import Side
@@ -19,6 +23,8 @@ from tokcore.text.unicode import (
     next_character,
     whitespace_table,
 )
+
+DOUBLE_QUOTES, SINGLE_QUOTES = '"“”', "'‘’"
 
 _LINE_FEED, _BLANK, _DASH, _STOP, _COLON = 0x0A, 0x20, 0x2D, 0x2E, 0x3A
 
@@ -36,11 +42,41 @@ _COPYRIGHT_WORD, _COPYRIGHT_LETTER = tuple(b'Copyright'), tuple(b'(C)')
 _THREE = 1 << 3
 
 
+@dataclass(frozen=True)
+class CleanEnXx(RowFilter):
+    """Drops pairs whose English does not look like a sentence, and splits others into sentences.
+
+    As `clean_en_xx_pairs` of `data_generators/cleaner_en_xx.py` does, which on Python 3 fails where
+    a pair becomes several. Sentences are slices of the text, not
+    stripped; one of the other side may be empty if the text has the original's marker.
+
+    Attributes:
+        english: the number of the English side; the original's is always the first.
+    """
+
+    name = 'clean_en_xx'
+    makes_several = True
+
+    english: int = 0
+
+    @property
+    def stamp(self) -> str:
+        """The version of Unicode: which characters are letters, digits and white space."""
+        return f'Unicode {unicodedata.unidata_version}'
+
+    def apply(self, sides: tuple[Side, ...]) -> Filtered:
+        """Raises InputError for rows of one side."""
+        require_pairs(self.name, sides)
+        english, other, rows, is_kept = clean_pairs(sides[self.english], sides[1 - self.english])
+        cleaned = (other, english) if self.english else (english, other)
+        return Filtered(cleaned, rows, is_kept)
+
+
 def clean_pairs(english: Side, other: Side) -> tuple[Side, Side, np.ndarray, np.ndarray]:
     """Returns the cleaned pairs, and which of them are kept.
 
     Returns:
-        english, other: the texts, slices of those given.
+        english, other: the texts, slices of the arguments.
         rows: int64[cleaned pairs], the number of the pair that each was made from.
         is_kept: bool[cleaned pairs]; False only for sentences of a pair that was split.
     """
