@@ -25,8 +25,14 @@ from pipelines.engines.pool import (
     ThreadedMap,
     in_global_window,
 )
-from pipelines.learning.chain import EmitElements, GatherResults
-from pipelines.learning.rounds import GroupFiles, RoundFiles
+from pipelines.learning.rounds import (
+    EmitElements,
+    GatherResults,
+    GroupFiles,
+    RoundFiles,
+    read_json,
+    write_json,
+)
 from pipelines.transforms.stats import WriteStats
 from tokcore.errors import InputError
 from tokcore.subword.segmenting import (
@@ -122,7 +128,7 @@ class _CountFn(beam.DoFn):
             self._segmenters = [
                 _CountingSegmenter(segmenter, number, self._options)
                 for number, segmenter in enumerate(segmenters)
-                # Of those with frequent suffixes all groups are counted in the first pass.
+                # With frequent suffixes, all groups are counted in the first pass.
                 if not (segmenter.has_frequent and self._options.group_range[0] > 0)
             ]
         if self._rounds and not self._segmenters:
@@ -211,7 +217,9 @@ def load_segmenters(rounds: tuple[RoundFiles, ...], iteration: int) -> list[Segm
     """Returns the rounds' segmenters of an iteration, loaded once in each process."""
     return [
         Segmenter(
-            files.read_vocabulary(iteration - 1), files.read_reserved(), files.read_frequent()
+            files.read_vocabulary(iteration - 1),
+            read_json(files.reserved_path),
+            files.read_frequent(),
         )
         for files in rounds
     ]
@@ -448,17 +456,14 @@ def _finish_iteration(
     selections = sorted(found, key=lambda selection: (selection.round, selection.group))
     for number, planned in enumerate(finish.plan.rounds):
         of_round = [selection for selection in selections if selection.round == number]
-        _finish_round(finish, planned.files, planned.min_count, of_round)
+        _finish_round(finish, planned, of_round)
     return finish.part
 
 
 def _finish_round(
-    finish: _FinishIteration,
-    files: RoundFiles,
-    min_count: int,
-    selections: Sequence[_GroupSelection],
+    finish: _FinishIteration, planned: PlannedRound, selections: Sequence[_GroupSelection]
 ) -> None:
-    plan, iteration, ranges = finish.plan, finish.iteration, finish.ranges
+    files, plan, iteration, ranges = planned.files, finish.plan, finish.iteration, finish.ranges
     strings = merge_suffix_tables(
         SuffixTable.from_bytes(selection.strings) for selection in selections
     )
@@ -475,7 +480,7 @@ def _finish_round(
                 for group in range(len(plan.groups))
             ]
         files.write_frequent(tables)
-        files.write_sizes(sizes)
+        write_json(files.sizes_path, sorted(sizes.items()))
     parts = (files.read_selection(iteration, part) for part in ranges)
-    vocabulary = merge_selections(parts, plan.groups.borders, plan.alphabet, min_count)
+    vocabulary = merge_selections(parts, plan.groups.borders, plan.alphabet, planned.min_count)
     files.write_vocabulary(iteration, vocabulary)

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.bpe.codes import CodesSegmenter, NmtVocabulary, parse_nmt_codes
+from tokcore.bpe.apply_codes import CodesSegmenter
+from tokcore.bpe.codes import NmtVocabulary, parse_nmt_codes
 from tokcore.bpe.options import BpeOptions
 from tokcore.bpe.scheme import BpeScheme
 from tokcore.counts.token_table import TokenTable

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tokcore.bpe.model_kernels import (
+    MEMORY_ROWS,
     NO_ENTRY,
     NONE,
     SHORT,
@@ -24,9 +25,9 @@ from tokcore.bpe.model_kernels import (
     MergeWork,
     Units,
     segment_by_merges,
+    token_memory,
 )
 from tokcore.bpe.phrases import IDS_AT_ONCE, NO_CUTS, PART_ROWS, Joins, part_memory
-from tokcore.bpe.token_memory import MEMORY_ROWS, token_memory
 from tokcore.encoding.dropped import DroppedCharacters
 from tokcore.encoding.kernels import (
     NO_ROOM,

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tokcore.bpe.apply_codes import CodesSegmenter
 from tokcore.bpe.codes import (
-    CodesSegmenter,
     NmtVocabulary,
     TextbookVocabulary,
     parse_nmt_codes,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.bpe.model import MergeModel, merge_work
-from tokcore.bpe.token_memory import memory_row, recall_ids, remember_ids, token_memory
+from tokcore.bpe.model_kernels import memory_row, recall_ids, remember_ids, token_memory
 from tokcore.encoding.kernels import MissedTokens, segment_tokens
 from tokcore.kernels.bytes import with_margin
 from tokcore.text.pre_tokenizer import ScannedTokens

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.counts.token_table import TokenTable
-from tokcore.learning import pruned_trie, ranked_text, suffix_array
+from tokcore.learning import pruned_trie, ranked_text, suffix_trie
 from tokcore.learning.ranked_text import escape_tokens
 from tokcore.subword import learner as subword_learner
 from tokcore.subword.learner import MemoryLearner, Subtokens
@@ -171,7 +171,7 @@ def test_positions_of_64_bits_and_ranks_of_32_give_the_same(monkeypatch):
     table = TokenTable.from_items(counts.items())
     narrow = MemoryLearner(table, max_subtoken_length=None, reserved_tokens=['bandana'])
     monkeypatch.setattr(pruned_trie, '_WIDE', 0)
-    monkeypatch.setattr(suffix_array, '_WIDE', 0)
+    monkeypatch.setattr(suffix_trie, '_WIDE', 0)
     monkeypatch.setattr(ranked_text, '_NARROW', 0)
     for steps in (2000, 0):
         monkeypatch.setattr(subword_learner, '_MAX_STEPS', steps)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 
 from tokcore.kernels.jit import read_only
-from tokcore.subword.survey import Surveyor, add_surveys
+from tokcore.subword.segmenting import Surveyor, add_surveys
 
 from .test_segmenting import TOKENS, escape
 
