@@ -40,20 +40,13 @@ def test_a_size_below_the_alphabet_and_a_work_folder_that_is_a_file(tokbeam, tmp
     work, file = tmp_path / 'work', tmp_path / 'file'
     work.mkdir()
     file.write_text('')
-    learning = [
-        'vocab',
-        '--counts',
-        counts,
-        '--learner',
-        'beam',
-        '--output',
-        tmp_path / 'out' / 'v',
-    ]
+    learning = ['vocab', '--counts', counts, '--learner', 'beam']
+    output = ['--output', tmp_path / 'out' / 'vocab']
     for options, said in [
         (['--vocab-size', 4], 'smallest possible size'),
         (['--vocab-size', 4, '--work', work], 'smallest possible size'),
         (['--vocab-size', 40, '--work', file], file),
     ]:
-        tokbeam(*learning, *options).assert_refused(said)
+        tokbeam(*learning, *output, *options).assert_refused(said)
         assert_nothing_made(tmp_path / 'out')
     assert list(work.iterdir()) == []

@@ -1,9 +1,10 @@
 """Vocabulary files of byte pair encoding: tokenizer.json, merges.txt with vocab.json, and codes.
 
-Files are recognized by their content; JSON is parsed once for that. The numbers in it are those that `tokenizers` reads. Its JSON reader (serde_json, without the feature
-`float_roundtrip`) multiplies or divides the digits by a power of ten, both in double precision. So a
-number of more than 15 digits may differ in its last bit from the nearest one, and with it which of
-two ways to cut a text has the larger score.
+Files are recognized by their content; JSON is parsed once for that. Its numbers are those that
+`tokenizers` reads, whose JSON reader (serde_json, without the feature `float_roundtrip`) multiplies or
+divides the digits by a power of ten, both in double precision. So a number of more than 15 digits may
+differ in its last bit from the nearest one, and with it which of two ways to cut a text has the larger
+score.
 """
 
 from __future__ import annotations
