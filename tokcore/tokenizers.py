@@ -12,10 +12,10 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from tokcore.bpe.added_tokens import finder, matched_tokens, row_encoder
+from tokcore.bpe.apply_codes import CodesSegmenter
 from tokcore.bpe.codes import (
     SEPARATOR,
     UNKNOWN,
-    CodesSegmenter,
     CodesVocabulary,
     NmtVocabulary,
     TextbookVocabulary,

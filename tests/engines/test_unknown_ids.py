@@ -162,22 +162,11 @@ def test_tokens_that_are_unknown_in_part_are_examples_too(tmp_path):
 def incomplete(tmp_path):
     """A byte-level tokenizer.json that has entries for ASCII letters alone, as without an alphabet."""
     entries = [chr(code) for code in range(0x21, 0x7F)] + ['Ġ', 'ab']
+    byte_level = {'type': 'ByteLevel', 'add_prefix_space': False, 'use_regex': True}
+    vocab = {entry: id_ for id_, entry in enumerate(entries)}
     file = {
-        'version': '1.0',
-        'added_tokens': [],
-        'normalizer': None,
-        'pre_tokenizer': {
-            'type': 'ByteLevel', 'add_prefix_space': False, 'trim_offsets': True, 'use_regex': True,
-        },
-        'post_processor': None,
-        'decoder': {
-            'type': 'ByteLevel', 'add_prefix_space': True, 'trim_offsets': True, 'use_regex': True,
-        },
-        'model': {
-            'type': 'BPE', 'dropout': None, 'unk_token': None, 'continuing_subword_prefix': None,
-            'end_of_word_suffix': None, 'fuse_unk': False, 'byte_fallback': False,
-            'vocab': {entry: id_ for id_, entry in enumerate(entries)}, 'merges': [['a', 'b']],
-        },
+        'version': '1.0', 'pre_tokenizer': byte_level, 'decoder': byte_level,
+        'model': {'type': 'BPE', 'vocab': vocab, 'merges': [['a', 'b']]},
     }  # fmt: skip
     return write(tmp_path / 'tokenizer.json', json.dumps(file).encode())
 

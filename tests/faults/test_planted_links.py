@@ -21,7 +21,7 @@ from pipelines.files import filesystem
 from pipelines.files.attempts import WorkFolder
 from pipelines.files.claims import CLAIM_NAME, Claim
 from pipelines.jobs.job import Execution
-from pipelines.learning.rounds import LearnerFiles, OutputRounds, SearchRounds
+from pipelines.learning.rounds import LearnerFiles, OutputRounds, SearchRounds, write_json
 from pipelines.shuffle.plan import PLAN_NAME, KeptRuns, fingerprint_of, plan_json
 from pipelines.stages.run_stage import StageResult, run_stage
 from tokcore.errors import InputError
@@ -53,7 +53,7 @@ def make_result(folder, shards, seed):
             filesystem.write_bytes(os.path.join(runs, 'run-000000-0000'), b'sorted')
         rounds = SearchRounds(place, {'seed': seed})
         with rounds.claimed():
-            LearnerFiles(rounds.folder).round(3).write_sizes({1: 2})
+            write_json(LearnerFiles(rounds.folder).round(3).sizes_path, [[1, 2]])
         files = tuple(entry(attempt, name) for name in names)
         rejected = entry(attempt, 'rejected/train.invalid_utf8.jsonl')
         return [StageResult(key.manifest((), files=files), (rejected,))]

@@ -13,9 +13,8 @@ from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary
 from tokcore.byte.scheme import SCHEME as BYTE
 from tokcore.encoding.encoder import PrefixEncoder, side_of_text
 from tokcore.errors import InputError
-from tokcore.subword.reserved_tokens import reserved_tokens_in
 from tokcore.subword.scheme import SCHEME as SUBWORD
-from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.subword.text_encoder import SubwordTextEncoder, reserved_tokens_in
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
 from tokcore.tokenizers import tokenizer_of
 from tokcore.word.scheme import SCHEME as WORD
