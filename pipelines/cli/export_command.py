@@ -2,7 +2,7 @@
 
 import argparse
 import os
-import typing
+from collections.abc import Iterator, Sequence
 
 from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of
 from pipelines.cli.terminal import print_lines
@@ -22,13 +22,13 @@ _LIBRARIES: dict[ExportTarget, str] = {
 }
 
 
-def export(options: argparse.Namespace) -> int:
+def export(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Writes the folder, proved or not; returns the command's status.
 
     Raises:
         InputError: the tool cannot hold the vocabulary, or encodes the sample otherwise.
     """
-    path = vocabulary_path(options.place)
+    path = vocabulary_path(options.path)
     folder = filesystem.absolute(options.output)
     if '://' in folder:
         raise InputError('export writes to this machine; give a path here, and copy the folder')
@@ -57,8 +57,8 @@ def export(options: argparse.Namespace) -> int:
 
 
 def _told(
-    folder: str, files: typing.Sequence[str], target: ExportTarget, lines: int | None
-) -> typing.Iterator[str]:
+    folder: str, files: Sequence[str], target: ExportTarget, lines: int | None
+) -> Iterator[str]:
     yield f'{folder}: {", ".join(files)}'
     library = _LIBRARIES[target]
     if lines is None:

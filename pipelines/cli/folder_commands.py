@@ -1,7 +1,7 @@
 """The commands of what is there.
 
-`verify`, `where`, `inspect`, `report`, `compare` and `card` look at it and write nothing; `index`,
-`convert` and `export` write. Only `report` and `compare` run pipelines on any engine, to read a corpus.
+`verify`, `where`, `inspect`, `report`, `compare` and `card` look at it and write nothing; `convert`
+writes. Only `report` and `compare` run pipelines on any engine, to read a corpus.
 """
 
 import argparse
@@ -14,12 +14,11 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_run
 from pipelines.cli.commands import make_job
-from pipelines.cli.export_command import export
 from pipelines.cli.parser import with_job_file
 from pipelines.cli.printable import printable
 from pipelines.cli.summary import rows_lost
@@ -38,7 +37,6 @@ from pipelines.stages.convert import convert_dataset
 from pipelines.trust.card import dataset_card
 from pipelines.trust.charts import import_charts_ahead
 from pipelines.trust.compare import compare_vocabularies, comparison_page
-from pipelines.trust.corpus_order import write_corpus_orders
 from pipelines.trust.figures import Figures, dataset_figures
 from pipelines.trust.inspect import Column, Entry, content_of, sampled, statistics
 from pipelines.trust.report import report_page
@@ -49,7 +47,6 @@ from tokcore.errors import InputError
 from tokcore.filters.registry import filter_names
 from tokcore.object_stores import is_object
 from tokcore.options import shown
-from tokcore.reading.dataset import open_dataset
 from tokcore.records.manifest import Manifest
 
 _LOGGER = logging.getLogger(__name__)
@@ -63,24 +60,8 @@ FOUND = 3
 """The status of a command that found something not as it should be."""
 
 
-def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
-    """Runs a command; returns its status."""
-    commands: dict[str, Callable[[argparse.Namespace], int]] = {
-        'verify': _verify,
-        'where': _where,
-        'index': _index,
-        'inspect': _inspect,
-        'report': functools.partial(_report, beam_flags=beam_flags),
-        'compare': functools.partial(_compare, beam_flags=beam_flags),
-        'card': _card,
-        'convert': _convert,
-        'export': export,
-    }
-    return commands[options.command](options)
-
-
-def _verify(options: argparse.Namespace) -> int:
-    folder = filesystem.absolute(options.place)
+def verify(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
+    folder = filesystem.absolute(options.path)
     verified = verify_folder(folder, _workers(options), options.root)
     made: Rerun | None = None
     if options.rerun is not None and verified.manifest is not None:
@@ -113,8 +94,8 @@ def _told(verified: Verified, made: Rerun | None) -> Iterator[str]:
         yield f'not covered: {names}{and_more(len(verified.not_covered) - _MOST_NAMES)}'
 
 
-def _where(options: argparse.Namespace) -> int:
-    folder = filesystem.absolute(options.place)
+def where(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
+    folder = filesystem.absolute(options.path)
     manifest = read_dataset_manifest(folder)
     wanted = _wanted(options)
     job = job_of(folder, manifest, options.job, options.workers)
@@ -126,27 +107,8 @@ def _where(options: argparse.Namespace) -> int:
     return 0 if all(row.is_stored for row in rows) else FOUND
 
 
-def _index(options: argparse.Namespace) -> int:
-    """Writes the indexes of records, and the order of the corpus."""
-    dataset = open_dataset(options.place)
-    if is_object(options.place):
-        raise InputError(
-            f'{options.place} is in an object store, and readers take a copy of it; give the folder of '
-            f'the copy, {dataset.folder}'
-        )
-    folder = filesystem.absolute(options.place)
-    manifest = read_dataset_manifest(folder)
-    job = job_of(folder, manifest, options.job, options.workers)
-    rows = write_corpus_orders(job, manifest, folder, _workers(options))
-    shards = dataset.write_index()
-    told = [f'{shards} shards of {options.place} have an index']
-    told += [f'{split}: the order of {count:,} rows in the corpus' for split, count in rows.items()]
-    print_lines(told)
-    return 0
-
-
 def _wanted(options: argparse.Namespace) -> Wanted:
-    address: str | None = options.other_place
+    address: str | None = options.second
     if (address is None) == (not options.text):
         raise InputError('give a row, SHARD:RECORD or FILE:LINE, or --text WORDS')
     if address is None:
@@ -194,9 +156,9 @@ def _record(row: FoundRow) -> str:
     return '; '.join(parts) or 'left out, since it is empty or too long'
 
 
-def _inspect(options: argparse.Namespace) -> int:
+def inspect(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     vocabulary = vocabulary_path(options.vocab) if options.vocab else None
-    content = content_of(filesystem.absolute(options.place), options.split, vocabulary)
+    content = content_of(filesystem.absolute(options.path), options.split, vocabulary)
     entries: Iterable[Entry] = content.entries
     if not options.head:
         told = statistics(entries)
@@ -231,22 +193,22 @@ def _inspect(options: argparse.Namespace) -> int:
     return 0
 
 
-def _report(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
+def report(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     if options.job is not None and options.corpus is False:
         raise InputError('--job names how the corpus is read; leave out --no-corpus')
-    [figures] = _figures([options.place], options, beam_flags, options.job)
+    [figures] = _figures([options.path], options, beam_flags, options.job)
     if options.json:
         return _print_json(figures)
     return _print_page(report_page([('', figures)]))
 
 
-def _compare(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
-    paths = [filesystem.absolute(path) for path in (options.place, options.other_place)]
+def compare(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
+    paths = [filesystem.absolute(path) for path in (options.path, options.second)]
     are_folders = [filesystem.is_folder(path) for path in paths]
     if are_folders[0] != are_folders[1]:
         folder, file = paths if are_folders[0] else reversed(paths)
         raise InputError(
-            f'{folder} is a folder and {file} is none; give two datasets, or two vocabularies'
+            f'{file} is a file, and {folder} a folder; give two datasets, or two vocabularies'
         )
     if not are_folders[0]:
         compared = compare_vocabularies(*paths)
@@ -307,14 +269,13 @@ def _print_page(page: str) -> int:
     return 0
 
 
-def _card(options: argparse.Namespace) -> int:
-    place = filesystem.absolute(options.place)
-    card = dataset_card(place, options.licence)
+def card(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
+    card = dataset_card(filesystem.absolute(options.path))
     print_lines(card.removesuffix('\n').split('\n'))
     return 0
 
 
-def _convert(options: argparse.Namespace) -> int:
+def convert(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     check_pack(options.to, options.pack, '--to')
     ending = options_from(EndOptions, vars(options))
     ending.check(options.to)
@@ -322,7 +283,7 @@ def _convert(options: argparse.Namespace) -> int:
         array_record_library()
     output = filesystem.absolute(options.output)
     made = convert_dataset(
-        filesystem.absolute(options.place),
+        filesystem.absolute(options.path),
         options.to,
         output,
         _workers(options),
@@ -396,9 +357,8 @@ def _job_from(
         _refuse_code(finished)
         finished.job_path = None
         if manifest.stage == 'encode' and finished.vocab:
-            finished.vocab = (folder,) * len(
-                finished.vocab
-            )  # they may be gone, and copies are here
+            # The vocabularies may be gone, and copies are here.
+            finished.vocab = (folder,) * len(finished.vocab)
     job = make_job(finished, beam_flags)
     assert isinstance(job, (BuildJob, EncodeJob))
     return job

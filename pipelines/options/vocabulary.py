@@ -88,8 +88,8 @@ def scheme_from_options(
         InputError: an option of another scheme, or a value that cannot be.
     """
     choice = token_options()
-    own = {field.key for field in declared(choice.chosen(name))}
-    others = {field.key for other in among for field in declared(choice.chosen(other))} - own
+    own = {field.key for field in declared(choice.kinds[name])}
+    others = {field.key for other in among for field in declared(choice.kinds[other])} - own
     known = {key: value for key, value in values.items() if key not in others}
     return _options_of(choice, known, name)
 
@@ -111,7 +111,7 @@ def encoding_from_options(scheme: Scheme, values: Mapping[str, object]) -> Encod
 
 def _options_of(choice: Choice, values: Mapping[str, object], scheme: str) -> Any:
     refuse_unchosen(choice, values, scheme)
-    return options_from(choice.chosen(scheme), values)
+    return options_from(choice.kinds[scheme], values)
 
 
 def two_languages(word: str) -> tuple[str, str]:
@@ -251,12 +251,6 @@ class DetokenizeOptions:
     )
     pieces: bool = option(
         'lines hold pieces, as tokenize --pieces and build --output-format=text write them',
-        None,
-        default=False,
-    )
-    raw: bool = option(
-        'write the bytes of ids exactly as they are, also where they are no UTF-8 or hold a line '
-        'feed (default: U+FFFD, and a space)',
         None,
         default=False,
     )

@@ -29,8 +29,8 @@ def test_a_hub_reads_the_header(card, small, tmp_path):
         *('--name', 'a "b": c', '--scheme', 'byte'),
         *('--output-format', 'parquet', '--shards', 2, '--output', out),
     )
-    read = hub.DatasetCard(card(out, '--licence', 'cc-by-4.0')).data
-    assert read.license == 'cc-by-4.0' and read.pretty_name == 'a "b": c'
+    read = hub.DatasetCard(card(out)).data
+    assert read.pretty_name == 'a "b": c'
     assert read.size_categories == ['n<1K']
     [config] = read.to_dict()['configs']
     assert config['data_files'] == [
@@ -45,9 +45,9 @@ def test_the_header_is_yaml(card, small, tmp_path, output_format):
     out = tmp_path / 'out'
     job = ['--name', 'n: "x" #', '--scheme', 'byte', '--shards', 2, '--dev-share', '10%']
     succeed('build', '--tsv', small.tsv, *job, '--output-format', output_format, '--output', out)
-    _, header, text = card(out, '--licence', 'other: "mine"').split('---\n', 2)
+    _, header, text = card(out).split('---\n', 2)
     fields = yaml.safe_load(header)
-    assert (fields['license'], fields['pretty_name']) == ('other: "mine"', 'n: "x" #')
+    assert fields['pretty_name'] == 'n: "x" #'
     assert fields['tags'] == ['tokbeam', 'tokenized'] and text.startswith('\n# n')
     assert ('configs' in fields) == (output_format == 'parquet')
 

@@ -19,9 +19,9 @@ def new_machine(monkeypatch):
     monkeypatch.setattr(plain_runs, 'has_kernels', lambda: False)
 
 
-def is_plain(*arguments: object, is_filter: bool = False) -> bool:
+def is_plain(*arguments: object) -> bool:
     options, _ = parse_command([str(each) for each in arguments])
-    run_plain_if_small(options, is_filter)
+    run_plain_if_small(options)
     chosen = os.environ.pop('NUMBA_DISABLE_JIT', None)
     assert chosen is None or options.workers == 1
     return chosen == '1'
@@ -63,7 +63,7 @@ def test_the_user_decides(small, count, monkeypatch):
     assert not is_plain(*count(small), '--workers', 2)
     monkeypatch.setenv('NUMBA_DISABLE_JIT', '0')
     options, _ = parse_command([str(each) for each in count(small)])
-    run_plain_if_small(options, False)
+    run_plain_if_small(options)
     assert os.environ['NUMBA_DISABLE_JIT'] == '0' and options.workers is None
 
 
