@@ -46,7 +46,7 @@ def test_rows_are_read_by_number_and_the_index_is_that_of_a_build(folder, tmp_pa
     index(folder)
     told = capsys.readouterr().out
     assert 'dev: 7 rows, whose' in told and 'train: 33 rows, whose' in told
-    assert 'features: inputs, targets' in told and 'no TFRecords: vocab.txt' in told
+    assert 'features: inputs, targets' in told and 'not TFRecords: vocab.txt' in told
     dataset = open_dataset(folder)
     rows = dataset['train']
     assert len(rows) == 33 and [listed(row) for row in rows[5:25:3]] == ROWS[5:25:3]
