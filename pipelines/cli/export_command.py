@@ -52,11 +52,11 @@ def export(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
             lines = None
         os.chmod(attempt, 0o755)
         os.rename(attempt, folder)
-    print_lines(_told(folder, sorted(files), target, lines))
+    print_lines(_outcome(folder, sorted(files), target, lines))
     return 0
 
 
-def _told(
+def _outcome(
     folder: str, files: Sequence[str], target: ExportTarget, lines: int | None
 ) -> Iterator[str]:
     yield f'{folder}: {", ".join(files)}'

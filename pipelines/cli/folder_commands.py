@@ -75,11 +75,11 @@ def verify(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
         more = {'rerun': made and {'rows': made.rows, 'of': made.all_rows}}
         print_lines([as_json(verified, more)])
     else:
-        print_lines(_told(verified, made))
+        print_lines(_outcome(verified, made))
     return FOUND if verified.findings else 0
 
 
-def _told(verified: Verified, made: Rerun | None) -> Iterator[str]:
+def _outcome(verified: Verified, made: Rerun | None) -> Iterator[str]:
     yield from map(str, verified.findings)
     count = len(verified.findings)
     outcome = f'{count:,} {"finding" if count == 1 else "findings"}' if count else 'all as stated'
@@ -145,7 +145,7 @@ def _described(rows: Sequence[FoundRow], count: int, wanted: Wanted) -> Iterator
 
 
 def _record(row: FoundRow) -> str:
-    """Tells where a row is in its shard."""
+    """Returns where a row is in its shard."""
     if row.segments is None:
         return f'record {row.record}'
     parts = [
@@ -161,13 +161,13 @@ def inspect(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     content = content_of(filesystem.absolute(options.path), options.split, vocabulary)
     entries: Iterable[Entry] = content.entries
     if not options.head:
-        told = statistics(entries)
-        told |= {split: {'bytes of text': size} for split, size in content.text_bytes.items()}
+        numbers_of = statistics(entries)
+        numbers_of |= {split: {'bytes of text': size} for split, size in content.text_bytes.items()}
         if options.json:
-            print_lines([json.dumps({'what': content.what, **told}, ensure_ascii=False)])
+            print_lines([json.dumps({'what': content.what, **numbers_of}, ensure_ascii=False)])
         else:
             print_lines([content.what])
-            for name, numbers in told.items():
+            for name, numbers in numbers_of.items():
                 values = ', '.join(f'{key} {value:,}' for key, value in numbers.items())
                 print_lines([f'  {name}: {values}'])
         return 0

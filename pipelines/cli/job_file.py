@@ -165,16 +165,16 @@ class TomlFile:
         """Returns the value of an option in a table, by its name and number."""
         kind = option.option.kind
         if kind is label_names and isinstance(value, str):
-            value = self.beside(value)  # it is read at once
+            value = self.absolute(value)  # it is read at once
         try:
             read = option_value(option, value, option.key)
         except (InputError, TypeError) as error:
             raise self.error(str(error), table, number, option.key) from None
         if kind not in PATH_KINDS:
             return read
-        return tuple(map(self.beside, read)) if isinstance(read, tuple) else self.beside(read)
+        return tuple(map(self.absolute, read)) if isinstance(read, tuple) else self.absolute(read)
 
-    def beside(self, text: str) -> str:
+    def absolute(self, text: str) -> str:
         """Returns a path in the file; relative paths are relative to the file's folder.
 
         The file is UTF-8, and so are the file names in it, whatever the locale is.
@@ -267,7 +267,7 @@ def _dataset(toml: TomlFile, split: str, number: int, table: Mapping[str, Any]) 
             isinstance(word, str) and word and '\0' not in word for word in words
         ):
             raise error('paths are texts: one, or several as ["a", "b"]', 'paths')
-        by_role[role] = tuple(map(toml.beside, words))
+        by_role[role] = tuple(map(toml.absolute, words))
     return SplitPaths(
         split,
         values.pop('format'),

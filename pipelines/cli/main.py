@@ -169,11 +169,11 @@ def _run(arguments: Sequence[str], is_process: bool, began: float) -> int:
         run_plain_if_small(options)
     module, _, function = known_commands()[options.command].run.partition(':')
     run = getattr(_imported(module), function)
-    progress = getattr(options, 'progress', None)
-    if progress is None:  # the command ends soon
-        return run(options, beam_flags)
     # At its end the interpreter looks through all objects; for Beam and numba half a second.
     atexit.register(gc.freeze)
+    progress = getattr(options, 'progress', None)
+    if progress is None:  # the command ends soon, or reads standard input
+        return run(options, beam_flags)
 
     shown: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     if progress == 'none':

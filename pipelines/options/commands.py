@@ -373,7 +373,7 @@ def _commands_of(
             notes=_EXPORT,
         ),
         'card': Command(
-            'print the card of a dataset, for a README.md beside its shards',
+            'print the card of a dataset, for a README.md next to its shards',
             'pipelines.cli.folder_commands:card',
             (),
             (

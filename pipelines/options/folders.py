@@ -69,7 +69,7 @@ def _workers_option() -> Any:
 
 def _job_option() -> Any:
     return option(
-        'the job file of the dataset (default: the job that its last run recorded beside it)',
+        'the job file of the dataset (default: the job that its last run recorded in the folder)',
         path,
         'JOB.toml',
         default=None,
@@ -90,7 +90,7 @@ class ConvertOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class IndexOptions:
-    """What `index` writes beside the shards."""
+    """What `index` writes next to the shards."""
 
     corpus_order: bool = option(
         "write the order of the corpus too, for batches with shuffle='corpus'; the corpus is read once",
@@ -112,7 +112,7 @@ class ReportingOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyOptions(ReportingOptions):
-    """What `verify` proves, besides that the files are those of the manifest."""
+    """What `verify` proves, in addition to the files being those of the manifest."""
 
     rerun: str | None = option(
         'make this share of the rows again from the corpus, as 1%%, or all, and compare them byte for '
@@ -139,7 +139,7 @@ class VerifyOptions(ReportingOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class WhereOptions(ReportingOptions):
-    """Which rows `where` is asked for, besides those of an address."""
+    """Which rows `where` looks for, if there is no address."""
 
     text: str | None = option(
         'the rows whose text has these words on a side', text, 'WORDS', default=None
@@ -182,7 +182,7 @@ class InspectOptions(ReportingOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions(ReportingOptions):
-    """What `compare` reads beside the shards, and `report`."""
+    """What `compare` and `report` read in addition to the shards."""
 
     corpus: bool | None = option(
         'read the corpus once too, by the job of the last run, for the proof of the shuffle, the '
@@ -202,6 +202,6 @@ class CompareOptions(ReportingOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions(CompareOptions):
-    """What `report` reads beside the shards."""
+    """What `report` reads in addition to the shards."""
 
     job: str | None = _job_option()

@@ -182,7 +182,7 @@ def one_shard(given: Mapping[str, object]) -> dict[str, object]:
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetOptions:
-    """What the shards depend on, besides the corpus and the vocabularies."""
+    """What the shards depend on, in addition to the corpus and the vocabularies."""
 
     name: str = option('name of the dataset, in its file names', dataset_name, changes_bytes=True)
     shards: int = option(
@@ -272,7 +272,7 @@ class DatasetOutput:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineOptions:
-    """How work is run, besides what Beam's own options say."""
+    """How work is run, in addition to Beam's options."""
 
     workers: int | None = option(
         'work items in flight in a process, {range} (default: the cores that this process may '
@@ -524,7 +524,7 @@ class CountOptions:
     )
     pieces: bool = option(
         'count the pieces that codes make of the text, into a table `piece count`, and write '
-        'their ids beside the codes: X.vocab beside X.codes',
+        'their ids next to the codes: X.vocab next to X.codes',
         None,
         default=False,
     )

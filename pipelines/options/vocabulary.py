@@ -45,7 +45,8 @@ def known_scheme(word: str) -> str:
 def scheme_option(default: str | None = DEFAULT_SCHEME) -> type:
     """Returns a dataclass with `--scheme`; without a default, the vocabulary's record decides."""
     default_help = (
-        default or "the one recorded beside the vocabulary, else the one that its file's form tells"
+        default
+        or 'the one recorded next to the vocabulary, else the one that its file has the form of'
     )
     scheme = option(
         f'how text becomes ids (default: {default_help})',
@@ -214,7 +215,7 @@ class TokenizeOptions:
     """What `tokenize` reads lines with, and what it writes of them."""
 
     vocab: str | None = option(
-        'vocabulary file, the folder of a tokenizer, or hf://OWNER/NAME; of byte there is none',
+        'vocabulary file, the folder of a tokenizer, or hf://OWNER/NAME; byte needs none',
         path,
         'FILE',
         default=None,
@@ -244,7 +245,7 @@ class DetokenizeOptions:
     """What `detokenize` reads lines with, and what it writes of them."""
 
     vocab: str | None = option(
-        'vocabulary file, the folder of a tokenizer, or hf://OWNER/NAME; of byte there is none',
+        'vocabulary file, the folder of a tokenizer, or hf://OWNER/NAME; byte needs none',
         path,
         'FILE',
         default=None,

@@ -40,11 +40,6 @@ def count(tmp_path):
     return lambda *named: ('count', '--text', *named, '--output', tmp_path / 'counts')
 
 
-def test_a_small_file_is_read_by_plain_python(small, count):
-    assert is_plain(*count(small))
-    assert is_plain(*count(small), '--workers', 1)
-
-
 def test_only_what_is_read_counts(small, count, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ('count', 'word', 'counts'):  # the command, the scheme and the output
@@ -68,6 +63,8 @@ def test_the_user_decides(small, count, monkeypatch):
 
 
 def test_files_count_together(small, count, tmp_path):
+    assert is_plain(*count(small), '--workers', 1)
+    assert is_plain(*count(tmp_path / 'missing'))  # which is left to the command
     (tmp_path / 'small2.txt').write_bytes(bytes(MOST_BYTES // 2))
     assert is_plain(*count(tmp_path / '*.txt'))
     (tmp_path / 'small3.txt').write_bytes(b'a')
@@ -75,19 +72,18 @@ def test_files_count_together(small, count, tmp_path):
     assert not is_plain(*count(*(tmp_path / f'small{n}.txt' for n in ('', 2, 3))))
 
 
-@pytest.mark.parametrize('name', ['a.gz', 'a.zst', 'a.tar.xz', 'a.parquet', 'a.zip'])
-def test_compressed_text_may_be_large(count, tmp_path, name):
-    (tmp_path / name).write_bytes(b'a')
-    assert not is_plain(*count(tmp_path / name))
-
-
-@pytest.mark.parametrize('path', ['s3://bucket/a', 'https://example.org/a', 'hdfs://host/a'])
-def test_what_is_elsewhere_is_not_asked_for_its_size(count, path):
+@pytest.mark.parametrize(
+    'path',
+    [
+        *('a.gz', 'a.zst', 'a.tar.xz', 'a.parquet', 'a.zip'),  # their text may be large
+        *('s3://bucket/a', 'https://example.org/a', 'hdfs://host/a', '/dev/zero'),
+    ],
+)
+def test_what_has_no_size_of_text_is_not_plain(count, tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    if path.startswith('a.'):
+        (tmp_path / path).write_bytes(b'a')
     assert not is_plain(*count(path))
-
-
-def test_special_files_have_no_size(count):
-    assert not is_plain(*count('/dev/zero'))
 
 
 def test_a_folder_counts_with_all_that_is_in_it(tmp_path):
@@ -97,10 +93,6 @@ def test_a_folder_counts_with_all_that_is_in_it(tmp_path):
     assert is_plain('verify', folder)
     (folder / 'index' / 'train').write_bytes(bytes(MOST_BYTES))
     assert not is_plain('verify', folder)
-
-
-def test_a_mistyped_path_is_left_to_the_command(count, tmp_path):
-    assert is_plain(*count(tmp_path / 'missing'))
 
 
 def test_a_pipe_is_small_once_its_writer_has_ended():
