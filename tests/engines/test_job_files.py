@@ -220,7 +220,7 @@ WRONG = {
     'wrong type': (f'{LINES}max_examples = [true]', 'line 4', 'max_examples'),
     'unknown format': ('[[train]]\nformat = "csv"\npaths = "a"', 'line 2', 'format'),
     'no TOML': ('[[train]\n', 'line 1', 'is not TOML'),
-    'no names': (TEXT * 2, 'line 4', 'a name is missing'),
+    'no names': (TEXT * 2, 'line 1', 'a name is missing'),
     'names twice': (f'{TEXT}name = "a"\n{TEXT}name = "a"', 'line 8', 'the name of two datasets'),
 }
 
