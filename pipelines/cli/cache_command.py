@@ -7,7 +7,7 @@ import argparse
 import os
 import pathlib
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pipelines.cli.terminal import format_amount, print_lines
 from pipelines.engines.progress import BYTES
@@ -24,7 +24,7 @@ _KINDS: dict[str, Callable[[], Iterable[tuple[pathlib.Path, list[pathlib.Path]]]
 """For each kind: a function that returns folders, each with what is to be deleted of it."""
 
 
-def cache(options: argparse.Namespace) -> int:
+def cache(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Lists all caches, or deletes some; returns the command's status."""
     print_lines(_lines(options.delete))
     return 0

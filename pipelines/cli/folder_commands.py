@@ -1,18 +1,14 @@
-"""The commands of what is there: `verify` and `where` look at it, `index` and `convert` write.
-
-Others of this kind are in folders that nothing else needs, and are imported when they are run.
-"""
+"""The commands of datasets that are there: `verify` and `where` look at one, `convert` writes another."""
 
 import argparse
 import functools
-import importlib
 import json
 import logging
 import os
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_run
@@ -29,15 +25,12 @@ from pipelines.options.job import EndOptions, check_pack
 from pipelines.options.reading import options_from
 from pipelines.shard_formats.formats import stored_format
 from pipelines.stages.convert import convert_dataset
-from pipelines.trust.corpus_order import write_corpus_orders
 from pipelines.trust.rerun import Rerun, rerun
 from pipelines.trust.verify import Verified, as_json, verify_folder
 from pipelines.trust.where import FoundRow, Wanted, find_rows, row_fields
 from tokcore.errors import InputError
 from tokcore.filters.registry import filter_names
-from tokcore.object_stores import is_object
 from tokcore.options import shown
-from tokcore.reading.dataset import open_dataset
 from tokcore.records.manifest import Manifest
 
 _LOGGER = logging.getLogger(__name__)
@@ -47,35 +40,12 @@ _ADDRESS_NUMBER = re.compile('[0-9]{1,18}')
 _MOST_NAMES = 8
 """Files that a line names."""
 
-_ELSEWHERE = {
-    'inspect': 'pipelines.report.commands:inspect',
-    'report': 'pipelines.report.commands:report',
-    'compare': 'pipelines.report.commands:compare',
-    'card': 'pipelines.report.commands:card',
-    'export': 'pipelines.export.exporting:export',
-}
-"""The commands of folders that nothing else needs, each with what runs it."""
-
 FOUND = 3
 """The status of a command that found something not as it should be."""
 
 
-def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
-    """Runs a command; returns its status."""
-    commands: dict[str, Callable[[argparse.Namespace], int]] = {
-        'verify': _verify,
-        'where': _where,
-        'index': _index,
-        'convert': _convert,
-    }
-    if options.command in commands:
-        return commands[options.command](options)
-    module, _, name = _ELSEWHERE[options.command].partition(':')
-    return getattr(importlib.import_module(module), name)(options, beam_flags)
-
-
-def _verify(options: argparse.Namespace) -> int:
-    folder = filesystem.absolute(options.place)
+def verify(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
+    folder = filesystem.absolute(options.path)
     verified = verify_folder(folder, workers_of(options), options.root)
     made: Rerun | None = None
     if options.rerun is not None and verified.manifest is not None:
@@ -89,11 +59,11 @@ def _verify(options: argparse.Namespace) -> int:
         more = {'rerun': made and {'rows': made.rows, 'of': made.all_rows}}
         print_lines([as_json(verified, more)])
     else:
-        print_lines(_told(verified, made))
+        print_lines(_outcome(verified, made))
     return FOUND if verified.findings else 0
 
 
-def _told(verified: Verified, made: Rerun | None) -> Iterator[str]:
+def _outcome(verified: Verified, made: Rerun | None) -> Iterator[str]:
     yield from map(str, verified.findings)
     count = len(verified.findings)
     outcome = f'{count:,} {"finding" if count == 1 else "findings"}' if count else 'all as stated'
@@ -108,8 +78,8 @@ def _told(verified: Verified, made: Rerun | None) -> Iterator[str]:
         yield f'not covered: {names}{and_more(len(verified.not_covered) - _MOST_NAMES)}'
 
 
-def _where(options: argparse.Namespace) -> int:
-    folder = filesystem.absolute(options.place)
+def where(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
+    folder = filesystem.absolute(options.path)
     manifest = read_dataset_manifest(folder)
     wanted = _wanted(options)
     job = job_of(folder, manifest, options.job, options.workers)
@@ -121,27 +91,8 @@ def _where(options: argparse.Namespace) -> int:
     return 0 if all(row.is_stored for row in rows) else FOUND
 
 
-def _index(options: argparse.Namespace) -> int:
-    """Writes the indexes of records, and the order of the corpus."""
-    dataset = open_dataset(options.place)
-    if is_object(options.place):
-        raise InputError(
-            f'{options.place} is in an object store, and readers take a copy of it; give the folder of '
-            f'the copy, {dataset.folder}'
-        )
-    folder = filesystem.absolute(options.place)
-    manifest = read_dataset_manifest(folder)
-    job = job_of(folder, manifest, options.job, options.workers)
-    rows = write_corpus_orders(job, manifest, folder, workers_of(options))
-    shards = dataset.write_index()
-    told = [f'{shards} shards of {options.place} have an index']
-    told += [f'{split}: the order of {count:,} rows in the corpus' for split, count in rows.items()]
-    print_lines(told)
-    return 0
-
-
 def _wanted(options: argparse.Namespace) -> Wanted:
-    address: str | None = options.other_place
+    address: str | None = options.second
     if (address is None) == (not options.text):
         raise InputError('give a row, SHARD:RECORD or FILE:LINE, or --text WORDS')
     if address is None:
@@ -178,7 +129,7 @@ def _described(rows: Sequence[FoundRow], count: int, wanted: Wanted) -> Iterator
 
 
 def _record(row: FoundRow) -> str:
-    """Tells where a row is in its shard."""
+    """Returns where a row is in its shard."""
     if row.segments is None:
         return f'record {row.record}'
     parts = [
@@ -189,13 +140,13 @@ def _record(row: FoundRow) -> str:
     return '; '.join(parts) or 'left out, since it is empty or too long'
 
 
-def _convert(options: argparse.Namespace) -> int:
+def convert(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     check_pack(options.to, options.pack, '--to')
     ending = options_from(EndOptions, vars(options))
     ending.check(options.to)
     output = filesystem.absolute(options.output)
     made = convert_dataset(
-        filesystem.absolute(options.place),
+        filesystem.absolute(options.path),
         options.to,
         output,
         workers_of(options),
@@ -269,9 +220,8 @@ def _job_from(
         _refuse_code(finished)
         finished.job_path = None
         if manifest.stage == 'encode' and finished.vocab:
-            finished.vocab = (folder,) * len(
-                finished.vocab
-            )  # they may be gone, and copies are here
+            # The vocabularies may be gone, and copies are here.
+            finished.vocab = (folder,) * len(finished.vocab)
     job = make_job(finished, beam_flags)
     assert isinstance(job, (BuildJob, EncodeJob))
     return job

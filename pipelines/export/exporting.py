@@ -60,7 +60,7 @@ def export(options: argparse.Namespace, beam_flags: typing.Sequence[str]) -> int
     Raises:
         InputError: the tool cannot hold the vocabulary, or encodes the sample otherwise.
     """
-    path = vocabulary_path(options.place)
+    path = vocabulary_path(options.path)
     folder = filesystem.absolute(options.output)
     if '://' in folder:
         raise InputError('export writes to this machine; give a path here, and copy the folder')

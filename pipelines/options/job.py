@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from tokcore.corpus.corpus import MAX_LINE_BYTES
-from tokcore.corpus.formats import all_formats, format_names
+from tokcore.corpus.formats import CorpusFormat, all_formats, format_names
 from tokcore.errors import InputError
 from tokcore.filters.registry import filter_forms, filter_list
 from tokcore.options import (
@@ -188,7 +188,7 @@ def one_shard(given: Mapping[str, object]) -> dict[str, object]:
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetOptions:
-    """What the shards depend on, besides the corpus and the vocabularies."""
+    """What the shards depend on, in addition to the corpus and the vocabularies."""
 
     name: str = option('name of the dataset, in its file names', dataset_name, changes_bytes=True)
     shards: int = option(
@@ -278,7 +278,7 @@ class DatasetOutput:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineOptions:
-    """How work is run, besides what Beam's own options say."""
+    """How work is run, in addition to Beam's options."""
 
     workers: int | None = option(
         'work items in flight in a process, {range} (default: the cores that this process may '
@@ -332,7 +332,7 @@ def rejection_limit(on_error: str) -> RejectionLimit | None:
     if match and Fraction(match[2]) <= 100:
         return RejectionLimit(on_error, share=Fraction(match[2]) / 100)
     raise argparse.ArgumentTypeError(
-        f'{shown(on_error)} is none of stop, skip, a number of lines, as 100, and a share, as 0.5%'
+        f'{shown(on_error)} is not stop, skip, a number of lines, as 100, or a share, as 0.5%'
     )
 
 
@@ -452,12 +452,17 @@ class MemoryOptions:
     )
 
 
+def formats_with_options() -> list[type[CorpusFormat]]:
+    """Returns the formats whose files options of a command can name."""
+    return [kind for kind in all_formats() if not kind.is_in_job_files_only]
+
+
 def training_files() -> type:
     """Returns a dataclass with the options for the files of a training corpus and for their formats.
 
     An option of a format that is not given is None: the format's default applies.
     """
-    formats = [kind for kind in all_formats() if not kind.is_in_job_files_only]
+    formats = formats_with_options()
     files: dict[str, Any] = {}
     by_field: dict[str, tuple[Declared, list[str]]] = {}
     for kind in formats:
@@ -525,7 +530,7 @@ class CountOptions:
     )
     pieces: bool = option(
         'count the pieces that codes make of the text, into a table `piece count`, and write '
-        'their ids beside the codes: X.vocab beside X.codes',
+        'their ids next to the codes: X.vocab next to X.codes',
         None,
         default=False,
     )

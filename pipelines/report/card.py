@@ -1,6 +1,6 @@
 """The card of a dataset: a `README.md` with the YAML header that dataset hubs read.
 
-All of it follows from the manifest and those of the counts, but the licence, which only its owner knows.
+All of it follows from the manifest and those of the counts; its owner adds the licence to the header.
 """
 
 from __future__ import annotations
@@ -30,28 +30,18 @@ _SPLIT_NAMES = {'dev': 'validation'}
 """Splits that hubs call otherwise."""
 
 
-def dataset_card(folder: str, licence: str | None = None) -> str:
-    """Returns the card of a dataset's folder.
-
-    Args:
-        folder: of `tokbeam build` or `tokbeam encode`.
-        licence: as the hub has it, `cc-by-4.0`; None: the card has none.
-
-    Raises:
-        InputError: there is no dataset in the folder.
-    """
+def dataset_card(folder: str) -> str:
+    """Returns the card of the folder of a dataset; raises InputError if there is none in it."""
     manifest = read_dataset_manifest(folder)
     name = str(manifest.options['name'])
     body = _body(folder, name, manifest)
-    return '\n'.join([*_header(name, manifest, licence), *body, ''])
+    return '\n'.join([*_header(name, manifest), *body, ''])
 
 
-def _header(name: str, manifest: Manifest, licence: str | None) -> Iterator[str]:
+def _header(name: str, manifest: Manifest) -> Iterator[str]:
     """The YAML; strings are JSON's, which YAML also is."""
     rows = sum(tally.examples for tally in manifest.lines)
     yield '---'
-    if licence is not None:
-        yield f'license: {json.dumps(licence)}'
     yield f'pretty_name: {json.dumps(name)}'
     yield 'size_categories:'
     yield f'- {json.dumps(next(size for bound, size in _SIZES if rows < bound))}'

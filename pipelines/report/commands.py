@@ -33,7 +33,7 @@ def inspect(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Prints entries of what a path holds, or numbers of all of them."""
     vocabulary = vocabulary_path(options.vocab) if options.vocab else None
     what, entries, text_bytes = content_of(
-        filesystem.absolute(options.place), options.split, vocabulary
+        filesystem.absolute(options.path), options.split, vocabulary
     )
     if not options.head:
         numbers_by_name = statistics(entries)
@@ -72,7 +72,7 @@ def report(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Prints the report of a dataset."""
     if options.job is not None and options.corpus is False:
         raise InputError('--job names how the corpus is read; leave out --no-corpus')
-    [figures] = _figures([options.place], options, beam_flags, options.job)
+    [figures] = _figures([options.path], options, beam_flags, options.job)
     if options.json:
         return _print_json(figures)
     return _print_page(report_page([('', figures)]))
@@ -80,7 +80,7 @@ def report(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
 
 def compare(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Prints the report of two datasets, or of two vocabularies."""
-    paths = [filesystem.absolute(path) for path in (options.place, options.other_place)]
+    paths = [filesystem.absolute(path) for path in (options.path, options.second)]
     are_folders = [filesystem.is_folder(path) for path in paths]
     if are_folders[0] != are_folders[1]:
         folder, file = paths if are_folders[0] else reversed(paths)
@@ -148,7 +148,7 @@ def _print_page(page: str) -> int:
 
 def card(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Prints the card of a dataset."""
-    text = dataset_card(filesystem.absolute(options.place), options.licence)
+    text = dataset_card(filesystem.absolute(options.path))
     print_lines(text.removesuffix('\n').split('\n'))
     return 0
 

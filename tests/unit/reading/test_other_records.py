@@ -45,7 +45,7 @@ def test_rows_are_read_by_number_and_the_index_is_that_of_a_build(folder, tmp_pa
         'dev: 7 rows, whose',
         'train: 33 rows, whose',
         'features: inputs, targets',
-        'vocab.txt',
+        'not TFRecords: vocab.txt',
     )
     assert all(each in said for each in parts)
     dataset = open_dataset(folder)
