@@ -276,7 +276,11 @@ def test_an_edit_compiles_the_kernels_that_depend_on_it(tiny, name, old, new, af
     assert tiny.run() == (results, set())
 
 
-@pytest.mark.parametrize('package', [numba, llvmlite, np], ids=lambda package: package.__name__)
+@pytest.mark.parametrize(
+    'package',
+    [numba, *(pytest.param(each, marks=pytest.mark.slow) for each in (llvmlite, np))],
+    ids=lambda package: package.__name__,
+)
 def test_another_version_compiles_all(tiny, monkeypatch, package):
     assert tiny.run() == (BEFORE, set())
     monkeypatch.setattr(package, '__version__', '0.1')
@@ -313,7 +317,9 @@ def test_what_was_not_used_for_thirty_days_is_deleted(tiny, tmp_path, monkeypatc
 @pytest.mark.parametrize(
     'damage',
     [
-        lambda data: b'', lambda data: bytes(len(data)), lambda data: data[:-1],
+        lambda data: b'',
+        pytest.param(lambda data: bytes(len(data)), marks=pytest.mark.slow),
+        pytest.param(lambda data: data[:-1], marks=pytest.mark.slow),
         lambda data: data and data[:-9] + bytes([data[-9] ^ 1]) + data[-8:],  # some are empty by now
     ],
     ids=['empty', 'zeros', 'cut', 'flipped bit'],
@@ -337,7 +343,7 @@ def over_quota(path, content):
     ('write', 'folder', 'reason'),
     [
         (full, 'kernels', 'the cache at {} cannot be written (No space left on device)'),
-        (over_quota, 'kernels', 'the cache at {} cannot be written (Disk quota exceeded)'),
+        pytest.param(over_quota, 'kernels', 'the cache at {} cannot be written (Disk quota exceeded)', marks=pytest.mark.slow),
         (jit.write_cached, 'deleted', 'the cache at {} cannot be written (No such file or directory)'),
         (jit.write_cached, None, 'the cache at /nowhere cannot be written (Permission denied)'),
     ],
