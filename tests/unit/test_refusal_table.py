@@ -105,6 +105,7 @@ def suite(tmp_path):
     return Suite(tmp_path / 'suite')
 
 
+@pytest.mark.slow
 def test_what_differs_fails_a_session_until_the_table_is_renewed(suite):
     assert suite.run('-n', '2', '--renew-refusals') == (0, '')
     assert suite.table.read_text() == TABLE

@@ -167,7 +167,7 @@ def test_lines_become_ids_and_lines_again(vocabulary, filter_lines):
     plain = filter_lines(text, 'tokenize', '--vocab', vocabulary, *REVERSE)
     assert plain == f'{und} {noch}\n\n{und} 1\n'.encode()
     whole = filter_lines(
-        text, 'tokenize', '--vocab', vocabulary, *REVERSE, '--template', '$A <EOS>'
+        text, 'tokenize', '--vocab', vocabulary, *REVERSE, '--template', '<s> $A </s>'
     )
     assert whole == f'2 {und} {noch} 3\n2 3\n2 {und} 1 3\n'.encode()
     back = filter_lines(plain, 'detokenize', '--vocab', vocabulary, *REVERSE)
