@@ -124,7 +124,11 @@ def streams_of(folder, ending):
 
 
 @pytest.mark.parametrize(
-    ('name', 'output_format'), zip(SETS, itertools.cycle(STREAMS), strict=False), ids=str
+    ('name', 'output_format'),
+    [
+        pytest.param(*each, marks=pytest.mark.slow if number % 3 else ())
+        for number, each in enumerate(zip(SETS, itertools.cycle(STREAMS), strict=False))
+    ],
 )
 def test_the_stream_split_at_the_end_token_is_the_documents(name, output_format, files, tmp_path):
     arguments, token, in_template = SETS[name]
@@ -194,8 +198,14 @@ def test_pairs_have_an_end_on_each_side(tmp_path):
         assert main(['verify', str(out), '--rerun', 'all', '--progress=none']) == 0
 
 
-@pytest.mark.parametrize('output_format', ['megatron', 'flat', 'parquet', 'array_record'])
-@pytest.mark.parametrize('asked', [['--end', 'none'], ['--end', '<pad>'], ['--end', '1']], ids=str)
+@pytest.mark.parametrize(
+    ('output_format', 'asked'),
+    [
+        ('megatron', ['--end', 'none']), ('flat', ['--end', '<pad>']), ('parquet', ['--end', '1']),
+        ('array_record', ['--end', '<pad>']),
+    ],
+    ids=str,
+)  # fmt: skip
 def test_convert_takes_another_end_and_makes_the_same_files(output_format, asked, tmp_path):
     if output_format == 'array_record':
         pytest.importorskip('array_record')

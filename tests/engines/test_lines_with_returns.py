@@ -55,14 +55,9 @@ def test_rows_are_the_texts_without_their_line_ends(scheme, vocabulary, tmp_path
 def test_a_pair_with_a_blank_side_is_empty_in_every_split(vocabulary, tmp_path):
     source = write(tmp_path / 'a.en', b'one\r\n \r\n\r\ntwo \r\n')
     target = write(tmp_path / 'a.de', 'eins\r\nzwei\r\ndrei\r\n\u3000\r\n'.encode())
-    files = [
-        f'{split}{side}' for split in ('--', '--dev-', '--test-') for side in ('source', 'target')
-    ]
-    inputs = [
-        part
-        for file, path in zip(files, [source, target] * 3, strict=True)
-        for part in (file, path)
-    ]
+    inputs = []
+    for split in ('--', '--dev-', '--test-'):
+        inputs += [f'{split}source', source, f'{split}target', target]
     out = tmp_path / 'out'
     command = ['encode', *inputs, '--scheme', 'bpe', '--vocab', vocabulary, '--name', 'n']
     succeed(*command, '--shards', 1, '--output', out)

@@ -74,7 +74,7 @@ def test_characters_after_normalizers(tokenizers, normalizer, tokens):
     ours = PretrainedTokenizer(parse_pretrained(data, 'small.json'))
 
     @given(TEXTS)
-    @settings(database=None, max_examples=100)
+    @settings(database=None, max_examples=30)
     @example('')
     @example('a\u0301\u0323e\u0302\u0301 \u0301b ▁é  ')
     @example(''.join(CHARACTERS))

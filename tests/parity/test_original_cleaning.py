@@ -144,20 +144,6 @@ def test_any_pairs_give_the_same_pairs(original, pairs):
     assert [each for pair in pairs for each in clean_pair(*pair)] == expected
 
 
-def test_splitting_into_several_fails_in_the_original_and_not_here(original):
-    pair = ('It is. Is it?', 'Ja. Nein?')
-    with pytest.raises(AttributeError, match='izip'):
-        list(original.clean_en_xx_pairs([pair]))
-    assert cleaned([pair]) == [('It is.', 'Ja.'), ('Is it?', 'Nein?')]
-
-
-def test_lines_of_sgm_that_are_none_fail_in_the_original(original):
-    """Its reader of SGM gives None for them; here a row is always text, and an empty one drops."""
-    with pytest.raises(TypeError):
-        list(original.clean_en_xx_pairs([(None, None)]))
-    assert cleaned([('', '')]) == []
-
-
 @pytest.mark.slow
 def test_real_pairs(original):
     path = CORPORA / 'enzh.tsv.gz'

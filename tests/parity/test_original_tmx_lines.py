@@ -42,11 +42,6 @@ def test_pairs_are_the_original_ones(original, content, block_bytes):
     assert texts_of(became) == theirs
 
 
-def test_a_last_segment_without_another_is_told(original):
-    became = became_of(TmxLines(), b' <seg>a</seg>\n <seg>b</seg>\n <seg>c</seg>\n')
-    assert [*became.found.values()] == [('a', 'b'), 'unmatched_segment']
-
-
 def test_the_plain_file_is_read_too(original):
     """The original opens it as text and then decodes it: `str` has no `decode`."""
     content = ' <seg>a</seg>\n <seg>b</seg>\n'

@@ -124,13 +124,3 @@ def test_compressed_files_are_sgm_too(translate, tmp_path):
     source, target = (each.encode() for each in pair_of_files())
     found = rows_of(source, target, Sgm(), 300, True)
     assert found and not any('<' in text for pair in found for text in pair)
-
-
-def test_cleaning_takes_lines_that_are_not_segments(translate, tmp_path):
-    """The original gives None to its cleaning then, which asks for its length."""
-    for name, text in zip(('a.sgm', 'b.sgm'), pair_of_files(), strict=True):
-        (tmp_path / name).write_bytes(text.encode())
-    with pytest.raises((TypeError, AttributeError)):
-        translate.compile_data(
-            str(tmp_path), [['none', ('a.sgm', 'b.sgm')]], 'compiled', datatypes_to_clean=['txt']
-        )

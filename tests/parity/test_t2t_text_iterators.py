@@ -69,15 +69,6 @@ def test_a_label_that_is_none_of_the_names_stops_the_original(text_problems, fol
     assert [each.reason for each in found.rejects] == ['unknown_label'] and len(found) == 1
 
 
-def test_a_label_is_the_number_of_its_encoder(t2t_text_encoder, tmp_path):
-    path = tmp_path / 'names'
-    path.write_text(''.join(f'{name}\n' for name in NAMES))
-    encoder = t2t_text_encoder.ClassLabelEncoder(class_labels_fname=str(path))
-    words = ''.join(f'{name}\n' for name in NAMES).encode()
-    found = rows_of_block(Labelled(labels=NAMES), b'x\n' * len(NAMES), words)
-    assert found.extra_features[0].values.tolist() == [encoder.encode(name) for name in NAMES]
-
-
 cell = st.one_of(text, st.sampled_from(['', ' ', 'a', 'b c', '字']))
 table = st.lists(st.lists(cell, min_size=1, max_size=5).map('\t'.join), max_size=9)
 
@@ -93,14 +84,6 @@ def test_targets_that_keep_tabs(text_problems, folder, lines):
     wanted = [(each['inputs'], each['targets']) for each in examples]
     rows = rows_of_block(Tsv(keep_tabs=True), lines_of(path))
     assert [tuple(side.row(each) for side in rows.sides) for each in range(len(rows))] == wanted
-
-
-def test_a_row_without_a_source_is_not_an_example(text_problems, folder):
-    path = written(folder / 'table.tsv', ['\tthe target\tgoes on'])
-    [moved] = text_problems.text2text_txt_tab_iterator(path)
-    assert moved == {'inputs': 'the target', 'targets': 'goes on'}
-    rows = rows_of_block(Tsv(keep_tabs=True), lines_of(path))
-    assert (len(rows), rows.empty) == (0, 1)
 
 
 def multiset(examples):

@@ -75,7 +75,7 @@ SENTENCEPIECE_CASES = {
     },
     'unigram across spaces': {'model_type': 'unigram', 'split_by_whitespace': False},
 }  # fmt: skip
-QUICK = {'unigram', 'bpe', 'bpe with bytes', 'bpe with symbols'}
+QUICK = {'unigram', 'bpe with bytes'}
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,8 @@ def charsmap_of(model):
 
 
 @pytest.mark.parametrize(
-    'rule', ['nmt_nfkc', pytest.param('nmt_nfkc_cf', marks=pytest.mark.slow), 'odd']
+    'rule',
+    [*(pytest.param(each, marks=pytest.mark.slow) for each in ('nmt_nfkc', 'nmt_nfkc_cf')), 'odd'],
 )
 def test_the_charsmap_as_tokenizers_reads_it(
     tokenizers, sentencepiece, unigram_file, tmp_path, rule

@@ -105,6 +105,7 @@ def suite(tmp_path):
     return Suite(tmp_path / 'suite')
 
 
+@pytest.mark.slow
 def test_what_differs_fails_a_session_until_the_table_is_renewed(suite):
     assert suite.run('-n', '2', '--renew-refusals') == (0, '')
     assert suite.table.read_text() == TABLE
@@ -121,6 +122,7 @@ def test_what_differs_fails_a_session_until_the_table_is_renewed(suite):
     assert suite.table.read_text() == TABLE.replace("'x'", "'y'")
 
 
+@pytest.mark.slow
 def test_a_part_of_a_test_misses_nothing_and_may_say_something_new(suite):
     suite.table.write_text(TABLE)
     suite.write_calls('+1', 'y')

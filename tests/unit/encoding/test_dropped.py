@@ -5,7 +5,7 @@ import json
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows_of_text import side_of
 
@@ -45,6 +45,7 @@ def counted(vocabulary, texts):
     return PRETRAINED.dropped(vocabulary).count(side_of(texts), 100)
 
 
+@settings(max_examples=6)
 @given(TEXTS, st.sets(st.sampled_from('abé字🙂\n\t '.encode()), max_size=11))
 def test_bytes_without_an_entry_are_those_that_ids_do_not_have(texts, known):
     vocabulary = byte_level(known)
@@ -56,6 +57,7 @@ def test_bytes_without_an_entry_are_those_that_ids_do_not_have(texts, known):
     assert characters == dict(sorted(lost.items(), key=lambda item: (-item[1], item[0])))
 
 
+@settings(max_examples=6)
 @given(TEXTS, st.sets(st.sampled_from('abé字🙂'), max_size=5))
 def test_characters_without_an_entry_but_white_space(texts, known):
     vocabulary = tokenizer(sorted(known), None)

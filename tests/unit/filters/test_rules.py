@@ -93,6 +93,7 @@ def names_of_letters():
     return {each: unicodedata.name(chr(each), '') for each in letters}
 
 
+@functools.cache
 def letters_named(begins):
     return [each for each, name in names_of_letters().items() if name.startswith(begins)]
 

@@ -36,7 +36,9 @@ def few_open_files():
 
 
 @pytest.mark.skipif(not Path('/proc/self/fd').exists(), reason='open files are counted in /proc')
-@pytest.mark.parametrize('shuffle', [True, False, 'exact'])
+@pytest.mark.parametrize(
+    'shuffle', [*(pytest.param(each, marks=pytest.mark.slow) for each in (True, False)), 'exact']
+)
 def test_there_may_be_more_shards_than_open_files(many_shards, few_open_files, shuffle):
     asked = {'shuffle': shuffle, 'epochs': 2}
     batches = many_shards.batches('train', tokens_per_batch=64, **asked)

@@ -121,7 +121,7 @@ def rows_of(parts):
 
 @given(st.lists(st.integers(0, 40), max_size=5), st.randoms(use_true_random=False))
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10, deadline=None
 )
 def test_interrupted_runs_lose_nothing_and_double_nothing(
     writing, interrupted_after, monkeypatch, tmp_path, batches, dice

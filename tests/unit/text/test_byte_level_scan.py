@@ -35,6 +35,7 @@ LINES = st.one_of(
     ),
 )
 PATTERNS = [name for name, pattern in DEFINITIONS.items() if pattern.rules is not None]
+QUICK = {'gpt2', 'cl100k', 'o200k', 'deepseek'}
 CHARACTERS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 
 
@@ -55,7 +56,10 @@ def test_tokens_are_those_of_the_plain_patterns(rows, pattern, between, room):
     ]
 
 
-@pytest.mark.parametrize('pattern', PATTERNS)
+@pytest.mark.parametrize(
+    'pattern',
+    [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in PATTERNS],
+)
 @pytest.mark.parametrize(
     'piece', ["'s", "'re", "'ſ", "'lL", 'aBc', '—', '1234', '½½½½'] + [' ', '\t', '\u3000', '\r\n']
 )
@@ -120,7 +124,10 @@ def test_the_parts_of_a_row_have_its_tokens(row, pattern, longest):
     assert tokens_of_parts(row, pattern, longest) == split(row, pattern)
 
 
-@pytest.mark.parametrize('pattern', PATTERNS)
+@pytest.mark.parametrize(
+    'pattern',
+    [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in PATTERNS],
+)
 @pytest.mark.parametrize(
     'row',
     [
