@@ -10,7 +10,7 @@ from families import lines
 
 from tokcore.errors import InputError
 from tokcore.foreign_tokenizers.files import parse_pretrained
-from tokcore.foreign_tokenizers.protobuf import message_fields
+from tokcore.foreign_tokenizers.sentencepiece import message_fields
 from tokcore.foreign_tokenizers.tokenizer import PretrainedTokenizer
 
 DOCS = pathlib.Path(__file__).parents[2] / 'docs' / 'schemes.md'

@@ -220,7 +220,7 @@ def model_of_rules(sentencepiece, folder, options):
 
 def charsmap_of(model):
     """The bytes of the charsmap of a model."""
-    from tokcore.foreign_tokenizers.protobuf import message_fields
+    from tokcore.foreign_tokenizers.sentencepiece import message_fields
 
     spec = next(value for number, value, _ in message_fields(model, '') if number == 3)
     return next(value for number, value, _ in message_fields(spec, '') if number == 2)

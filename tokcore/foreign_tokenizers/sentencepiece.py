@@ -27,7 +27,6 @@ from tokcore.foreign_tokenizers.normalizers import (
     words_of_characters,
 )
 from tokcore.foreign_tokenizers.pre_tokenizers import MARK, Cutting
-from tokcore.foreign_tokenizers.protobuf import damaged, message_fields
 from tokcore.foreign_tokenizers.unigram import UNKNOWN_PENALTY, UnigramModel
 from tokcore.foreign_tokenizers.vocabulary import JoinTokens, PretrainedVocabulary
 from tokcore.kernels.bytes import with_margin
@@ -48,6 +47,8 @@ from tokcore.wordpiece.model import WORD_ROOT, DoubleArrayTrie, double_array_tri
 
 if typing.TYPE_CHECKING:
     from tokcore.bpe.model import MergeModel
+import typing
+from collections.abc import Iterator
 
 _PIECES, _TRAINER, _NORMALIZER, _DENORMALIZER = 1, 2, 3, 5  # fields of ModelProto
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = 1, 2, 3, 4, 5, 6  # types of pieces
@@ -648,3 +649,61 @@ def _joined(
 
 
 _REPLACED = {0xDC00 + byte: '\ufffd' for byte in range(0x80, 0x100)}
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_FIXED_BYTES = {_FIXED64: 8, _FIXED32: 4}
+_MOST_VARINT_BYTES = 10
+
+
+def message_fields(
+    data: bytes, path: str, place: int = 0
+) -> Iterator[tuple[int, int | bytes, int]]:
+    """Yields the fields of a message in their order: the number, the value, and its place.
+
+    Values are integers, or bytes: a string, a message, or four or eight bytes of a number.
+
+    Args:
+        data: the message.
+        path: of the file.
+        place: the byte of the file where the message begins.
+
+    Raises:
+        InputError: the message is damaged; the error names the byte.
+    """
+    position, size = 0, len(data)
+    while position < size:
+        begin = position
+        tag, position = _varint(data, position, path, place)
+        kind = tag & 7
+        if kind == _VARINT:
+            number, position = _varint(data, position, path, place)
+            yield tag >> 3, number, place + begin
+            continue
+        if kind == _BYTES:
+            length, position = _varint(data, position, path, place)
+        elif kind in _FIXED_BYTES:
+            length = _FIXED_BYTES[kind]
+        else:
+            damaged(path, place + begin, f'a field of the wire type {kind}')
+        if position + length > size:
+            damaged(path, place + begin, 'a field that is cut off')
+        yield tag >> 3, data[position : position + length], place + position
+        position += length
+
+
+def _varint(data: bytes, position: int, path: str, place: int) -> tuple[int, int]:
+    """Returns the number at a position, and where it ends."""
+    value = 0
+    for shift in range(_MOST_VARINT_BYTES):
+        if position + shift >= len(data):
+            break
+        byte = data[position + shift]
+        value |= (byte & 0x7F) << 7 * shift
+        if byte < 0x80:
+            return value & ((1 << 64) - 1), position + shift + 1
+    damaged(path, place + position, 'a number that does not end')
+
+
+def damaged(path: str, place: int, what: str) -> typing.NoReturn:
+    """Raises the InputError for a file that is not what it should be at a byte."""
+    raise InputError(f'{path}: {what} at byte {place}; give a whole SentencePiece model')
