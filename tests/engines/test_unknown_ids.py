@@ -162,7 +162,8 @@ def test_tokens_that_are_unknown_in_part_are_examples_too(tmp_path):
 def incomplete(tmp_path):
     """A byte-level tokenizer.json that has entries for ASCII letters alone, as without an alphabet."""
     entries = [chr(code) for code in range(0x21, 0x7F)] + ['Ġ', 'ab']
-    byte_level = {'type': 'ByteLevel', 'add_prefix_space': False, 'use_regex': True}
+    byte_level = dict.fromkeys(('trim_offsets', 'use_regex'), True)
+    byte_level |= {'type': 'ByteLevel', 'add_prefix_space': False}
     vocab = {entry: id_ for id_, entry in enumerate(entries)}
     file = {
         'version': '1.0', 'pre_tokenizer': byte_level, 'decoder': byte_level,
