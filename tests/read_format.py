@@ -7,7 +7,16 @@ from dataclasses import dataclass, replace
 
 import google_crc32c
 
-from tokcore.corpus.corpus import MAX_LINE_BYTES, Block, BlockText, CorpusFile, OpenBinary, Rows, Split, WorkItem
+from tokcore.corpus.corpus import (
+    MAX_LINE_BYTES,
+    Block,
+    BlockText,
+    CorpusFile,
+    OpenBinary,
+    Rows,
+    Split,
+    WorkItem,
+)
 from tokcore.corpus.formats import (
     CorpusFormat,
     block_rows,
