@@ -9,7 +9,8 @@ string as `lone_surrogate`: all of the first field before any of the second.
 import copy
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.rows import Normalizer
@@ -71,6 +72,14 @@ def _cells(line: str, paths: Paths) -> tuple[list[str], str]:
             return [], 'lone_surrogate'
         cells.append(value)
     return cells, ''
+
+
+def places_of(content: object) -> Iterator[tuple[Any, Any]]:
+    """Yields the container and the key of each value in a JSON value."""
+    if isinstance(content, (dict, list)):
+        for key in list(content) if isinstance(content, dict) else range(len(content)):
+            yield content, key
+            yield from places_of(content[key])
 
 
 def draw_json_lines(dice: random.Random, paths: Paths) -> bytes:

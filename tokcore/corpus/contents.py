@@ -272,7 +272,7 @@ def refuse(
             f'{path} is {seen.encoding} text, and UTF-8 is needed; convert it: '
             f'{_iconv(path, seen, inside)}'
         )
-    elif not seen.encoding and _has_many_nuls(seen):
+    elif not seen.encoding and seen.nuls > _MOST_NULS and seen.nuls * _BYTES_PER_NUL > seen.size:
         raise InputError(
             f'{path} has {seen.nuls:,} NUL bytes among the first {seen.size:,} bytes of its text, so it '
             'is not text in UTF-8; convert it, or give another file'
@@ -389,10 +389,6 @@ def _iconv(path: str, seen: Look, inside: Inside | None) -> str:
         command = f'{command} {shlex.quote(path)}'
     name = _COMPRESSED_NAME.sub('', re.split(r'[/!]', path)[-1])
     return f'{command} > {shlex.quote(f"{name}.utf-8")}'
-
-
-def _has_many_nuls(seen: Look) -> bool:
-    return seen.nuls > _MOST_NULS and seen.nuls * _BYTES_PER_NUL > seen.size
 
 
 def _zipped(beginning: bytes) -> Content:

@@ -277,6 +277,10 @@ class NamedFieldOptions(ExtraFieldOptions):
         return {'fields': self.fields, **self.extra_field_options}
 
     @property
+    def fields_to_read(self) -> FieldsToRead:
+        return FieldsToRead(tuple(map(field_path, self.fields)), self.extra_fields)
+
+    @property
     def field_names(self) -> str:
         """All fields that are read, for messages."""
         return ','.join((*self.fields, *(field.field for field in self.extra_fields)))

@@ -31,7 +31,6 @@ from tokcore.corpus.fields import (
     ExtraField,
     FieldPath,
     FieldsToRead,
-    field_path,
 )
 from tokcore.corpus.line_reading import LineReader
 from tokcore.corpus.line_rows import finish_rows, line_bounds, long_rows, mark_bytes, reject_of
@@ -56,8 +55,8 @@ class JsonLinesReader(LineReader):
         if block.long_lines:
             return long_rows(block.long_lines[0], len(declared.sides), block.offset)
         [text] = block.texts
-        fields = FieldsToRead(tuple(map(field_path, declared.fields)), declared.extra_fields)
-        return _json_rows(text.data, text.offset, fields, normalizer, block.max_line_bytes)
+        fields, most = declared.fields_to_read, block.max_line_bytes
+        return _json_rows(text.data, text.offset, fields, normalizer, most)
 
 
 class _Unusable(NamedTuple):

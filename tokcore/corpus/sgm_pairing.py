@@ -6,6 +6,9 @@ have no counterpart and are rejected, and so are those whose id is in the docume
 
 A segment may be on several lines, and a line may have several. A row is known by where its line begins,
 as in files that are paired by lines, or by where its segment begins if an earlier one is on that line.
+
+Whether files are paired by lines depends on their layouts: digests of the lines, the ids and the documents of
+their segments, which a first pass over each file finds.
 """
 
 from __future__ import annotations
@@ -38,17 +41,28 @@ from tokcore.corpus.declarations import SgmByIds
 from tokcore.corpus.entities import decode_references
 from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_reading import BEGINNING_BYTES, whole_lines
-from tokcore.corpus.line_rows import finish_rows, side_of_strings
+from tokcore.corpus.line_rows import finish_rows, mark_bytes, side_of_strings
 from tokcore.errors import InputError
 from tokcore.options import shown
 from tokcore.text.normalizers import find_damage
 from tokcore.text.rows import Normalizer, Side
 
-_T = TypeVar('_T', '_Document', 'Segment')
+MOST_PAIRED_BYTES = 16 << 20
+"""The size of a text whose segments are paired by ids, in memory: the largest of WMT's has one MB, and
+a line may be as long."""
+
+_TAG = re.compile(
+    rb'<seg(?=[\s/>])[^>]*>|(?P<end></seg>)|(?P<document>(?i:<doc)(?=[\s>])[^>]*>)|(?i:</doc)(?=[\s>])'
+)
+_ID = r'\s{}\s*=\s*(?:"([^"]+)"|\'([^\']+)\'|([^\s"\'>]+))'
+_SEGMENT_ID, _DOCUMENT_ID, _OTHER_DOCUMENT_ID = (
+    re.compile(_ID.format(name).encode(), re.IGNORECASE) for name in ('id', 'docid', 'id')
+)
 
 _MARKUP = re.compile(rb'<[^>]*>?')
 _LINE_WITH_TEXT = re.compile(rb'[^\n]*[^\s][^\n]*')
-_MARK = b'\xef\xbb\xbf'
+
+_T = TypeVar('_T', '_Document', 'Segment')
 
 
 class SgmPairReader(FormatReader):
@@ -175,7 +189,7 @@ class _FileSegments:
     def texts_outside(self) -> list[Reject]:
         """Returns the rejects of text in no segment, one for each of its lines."""
         rejects = []
-        start = len(_MARK) if self._data.startswith(_MARK) else 0
+        start = mark_bytes(self._data, 0)
         for end, after in [*(segment[:2] for segment in self.segments), (len(self._data), 0)]:
             between = _MARKUP.sub(lambda tag: _blanks(tag[0]), self._data[start:end])
             for match in _LINE_WITH_TEXT.finditer(between):
@@ -269,19 +283,6 @@ def _named_document(document: _Document) -> str:
 
 def _shown(name: bytes) -> str:
     return shown(name.decode('utf-8', 'replace'))
-
-
-MOST_PAIRED_BYTES = 16 << 20
-"""The size of a text whose segments are paired by ids, in memory: the largest of WMT's has one MB, and
-a line may be as long."""
-
-_TAG = re.compile(
-    rb'<seg(?=[\s/>])[^>]*>|(?P<end></seg>)|(?P<document>(?i:<doc)(?=[\s>])[^>]*>)|(?i:</doc)(?=[\s>])'
-)
-_ID = r'\s{}\s*=\s*(?:"([^"]+)"|\'([^\']+)\'|([^\s"\'>]+))'
-_SEGMENT_ID, _DOCUMENT_ID, _OTHER_DOCUMENT_ID = (
-    re.compile(_ID.format(name).encode(), re.IGNORECASE) for name in ('id', 'docid', 'id')
-)
 
 
 class Segment(NamedTuple):

@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Callable, Generator, Iterator
 from typing import BinaryIO, Protocol
 
-from tokcore.corpus.contents import BZIP2, XZ, Compression, compression_by, compression_name
+from tokcore.corpus.contents import BZIP2, XZ, compression_name
 from tokcore.corpus.corpus import CorpusFile, OpenBinary
 from tokcore.errors import InputError
 
@@ -76,12 +76,6 @@ class Readable(Protocol):
     """The part of a binary file that decompression needs."""
 
     def read(self, size: int = -1, /) -> bytes: ...
-
-
-def compression_of(path: str, open_binary: OpenBinary) -> Compression:
-    """Returns how a file is compressed; raises InputError if it cannot be opened."""
-    with open_path(path, open_binary) as stream:
-        return compression_by(read_up_to(stream, FIRST_BYTES), path)
 
 
 def unpacked_pieces(file: CorpusFile, open_binary: OpenBinary) -> Generator[bytes, None, None]:
