@@ -250,20 +250,6 @@ def _add_endings(words, edges, starts, lengths, numbers, counts):
     return size
 
 
-@dataclass(frozen=True)
-class WordFilter:
-    """The words of a partition that are learned from; as `learner_kernels.filter_words`."""
-
-    special_tokens: frozenset[str]
-    max_length: int
-    characters: str | None = None
-
-    def select(self, table: TokenTable) -> Words:
-        """Returns the words of a table that are learned from."""
-        words = words_of(table)
-        return filter_words(words, self.special_tokens, self.max_length, self.characters)
-
-
 def first_counts(words: Words) -> TokenTable:
     """Returns the counts of words and of all endings, for the first iteration."""
     endings = _endings_of(words)
@@ -407,34 +393,41 @@ def select_words(
     `words` ascend by code points. Special tokens, longer words and words with other characters than the most
     frequent ones are left out.
     """
-    words = filter_words(words, special_tokens, max_length)
+    words = WordFilter(special_tokens, max_length).pick(words)
     characters = most_frequent_characters(character_counts(words), max_characters)
-    words = filter_words(words, special_tokens, max_length, characters)
+    words = WordFilter(special_tokens, max_length, characters).pick(words)
     order = np.argsort(-words.counts, kind='stable')
     return words.pick(order if max_words is None else order[:max_words])
 
 
-def filter_words(
-    words: Words,
-    special_tokens: Collection[str],
-    max_length: int,
-    characters: str | None = None,
-) -> Words:
-    """Returns the words up to a length that are not special tokens and have no other characters."""
-    lengths = np.diff(words.starts)
-    selected = lengths <= max_length
-    first_codes = np.array([ord(token[0]) for token in special_tokens if token], np.uint32)
-    has_text = np.flatnonzero(lengths)
-    may_be_token = np.isin(words.codes[words.starts[has_text]], first_codes)
-    for word in has_text[may_be_token].tolist():
-        if words.text(int(words.starts[word]), int(lengths[word])) in special_tokens:
-            selected[word] = False
-    if characters is not None:
-        is_other = np.ones(CODE_POINTS, np.bool_)
-        is_other[[ord(character) for character in characters]] = False
-        others = row_offsets(is_other[words.codes])
-        selected &= others[words.starts[1:]] == others[words.starts[:-1]]
-    return words.pick(np.flatnonzero(selected))
+@dataclass(frozen=True)
+class WordFilter:
+    """Selects the words up to a length that are not special tokens and have no other characters."""
+
+    special_tokens: Collection[str]
+    max_length: int
+    characters: str | None = None
+
+    def select(self, table: TokenTable) -> Words:
+        """Returns the words of a table that are learned from."""
+        return self.pick(words_of(table))
+
+    def pick(self, words: Words) -> Words:
+        """Returns those of some words."""
+        lengths = np.diff(words.starts)
+        selected = lengths <= self.max_length
+        first_codes = np.array([ord(token[0]) for token in self.special_tokens if token], np.uint32)
+        has_text = np.flatnonzero(lengths)
+        may_be_token = np.isin(words.codes[words.starts[has_text]], first_codes)
+        for word in has_text[may_be_token].tolist():
+            if words.text(int(words.starts[word]), int(lengths[word])) in self.special_tokens:
+                selected[word] = False
+        if self.characters is not None:
+            is_other = np.ones(CODE_POINTS, np.bool_)
+            is_other[[ord(character) for character in self.characters]] = False
+            others = row_offsets(is_other[words.codes])
+            selected &= others[words.starts[1:]] == others[words.starts[:-1]]
+        return words.pick(np.flatnonzero(selected))
 
 
 def character_counts(words: Words) -> dict[str, int]:
