@@ -451,8 +451,9 @@ def publish(
     begun = dataclasses.replace(run, inputs=(), files=tuple(sorted(before | set(names))))
     ended = dataclasses.replace(run, files=tuple(sorted(names)))
     # All is written before anything has its final name: the disk may be full.
-    for name, record in {_BEGUN: begun, _WHOLE: manifest, _ENDED: ended}.items():
-        filesystem.write_bytes(os.path.join(attempt.path, name), record.to_json())
+    records = {_BEGUN: begun.to_json(), _WHOLE: manifest.to_json(), _ENDED: ended.to_json()}
+    for name, data in records.items():
+        filesystem.write_bytes(os.path.join(attempt.path, name), data)
     moves = [(name, output.path_of(name)) for name in names]
     moves += [(file.name, output.rejected_path(file)) for file in rejected]
     old = [*map(output.path_of, sorted(before)), *output.rejected_paths()]

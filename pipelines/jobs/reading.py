@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import itertools
 import logging
+import operator
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -87,20 +88,16 @@ class ReadPlan:
         The items of an archive that has to be read from its beginning are in one group. Each dataset
         has groups of its own, and reads an archive for itself.
         """
-        passes = {}
-        for split in self.reading.corpus.split_names:
+        passes: dict[str, list[tuple[WorkItem, ...]]] = {}
+        for split, of_split in self.items.items():
             firsts = sorted(
                 part.first_file_index for part in self.reading.corpus.splits if part.name == split
             )
-            of_datasets = itertools.groupby(
-                self.items[split],
-                lambda item, firsts=firsts: bisect.bisect_right(firsts, item.file_index),
-            )
-            passes[split] = [
-                together
-                for _, items in of_datasets
-                for together in in_passes(list(items), lambda item: item.files, self.item_bytes)
-            ]
+            numbers = [bisect.bisect_right(firsts, item.file_index) for item in of_split]
+            passes[split] = []
+            for _, numbered in itertools.groupby(zip(numbers, of_split), operator.itemgetter(0)):
+                together = [item for _, item in numbered]
+                passes[split] += in_passes(together, lambda item: item.files, self.item_bytes)
         return passes
 
     @property

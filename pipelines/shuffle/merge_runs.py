@@ -275,11 +275,12 @@ class _ListRunsFn(beam.DoFn):
 @functools.lru_cache(maxsize=1)
 def _read_listing(path: str) -> tuple[_ListedRun, ...]:
     # An attempt's path is its own and its listing written once.
-    lines = map(json.loads, filesystem.read_bytes(path).splitlines())
-    return tuple(
-        _ListedRun(*run, [RejectedSection(*section) for section in rejected])
-        for *run, rejected in lines
-    )
+    runs = []
+    for line in filesystem.read_bytes(path).splitlines():
+        split, name, size, rejected = json.loads(line)
+        sections = [RejectedSection(*section) for section in rejected]
+        runs.append(_ListedRun(split, name, size, sections))
+    return tuple(runs)
 
 
 class OrderedShardWriter:

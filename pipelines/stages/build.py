@@ -24,7 +24,7 @@ from pipelines.stages.vocabulary import learn
 from tokcore.encoding.document_ends import listed_ends, unknown_end
 from tokcore.errors import InputError
 from tokcore.process_end import keep
-from tokcore.records.manifest import Manifest
+from tokcore.records.manifest import Manifest, SampleRecord
 
 _LEARNED = 'the vocabulary to be learned'
 
@@ -95,7 +95,7 @@ def build_stage(job: BuildJob) -> Manifest | None:
                 attempt.path, job.output,
             )  # fmt: skip
         trained_on = tuple(text for text in stats.inputs if text.split == 'train')
-        samples = []
+        samples: list[SampleRecord] = []
         for path, counted in counts.items():
             if counted is None or counted.inputs != trained_on:
                 raise InputError(

@@ -74,7 +74,8 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
     records = vocabulary_records(job.vocabularies, read, scheme, encoding=dataset.encoding)
     copies: list[tuple[str, OutputFile | VocabularyRecord]] = []  # a file, and its entry
     for path, record in zip(job.vocabularies.by_side.values(), records, strict=True):
-        for file in (record, *record.beside):
+        files: tuple[OutputFile | VocabularyRecord, ...] = (record, *record.beside)
+        for file in files:
             own = os.path.join(os.path.dirname(path), os.path.basename(file.name))
             copies.append((own, file))
     features = dataset.features(job.vocabularies, job.reading.corpus.format.sides)
