@@ -82,15 +82,20 @@ def content_of(path: str, split: str | None = None, vocabulary: str | None = Non
         _refuse_flat(os.path.dirname(path), os.path.basename(path))
     scheme = scheme_of([path])
     entries = read_vocabulary(path, scheme).entries
-    pieces = (({'number': id_, 'token': piece}, {}) for id_, piece in enumerate(entries.pieces))
+    pieces: Iterable[Entry] = (
+        ({'number': id_, 'token': piece}, {}) for id_, piece in enumerate(entries.pieces)
+    )
     return f'vocabulary of --scheme {scheme.name}', pieces, {}
 
 
 def _refuse_flat(folder: str, name: str) -> None:
     """Raises InputError for a file in which nothing says what it is, and says how it is read."""
     manifest = read_manifest(os.path.join(folder, MANIFEST_NAME))
-    for file in () if manifest is None else manifest.files:
-        if file.name == name and (hint := stored_format(manifest).hint(file)):
+    if manifest is None:
+        return
+    form = stored_format(manifest)
+    for file in manifest.files:
+        if file.name == name and (hint := form.hint(file)):
             raise InputError(f'{os.path.join(folder, name)} {hint}')
 
 

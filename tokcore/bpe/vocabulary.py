@@ -156,6 +156,11 @@ class EntriesWithAddedTokens(abc.ABC):
     def spelling(self) -> Spelling:
         """How entries spell text."""
 
+    @property
+    @abc.abstractmethod
+    def special_ids(self) -> SpecialIds:
+        """The ids that have a role."""
+
     @abc.abstractmethod
     def decode(self, ids: Iterable[int]) -> str:
         """Returns the text of ids, with U+FFFD for invalid UTF-8."""
