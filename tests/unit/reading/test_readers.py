@@ -17,6 +17,7 @@ from tokcore.reading.manifest import DatasetManifest
 
 ROWS = 190
 READERS = [1, 3, 16]
+QUICK = ('by buckets', 'by budget', 'exact', 'whole')
 ASKED = {
     'by size': {'batch_size': 4, 'num_buckets': 0, 'start': 0, 'window': 40},
     'by buckets': {'batch_size': 5, 'start': 0, 'window': 16, 'epochs': 2},
@@ -26,6 +27,7 @@ ASKED = {
     'corpus': {'tokens_per_batch': 300, 'shuffle': 'corpus', 'window': 30, 'epochs': 2},
     'whole': {'tokens_per_batch': 200, 'drop_remainder': True, 'epochs': 2, 'max_length': 30},
 }
+KINDS = [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in ASKED]
 
 
 @pytest.fixture(scope='module')
@@ -95,7 +97,7 @@ def check_end(found, undisturbed, count, is_dropped):
 
 
 @pytest.mark.parametrize('count', READERS)
-@pytest.mark.parametrize('kind', ASKED)
+@pytest.mark.parametrize('kind', KINDS)
 def test_readers_take_turns_in_one_order(dataset, count, kind):
     asked = ASKED[kind]
     alone = dataset.batches('train', **asked)
@@ -110,7 +112,7 @@ def test_readers_take_turns_in_one_order(dataset, count, kind):
         assert reader.state() == readers[0].state()
 
 
-@pytest.mark.parametrize('kind', ASKED)
+@pytest.mark.parametrize('kind', KINDS)
 def test_a_run_goes_on_with_another_number_of_readers(dataset, kind):
     asked, dice = ASKED[kind], random.Random(kind)
     undisturbed = [*map(listed, dataset.batches('train', **asked))]
