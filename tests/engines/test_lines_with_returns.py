@@ -11,8 +11,6 @@ from generated_text import english_lines
 from jobs import refuse, run, succeed, write
 
 from tokcore import BpeTokenizer
-from tokcore.corpus.line_rows import text_rows
-from tokcore.text.normalizers import UNSTRIPPED_LINES
 
 MARK = b'\xef\xbb\xbf'
 LINES = [*english_lines(40, seed=8), '  padded  ', 'a\rb', '\ttab', '字 \u3000', '\ufeffmark']
@@ -108,12 +106,6 @@ def test_lines_of_standard_input_follow_the_rule(vocabulary, filter_lines):
     assert far.endswith('\n{}\n'.format(' '.join(map(str, tokenizer.encode('\ufeffx')))).encode())
 
 
-def test_texts_in_python_keep_every_byte(vocabulary):
-    tokenizer = BpeTokenizer.load(vocabulary)
-    for text in ('a\r', 'a\r\n', ' ', '\ufeffa', '\r\n'):
-        assert tokenizer.decode(tokenizer.encode(text)) == text
-
-
 def as_before(folder: Path, name: str = 'tokbeam.json') -> None:
     """Rewrites a manifest to one of the version whose rule was `raw-lines`."""
     record = {'name': 'unstripped-lines', 'options': {}}
@@ -193,9 +185,3 @@ def test_it_is_made_again_with_overwrite(made, vocabulary, tmp_path):
     succeed(*dataset, '--vocab', vocabulary, '--output', data, '--overwrite')
     assert manifest_of(data)['normalizer'] == {'name': 'unstripped-lines', 'options': {}}
     succeed('verify', data, '--rerun', 'all')
-
-
-def test_a_block_that_ends_between_the_two_characters_is_none():
-    """`text_rows` takes whole lines: the last one lacks its end only where the file ends."""
-    rows = text_rows(b'a\r\nb\r', 5, UNSTRIPPED_LINES)
-    assert [rows.sides[0].row(row) for row in range(2)] == ['a', 'b\r']

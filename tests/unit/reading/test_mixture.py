@@ -104,7 +104,7 @@ WEIGHTS = {'long': 0.5, 'short': 0.3, 'parquet': 0.2}
     ('method', 'stop'),
     [
         ('batches', 'first'),
-        ('packed', 'all'),
+        pytest.param('packed', 'all', marks=pytest.mark.slow),
         ('batches', {'long': 2000, 'short': 999, 'parquet': 1}),
         pytest.param('packed', 'first', marks=pytest.mark.slow),
         pytest.param('batches', 'all', marks=pytest.mark.slow),

@@ -17,6 +17,7 @@ from tokcore.reading.manifest import DatasetManifest
 from tokcore.reading.record_index import write_corpus_order
 
 ROWS = 190
+QUICK = ('by buckets', 'by budget', 'exact', 'whole')
 ASKED = {
     'by size': {'batch_size': 4, 'num_buckets': 0, 'start': 0, 'window': 40},
     'by buckets': {'batch_size': 5, 'start': 0, 'window': 16, 'epochs': 2},
@@ -27,6 +28,7 @@ ASKED = {
     'whole': {'tokens_per_batch': 200, 'drop_remainder': True, 'epochs': 2, 'max_length': 30},
     'shapes': {'tokens_per_batch': 600, 'max_length': 50, 'pad_to_boundary': True, 'window': 40},
 }
+KINDS = [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in ASKED]
 
 
 @pytest.fixture(scope='module')
@@ -61,7 +63,7 @@ def rows_in(batches):
     return rows
 
 
-@pytest.mark.parametrize('kind', ASKED)
+@pytest.mark.parametrize('kind', KINDS)
 def test_a_run_goes_on_with_another_number_of_readers(dataset, kind):
     asked = ASKED[kind]
 

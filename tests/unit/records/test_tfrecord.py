@@ -104,7 +104,14 @@ def test_features_are_sorted_by_name(features, random):
 
 
 # Around each of these some message's size takes one byte more; the last row has 2 MiB of varints.
-@pytest.mark.parametrize('length', [*range(108, 130), *range(16_360, 16_386), 2**21 // 5 + 1])
+@pytest.mark.parametrize(
+    'length',
+    [
+        *range(108, 130),
+        *range(16_360, 16_386),
+        pytest.param(2**21 // 5 + 1, marks=pytest.mark.slow),
+    ],
+)
 def test_long_rows(length):
     ids = [2**31 - 1 if length > 400_000 else 127] * length
     found = frame_examples([('targets', encoded([[], ids, [5]]))], np.uint64([1, 2, 3]))
