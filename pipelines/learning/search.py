@@ -150,12 +150,11 @@ class VocabularySearch(Generic[OptionsT]):
         paths = [file.path for file in self.counts.files if self.counts.look(file).rules is None]
         if not paths:
             return
+        which = f'{paths[0]} does' if len(paths) == 1 else f'{len(paths)} count files do'
         _LOGGER.info(
-            '%s: %s by which rules tokens were made; assuming those of --scheme %s (%s)',
+            '%s: %s not record by which rules tokens were made; assuming those of --scheme %s (%s)',
             self.label,
-            f'{paths[0]} does not record'
-            if len(paths) == 1
-            else f'{len(paths)} count files do not record',
+            which,
             self.scheme.name,
             self.scheme.rules,
         )

@@ -106,8 +106,8 @@ class _CountFn(beam.DoFn):
     """Counts batches in threads, and merges the tables of a bundle before it sends them."""
 
     def __init__(self, options: CountSubstrings):
-        several = isinstance(options.round, tuple)
-        self._rounds = options.round if several else tuple(filter(None, [options.round]))
+        rounds = options.round if isinstance(options.round, tuple) else (options.round,)
+        self._rounds = tuple(filter(None, rounds))
         self._options = options
         self._output = BundleOutput(METRICS, options.most_bundle_bytes)
         self._sent = Metrics.counter(METRICS, SENT_TABLES)
@@ -187,7 +187,7 @@ class _CountingSegmenter:
         self._weights: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
 
     def count(self, batch: EscapedBatch) -> list[tuple[int, SuffixTable]]:
-        """Returns (key, table); none of frequent suffixes, which are kept for the bundle's end."""
+        """Returns (key, table); frequent suffixes are kept for the bundle's end."""
         segmenter, options = self._segmenter, self._options
         if not segmenter.has_frequent:
             tables = segmenter.pack(batch, options.longest, options.groups, options.group_range)
@@ -376,8 +376,8 @@ class _GroupSelection:
     group: int
     strings: bytes
     shared: tuple
-    nbytes: int
-    added: int
+    nbytes: int = 0
+    added: int = 0
 
 
 def _select_stored(plan: SelectionPlan, element: tuple[int, int]) -> _GroupSelection:
@@ -399,7 +399,7 @@ def _select_counted(plan: SelectionPlan, element: tuple[int, SuffixTable]) -> _G
     number, group = divmod(key, len(plan.groups))
     min_count = plan.rounds[number].min_count
     selection, _ = select_partition(table, *plan.groups.bounds(group), min_count, 0)
-    return _GroupSelection(number, group, selection.strings.to_bytes(), selection.shared, 0, 0)
+    return _GroupSelection(number, group, selection.strings.to_bytes(), selection.shared)
 
 
 @dataclass(eq=False)

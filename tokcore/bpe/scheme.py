@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from tokcore.bpe.options import MOST_CELLS, BpeOptions, BpeRules
+from tokcore.bpe.vocabulary import BpeVocabulary, TokenizerParts
 from tokcore.encoding.scheme import EncodingOptions, Learned, PieceWriter, Scheme
 from tokcore.encoding.tokenizer_folder import (
     CONFIG_NAME,
@@ -46,7 +47,6 @@ if typing.TYPE_CHECKING:
     from tokcore.bpe.apply_codes import NmtRules
     from tokcore.bpe.files import AnyVocabulary
     from tokcore.bpe.trainer import LearnedMerges
-    from tokcore.bpe.vocabulary import BpeVocabulary, TokenizerParts
     from tokcore.counts.token_table import TokenTable
     from tokcore.encoding.dropped import DroppedCharacters
     from tokcore.encoding.encoder import Encoder
@@ -405,7 +405,6 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
     def learned_from(self, learned: LearnedMerges, options: BpeOptions) -> Learned[AnyVocabulary]:
         """Returns the vocabulary of merges that begin with those of an old one, if there is one."""
         from tokcore.bpe.codes import NmtVocabulary, TextbookVocabulary
-        from tokcore.bpe.vocabulary import BpeVocabulary
 
         if options.extend is not None:
             from tokcore.bpe.extension import extended
@@ -463,8 +462,6 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         return () if self.preset in CODES else (TOKENIZER_NAME, CONFIG_NAME)
 
     def tokenizer_files(self, vocabulary: AnyVocabulary) -> Mapping[str, bytes]:
-        from tokcore.bpe.vocabulary import BpeVocabulary
-
         if not isinstance(vocabulary, BpeVocabulary):
             return {}
         special_tokens = [token.content for token in vocabulary.added if token.special]
@@ -473,14 +470,11 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
     @property
     def _parts(self) -> TokenizerParts:
         """The parts of a learned vocabulary."""
-        from tokcore.bpe.vocabulary import TokenizerParts
-
         return TokenizerParts.of(self.patterns, self.form, self.add_prefix_space)
 
     def configured_for(self, vocabulary: AnyVocabulary) -> BpeScheme:
         """Returns this scheme with the normalizer and the pre-tokenizer of a vocabulary's file."""
         from tokcore.bpe.codes import TextbookVocabulary
-        from tokcore.bpe.vocabulary import BpeVocabulary
 
         if isinstance(vocabulary, BpeVocabulary):
             parts = vocabulary.parts
@@ -508,7 +502,6 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             InputError: the vocabulary's file has another normalizer or pre-tokenizer, or an added
                 token that is not supported.
         """
-        from tokcore.bpe.vocabulary import BpeVocabulary
         from tokcore.encoding.encoder import RowEncoder
 
         options = options or BpeEncodingOptions()
@@ -546,7 +539,6 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
 
     def special_tokens_in(self, vocabulary: AnyVocabulary, prefix: str) -> Mapping[str, int]:
         from tokcore.bpe.added_tokens import check_flags
-        from tokcore.bpe.vocabulary import BpeVocabulary
 
         if not isinstance(vocabulary, BpeVocabulary):
             return bracketed_tokens(vocabulary.ids, prefix)
@@ -556,8 +548,6 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         return {token.content: token.id for token in tokens}
 
     def template(self, vocabulary: AnyVocabulary, text: str | None = None) -> Template:
-        from tokcore.bpe.vocabulary import BpeVocabulary
-
         if text is None and isinstance(vocabulary, BpeVocabulary):
             return vocabulary.template
         return super().template(vocabulary, text)
@@ -581,13 +571,10 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         return [f'{token}_' for token in tokens] if self.preset == 'textbook' else tokens
 
     def dropped(self, vocabulary: AnyVocabulary) -> DroppedCharacters | None:
-        from tokcore.bpe.vocabulary import BpeVocabulary
-
         return vocabulary.model.dropped() if isinstance(vocabulary, BpeVocabulary) else None
 
     def vocabulary_of(self, characters: Sequence[str]) -> AnyVocabulary:
         from tokcore.bpe.codes import NmtVocabulary, TextbookVocabulary
-        from tokcore.bpe.vocabulary import BpeVocabulary
 
         if self.preset == 'textbook':
             return TextbookVocabulary((), ('<unk>',), characters=''.join(characters))

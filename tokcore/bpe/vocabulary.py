@@ -14,8 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import numpy as np
-
 from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template, special_ids_by_name
 from tokcore.errors import InputError
 from tokcore.text.byte_level import BYTE_TO_CHARACTER, CHARACTER_TO_BYTE, spelled_tokens
@@ -31,6 +29,8 @@ from tokcore.text.patterns import (
 )
 
 if typing.TYPE_CHECKING:
+    import numpy as np
+
     from tokcore.bpe.model import MergeModel
     from tokcore.bpe.model_kernels import Units
     from tokcore.bpe.phrases import Joins
@@ -129,7 +129,7 @@ class TokenizerParts:
 
 
 class EntriesWithAddedTokens:
-    """What vocabularies with entries and added tokens of Hugging Face's kind have in common."""
+    """A vocabulary with entries and added tokens of Hugging Face's kind."""
 
     entries: Mapping[str, int]
     added: tuple[AddedToken, ...]
@@ -270,6 +270,8 @@ class BpeVocabulary(EntriesWithAddedTokens):
     @functools.cached_property
     def merge_ids(self) -> np.ndarray:
         """int32[merges, 3]: the ids of both parts and of the result of each merge, by rank."""
+        import numpy as np  # the declaration of a scheme, which imports this module, is without it
+
         id_of, count = self.entries.__getitem__, len(self.merges)
         columns = (
             (left for left, _ in self.merges),
@@ -286,6 +288,8 @@ class BpeVocabulary(EntriesWithAddedTokens):
 
     def _unmerged(self) -> TokenLookup:
         """Returns the ids of tokens that are entries."""
+        import numpy as np
+
         from tokcore.kernels.hash_tables import token_lookup, token_lookup_of
 
         if not self.parts.byte_level:
@@ -298,6 +302,8 @@ class BpeVocabulary(EntriesWithAddedTokens):
 
     def units(self) -> Units:
         """Returns the symbols of bytes or characters."""
+        import numpy as np
+
         from tokcore.bpe.model import premerged_characters
         from tokcore.bpe.model_kernels import NONE, Units
         from tokcore.kernels.jit import read_only
@@ -378,8 +384,8 @@ def report_ignored(file: Mapping[str, Any], path: str) -> None:
     """Logs that a tokenizer.json has `truncation` or `padding`, which transformers does not apply either."""
     names = [name for name in ('truncation', 'padding') if file.get(name) is not None]
     if names:
-        said = '%s: ignored %s, as AutoTokenizer does; rows keep all of their ids'
-        _LOGGER.warning(said, path, ' and '.join(names))
+        message = '%s: ignored %s, as AutoTokenizer does; rows keep all of their ids'
+        _LOGGER.warning(message, path, ' and '.join(names))
 
 
 def refuse(path: str, place: str, what: str) -> typing.NoReturn:
@@ -406,11 +412,11 @@ def _components(
     patterns: Sequence[str], form: Form | None, add_prefix_space: bool
 ) -> dict[str, Any]:
     """Returns the JSON of a learned vocabulary's parts."""
-    has_own = patterns[-1] == 'gpt2'  # ByteLevel's own
-    byte_level = {**_BYTE_LEVEL, 'add_prefix_space': add_prefix_space, 'use_regex': has_own}
+    is_last_gpt2 = patterns[-1] == 'gpt2'  # which ByteLevel has itself
+    byte_level = {**_BYTE_LEVEL, 'add_prefix_space': add_prefix_space, 'use_regex': is_last_gpt2}
     pre_tokenizer: Any = byte_level
-    if len(patterns) > 1 or not has_own:
-        others = patterns[: len(patterns) - has_own]
+    if len(patterns) > 1 or not is_last_gpt2:
+        others = patterns[: len(patterns) - is_last_gpt2]
         cutting = [part for pattern in others for part in _cutting(pattern)]
         pre_tokenizer = {'type': 'Sequence', 'pretokenizers': [*cutting, byte_level]}
     return {
