@@ -130,7 +130,8 @@ def test_counts_above_31_bits_and_a_sum_that_is_too_large(tmp_path):
     counts = {'abab': 1 << 60, 'ab': 3, 'cab': 1 << 33}
     rules = dataclasses.replace(BYTES, merges=2)
     # A token in several files has the sum of its counts.
-    parts = [*write_parts(tmp_path, counts), *write_parts(tmp_path, {'ab': 5}, 1)]
+    (tmp_path / 'more').mkdir()
+    parts = [*write_parts(tmp_path, counts), *write_parts(tmp_path / 'more', {'ab': 5}, 1)]
     learner = on_beam(tmp_path, parts, rules, Runs())
     learner.learn(ANY_SIZE)
     counts['ab'] += 5
