@@ -476,8 +476,8 @@ def learned(scheme: str, corpus: Corpus, places: Sequence[int]):
 def stored_rows(folder: Path, kind: str, feature: str) -> list[list]:
     """Returns what each shard has of a feature: rows, or one row for all in streams of ids."""
     names = sorted(each['name'] for each in manifest_of(folder)['files'])
-    by_feature = kind in ('text', *STREAMS)
-    shards = [folder / name for name in names if feature in name or not by_feature]
+    of_feature = [name for name in names if feature in name]  # none where all are in one file
+    shards = [folder / name for name in of_feature or names]
     if kind == 'tfrecord':
         return [[row[feature] for row in shard] for shard in read_shards(folder)]
     if kind == 'parquet':
