@@ -67,7 +67,8 @@ def in_passes(
             for number in numbers
         }
         starts = {number: [file.start for file in files] for number, files in members.items()}
-        size, before = 0, None
+        size = 0
+        before: list[MemberFile] | None = None
         for number in sorted(numbers, key=starts.__getitem__):
             files = members[number]
             # A new pass begins only where nothing is read twice then.

@@ -402,8 +402,8 @@ def join_counts(file: CorpusFile, counts: Iterable[IndexedRange]) -> LineIndex:
     """
     newlines, text_bytes, end = [0], 0, 0
     chunk_bytes = 1
-    counts = sorted(counts, key=lambda count: count[0].start)
-    for part, (feeds, part_bytes, *_) in counts:
+    ordered = sorted(counts, key=lambda count: count[0].start)
+    for part, (feeds, part_bytes, *_) in ordered:
         if part.file != file or part.start != end:
             raise ValueError(f'line counts of {file.name} have a gap or overlap at byte {end}')
         newlines += feeds
@@ -411,5 +411,5 @@ def join_counts(file: CorpusFile, counts: Iterable[IndexedRange]) -> LineIndex:
     if end != file.size:
         raise ValueError(f'line counts of {file.name} end at byte {end} of {file.size}')
     newlines_before = np.cumsum(newlines, dtype=np.int64)
-    lines = int(newlines_before[-1]) + (text_bytes > 0 and not counts[-1][1][2])
+    lines = int(newlines_before[-1]) + (text_bytes > 0 and not ordered[-1][1][2])
     return LineIndex(file, chunk_bytes, newlines_before, lines)

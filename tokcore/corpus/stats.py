@@ -257,15 +257,18 @@ def add_tallies(split: str, tallies: Iterable[LineTally]) -> LineTally:
     """
     of_split = [tally for tally in tallies if tally.split == split]
     datasets = {tally.dataset for tally in of_split}
+    sums: dict[str, Any] = {
+        name: sum(getattr(tally, name) for tally in of_split) for name in _SUMMED
+    }
     total = LineTally(
         split,
+        **sums,
         left_out=_sum_counts(tally.left_out for tally in of_split),
         filtered=_sum_counts(tally.filtered for tally in of_split),
         ids=_sum(tally.ids for tally in of_split),
         unknown=_sum(tally.unknown for tally in of_split),
         unknown_words=commonest(tally.unknown_words for tally in of_split),
         dataset=datasets.pop() if len(datasets) == 1 else '',
-        **{name: sum(getattr(tally, name) for tally in of_split) for name in _SUMMED},
     )
     if not total.is_conserved:
         raise RuntimeError(f'lines were lost: {total}')

@@ -309,7 +309,7 @@ def test_a_large_member_comes_in_pieces(kind):
 
 @EVERY_KIND
 def test_members_are_read_in_any_order_at_once_or_in_pieces(kind):
-    texts = {name: text for name, text in MEMBERS.items() if text and name.isascii()}
+    texts = {name: MEMBERS[name] for name in ('b.en', 'a.en', 'news/c.en', 'a!b.en')}
     store = Store(kind, packed(kind, list(texts.items())))
     members = store.members('*.en')
     for planned in itertools.permutations(members):
