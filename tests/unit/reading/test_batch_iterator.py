@@ -71,12 +71,12 @@ WRONG = [
 ]  # fmt: skip
 
 
-MISSING = object()
+MISSING = 'the field is missing'
 WRONG += [((name,), MISSING) for name in ('format', 'arguments', 'dataset', 'place', 'left_out')]
 WRONG += [(('arguments', 'split'), MISSING), (('format',), 1)]
 
 
-@pytest.mark.parametrize(('path', 'wrong'), WRONG, ids=lambda each: repr(each)[:40])
+@pytest.mark.parametrize(('path', 'wrong'), WRONG, ids=lambda each: str(each)[:40])
 def test_each_field_of_a_state_is_checked(dataset, path, wrong):
     state = state_after(dataset, 2)
     assert state['place']['window'] == 1 and state['place']['waiting']

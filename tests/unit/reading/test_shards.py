@@ -92,7 +92,6 @@ def test_a_number_that_is_not_an_id_is_an_error_with_its_row(tmp_path, kind, row
         ({'inputs': pa.array([[7]])}, "has no column 'targets'"),
         ([('targets', pa.array([[7]])), ('targets', pa.array([[7]]))], "has 2 columns 'targets'"),
     ],
-    ids=str,
 )  # fmt: skip
 @pytest.mark.parametrize('on_error', ['stop', 'skip'])
 def test_columns_of_other_types(tmp_path, columns, message, on_error):
