@@ -13,7 +13,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 from pipelines.artifacts.outputs import InputState
 from pipelines.files import filesystem
@@ -92,7 +91,7 @@ class Corpus:
     @property
     def format(self) -> CorpusFormat:
         """The format of the first split; the rows of all splits have the same number of sides."""
-        return cast(CorpusFormat, self.splits[0].format)  # `Format` is its protocol
+        return self.splits[0].format
 
     @property
     def is_paired(self) -> bool:
