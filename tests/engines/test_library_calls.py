@@ -81,7 +81,7 @@ def test_count_vocab_and_encode_follow_one_another(small, tmp_path):
         ({'lower_case': False}, InputError, '--lower-case goes with --scheme=wordpiece'),
         ({'scheme': 'wordpiece', 'min_count_range': (5, 1)}, InputError, 'not a range'),
         ({'tsv': 'missing.tsv'}, InputError, 'missing.tsv does not exist'),
-        ({'on_error': 'ignore'}, InputError, 'is none of stop, skip'),
+        ({'on_error': 'ignore'}, InputError, 'is not stop, skip'),
         ({'overwrite': 1}, TypeError, 'true or false'),
         ({'beam_options': ['--runer=x']}, InputError, 'belongs to no option'),
         ({'beam_options': '--runner=x'}, TypeError, 'in a list'),

@@ -32,7 +32,7 @@ _READ_BYTES = 4 << 10
 """The bytes read first of a stream. What follows a stream is copied when that ends; with small reads,
 the time for a file of many tiny streams stays linear."""
 
-_MOST_READ_BYTES = 64 << 10
+_MOST_READ_BYTES = 32 << 10
 """The bytes read at a time of a long stream, at which the overhead of the calls vanishes."""
 
 _ZSTD_BLOCKS = 8
