@@ -6,7 +6,7 @@ the commands as calls.
 
 import typing
 
-from tokcore.lazy_exports import exporter
+from tokcore import exporter
 
 if typing.TYPE_CHECKING:  # what `_NAMES` says, for type checkers
     from pipelines.calls import Result, build, build_job, count, encode, source, vocab

@@ -33,7 +33,7 @@ from pipelines.options.beam import check_flags
 from pipelines.options.commands import Command, known_commands
 from tokcore.errors import InputError
 from tokcore.keywords import keyword_value, unknown_keyword
-from tokcore.options import Choice, Declared, declared
+from tokcore.options import Choice, declared
 from tokcore.process_end import interrupted_call
 from tokcore.reading.dataset import open_dataset
 from tokcore.reading.html import dataset_html, html_table
@@ -70,11 +70,11 @@ class Result:
     manifests: Mapping[str, Manifest]
 
     def __repr__(self) -> str:
-        """Tells what was made, and where."""
+        """Returns what was made, and where."""
         return f'<Result of {self.manifest.stage} in {self.path}>'
 
     def __str__(self) -> str:
-        """Tells in five lines, or fewer, what was made."""
+        """Returns in at most five lines what was made."""
         return '\n'.join(f'{name}: {value}' for name, value in self._facts.items())
 
     @property
@@ -280,23 +280,17 @@ def _make(
     given = _given(known[command], options, f'pipelines.{command}')
     path = None if job_file is None else os.fspath(job_file)
     finished = with_job_file(known, argparse.Namespace(command=command, **given), path)
-    made = make_job(finished, list(beam_options))
-    assert made is not None  # it is None for dry runs alone
-    return made
+    return make_job(finished, list(beam_options))
 
 
 def _given(command: Command, options: Mapping[str, Any], call: str) -> dict[str, object]:
     """Returns the values of keyword arguments as the parser of the command returns them."""
-    scheme = options.get('scheme')
-    known: dict[str, Declared] = {}
-    for group in command.groups:
-        for kind in group.kinds:
-            kinds = [kind]
-            if isinstance(kind, Choice) and (scheme is None or str(scheme) in kind.kinds):
-                kinds.append(kind.chosen(scheme))  # in place of what stands for all schemes
-            known |= {one.key: one for owner in kinds for one in declared(owner)}
-    for name in _OF_THE_COMMAND:
-        known.pop(name, None)
+    known = {each.key: each for each in command.options if each.key not in _OF_THE_COMMAND}
+    scheme = options.get('scheme', known['scheme'].default)
+    for kind in (kind for group in command.groups for kind in group.kinds):
+        if isinstance(kind, Choice) and isinstance(scheme, str) and scheme in kind.kinds:
+            # In place of what stands for all schemes.
+            known |= {each.key: each for each in declared(kind.kinds[scheme])}
     for name in options:
         if name not in known:
             raise unknown_keyword(name, known, call)

@@ -327,7 +327,7 @@ class CountKeywords(_JobKeywords, total=False):
         none, or those of the job file)
     counts: instead of text: add up folders of earlier counts
     pieces: count the pieces that codes make of the text, into a table `piece count`, and write
-        their ids beside the codes: X.vocab beside X.codes
+        their ids next to the codes: X.vocab next to X.codes
     vocab: with --pieces: the codes
     special_tokens: with --pieces: what has the first ids (default: <pad>,</s>,<unk>)
     vocabulary_threshold: with --pieces: pieces that occur less often get no ids (default: 1;
@@ -545,8 +545,8 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     test_target: target side of the test corpus
     vocab: vocabulary of all sides, or one of the source and one of the target: a file, the
         folder of a tokenizer, or hf://OWNER/NAME
-    scheme: how text becomes ids (default: the one recorded beside the vocabulary, else the one
-        that its file's form tells)
+    scheme: how text becomes ids (default: the one recorded next to the vocabulary, else the one
+        that its file has the form of)
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
         code of the paper does (default: bert)
     lower_case: letters become lower case (default: they do)

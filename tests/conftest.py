@@ -19,7 +19,7 @@ os.environ['NO_PROXY'] = '127.0.0.1'
 
 # The same examples in every run, so that a change alone makes a test fail. Before a release and for a new
 # kernel, --hypothesis-profile=thorough draws others, and more.
-settings.register_profile('quick', deadline=None, max_examples=25, derandomize=True)
+settings.register_profile('quick', deadline=None, max_examples=12, derandomize=True)
 settings.register_profile('thorough', deadline=None, max_examples=200)
 settings.load_profile('quick')
 

@@ -16,7 +16,6 @@ import urllib.parse
 from pathlib import Path
 
 import pytest
-from jobs import write
 
 from tokcore import object_stores
 
@@ -73,7 +72,8 @@ class Store:
     def download(self, prefix: str, folder: Path) -> Path:
         """Writes the objects below a prefix into a folder; returns it."""
         for name, data in self.files(prefix).items():
-            write(folder / name, data)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(data)
         return folder
 
     def use(self, patch: pytest.MonkeyPatch):

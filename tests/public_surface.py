@@ -1,4 +1,4 @@
-"""The public surface as a list: `python -m tests.public_surface` writes `docs/public-surface.md`.
+"""The public surface as a list: `python -m tests.public_surface` writes `tests/public_surface.md`.
 
 A name is public if `tokcore` or `pipelines` exports it, and so are the methods and properties of its
 class that do not begin with an underscore. The rule: each name of the list that the list of the last
@@ -16,7 +16,7 @@ import pipelines
 import tokcore
 
 ROOT = pathlib.Path(__file__).parents[1]
-LIST = ROOT / 'docs' / 'public-surface.md'
+LIST = ROOT / 'tests' / 'public_surface.md'
 OF_RELEASE = ROOT / 'tests' / 'public_surface_of_release.txt'
 
 _HEADER = """\

@@ -1,21 +1,28 @@
 """Rows of text as filters are given them, and what filters made of them, as strings."""
 
 import itertools
+from collections.abc import Iterable
 
 import numpy as np
 
-from tokcore.corpus.row_filter import Filtered, RowFilter
+from tokcore.corpus.corpus import Filtered, RowFilter
 from tokcore.text.rows import Side
 
 GAPS = [b'', b'\n', b'\xff\x80', b'&lt;']
 
 
-def side_of(texts: list[str]) -> Side:
-    """Returns texts as rows, with bytes between some of them that are nobody's; none at the end."""
-    lines = [line.encode() for line in texts]
-    parts = [part for both in zip(itertools.cycle(GAPS), lines) for part in both]
+def side_of(
+    texts: Iterable[str | bytes], gaps: Iterable[str | bytes] | None = None, after: bytes = b''
+) -> Side:
+    """Returns texts as rows, with bytes before each of them that are nobody's."""
+    parts = [
+        part if isinstance(part, bytes) else part.encode()
+        for text, gap in zip(texts, itertools.cycle(GAPS) if gaps is None else gaps)
+        for part in (gap, text)
+    ]
     borders = np.cumsum([0, *map(len, parts)], dtype=np.int64)
-    return Side(np.frombuffer(b''.join(parts), np.uint8), borders[1:-1:2], borders[2::2])
+    text = np.frombuffer(b''.join([*parts, after]), np.uint8)
+    return Side(text, borders[1::2].copy(), borders[2::2].copy())
 
 
 def texts_of(found: Filtered) -> list[tuple[str, ...]]:

@@ -6,11 +6,39 @@ import json
 import google_crc32c
 import numpy as np
 
+from pipelines.foreign_formats.parquet import write_parquet
+from tokcore import open_dataset
 from tokcore.encoding.encoder import EncodedSide
 from tokcore.format_numbers import DATASET
 from tokcore.kernels.bytes import row_offsets
-from tokcore.reading.shards import EncodedRows, write_parquet
+from tokcore.reading.shards import EncodedRows
 from tokcore.records.tfrecord import frame_examples
+
+
+def opened(folder, shards, **options):
+    """Returns the dataset that `write_dataset` writes."""
+    return open_dataset(write_dataset(folder, shards, **options))
+
+
+def listed(arrays):
+    """Returns a batch, or a row, with lists in place of arrays."""
+    return {name: array.tolist() for name, array in arrays.items()}
+
+
+def lists_of(rows):
+    """Returns each of some `EncodedRows`, with lists in place of arrays."""
+    return [
+        listed({name: rows.part(k, k + 1).ids[name] for name in rows.ids}) for k in range(len(rows))
+    ]
+
+
+def change_manifest(folder, change):
+    """Changes the manifest of a folder in place; returns the folder."""
+    path = folder / 'tokbeam.json'
+    fields = json.loads(path.read_text())
+    change(fields)
+    path.write_text(json.dumps(fields))
+    return folder
 
 
 def framed(examples):

@@ -1,8 +1,9 @@
 """Pure algorithms over strings, bytes and arrays: no Beam, and no TensorFlow."""
 
+import importlib
+import sys
 import typing
-
-from tokcore.lazy_exports import exporter
+from collections.abc import Callable, Mapping, Sequence
 
 if typing.TYPE_CHECKING:  # what `_NAMES` says, for type checkers
     from tokcore.bytes_of_ids import byte_lengths
@@ -70,6 +71,28 @@ __all__ = [
     'open_dataset', 'parse_example', 'read_records', 'search_vocabulary', 'tokenize',
     'training_batches',
 ]  # fmt: skip
+
+
+def exporter(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], object]:
+    """Returns a package's `__getattr__` (PEP 562), which imports public names when they are first used.
+
+    `tokbeam --help` imports the packages, but needs neither compiled kernels nor Beam.
+
+    Args:
+        package: the package's name.
+        names: the public names, by the modules that define them.
+    """
+    origins = {name: module for module, exported in names.items() for name in exported}
+
+    def __getattr__(name: str) -> object:
+        if name not in origins:
+            raise AttributeError(f'module {package!r} has no attribute {name!r}')
+        value = getattr(importlib.import_module(origins[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return __getattr__
+
 
 if not typing.TYPE_CHECKING:
     __getattr__ = exporter(__name__, _NAMES)

@@ -8,12 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from tokcore.bpe.codes import SEPARATOR, NmtVocabulary, TextbookVocabulary
-from tokcore.bpe.vocabulary import BpeVocabulary, bytes_of
+from tokcore.bpe.vocabulary import EntriesWithAddedTokens, bytes_of
 from tokcore.byte.scheme import ByteVocabulary
 from tokcore.encoding.tokenizer import Tokenizer
 from tokcore.encoding.vocabulary import Vocabulary
-from tokcore.pretrained.pre_tokenizers import MARK
-from tokcore.pretrained.vocabulary import PretrainedVocabulary
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.t2t import unescape_token
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary
@@ -32,7 +30,7 @@ def byte_lengths(tokenizer: Tokenizer) -> np.ndarray:
     vocabulary = tokenizer.vocabulary
     lengths = np.fromiter(map(len, _texts(vocabulary)), np.int32, vocabulary.vocab_size)
     special = {id_ for id_ in vocabulary.special_ids if id_ is not None}
-    if isinstance(vocabulary, BpeVocabulary | PretrainedVocabulary):
+    if isinstance(vocabulary, EntriesWithAddedTokens):
         special |= {token.id for token in vocabulary.added if token.special}
     elif isinstance(vocabulary, WordPieceVocabulary):
         special |= {vocabulary.ids[token] for token in vocabulary.special_tokens}
@@ -43,7 +41,7 @@ def byte_lengths(tokenizer: Tokenizer) -> np.ndarray:
 def _texts(vocabulary: Vocabulary) -> Iterator[bytes]:
     """Yields the text of each id."""
     match vocabulary:
-        case BpeVocabulary() | PretrainedVocabulary():
+        case EntriesWithAddedTokens():
             yield from _texts_of_entries(vocabulary)
         case ByteVocabulary():
             yield from [b'\0'] * vocabulary.vocab_size
@@ -61,13 +59,8 @@ def _texts(vocabulary: Vocabulary) -> Iterator[bytes]:
                 yield piece.encode('utf-8', 'surrogatepass')
 
 
-def _texts_of_entries(vocabulary: BpeVocabulary | PretrainedVocabulary) -> Iterator[bytes]:
-    if isinstance(vocabulary, BpeVocabulary):
-        byte_level, mark, joiner, suffix = vocabulary.parts.byte_level, MARK, '', ''
-    else:
-        byte_level, joiner = vocabulary.cutting.byte_level, vocabulary.joiner
-        suffix = vocabulary.suffix
-        mark = vocabulary.cutting.spaces.strip(' ') or MARK
+def _texts_of_entries(vocabulary: EntriesWithAddedTokens) -> Iterator[bytes]:
+    byte_level, mark, joiner, suffix = vocabulary.spelling
     added = {token.id for token in vocabulary.added}
     for id_, piece in enumerate(vocabulary.pieces):
         piece = piece if id_ in added else piece.removesuffix(suffix)

@@ -1,7 +1,7 @@
 """Values of JSON, checked against the types that declare them.
 
 A declaration is a type: a dataclass with typed fields for an object, `tuple[T, ...]` for a list,
-`dict[str, T]`, `T | None`, `Literal`, `bool`, `int`, `float`, `str`, or `object` for anything.
+`dict[str, T]` or `Mapping[str, T]`, `T | None`, `Literal`, `bool`, `int`, `float`, `str`, or `object` for anything.
 `Annotated` adds a rule: `Annotated[int, Within(0, 9)]`.
 """
 
@@ -83,35 +83,38 @@ FilePath = Annotated[
 ]
 
 
-def checked(value: object, declared: object, where: str = '') -> typing.Any:
+def checked(value: object, declared: object, where: str = '', is_whole: bool = False) -> typing.Any:
     """Returns a value as it is declared: lists as tuples, objects as instances of dataclasses.
 
     Args:
         value: of JSON; numbers may be of NumPy's types.
         declared: the type.
         where: the value's place, for errors.
+        is_whole: whether objects have only names that are declared; else others are ignored.
 
     Raises:
-        WrongValue: it is not as declared. Names that an object has beyond its fields are ignored.
+        WrongValue: it is not as declared.
     """
-    origin, arguments = typing.get_origin(declared), typing.get_args(declared)
-    if declared is object:
+    if declared is object or (type(value) is declared and declared in _TYPE_NAMES):
         return value
+    origin, arguments = typing.get_origin(declared), typing.get_args(declared)
     if origin is typing.Annotated:
-        result = checked(value, arguments[0], where)
+        result = checked(value, arguments[0], where, is_whole)
         for rule in arguments[1:]:
             if not rule.allows(result):
                 raise WrongValue(where, shown(value), str(rule))
         return result
     if origin in (typing.Union, types.UnionType):
-        return _one_of(value, arguments, where)
+        return _one_of(value, arguments, where, is_whole)
     if origin is tuple:
         if not isinstance(value, (list, tuple)):
             raise WrongValue(where, shown(value), 'a list')
-        return tuple(checked(item, arguments[0], f'{where}[{k}]') for k, item in enumerate(value))
-    if origin is dict:
+        return tuple(
+            checked(item, arguments[0], f'{where}[{k}]', is_whole) for k, item in enumerate(value)
+        )
+    if origin in (dict, Mapping):
         return {
-            name: checked(item, arguments[1], _below(where, name))
+            name: checked(item, arguments[1], _below(where, name), is_whole)
             for name, item in _object(value, where).items()
         }
     if origin is typing.Literal:
@@ -119,12 +122,16 @@ def checked(value: object, declared: object, where: str = '') -> typing.Any:
             raise WrongValue(where, shown(value), ' or '.join(map(repr, arguments)))
         return value
     if isinstance(declared, type) and dataclasses.is_dataclass(declared):
-        return declared(**fields_of(value, declared, where))
+        return declared(**fields_of(value, declared, where, is_whole=is_whole))
     return _scalar(value, declared, where)
 
 
 def fields_of(
-    value: object, declared: type, where: str = '', only: Collection[str] | None = None
+    value: object,
+    declared: type,
+    where: str = '',
+    only: Collection[str] | None = None,
+    is_whole: bool = False,
 ) -> dict[str, typing.Any]:
     """Returns the fields of a dataclass that an object has, by name, as they are declared.
 
@@ -133,21 +140,23 @@ def fields_of(
         declared: the dataclass.
         where: the object's place, for errors.
         only: the fields to return; None: all.
+        is_whole: as of `checked`.
 
     Raises:
         WrongValue: a field is not as declared, or is missing and has no default.
     """
     items = _object(value, where)
     result: dict[str, typing.Any] = {}
-    hints = _hints(declared)
-    for field in dataclasses.fields(declared):
-        if only is not None and field.name not in only:
+    fields = _fields(declared)
+    if is_whole and (others := items.keys() - fields.keys()):
+        raise WrongValue(_below(where, min(others)), 'unknown', '')
+    for name, (hint, is_required) in fields.items():
+        if only is not None and name not in only:
             continue
-        place = _below(where, field.name)
-        if field.name in items:
-            result[field.name] = checked(items[field.name], hints[field.name], place)
-        elif only is not None or field.default is field.default_factory is MISSING:
-            raise WrongValue(place, 'missing', '')
+        if name in items:
+            result[name] = checked(items[name], hint, _below(where, name), is_whole)
+        elif only is not None or is_required:
+            raise WrongValue(_below(where, name), 'missing', '')
     return result
 
 
@@ -160,8 +169,13 @@ def shown(value: object) -> str:
 
 
 @functools.cache
-def _hints(declared: type) -> dict[str, object]:
-    return typing.get_type_hints(declared, include_extras=True)
+def _fields(declared: type) -> dict[str, tuple[object, bool]]:
+    """Returns the type of each field of a dataclass, and whether it has no default."""
+    hints = typing.get_type_hints(declared, include_extras=True)
+    return {
+        field.name: (hints[field.name], field.default is field.default_factory is MISSING)
+        for field in dataclasses.fields(declared)
+    }
 
 
 def _below(where: str, name: str) -> str:
@@ -175,14 +189,14 @@ def _object(value: object, where: str) -> Mapping[str, object]:
     return value
 
 
-def _one_of(value: object, choices: tuple[object, ...], where: str) -> object:
+def _one_of(value: object, choices: tuple[object, ...], where: str, is_whole: bool) -> object:
     if value is None and type(None) in choices:
         return None
     errors = []
     for choice in choices:
         if choice is not type(None):
             try:
-                return checked(value, choice, where)
+                return checked(value, choice, where, is_whole)
             except WrongValue as error:
                 errors.append(error)
     if len(errors) == 1:

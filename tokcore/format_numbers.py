@@ -5,8 +5,7 @@ is converted: results and states of another number are refused in one sentence, 
 another number is not used. `tokbeam.run.json` has no number: what does not fit there is ignored.
 """
 
-import reprlib
-
+from tokcore.checked_json import shown
 from tokcore.errors import InputError
 
 DATASET = 5
@@ -16,10 +15,10 @@ COUNTS = 3
 """`tokbeam.json` of a COUNTS folder, with the Parquet files that it lists."""
 
 VOCABULARY = 3
-"""`FILE.tokbeam.json` beside a vocabulary."""
+"""`FILE.tokbeam.json` next to a vocabulary."""
 
 _PIECE_COUNTS = 3
-"""`FILE.tokbeam.json` beside the counts of a vocabulary's pieces."""
+"""`FILE.tokbeam.json` next to the counts of a vocabulary's pieces."""
 
 MANIFESTS = {
     'build': DATASET,
@@ -31,7 +30,7 @@ MANIFESTS = {
 """The number of the manifest that each command writes."""
 
 RECORDS = 1
-"""`index/records.json` beside TFRecords of other programs."""
+"""`index/records.json` next to TFRecords of other programs."""
 
 ITERATOR_STATE = 6
 """What `state()` of an iterator over batches returns."""
@@ -46,23 +45,13 @@ CHECKED_FILE = 1
 """The head of a file that stores its own checksum."""
 
 FETCHED_FILE = 2
-"""`.fetched.json` and `.part.json` beside a file from the web."""
+"""`.fetched.json` and `.part.json` next to a file from the web."""
 
 
 def check_format(what: str, number: object, known: int, remedy: str) -> None:
-    """Raises InputError, with both numbers, if something is not of the format that is read here.
-
-    Args:
-        what: is read: a path, or `the state`.
-        number: that it states, any value of JSON.
-        known: the number that this version reads.
-        remedy: what to do.
-    """
+    """Raises InputError, with both numbers, if something is not of the format that is read here."""
     if type(number) is int and number == known:
         return
-    shown = reprlib.repr(number)
-    if isinstance(number, int) and number.bit_length() > 128:
-        shown = f'a number of {number.bit_length()} bits'
     raise InputError(
-        f'{what} has format {shown}, and this version of tokbeam reads format {known}; {remedy}'
+        f'{what} has format {shown(number)}, and this version of tokbeam reads format {known}; {remedy}'
     )

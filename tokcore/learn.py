@@ -7,12 +7,10 @@ import os
 import typing
 from collections.abc import Iterable, Iterator, Mapping
 
-import numpy as np
-
 from tokcore.corpus.contents import refuse
 from tokcore.corpus.corpus import ITEM_BYTES, CorpusFile, Split
+from tokcore.corpus.declarations import PlainText
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
-from tokcore.corpus.line_formats import PlainText
 from tokcore.corpus.looks import Looks
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.tables import (
@@ -25,6 +23,7 @@ from tokcore.counts.tables import (
     refuse_unstorable,
 )
 from tokcore.counts.token_table import TokenTable
+from tokcore.encoding.encoder import side_of_rows
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
@@ -92,14 +91,7 @@ def learn_from_table(scheme: Scheme, learning: LearningOptions, table: TokenTabl
 def vocabulary_files(
     vocabulary: Vocabulary, scheme: Scheme, table: TokenTable, name: str
 ) -> dict[str, bytes]:
-    """Returns the files of a vocabulary by their names: its own, and that of ids if it holds none.
-
-    Args:
-        vocabulary: learned by the scheme.
-        scheme: of the vocabulary.
-        table: the tokens that it was learned from, whose pieces get ids.
-        name: of its own file.
-    """
+    """Returns the files of a vocabulary by their names: its own, and that of ids if it holds none."""
     files = {name: vocabulary.dump()}
     if (entries := scheme.entries_name(name)) is not None:
         files[entries] = scheme.entries(vocabulary, table)
@@ -142,16 +134,10 @@ def _blocks(texts: Iterable[str]) -> Iterator[Side]:
             ) from None
         size += len(rows[-1])
         if size >= _BLOCK_BYTES:
-            yield _side(rows)
+            yield side_of_rows(rows)
             rows, size = [], 0
     if rows:
-        yield _side(rows)
-
-
-def _side(rows: list[bytes]) -> Side:
-    ends = np.cumsum([len(row) + 1 for row in rows]) - 1
-    starts = np.append(0, ends[:-1] + 1)
-    return Side(np.frombuffer(b'\n'.join(rows), np.uint8), starts, ends)
+        yield side_of_rows(rows)
 
 
 def _count_files(paths: list[str], scheme: Scheme) -> TokenTable:

@@ -38,7 +38,7 @@ RETRY_SECONDS = 60
 """For which a request is repeated before it is an error."""
 
 PART_BYTES = 8 << 20
-"""Of an object that is uploaded in parts. S3 takes 10,000 parts, so an object of 80 GB."""
+"""The size of the parts of an object that is uploaded in parts. S3 takes 10,000 parts, so an object of 80 GB."""
 
 _MOST_COPIED = 5 << 30
 """S3 copies no larger object by one request."""
@@ -82,7 +82,7 @@ class StoreOptions:
 
 @dataclass(frozen=True)
 class Version:
-    """What tells a state of an object from its others; Google compares generations, and S3 etags."""
+    """What identifies a state of an object; Google compares generations, and S3 etags."""
 
     etag: str | None
     generation: str | None = None
@@ -206,9 +206,9 @@ class Bucket:
         _count('put')
         mode: object = 'create'
         if expected is not None:
-            told = {'e_tag': expected.etag, 'version': expected.generation}
-            mode = {name: value for name, value in told.items() if value is not None}
-        exceptions = self._exceptions
+            version = {'e_tag': expected.etag, 'version': expected.generation}
+            mode = {name: value for name, value in version.items() if value is not None}
+        exceptions = self._obstore.exceptions
 
         def put() -> Version | None:
             try:
@@ -228,7 +228,7 @@ class Bucket:
     @contextlib.contextmanager
     def writer(self, key: str) -> Iterator[typing.BinaryIO]:
         """Writes an object of any size, in parts if it is large; it is there only when it is whole."""
-        with self._told(key):
+        with self._plain_errors(key):
             stream = self._obstore.open_writer(
                 self._store, key, buffer_size=PART_BYTES, max_concurrency=2
             )
@@ -240,7 +240,7 @@ class Bucket:
             with contextlib.suppress(Exception):
                 stream.__exit__(type(error), error, None)
             raise
-        with self._told(key):
+        with self._plain_errors(key):
             stream.close()
         parts = -(-counting.size // PART_BYTES)
         _count('put', 1 if counting.size < PART_BYTES else parts + 2)
@@ -303,14 +303,9 @@ class Bucket:
     @property
     def _obstore(self):
         import obstore
-
-        return obstore
-
-    @property
-    def _exceptions(self):
         import obstore.exceptions
 
-        return obstore.exceptions
+        return obstore
 
     def _asked(self, key: str, ask: Callable[[], _Answer]) -> _Answer:
         """Returns an answer; asks again where it was cut off, which obstore does not always do."""
@@ -318,7 +313,7 @@ class Bucket:
         longest = 0.2
         while True:
             try:
-                with self._told(key):
+                with self._plain_errors(key):
                     return ask()
             except TimeoutError:
                 wait = random.uniform(0, longest)
@@ -328,15 +323,16 @@ class Bucket:
             longest = min(2 * longest, 10)
 
     @contextlib.contextmanager
-    def _told(self, key: str) -> Iterator[None]:
+    def _plain_errors(self, key: str) -> Iterator[None]:
         """Raises what obstore raises in a block as an OSError, or as an InputError."""
-        exceptions = self._exceptions
+        exceptions = self._obstore.exceptions
         try:
             yield
         except FileNotFoundError as error:
-            if _code_of(error) == 'NoSuchBucket':
+            code = _found(_CODE, error)
+            if code == 'NoSuchBucket':
                 raise self._no_bucket() from None
-            if _code_of(error) == 'NoSuchUpload':
+            if code == 'NoSuchUpload':
                 raise TimeoutError(
                     errno.ETIMEDOUT, f'{self.url} has lost an upload, or its answer got lost'
                 ) from None
@@ -347,7 +343,7 @@ class Bucket:
                 'it any more'
             ) from None
         except (exceptions.BaseError, PermissionError, TimeoutError) as error:
-            raise self._as_told(error) from None
+            raise self._plain_error(error) from None
         except ValueError as error:
             raise InputError(
                 f'{self.url}/{key} is not a name that stores can have ({str(error)[:200]}); give another'
@@ -356,8 +352,8 @@ class Bucket:
     def _no_bucket(self) -> OSError:
         return FileNotFoundError(errno.ENOENT, f'there is no bucket {self.url}')
 
-    def _as_told(self, error: Exception) -> OSError | InputError:
-        code, status = _code_of(error), _status_of(error)
+    def _plain_error(self, error: Exception) -> OSError | InputError:
+        code, status = _found(_CODE, error), _found(_STATUS, error)
         what = ' '.join(filter(None, [status, code]))
         if status == '416' or 'Invalid range' in str(error).partition('\n')[0]:
             return _EmptyRangeError(errno.EINVAL, what)
@@ -416,14 +412,14 @@ class ObjectReader(io.RawIOBase):
     def __init__(self, bucket: Bucket, key: str, size: int | None = None, ahead: int = 0):
         super().__init__()
         self._bucket, self._key = bucket, key
-        self._start = self._place = 0  # of what is held; of the next byte to read
+        self._start = self._place = 0  # of the buffered bytes; of the next byte to read
         self._ahead = min(max(ahead, self._HEAD_BYTES), self._MOST_AHEAD)
         self._etag: str | None = None
         self._has_fetched = size is None
         if size is not None:
-            self._held, self._size = b'', size
+            self._buffered, self._size = b'', size
             return
-        self._held, state = bucket.read_with_state(key, 0, self._HEAD_BYTES)
+        self._buffered, state = bucket.read_with_state(key, 0, self._HEAD_BYTES)
         self._size, self._etag = state.size, state.version.etag
 
     def readable(self) -> bool:
@@ -448,16 +444,16 @@ class ObjectReader(io.RawIOBase):
         end = min(self._place + size, self._size)
         if end <= self._place:
             return b''
-        held_end = self._start + len(self._held)
-        if self._start <= self._place and end <= held_end:
-            data = self._held[self._place - self._start : end - self._start]
+        buffered_end = self._start + len(self._buffered)
+        if self._start <= self._place and end <= buffered_end:
+            data = self._buffered[self._place - self._start : end - self._start]
         else:
             data = b''
             if not self._has_fetched:
                 self._has_fetched = True
-            elif self._start <= self._place <= held_end:
-                # It goes on from what is held, so more is likely to follow.
-                data = self._held[self._place - self._start :]
+            elif self._start <= self._place <= buffered_end:
+                # It goes on from what is buffered, so more is likely to follow.
+                data = self._buffered[self._place - self._start :]
                 self._ahead = min(4 * self._ahead, self._MOST_AHEAD)
             else:
                 self._ahead = self._HEAD_BYTES
@@ -488,14 +484,14 @@ class ObjectReader(io.RawIOBase):
             )
         self._etag = state.version.etag
         if last == end:
-            self._start, self._held = end, b''
+            self._start, self._buffered = end, b''
             return fetched
-        self._start, self._held = start, fetched
+        self._start, self._buffered = start, fetched
         return fetched[: end - start]
 
 
 class _Writer(io.RawIOBase):
-    """A stream to an object, whose errors are told and whose bytes are counted."""
+    """A stream to an object, with plain errors, which counts its bytes."""
 
     def __init__(self, bucket: Bucket, key: str, stream):
         super().__init__()
@@ -507,7 +503,7 @@ class _Writer(io.RawIOBase):
 
     def write(self, data, /) -> int:
         view = memoryview(data).cast('B')
-        with self._bucket._told(self._key):
+        with self._bucket._plain_errors(self._key):
             self._stream.write(view)
         self.size += len(view)
         return len(view)
@@ -539,13 +535,8 @@ def _version(meta: Mapping[str, typing.Any]) -> Version:
     return Version(meta['e_tag'], meta['version'])
 
 
-def _code_of(error: Exception) -> str:
-    match = _CODE.search(str(error))
-    return match[1] if match else ''
-
-
-def _status_of(error: Exception) -> str:
-    match = _STATUS.search(str(error))
+def _found(pattern: re.Pattern[str], error: Exception) -> str:
+    match = pattern.search(str(error))
     return match[1] if match else ''
 
 
@@ -664,12 +655,12 @@ def _profile_credentials(url: str):
     session = boto3.Session()
 
     def credentials() -> dict[str, object]:
-        held = session.get_credentials().get_frozen_credentials()
+        frozen = session.get_credentials().get_frozen_credentials()
         soon = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=10)
         return {
-            'access_key_id': held.access_key,
-            'secret_access_key': held.secret_key,
-            'token': held.token,
+            'access_key_id': frozen.access_key,
+            'secret_access_key': frozen.secret_key,
+            'token': frozen.token,
             'expires_at': soon,
         }
 

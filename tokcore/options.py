@@ -127,16 +127,12 @@ class Choice:
     """Dataclasses of options; the value of another option chooses one of them.
 
     Attributes:
-        by: the name of that option.
-        kinds: the dataclasses by its values, the default first.
+        by: the key of that option.
+        kinds: the dataclasses by its values.
     """
 
     by: str
     kinds: Mapping[str, type]
-
-    def chosen(self, value: str | None) -> type:
-        """Returns the dataclass that a value chooses; None is the default."""
-        return self.kinds[next(iter(self.kinds)) if value is None else value]
 
 
 Kind = type | Choice

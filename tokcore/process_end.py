@@ -83,10 +83,8 @@ def temporary_folder(prefix: str = 'tokbeam-', above: str | None = None) -> Undo
 def undo_all(seconds: float) -> Iterator[Exception]:
     """Undoes what is registered, the last first; other threads stop when they would make or undo.
 
-    Args:
-        seconds: that a thread may take for what it is just making or undoing.
-
-    Yields the errors; what is left then is found by the next run.
+    It waits some seconds for what a thread is just making or undoing. Yields the errors; what is left
+    then is found by the next run.
     """
     unless_ending.acquire(timeout=seconds)
     for undo in reversed([*_undoing.values()]):

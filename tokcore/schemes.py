@@ -30,7 +30,7 @@ _MODULES = {
     'bpe': 'tokcore.bpe.scheme',
     'word': 'tokcore.word.scheme',
     'byte': 'tokcore.byte.scheme',
-    'pretrained': 'tokcore.pretrained.scheme',
+    'pretrained': 'tokcore.foreign_tokenizers.scheme',
 }
 """By scheme the module with its `SCHEME`."""
 

@@ -12,17 +12,18 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from tokcore.bpe.added_tokens import finder, matched_tokens, row_encoder
+from tokcore.bpe.apply_codes import CodesSegmenter
 from tokcore.bpe.codes import (
     SEPARATOR,
     UNKNOWN,
-    CodesSegmenter,
     CodesVocabulary,
     NmtVocabulary,
     TextbookVocabulary,
 )
 from tokcore.bpe.files import AnyVocabulary, entries_path, parse_bpe_file
+from tokcore.bpe.offsets import OffsetFinder, bpe_offset_finder
 from tokcore.bpe.scheme import SCHEME as BPE_SCHEME
-from tokcore.bpe.scheme import BpeEncodingOptions
+from tokcore.bpe.scheme import BpeEncodingOptions, BpeScheme
 from tokcore.bpe.vocabulary import BpeVocabulary
 from tokcore.byte.scheme import SCHEME as BYTE_SCHEME
 from tokcore.byte.scheme import ByteVocabulary
@@ -32,7 +33,6 @@ from tokcore.encoding.encoder import (
     Encoder,
     RowEncoder,
     SharedEncoder,
-    check_text,
 )
 from tokcore.encoding.hub_folders import DatasetVocabulary, local_vocabulary
 from tokcore.encoding.scheme import Scheme
@@ -48,14 +48,9 @@ from tokcore.encoding.vocabulary import NO_TEMPLATE, Vocabulary, read_vocabulary
 from tokcore.errors import InputError
 from tokcore.keywords import keyword_fields, split_keywords
 from tokcore.learn import count_tokens, learn_from_table, learning_of, vocabulary_files
-from tokcore.pretrained.encoder import PretrainedEncoder
-from tokcore.pretrained.files import parse_pretrained
-from tokcore.pretrained.offsets import OffsetFinder, bpe_offset_finder
-from tokcore.pretrained.scheme import PretrainedScheme
-from tokcore.pretrained.vocabulary import PretrainedVocabulary
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names, schemes_of_file
 from tokcore.subword.text_encoder import SubwordTextEncoder
-from tokcore.text.alignment import Span, joined_surrogates
+from tokcore.text.alignment import Span
 from tokcore.text.bert import bert_words
 from tokcore.text.bert_plain import Kind
 from tokcore.word.scheme import (
@@ -64,7 +59,7 @@ from tokcore.word.scheme import (
     WordEncodingOptions,
     WordScheme,
     WordVocabulary,
-    parse_words,
+    read_words,
 )
 from tokcore.wordpiece.options import SPECIAL_TOKENS, WordPieceOptions
 from tokcore.wordpiece.scheme import WordPieceEncodingOptions, WordPieceScheme
@@ -131,7 +126,7 @@ class BpeTokenizer(Tokenizer):
 
     @classmethod
     def load(cls, path: str | os.PathLike, allow_special_tokens: bool = False) -> BpeTokenizer:
-        """Reads a tokenizer.json, a vocab.json or merges.txt with the other beside it, or codes.
+        """Reads a tokenizer.json, a vocab.json or merges.txt with the other next to it, or codes.
 
         Raises InputError if the file cannot be read, is none of these, or has options with which
         text would not be encoded exactly.
@@ -140,7 +135,7 @@ class BpeTokenizer(Tokenizer):
         return cls(vocabulary, allow_special_tokens=allow_special_tokens)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes tokenizer.json; or codes, and their ids beside them as far as there are any."""
+        """Writes tokenizer.json; or codes, and their ids in a file next to them, if they have any."""
         write_whole(path, self.vocabulary.dump())
         if not isinstance(self.vocabulary, BpeVocabulary) and self.vocabulary.entries is not None:
             write_whole(entries_path(os.fspath(path)), self.vocabulary.dump_entries())
@@ -237,74 +232,6 @@ class BpeTokenizer(Tokenizer):
         return self.decode(ids).encode()
 
 
-class PretrainedTokenizer(Tokenizer):
-    """Encodes as the library does that wrote the file of a trained model; threads can share it.
-
-    Example: with Qwen's tokenizer.json, `encode(text)` gives what `tokenizers` gives.
-    """
-
-    vocabulary: PretrainedVocabulary
-
-    def __init__(self, vocabulary: PretrainedVocabulary, *, allow_special_tokens: bool = False):
-        """Takes a vocabulary, and whether `<|endoftext|>` in text is that token, as in `tokenizers`."""
-        self.vocabulary, self._around = vocabulary, vocabulary.template
-        self._allow = allow_special_tokens
-        make = functools.partial(PretrainedEncoder, vocabulary, allow_special_tokens)
-        self._encoder = SharedEncoder(functools.partial(make, cache_bytes=0))
-        self._block_encoder = SharedEncoder(make)
-
-    @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike,
-        pattern: str | None = None,
-        allow_special_tokens: bool = False,
-    ) -> PretrainedTokenizer:
-        """Reads a tokenizer.json, a tekken.json, a SentencePiece model, or tiktoken's, with a pattern.
-
-        Raises InputError if the file cannot be read, is none of these, or has a part that is not
-        supported.
-        """
-        data = read_vocabulary_file(path)
-        return cls._of_file(data, os.fspath(path), pattern, allow_special_tokens)
-
-    @classmethod
-    def _of_file(
-        cls, data: bytes, path: str, pattern: str | None, allow_special_tokens: bool
-    ) -> PretrainedTokenizer:
-        vocabulary = parse_pretrained(data, path, pattern)
-        return cls(vocabulary, allow_special_tokens=allow_special_tokens)
-
-    def __reduce__(self):
-        # A copy reads the file again: the steps of a vocabulary cannot be pickled.
-        vocabulary = self.vocabulary
-        file = vocabulary.data, vocabulary.path, vocabulary.pattern
-        return PretrainedTokenizer._of_file, (*file, self._allow)
-
-    def _checked(self, text: str) -> str:
-        check_text(text)
-        return (
-            joined_surrogates(text)
-            if self.vocabulary.joins_surrogates
-            else without_surrogates(text)
-        )
-
-    def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
-        return self._offset_finder.offsets(text, ids)
-
-    @functools.cached_property
-    def _offset_finder(self) -> OffsetFinder:
-        return OffsetFinder(self.vocabulary, self._allow)
-
-    def tokenize(self, text: str) -> list[str]:
-        """Returns the pieces of a text, as the file spells them."""
-        return [self.pieces[id_] for id_ in self.encode(text, add_special_tokens=False)]
-
-    def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """Returns the bytes of ids, exactly where they stand for bytes."""
-        return self.vocabulary.decode_bytes(self._known(ids))
-
-
 class ByteTokenizer(Tokenizer):
     """Encodes each byte of UTF-8 as an id, as Tensor2Tensor does; threads can share it.
 
@@ -361,7 +288,8 @@ class WordTokenizer(Tokenizer):
         Raises InputError if the file cannot be read or is not a vocabulary of words.
         """
         split = options.get('split', 'space')
-        return cls(parse_words(read_vocabulary_file(path), os.fspath(path), split), **options)
+        words = read_words(read_vocabulary_file(path), os.fspath(path), split)
+        return cls(WordVocabulary(words), **options)
 
     def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
         words = token_spans(text, self._scheme.tokens(text))
@@ -526,7 +454,7 @@ def learn_vocabulary(
         table = count_tokens(chosen_scheme, source, files)
     vocabulary = learn_from_table(chosen_scheme, learning, table).vocabulary
     files_of = vocabulary_files(vocabulary, chosen_scheme, table, _ANY_NAME)
-    if len(files_of) > 1:  # codes, whose ids are in the file beside them
+    if len(files_of) > 1:  # codes, whose ids are in another file
         vocabulary = chosen_scheme.parse(files_of[_ANY_NAME], _ANY_NAME, files_of.get)
     return tokenizer_of(vocabulary, chosen_scheme)
 
@@ -541,12 +469,12 @@ def load_tokenizer(
     Args:
         path: of the file; of a dataset with one vocabulary; or of a folder as a hub has it
             (docs/schemes.md lists the names of its file). None for the scheme `byte`, which has none.
-        scheme: its name, or the scheme itself; None: the one that the file's form tells.
+        scheme: its name, or the scheme itself; None: the one that the file's form shows.
         options: of the scheme and of its encoder, as the command has them: `lower_case`, ...
 
     Raises:
-        InputError: the file cannot be read, does not tell its scheme or is not of it, or an option
-            cannot have its value; or the folder does not tell which file is its vocabulary.
+        InputError: the file cannot be read, does not show its scheme or is not of it, or an option
+            cannot have its value; or it is unclear which file of the folder is its vocabulary.
         TypeError: the scheme has no such option, or it has a value of another type.
     """
     record: DatasetVocabulary | None = None
@@ -568,9 +496,7 @@ def load_tokenizer(
     of_scheme, of_encoder = split_keywords([type(resolved), resolved.encoding], options, name)
     if record is not None and record.scheme == resolved.name:
         of_scheme = {**(record.scheme_options or {}), **of_scheme}
-    elif path is not None and isinstance(
-        resolved, (WordPieceScheme, PretrainedScheme)
-    ):  # others' files tell it as they are
+    elif path is not None and not isinstance(resolved, BpeScheme):  # whose parser reads them
         of_scheme = {**resolved.options_from_file(data, os.fspath(path)), **of_scheme}
     resolved = find_scheme(resolved, **typing.cast(typing.Any, of_scheme))
     encoding = keyword_fields(resolved.encoding, of_encoder, name)
@@ -591,12 +517,12 @@ def tokenizer_of(vocabulary: Vocabulary, scheme: Scheme, **encoding: typing.Any)
     Raises:
         InputError: there is none for such a scheme.
     """
+    if (tokenizer := scheme.tokenizer(vocabulary, **encoding)) is not None:
+        return tokenizer
     if isinstance(vocabulary, SubwordTextEncoder):
         return vocabulary
     if isinstance(vocabulary, ByteVocabulary):
         return ByteTokenizer()
-    if isinstance(vocabulary, PretrainedVocabulary):
-        return PretrainedTokenizer(vocabulary, **encoding)
     if isinstance(vocabulary, WordVocabulary):
         return WordTokenizer(vocabulary, split=typing.cast(WordScheme, scheme).split, **encoding)
     if isinstance(vocabulary, (BpeVocabulary, CodesVocabulary)):

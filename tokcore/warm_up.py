@@ -31,12 +31,12 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Scheme
 from tokcore.filters.applying import select_rows
 from tokcore.kernels.bytes import row_offsets, with_margin
+from tokcore.kernels.cache_folder import source_digest
 from tokcore.kernels.jit import CACHE_FOLDER, IS_DISABLED, read_only
 from tokcore.kernels.sorting import SortedRows
 from tokcore.records.examples import Feature, FeatureEncoder, encode_block
 from tokcore.records.tfrecord import FramedRows, sort_rows, split_by_bucket
 from tokcore.schemes import find_scheme
-from tokcore.source_digest import source_digest
 from tokcore.subword.segmenting import Segmenter, escaped_batches, pack_all_suffixes
 from tokcore.subword.suffix_tables import (
     PrefixPartitions,
@@ -44,14 +44,14 @@ from tokcore.subword.suffix_tables import (
     merge_suffix_tables,
 )
 from tokcore.subword.sweep import merge_selections, order_subtokens, select_partition
-from tokcore.text.character_runs import CharacterRuns
+from tokcore.text.pre_tokenizer import CharacterRuns
 from tokcore.text.unicode import alphanumeric_table
 
 _TOKENS = (b'one', b'ones', b'two')
 
-_MANY_TOKENS = (
-    3_000  # more than a table has room for at first, so that the kernel that grows it runs
-)
+_MANY_TOKENS = 3_000
+"""More than a table has room for at first, so that the kernel that grows it runs."""
+
 _VOCABULARY_SIZE = 300
 """More than the bytes that some schemes begin with."""
 
@@ -104,9 +104,9 @@ def compile_in_processes(
     """
     assert CACHE_FOLDER is not None
     failed = {}
-    given = pickle.dumps(sys.path) + pickle.dumps(scheme)
+    arguments = pickle.dumps(sys.path) + pickle.dumps(scheme)
     with concurrent.futures.ThreadPoolExecutor(processes) as pool:
-        ending = {pool.submit(_compile, part, given, done): part for part in parts}
+        ending = {pool.submit(_compile, part, arguments, done): part for part in parts}
         for future in concurrent.futures.as_completed(ending):
             error = future.result()
             if error is not None:
@@ -117,7 +117,7 @@ def compile_in_processes(
     return failed
 
 
-def _compile(part: str, given: bytes, done: Callable[[int], None]) -> str | None:
+def _compile(part: str, arguments: bytes, done: Callable[[int], None]) -> str | None:
     """Compiles a part in a process; returns the last line of its error, None if there was none."""
     left = KERNELS[part]
     with tempfile.TemporaryFile() as errors:
@@ -126,7 +126,7 @@ def _compile(part: str, given: bytes, done: Callable[[int], None]) -> str | None
         with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=errors) as process:
             assert process.stdin is not None and process.stdout is not None
             with contextlib.suppress(BrokenPipeError), process.stdin as stdin:  # it has failed
-                stdin.write(given)
+                stdin.write(arguments)
             for _ in process.stdout:
                 if left:
                     left -= 1
@@ -191,8 +191,11 @@ def compile_counting(scheme: Scheme) -> None:
     TableMerger().add(TokenTable.from_items((str(number), 1) for number in range(_MANY_TOKENS)))
     splits = _splits()
     for block in _blocks(splits):
+        counter = BlockCounter(((0,),), scheme.normalizer, scheme.pre_tokenizer)
+        counter.add(block, splits)
+        [counted] = counter.finish()
         merger = TableMerger()
-        for _, table in partition_table(_counted(scheme, block, splits), 2):
+        for _, table in partition_table(counted, 2):
             merger.add(TokenTable.from_bytes(table.to_bytes()))
         merger.merged()
 
@@ -255,13 +258,6 @@ def _blocks(splits: Sequence[Split]) -> Iterator[Block]:
     for split in splits:
         texts = tuple(BlockText(0, _TEXT) for _ in split.format.roles)
         yield Block(split.name, split.format, 0, texts)
-
-
-def _counted(scheme: Scheme, block: Block, splits: Sequence[Split]) -> TokenTable:
-    counter = BlockCounter(((0,),), scheme.normalizer, scheme.pre_tokenizer)
-    counter.add(block, splits)
-    [table] = counter.finish()
-    return table
 
 
 PARTS: dict[str, Callable[[Scheme], None]] = {

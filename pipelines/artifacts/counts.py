@@ -60,7 +60,7 @@ from tokcore.text.unicode import check_unicode
 _LOGGER = logging.getLogger(__name__)
 
 _TEXT_BYTES = 4 << 20
-"""Of counts as text that are read at once. A line takes 33 bytes beside its text, even a blank one;
+"""Counts as text that are read at once. A line takes 33 bytes more than its text, even a blank one;
 so that is some 140 MB at most, whatever a gzip file unpacks to."""
 
 _PARQUET_MAGIC = b'PAR1'
@@ -89,7 +89,7 @@ SIDES = {'inputs': (0,), 'targets': (1,), 'both': (0, 1)}
 
 @dataclass(frozen=True)
 class CountedSize:
-    """What count files hold, as their sizes tell."""
+    """What count files hold, by their sizes."""
 
     tokens: int
     bytes: int  # of the tokens' text
@@ -187,7 +187,7 @@ class CountFiles:
 
 
 def read_counts(counts: CountFiles, unstorable: str = '') -> TokenTable:
-    """Reads and adds up count files, each told by its content.
+    """Reads and adds up count files, Parquet or text by their content.
 
     Args:
         counts: the files.
@@ -398,7 +398,7 @@ def _is_parquet(path: str, open_binary: OpenBinary = filesystem.open_binary) -> 
 
 
 def open_parquet(path: str, stream: BinaryIO) -> parquet.ParquetFile:
-    """Opens a Parquet file of counts; raises InputError if it is none."""
+    """Opens a Parquet file of counts; raises InputError if it is not one."""
     with refusing_no_counts(path):
         parquet_file = parquet.ParquetFile(stream)
         column_names(parquet_file)
@@ -501,7 +501,7 @@ def _opened(path: str) -> Iterator[parquet.ParquetFile]:
 
 @contextlib.contextmanager
 def refusing_no_counts(path: str) -> Iterator[None]:
-    """Around what reads a Parquet file: raises InputError if that is none of token counts."""
+    """Around what reads a Parquet file: raises InputError if that is not one of token counts."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
@@ -529,27 +529,21 @@ class CountsFolder:
         return SIDES.get(self.side, (0,))
 
 
-@dataclass(frozen=True)
-class CountedTable:
-    """The files of one COUNTS folder and the running tokens in them."""
-
-    tokens: int
-    files: tuple[OutputFile, ...]
-
-
 def count_names() -> tuple[str, ...]:
     """Returns the file names of a COUNTS folder."""
     return tuple(counts_name(partition) for partition in range(COUNT_PARTITIONS))
 
 
-def counted_table(files: Iterable[WrittenCounts], path: str, rules: TokenRules) -> CountedTable:
-    """Returns a COUNTS folder from what was written of it; empty partitions are written here."""
+def counted_table(
+    files: Iterable[WrittenCounts], path: str, rules: TokenRules
+) -> tuple[int, tuple[OutputFile, ...]]:
+    """Returns the running tokens and the files of a COUNTS folder; writes its empty partitions."""
     written = {file.name: file for file in files}
     for partition, name in enumerate(count_names()):
         if name not in written:
             written[name] = write_counts_file(path, partition, TokenTable.from_items(()), rules)
     listed = tuple(written[name].listed() for name in count_names())
-    return CountedTable(sum(file.tokens for file in written.values()), listed)
+    return sum(file.tokens for file in written.values()), listed
 
 
 def log_sample(manifest: Manifest) -> None:

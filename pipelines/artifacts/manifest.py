@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 from pipelines.files import filesystem
 from tokcore.errors import InputError
-from tokcore.records.manifest import MANIFEST_NAME, Manifest, json_bytes
-from tokcore.records.root import ROOT_STAGES
+from tokcore.records.manifest import MANIFEST_NAME, ROOT_STAGES, Manifest, json_bytes
 
 RUN_NAME = 'tokbeam.run.json'
 
@@ -20,9 +19,9 @@ RUN_NAME = 'tokbeam.run.json'
 class RunRecord:
     """What a run saw, wrote and took: `inputs` in the manifest's order, `job` as a job file.
 
-    It is written before the first file gets its final name, so `files` also tells what a killed run
+    It is written before the first file gets its final name, so `files` also names what a killed run
     may have left. `requests` are those to object stores by the process that writes this, by their
-    kind; where there are none, the field is left out.
+    kind; without requests the field is left out.
     """
 
     inputs: tuple[tuple[str, int, float], ...]  # (path, stored size, modified)

@@ -4,6 +4,7 @@ Files are made in an attempt's folder and renamed, the manifest last: until it i
 them counts as a result.
 """
 
+import collections
 import dataclasses
 import hashlib
 import json
@@ -13,21 +14,20 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pipelines.artifacts.manifest import RUN_NAME, RunRecord, read_manifest, read_run
+from pipelines.artifacts.manifest import RUN_NAME, RunRecord
 from pipelines.artifacts.vocabularies import TOKENIZER_FILE
 from pipelines.engines.progress import AT_ONCE
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt, sweep_attempts
 from pipelines.files.claims import CLAIM_NAME, Claim
-from pipelines.files.filesystem import StoredFile, delete_if_empty
-from pipelines.options.beam import without_secrets
-from pipelines.options.job import SPLITS
+from pipelines.files.filesystem import StoredFile
+from pipelines.options.job import SPLITS, RejectionLimit
 from pipelines.transforms.stats import REJECTED_FOLDER
 from tokcore.corpus.archives import archive_and_member
 from tokcore.corpus.formats import all_reasons
 from tokcore.corpus.stats import LineTally
+from tokcore.encoding.hub_folders import TOKENIZER_NAME
 from tokcore.encoding.scheme import Component, TokenRules
-from tokcore.encoding.tokenizer_folder import TOKENIZER_NAME
 from tokcore.errors import InputError
 from tokcore.filters.registry import filter_names
 from tokcore.options import flag
@@ -46,19 +46,22 @@ from tokcore.text.unicode import UNICODE_VERSION
 
 _LOGGER = logging.getLogger(__name__)
 
-# In an attempt: the run record as it is before the first final name, the manifest, the run record.
-_BEGUN, _WHOLE, _ENDED = '.tokbeam-begun', '.tokbeam-whole', '.tokbeam-ended'
-
 _DATASET_FILE = re.compile(
     rf'({INDEX_FOLDER}/)?{SHARD_NAME}({SHARD_ENDINGS})?|{FILE_OF_SPLIT}|{VOCABULARY_FILE}|{TOKENIZER_FILE}'
 )
-_FILTERS = '|'.join([*filter_names(), r'[\w.]+:\w+'])
-"""What filters are called, users' own too."""
+_REASONS = '|'.join([*all_reasons(), *filter_names(), r'[\w.]+:\w+'])
+"""Why rows are left out: reasons of formats, and filters, users' own too."""
+
+_REJECTED_FILE = re.compile(rf'({"|".join(SPLITS)})\.(.+\.)?({_REASONS})\.jsonl', re.DOTALL)
 
 _COUNTS_FILE = re.compile(r'counts-\d{5}-of-\d{5}\.parquet')
 
+
+# In an attempt: the run record as it is before the first final name, the manifest, the run record.
+_BEGUN, _WHOLE, _ENDED = '.tokbeam-begun', '.tokbeam-whole', '.tokbeam-ended'
+
 _LEFT_OF_RUNS = re.compile(r'\.tokbeam.*|counts(\.inputs|\.targets)?(\.rejected)?', re.DOTALL)
-"""What a run that was killed may leave in a folder beside its files: among it the counts of a build."""
+"""What a run that was killed may leave in a folder in addition to its files: among it the counts of a build."""
 
 _SHOWN_OTHERS = 3
 
@@ -97,14 +100,19 @@ class StageKey:
         return Manifest(self.stage, self.unicode, self.options, inputs, self.rules, lines, **made)
 
     def run_record(
-        self, seconds: dict[str, float], runner: Sequence[str], job: str = ''
+        self,
+        seconds: dict[str, float],
+        runner: Sequence[str],
+        job: str = '',
+        requests: dict[str, int] | None = None,
     ) -> RunRecord:
-        """Returns what is remembered of a run beside its manifest.
+        """Returns what is remembered of a run, apart from its manifest.
 
         Args:
             seconds: of its parts.
             runner: Beam's options.
             job: the job file that stands for it.
+            requests: to object stores, by their kind.
         """
         return RunRecord(
             tuple(
@@ -112,8 +120,9 @@ class StageKey:
                 for state in self.inputs
             ),
             seconds={name: round(value, 3) for name, value in seconds.items()},
-            runner=without_secrets(runner),
+            runner=tuple(runner),
             job=job,
+            requests=requests or {},
         )
 
 
@@ -139,12 +148,12 @@ class StageOutput:
 
     @classmethod
     def of_counts(cls, folder: str, root: str | None = None) -> 'StageOutput':
-        """A COUNTS folder; its rejected lines are beside it, in `COUNTS.rejected`."""
+        """A COUNTS folder; its rejected lines are next to it, in `COUNTS.rejected`."""
         return cls(folder, f'{folder}.{REJECTED_FOLDER}', _COUNTS_FILE, root=root)
 
     @classmethod
     def of_vocabulary(cls, path: str, beside: Sequence[str] = ()) -> 'StageOutput':
-        """A vocabulary written alone, with `FILE.tokbeam.json` and `FILE.rejected` beside it.
+        """A vocabulary written alone, with `FILE.tokbeam.json` and `FILE.rejected` next to it.
 
         Args:
             path: of its file.
@@ -193,62 +202,60 @@ class StageOutput:
             name = f'{CLAIM_NAME}-{digest}'
         return Claim(self.path_of(name), self.path, root=self.root)
 
-    def attempt(self, claim: Claim) -> Attempt:
-        """Returns a new attempt at this output, which sweeps what earlier ones left."""
-        return Attempt(self.folder, self.names, claim.folder)
-
     def rejected_paths(self) -> list[str]:
-        """All files of rejected lines that a result can have, and those of datasets there are."""
-        names = [f'{split}.{reason}.jsonl' for split in SPLITS for reason in all_reasons()]
-        further = re.compile(
-            rf'({"|".join(SPLITS)})\.(.+\.)?({"|".join(all_reasons())}|{_FILTERS})\.jsonl',
-            re.DOTALL,
-        )
-        there = []
-        if filesystem.is_folder(self.rejected_folder):
-            there = [file.name for file in filesystem.list_folder(self.rejected_folder)]
-        names += sorted(set(filter(further.fullmatch, there)).difference(names))
+        """Returns the files of rejected lines that are there."""
+        names = filter(_REJECTED_FILE.fullmatch, filesystem.names_below(self.rejected_folder))
         return [os.path.join(self.rejected_folder, name) for name in names]
+
+    def rejected_path(self, file: OutputFile) -> str:
+        """Returns the final path of a file of rejected lines in an attempt."""
+        return os.path.join(self.rejected_folder, os.path.basename(file.name))
 
     def rejected_files(self, rejected: Sequence[OutputFile]) -> tuple[OutputFile, ...]:
         """Returns the manifest's entries of files of rejected lines, by their final names.
 
-        Those of a COUNTS folder are beside it, where its manifest cannot name them: none.
+        Those of a COUNTS folder are next to it, and its manifest does not name them.
         """
         above, base = os.path.split(self.rejected_folder)
         if above != self.folder:
             return ()
         return tuple(
-            dataclasses.replace(file, name=f'{base}/{file.name.rpartition("/")[2]}')
+            dataclasses.replace(file, name=f'{base}/{os.path.basename(file.name)}')
             for file in rejected
         )
 
     def warn_rejected(self, rejected: Sequence[OutputFile]) -> None:
         """Logs how many lines were left out and how many rows filters dropped, and where they are."""
         for file in rejected:
-            name = file.name.rpartition('/')[2]
-            path = os.path.join(self.rejected_folder, name)
-            if name.split('.')[-2] in all_reasons():
+            path = self.rejected_path(file)
+            if path.split('.')[-2] in all_reasons():
                 left_out = 'line was' if file.rows == 1 else 'lines were'
                 _LOGGER.warning('%d %s left out: %s', file.rows, left_out, path)
             else:
                 _LOGGER.info('%d rows that a filter dropped: %s', file.rows, path)
 
-    def earlier_manifest(self) -> Manifest | None:
-        """Returns the manifest that is there, None if there is none that can be read."""
-        try:
-            return read_manifest(self.manifest_path)
-        except InputError:
-            # Only --overwrite comes here with a manifest that cannot be read; it is replaced.
-            return None
+    def records(
+        self, overwrite: bool = False
+    ) -> tuple[Manifest | None, RunRecord | None, set[str]]:
+        """Returns the manifest and the run record that are there, and which files are to be replaced.
 
-    def earlier_files(self) -> set[str]:
-        """Names of files that earlier results have here, as far as this tool makes such names."""
-        run = read_run(self.run_path)
-        manifest = self.earlier_manifest()
+        These are named as earlier results name them, as far as this tool makes such names; the
+        manifest is among them. One that cannot be read is as good as none if it is to be overwritten.
+        """
+        data, manifest = None, None
+        try:
+            data = filesystem.read_if_there(self.manifest_path)
+            manifest = None if data is None else Manifest.from_json(data, self.manifest_path)
+        except InputError:
+            if not overwrite:
+                raise
+            data = b''
+        run_data = filesystem.read_if_there(self.run_path)
+        run = None if run_data is None else RunRecord.from_json(run_data)
         names = {*(run.files if run else ())}
         names |= {file.name for file in manifest.outputs} if manifest else set()
-        return set(filter(self.made.fullmatch, names))
+        names = set(filter(self.made.fullmatch, names))
+        return manifest, run, names if data is None else {*names, self.manifest_name}
 
 
 @dataclass(frozen=True)
@@ -267,36 +274,53 @@ class StageTask:
 
 
 def up_to_date(
-    task: StageTask, claim: Claim, overwrite: bool, given: Sequence[str] = ()
-) -> Manifest | None:
-    """Returns the manifest if a result is already there, None if it is to be made.
+    task: StageTask,
+    claim: Claim,
+    overwrite: bool,
+    given: Sequence[str] = (),
+    max_rejected: RejectionLimit | None = None,
+) -> tuple[Manifest | None, set[str]]:
+    """Returns the manifest if a result is already there, else None and which files are to be replaced.
 
     Args:
         task: the result.
         claim: that on its output.
         overwrite: whether another result may be replaced.
-        given: paths that are read beside the inputs.
+        given: paths that are read in addition to the inputs.
+        max_rejected: how many lines it may have left out; None: any number.
 
     Raises:
         InputError: the output holds another result, or files that no run of ours began; or an
-            input would be replaced.
+            input would be replaced; or the result has lost more lines than are allowed.
     """
     output, wanted = task.output, task.key
-    manifest = None if overwrite else read_manifest(output.manifest_path)
-    run = read_run(output.run_path)
-    if manifest is None:
+    manifest, run, replaced = output.records(overwrite)
+    if manifest is None or overwrite:
         claim.require()
-        read = [*(state.archive or state.stored.path for state in wanted.inputs), *given]
-        names = {*task.names, *output.earlier_files(), output.manifest_name, output.run_name}
-        replaced = map(output.path_of, sorted(names))
-        refuse_replaced(read, [*replaced, *output.rejected_paths()])
-        _refuse_folders(output, task.names)
-        if run is None and not overwrite:
-            _refuse_foreign(output, task.names)
-            _warn_of_others(output, task.names)
-        return None
-    _refuse_other(output, manifest, wanted)
-    has_read = _has_read_inputs(output, manifest, run, wanted)
+        _refuse_what_is_there(task, given, replaced, overwrite or run is not None)
+        return None, replaced
+    names = [(state.split, state.role, state.stored.name) for state in wanted.inputs]
+    of_inputs = [(text.split, text.role, text.name) for text in manifest.inputs]
+    for what, before, now in [*differing(manifest, wanted), ('input files', of_inputs, names)]:
+        if before != now:
+            other = 'other' if what in ('vocabularies', 'input files') else 'another'
+            raise InputError(
+                f'{output.manifest_path} is of a run with {other} {what}: {_shown(before)} '
+                f'there, {_shown(now)} now; give another output, or --overwrite to replace it'
+            )
+    seen = run.inputs if run and len(run.inputs) == len(wanted.inputs) else None
+    has_read = False
+    for number, (text, state) in enumerate(zip(manifest.inputs, wanted.inputs, strict=True)):
+        if seen and seen[number][1:] == (state.stored.size, state.stored.modified):
+            continue
+        has_read = True
+        again = state.checksum()
+        if again != text:
+            raise InputError(
+                f'{state.stored.path} has changed since {output.manifest_path} was written: '
+                f'{text.bytes} bytes with CRC-32C {text.crc32c} there, {again.bytes} with '
+                f'{again.crc32c} now; give another output, or --overwrite to replace it'
+            )
     paths = [output.path_of(file.name) for file in manifest.outputs]
     sizes = filesystem.stored_sizes(paths)
     for file, path, size in zip(manifest.outputs, paths, sizes, strict=True):
@@ -311,68 +335,13 @@ def up_to_date(
     if not claim.is_denied:
         sweep_attempts(output.folder, output.names, claim.folder)
         if has_read and run is not None:
-            inputs = wanted.run_record({}, ()).inputs
-            publish_run(output, claim, dataclasses.replace(run, inputs=inputs))
-    return manifest
-
-
-def _refuse_folders(output: StageOutput, final_names: Sequence[str]) -> None:
-    for name in (*final_names, output.manifest_name, output.run_name):
-        path = output.path_of(name)
-        if filesystem.files_of(path).has_folder_at(path):
-            raise InputError(f'{path} is a folder where a file of the result goes; move it away')
-
-
-def _refuse_foreign(output: StageOutput, final_names: Sequence[str]) -> None:
-    paths = [*map(output.path_of, final_names)]
-    for path, size in zip(paths, filesystem.stored_sizes(paths), strict=True):
-        if size is not None:
-            raise InputError(
-                f'{path} exists, but no {output.manifest_name} says what it is; '
-                'give another output, or --overwrite to replace it'
-            )
-    paths = output.rejected_paths()
-    for path, size in zip(paths, filesystem.stored_sizes(paths), strict=True):
-        if size is not None:
-            raise InputError(
-                f'{path} holds the rejected lines of another run; move it away, or give '
-                '--overwrite to replace it'
-            )
-
-
-def _warn_of_others(output: StageOutput, final_names: Sequence[str]) -> None:
-    """Logs a warning where the folder that a result is to have for itself has other things in it."""
-    if output.file_name is not None:
-        return
-    own = {*final_names, output.manifest_name, output.run_name, REJECTED_FOLDER}
-    own = {name.partition('/')[0] for name in own}
-    others = [
-        name
-        for name in filesystem.entries(output.folder)
-        if name not in own and not _LEFT_OF_RUNS.fullmatch(name)
-    ]
-    if others:
-        more = f' and {len(others) - _SHOWN_OTHERS:,} more' if others[_SHOWN_OTHERS:] else ''
-        _LOGGER.warning(
-            '%s has other files, which stay there: %s%s; give a folder of its own if readers are '
-            'not to meet them',
-            output.folder,
-            ', '.join(others[:_SHOWN_OTHERS]),
-            more,
-            extra={AT_ONCE: True},
-        )
-
-
-def _refuse_other(output: StageOutput, manifest: Manifest, wanted: StageKey) -> None:
-    names = [(state.split, state.role, state.stored.name) for state in wanted.inputs]
-    of_inputs = [(text.split, text.role, text.name) for text in manifest.inputs]
-    for what, before, now in [*differing(manifest, wanted), ('input files', of_inputs, names)]:
-        if before != now:
-            other = 'other' if what in ('vocabularies', 'input files') else 'another'
-            raise InputError(
-                f'{output.manifest_path} is of a run with {other} {what}: {_shown(before)} '
-                f'there, {_shown(now)} now; give another output, or --overwrite to replace it'
-            )
+            run = dataclasses.replace(run, inputs=wanted.run_record({}, ()).inputs)
+            with Attempt(output.folder, output.names, claim.folder) as attempt:
+                filesystem.write_bytes(os.path.join(attempt.path, _ENDED), run.to_json())
+                attempt.publish([(_ENDED, output.run_path)])
+    if max_rejected is not None:
+        refuse_losses(max_rejected, manifest.lines)
+    return manifest, replaced
 
 
 def differing(manifest: Manifest, wanted: StageKey) -> Iterator[tuple[str, object, object]]:
@@ -390,24 +359,115 @@ def differing(manifest: Manifest, wanted: StageKey) -> Iterator[tuple[str, objec
             yield what, before, now
 
 
-def _has_read_inputs(
-    output: StageOutput, manifest: Manifest, run: RunRecord | None, wanted: StageKey
-) -> bool:
-    """Refuses changed inputs; tells whether their state was not enough to know."""
-    has_read = False
-    seen = run.inputs if run and len(run.inputs) == len(wanted.inputs) else None
-    for number, (before, now) in enumerate(zip(manifest.inputs, wanted.inputs, strict=True)):
-        if seen and seen[number][1:] == (now.stored.size, now.stored.modified):
-            continue
-        has_read = True
-        text = now.checksum()
-        if text != before:
+def _refuse_what_is_there(
+    task: StageTask, given: Sequence[str], replaced: set[str], may_be_foreign: bool
+) -> None:
+    """Refuses what the files of a result would replace and must not, and warns of other files.
+
+    Args:
+        task: the result.
+        given: paths that are read in addition to the inputs.
+        replaced: names of files of earlier results.
+        may_be_foreign: whether files that are there may be replaced, whoever made them.
+    """
+    output = task.output
+    rejected = output.rejected_paths()
+    paths = list(map(output.path_of, task.names))
+    records = [output.manifest_path, output.run_path]
+    earlier = map(output.path_of, sorted(replaced))
+    read = [state.archive or state.stored.path for state in task.key.inputs]
+    refuse_replaced([*read, *given], [*paths, *earlier, *records, *rejected])
+    files = filesystem.files_of(output.folder)
+    for path in [*paths, *records]:
+        if files.has_folder_at(path):
+            raise InputError(f'{path} is a folder where a file of the result goes; move it away')
+    if may_be_foreign:
+        return
+    for path, size in zip(paths, filesystem.stored_sizes(paths), strict=True):
+        if size is not None:
             raise InputError(
-                f'{now.stored.path} has changed since {output.manifest_path} was written: '
-                f'{before.bytes} bytes with CRC-32C {before.crc32c} there, {text.bytes} with '
-                f'{text.crc32c} now; give another output, or --overwrite to replace it'
+                f'{path} exists, but no {output.manifest_name} says what it is; '
+                'give another output, or --overwrite to replace it'
             )
-    return has_read
+    for path in rejected:
+        raise InputError(
+            f'{path} holds the rejected lines of another run; move it away, or give '
+            '--overwrite to replace it'
+        )
+    if output.file_name is not None:
+        return
+    # The folder is to be the result's alone.
+    known = {*task.names, output.manifest_name, output.run_name, REJECTED_FOLDER}
+    known = {name.partition('/')[0] for name in known}
+    others = [
+        name
+        for name in filesystem.entries(output.folder)
+        if name not in known and not _LEFT_OF_RUNS.fullmatch(name)
+    ]
+    if others:
+        more = f' and {len(others) - _SHOWN_OTHERS:,} more' if others[_SHOWN_OTHERS:] else ''
+        _LOGGER.warning(
+            '%s has other files, which stay there: %s%s; give a folder of its own if readers are '
+            'not to meet them',
+            output.folder,
+            ', '.join(others[:_SHOWN_OTHERS]),
+            more,
+            extra={AT_ONCE: True},
+        )
+
+
+def publish(
+    task: StageTask,
+    claim: Claim,
+    attempt: Attempt,
+    manifest: Manifest,
+    run: RunRecord,
+    rejected: Sequence[OutputFile],
+    replaced: set[str],
+) -> None:
+    """Gives an attempt's whole files their final names; the manifest comes last.
+
+    Files of the result being replaced, or of a run that was killed here, are deleted if this
+    result does not have them: readers take whatever matches `<name>-train*`.
+
+    Args:
+        task: the result, whose files are in the attempt under their names.
+        claim: that on its output.
+        attempt: holds the files.
+        manifest: of the result.
+        run: what is remembered of the run.
+        rejected: files of rejected lines in the attempt, by their names there.
+        replaced: names of files that were there when the run began. A manifest that has come since is of
+            a run that has taken over, while this one was stopped for longer than a lease.
+
+    Raises:
+        InputError: the claim was lost, or something is in a file's place.
+    """
+    output = task.output
+    without_rows = {file.name for file in manifest.files if not file.is_stored}
+    names = [name for name in task.names if name not in without_rows]
+    before = replaced - {output.manifest_name}
+    # Without the inputs, which may be thousands: a rerun after a kill between the last names reads them.
+    begun = dataclasses.replace(run, inputs=(), files=tuple(sorted(before | set(names))))
+    ended = dataclasses.replace(run, files=tuple(sorted(names)))
+    # All is written before anything has its final name: the disk may be full.
+    records = {_BEGUN: begun.to_json(), _WHOLE: manifest.to_json(), _ENDED: ended.to_json()}
+    for name, data in records.items():
+        filesystem.write_bytes(os.path.join(attempt.path, name), data)
+    moves = [(name, output.path_of(name)) for name in names]
+    moves += [(file.name, output.rejected_path(file)) for file in rejected]
+    old = [*map(output.path_of, sorted(before)), *output.rejected_paths()]
+    kept = {path for _, path in moves}
+    claim.check()
+    # From here on the folder is not a result until the next manifest.
+    if output.manifest_name in replaced:
+        attempt.delete_final([output.manifest_path])
+    attempt.publish([(_BEGUN, output.run_path)])
+    attempt.delete_final([path for path in old if path not in kept])
+    attempt.publish(moves)
+    claim.check()
+    attempt.publish([(_WHOLE, output.manifest_path)])
+    attempt.publish([(_ENDED, output.run_path)])
 
 
 def _asked(name: str) -> str:
@@ -425,89 +485,14 @@ def _shown(value: object) -> str:
     return 'none' if value is None else str(value)
 
 
-def publish(
-    task: StageTask,
-    claim: Claim,
-    attempt: Attempt,
-    manifest: Manifest,
-    run: RunRecord,
-    rejected: Sequence[OutputFile] = (),
-    replaces: bool = True,
-) -> None:
-    """Gives an attempt's whole files their final names; the manifest comes last.
-
-    Files of the result being replaced, or of a run that was killed here, are deleted if this
-    result does not have them: readers take whatever matches `<name>-train*`.
-
-    Args:
-        task: the result, whose files are in the attempt under their names.
-        claim: that on its output.
-        attempt: holds the files.
-        manifest: of the result.
-        run: what is remembered of the run.
-        rejected: files of rejected lines in the attempt, by their names there.
-        replaces: whether there was a manifest when the run began. One that has come since is of a run
-            that has taken over, while this one was stopped for longer than a lease.
-
-    Raises:
-        InputError: the claim was lost, or something is in a file's place.
-    """
-    output = task.output
-    without_rows = {file.name for file in manifest.files if not file.is_stored}
-    names = [name for name in task.names if name not in without_rows]
-    before = output.earlier_files()
-    # Without the inputs, which may be thousands: a rerun after a kill between the last names reads them.
-    begun = dataclasses.replace(run, inputs=(), files=tuple(sorted(before | set(names))))
-    # All is written before anything has its final name: the disk may be full.
-    for name, data in [
-        (_BEGUN, begun.to_json()),
-        (_WHOLE, manifest.to_json()),
-        (_ENDED, dataclasses.replace(run, files=tuple(sorted(names))).to_json()),
-    ]:
-        attempt.write(name, data)
-    claim.check()
-    # From here on the folder is not a result until the next manifest.
-    if replaces:
-        attempt.delete_final(output.folder, output.manifest_name)
-    attempt.publish_as(_BEGUN, output.folder, output.run_name)
-    gone = before - set(names)
-    for name in sorted(gone):
-        attempt.delete_final(output.folder, name)
-    for folder in {name.rpartition('/')[0] for name in gone} - {''}:
-        delete_if_empty(output.path_of(folder))
-    attempt.publish(names)
-    _publish_rejected(output, attempt, [file.name for file in rejected])
-    claim.check()
-    attempt.publish_as(_WHOLE, output.folder, output.manifest_name)
-    attempt.publish_as(_ENDED, output.folder, output.run_name)
-
-
-def publish_run(output: StageOutput, claim: Claim, run: RunRecord) -> None:
-    """Replaces the record of the run whose result is there."""
-    with output.attempt(claim) as attempt:
-        attempt.write(_ENDED, run.to_json())
-        attempt.publish_as(_ENDED, output.folder, output.run_name)
-
-
-def _publish_rejected(output: StageOutput, attempt: Attempt, names: Sequence[str]) -> None:
-    folder, base = os.path.split(output.rejected_folder)
-    kept = set()
-    for source in names:
-        name = f'{base}/{source.rpartition("/")[2]}'
-        attempt.publish_as(source, folder, name)
-        kept.add(os.path.join(folder, name))
-    for path in _there(output.rejected_paths()):
-        if path not in kept:
-            attempt.delete_final(folder, f'{base}/{os.path.basename(path)}')
-    delete_if_empty(output.rejected_folder)
-
-
-def _there(paths: Sequence[str]) -> list[str]:
-    """Returns those of the paths that something may have; a store tells, at once."""
-    if not paths or not filesystem.is_shared(paths[0]):
-        return list(paths)
-    sizes = filesystem.stored_sizes(paths)
-    return [path for path, size in zip(paths, sizes, strict=True) if size is not None]
+def refuse_losses(limit: RejectionLimit, tallies: Iterable[LineTally]) -> None:
+    """Raises InputError if more lines of all splits together were left out than the limit allows."""
+    reasons: collections.Counter[str] = collections.Counter()
+    lines = 0
+    for tally in tallies:
+        reasons.update(tally.left_out)
+        lines += tally.lines
+    limit.refuse(reasons, lines)
 
 
 def refuse_replaced(read: Iterable[str], replaced: Iterable[str]) -> None:

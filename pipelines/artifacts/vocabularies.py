@@ -85,7 +85,7 @@ def scheme_of(
 
     Raises:
         InputError: the files, or the request, are of different schemes or token options; or nothing
-            tells which scheme it is.
+            shows which scheme it is.
     """
     schemes = {f'--scheme {requested} is asked for': requested} if requested else {}
     recorded_options: dict[str, object] = {}
@@ -134,7 +134,7 @@ def _scheme_by_form(path: str) -> str:
 
 
 def read_vocabulary(path: str, scheme: Scheme) -> ReadVocabulary:
-    """Reads a vocabulary file of a scheme, and looks for its manifest beside it.
+    """Reads a vocabulary file of a scheme, and looks for its manifest next to it.
 
     That is `FILE.tokbeam.json`, or else the `tokbeam.json` of the folder, or of the dataset whose
     tokenizer folder it is, if it lists the file.
@@ -191,7 +191,7 @@ def vocabulary_reader(scheme: Scheme) -> VocabularyReader:
 
 
 def stated_licence(path: str) -> str | None:
-    """Returns the licence that the README.md beside a file states in its YAML header, as hubs have it.
+    """Returns the licence that the README.md next to a file states in its YAML header, as hubs have it.
 
     Where it is `other`, that is its `license_name`, if there is one.
     """
@@ -280,7 +280,7 @@ def path_in_folder(folder: str, name: str) -> str:
 
 
 def recorded_manifest(path: str) -> Manifest | None:
-    """Returns the manifest of the run that made a vocabulary file; None if there is none beside it."""
+    """Returns the manifest of the run that made a vocabulary file; None if no manifest lists it."""
     manifest_path, record = _recorded(path)
     return None if record is None else read_manifest(manifest_path)
 

@@ -7,14 +7,14 @@ import argparse
 import os
 import pathlib
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pipelines.cli.terminal import format_amount, print_lines
 from pipelines.engines.progress import BYTES
 from pipelines.options.folders import ALL_CACHES
 from tokcore.bpe.parsed_files import parsed_files
 from tokcore.kernels.jit import compiled_kernels
-from tokcore.reading.stored_datasets import copied_datasets
+from tokcore.reading.manifest import copied_datasets
 
 _KINDS: dict[str, Callable[[], Iterable[tuple[pathlib.Path, list[pathlib.Path]]]]] = {
     'kernels': compiled_kernels,
@@ -24,7 +24,7 @@ _KINDS: dict[str, Callable[[], Iterable[tuple[pathlib.Path, list[pathlib.Path]]]
 """For each kind: a function that returns folders, each with what is to be deleted of it."""
 
 
-def cache(options: argparse.Namespace) -> int:
+def cache(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Lists all caches, or deletes some; returns the command's status."""
     print_lines(_lines(options.delete))
     return 0

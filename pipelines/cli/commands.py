@@ -8,14 +8,20 @@ import dataclasses
 import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pipelines.artifacts.counts import CountFiles, CountsFolder, find_counts
 from pipelines.artifacts.vocabularies import (
     needs_no_vocabulary,
     scheme_of,
 )
-from pipelines.cli.inputs import names_files, refuse_long_names, resolve_corpus, split_paths
+from pipelines.cli.inputs import (
+    InputsToFetch,
+    names_files,
+    refuse_long_names,
+    resolve_corpus,
+    split_paths,
+)
 from pipelines.cli.job_file import job_text
 from pipelines.cli.summary import summary
 from pipelines.cli.terminal import print_lines, print_toml
@@ -39,11 +45,10 @@ from pipelines.jobs.job import (
     VocabJob,
     VocabularyPaths,
 )
-from pipelines.jobs.sampling import refuse_unfit
+from pipelines.jobs.reading import refuse_unfit
 from pipelines.options.beam import url_without_secrets
 from pipelines.options.commands import known_commands
 from pipelines.options.job import (
-    ARRAY_RECORD,
     JOINED,
     NANOGPT,
     SPLITS,
@@ -53,7 +58,6 @@ from pipelines.options.job import (
     EndOptions,
     LineOptions,
     MemoryOptions,
-    RunningOptions,
     UnknownOptions,
     check_pack,
     one_shard,
@@ -68,8 +72,6 @@ from pipelines.options.vocabulary import (
     learning_from_options,
     scheme_from_options,
 )
-from pipelines.shard_formats.array_record import array_record_library
-from pipelines.shard_formats.flat import refuse_sides, refuse_size
 from pipelines.shard_formats.formats import shard_format
 from pipelines.stages.build import build_stage
 from pipelines.stages.count import count_stage, merge_stage
@@ -83,18 +85,12 @@ from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
 from tokcore.options import flag, format_size, recorded
-from tokcore.records.manifest import Manifest, shard_name
-from tokcore.records.root import ROOT_STAGES
+from tokcore.records.manifest import ROOT_STAGES, Manifest, shard_name
 from tokcore.schemes import DEFAULT_SCHEME
 
 _LOGGER = logging.getLogger(__name__)
 
 _BESIDE_VOCABULARY = ('.tokbeam.run.json', f'.{REJECTED_FOLDER}')
-
-
-def print_job(options: argparse.Namespace) -> None:
-    """Prints the job file that the options of a command stand for."""
-    print_toml(job_text(known_commands()[options.command], options.given, _named(options)))
 
 
 def _named(options: argparse.Namespace) -> list[SplitPaths]:
@@ -118,18 +114,22 @@ def _recorded_job(options: argparse.Namespace) -> str:
         return ''
 
 
-def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> None:
-    """Runs the job that options ask for, or prints what it would read and write."""
-    job = make_job(options, beam_flags)
-    if job is None:
-        return
+def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
+    """Runs the job that options ask for, or prints it, or what it would read and write; returns 0."""
+    if options.print_job:
+        print_toml(job_text(known_commands()[options.command], options.given, _named(options)))
+        return 0
+    try:
+        job = make_job(options, beam_flags)
+    except InputsToFetch as missing:
+        print_lines(missing.lines)
+        return 0
     if options.dry_run:
         print_lines(dry_run(job))
-        return
-    made = run_job(job)
-    if made is not None:
+    elif made := run_job(job):
         for line in summary(job, made, time.monotonic() - options.began):
             _LOGGER.info('%s', line)
+    return 0
 
 
 def run_job(job: Job) -> Manifest | None:
@@ -153,24 +153,34 @@ def run_job(job: Job) -> Manifest | None:
             return encode_stage(job)
 
 
-def make_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Job | None:
-    """Returns the job that options ask for; None for a dry run whose inputs are not all fetched.
+def make_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Job:
+    """Returns the job that options ask for.
 
     Raises:
         InputError: options that do not go together, inputs that cannot be found, or an engine that
             cannot run.
+        InputsToFetch: it is a dry run, and some inputs are not fetched.
     """
     forget_commits()
-    makers = {'build': _build_job, 'count': _count_job, 'vocab': _vocab_job, 'encode': _encode_job}
-    return makers[options.command](options, beam_flags)
-
-
-def _build_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> BuildJob | None:
-    engine = _engine(options, beam_flags)
+    makers: dict[str, Callable[[argparse.Namespace, Engine, str], Job]] = {
+        'build': _build_job,
+        'count': _count_job,
+        'vocab': _vocab_job,
+        'encode': _encode_job,
+    }
+    engine = check_engine(choose_engine(beam_flags, options.workers))
     output = filesystem.absolute(options.output)
+    work = filesystem.absolute(options.work) if options.work else None
+    for option, path in (('--output', output), ('--work', work)):
+        if path is not None:
+            engine.runner.refuse_place(option, path)
+    if work is not None:
+        refuse_long_names(work, (), '--work')
+    return makers[options.command](options, engine, output)
+
+
+def _build_job(options: argparse.Namespace, engine: Engine, output: str) -> BuildJob:
     corpus = resolve_corpus(options, SPLITS, output, engine)
-    if corpus is None:
-        return None
     scheme = scheme_from_options(options.scheme, vars(options))
     learning = None
     if scheme.options:
@@ -179,19 +189,18 @@ def _build_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> BuildJ
     if learning is None:
         _refuse_sample(options, f'--scheme {scheme.name} learns none')
     dataset = _dataset(options, corpus, scheme)
-    if dataset.output_format == NANOGPT and learning is not None:
+    if learning is not None:
         for name, size in recorded(learning).items():
             if name in ('vocab_size', 'merges') and isinstance(size, int):
-                refuse_size(size)
+                shard_format(dataset.output_format).require_ids(size)
     layout = options_from(VocabularyLayout, vars(options))
     names = layout.names(scheme, options.name, learning, corpus.format.sides)
     refuse_long_names(output, [*names.values(), *_longest_shards(dataset, corpus)], '--name')
-    _refuse_long_work(options)
     return BuildJob(
         reading=_reading(options, corpus, scheme),
         dataset=dataset,
         output=output,
-        execution=_execution(options, engine, scheme, _memory(options, engine)),
+        execution=_execution(options, engine, output, scheme),
         learning=learning,
         vocabularies=layout,
         sample=sample,
@@ -199,27 +208,21 @@ def _build_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> BuildJ
 
 
 def _count_job(
-    options: argparse.Namespace, beam_flags: Sequence[str]
-) -> CountJob | MergeJob | PiecesJob | None:
+    options: argparse.Namespace, engine: Engine, output: str
+) -> CountJob | MergeJob | PiecesJob:
     if options.pieces:
-        return _pieces_job(options, beam_flags)
+        return _pieces_job(options, engine, output)
     names = list(dict.fromkeys(options.scheme))
     schemes = [_learning_scheme(options, name, names) for name in names]
-    engine = _engine(options, beam_flags)
-    execution = _execution(options, engine, schemes[0])
-    output = filesystem.absolute(options.output)
-    _refuse_long_names_beside(output, [f'.{REJECTED_FOLDER}'])
-    _refuse_long_work(options)
+    execution = _execution(options, engine, output, schemes[0])
+    _refuse_long_endings(output, f'.{REJECTED_FOLDER}')
     if options.counts:
-        _refuse_sample(options, '--counts takes its place')
-        if names_files(options) or options.side or len(schemes) > 1:
-            raise InputError('--counts takes the place of text; give one of the two')
+        _refuse_text(options)
+        if len(schemes) > 1:
+            raise InputError('--counts adds up counts of one scheme; give one --scheme')
         return MergeJob(folders=options.counts, output=output, execution=execution)
     corpus = resolve_corpus(options, ('train',), os.path.dirname(output), engine)
-    if corpus is None:
-        return None
-    side = _side(options, corpus)
-    sample = _sample(options, corpus)
+    side, sample = _side(options, corpus), _sample(options, corpus)
     if any(split.max_examples for split in corpus.splits) and len(schemes) > 1:
         raise InputError(
             'max_examples with several schemes would take other lines for each, since their empty '
@@ -239,13 +242,13 @@ def _count_job(
     )
 
 
-def _pieces_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> PiecesJob | None:
+def _pieces_job(options: argparse.Namespace, engine: Engine, output: str) -> PiecesJob:
     if not options.vocab:
         raise InputError('--pieces goes with --vocab, the codes that cut text into pieces; give it')
     if options.counts:
         raise InputError('--counts adds up counts of tokens; leave it out, or --pieces')
     _refuse_sample(options, '--pieces counts by one that exists')
-    codes_path, output = vocabulary_path(options.vocab), filesystem.absolute(options.output)
+    codes_path = vocabulary_path(options.vocab)
     names = [name for name in dict.fromkeys(options.scheme) if name != DEFAULT_SCHEME]
     scheme = scheme_of([codes_path], names[0] if names else None, vars(options))
     if len(names) > 1 or scheme.entries_name(codes_path) is None:
@@ -253,12 +256,8 @@ def _pieces_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Piece
             f'{codes_path} has ids of its own, and --pieces is for codes, of --scheme bpe with '
             '--preset subword-nmt or textbook; leave it out'
         )
-    engine = _engine(options, beam_flags)
-    execution = _execution(options, engine, scheme)
-    _refuse_long_names_beside(output, _BESIDE_VOCABULARY)
+    _refuse_long_endings(output, *_BESIDE_VOCABULARY)
     corpus = resolve_corpus(options, ('train',), os.path.dirname(output), engine)
-    if corpus is None:
-        return None
     special_tokens = options.special_tokens
     return PiecesJob(
         reading=_reading(options, corpus, scheme),
@@ -267,28 +266,22 @@ def _pieces_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Piece
         special_tokens=SPECIAL_TOKENS if special_tokens is None else special_tokens,
         threshold=options.vocabulary_threshold,
         output=output,
-        execution=execution,
+        execution=_execution(options, engine, output, scheme),
     )
 
 
-def _vocab_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> VocabJob | None:
+def _vocab_job(options: argparse.Namespace, engine: Engine, output: str) -> VocabJob:
     scheme, learning = learning_from_options(
         _learning_scheme(options, options.scheme), vars(options)
     )
-    engine = _engine(options, beam_flags)
-    execution = _execution(options, engine, scheme, _memory(options, engine))
-    output = filesystem.absolute(options.output)
-    _refuse_long_names_beside(output, _BESIDE_VOCABULARY)
-    _refuse_long_work(options)
+    execution = _execution(options, engine, output, scheme)
+    _refuse_long_endings(output, *_BESIDE_VOCABULARY)
+    source: TextToCount | CountFiles
     if options.counts:
-        _refuse_sample(options, '--counts takes its place')
-        if names_files(options) or options.side:
-            raise InputError('--counts takes the place of text; give one of the two')
-        source: TextToCount | CountFiles = find_counts(options.counts)
+        _refuse_text(options)
+        source = find_counts(options.counts)
     else:
         corpus = resolve_corpus(options, ('train',), os.path.dirname(output), engine)
-        if corpus is None:
-            return None
         reading = _reading(options, corpus, scheme)
         source = TextToCount(reading, _side(options, corpus), _sample(options, corpus))
     return VocabJob(
@@ -296,29 +289,20 @@ def _vocab_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> VocabJ
     )
 
 
-def _encode_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> EncodeJob | None:
-    engine = _engine(options, beam_flags)
-    output = filesystem.absolute(options.output)
+def _encode_job(options: argparse.Namespace, engine: Engine, output: str) -> EncodeJob:
     corpus = resolve_corpus(options, SPLITS, output, engine)
-    if corpus is None:
-        return None
     vocabularies = _vocabulary_paths(options, corpus)
     scheme = scheme_of(vocabularies.by_side.values(), options.scheme, vars(options))
     dataset = _dataset(options, corpus, scheme)
     refuse_long_names(output, _longest_shards(dataset, corpus), '--name')
-    _refuse_long_work(options)
     return EncodeJob(
         reading=_reading(options, corpus, scheme),
         vocabularies=vocabularies,
         dataset=dataset,
         output=output,
-        execution=_execution(options, engine, scheme, _memory(options, engine)),
+        execution=_execution(options, engine, output, scheme),
         unknown=options_from(UnknownOptions, vars(options)),
     )
-
-
-def _engine(options: argparse.Namespace, beam_flags: Sequence[str]) -> Engine:
-    return check_engine(choose_engine(beam_flags, options.workers))
 
 
 def _reading(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> CorpusReading:
@@ -329,24 +313,22 @@ def _reading(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> Cor
 
 
 def _execution(
-    options: argparse.Namespace,
-    engine: Engine,
-    scheme: Scheme,
-    memory: MemoryOptions = MemoryOptions(),
+    options: argparse.Namespace, engine: Engine, output: str, scheme: Scheme
 ) -> Execution:
-    running = field_values(RunningOptions, vars(options))
-    output = filesystem.absolute(options.output)
-    work = running['work'] = filesystem.absolute(options.work) if options.work else None
-    for option, path in (('--output', output), ('--work', work)):
-        if path is not None:
-            engine.runner.refuse_place(option, path)
+    memory = options_from(MemoryOptions, vars(options)).memory_bytes  # not of `count`
+    if engine.runner.is_local and memory is not None and memory > total_bytes():
+        raise InputError(
+            f'--memory {format_size(memory)} is more than the {total_bytes() >> 20} MiB of this '
+            'machine; give less, or leave it out to take what is free'
+        )
     return Execution(
         dataclasses.replace(engine, scheme=scheme, output=output),
+        work=filesystem.absolute(options.work) if options.work else None,
+        overwrite=options.overwrite,
         read_beside=_read_beside(options),
         text=_recorded_job(options),
         max_rejected=rejection_limit(options.on_error),
-        **running,
-        **vars(memory),
+        memory_bytes=memory,
     )
 
 
@@ -358,17 +340,6 @@ def _read_beside(options: argparse.Namespace) -> tuple[str, ...]:
     if options.job_path is not None:
         paths.append(options.job_path)
     return tuple(map(filesystem.absolute, dict.fromkeys(paths)))
-
-
-def _memory(options: argparse.Namespace, engine: Engine) -> MemoryOptions:
-    given = options_from(MemoryOptions, vars(options))
-    total, memory = total_bytes(), given.memory_bytes
-    if engine.runner.is_local and memory is not None and memory > total:
-        raise InputError(
-            f'--memory {format_size(memory)} is more than the {total >> 20} MiB of this machine; '
-            'give less, or leave it out to take what is free'
-        )
-    return given
 
 
 def _sample(options: argparse.Namespace, corpus: Corpus) -> SampleOptions:
@@ -385,15 +356,17 @@ def _refuse_sample(options: argparse.Namespace, why: str) -> None:
         )
 
 
-def _refuse_long_names_beside(path: str, endings: Sequence[str]) -> None:
-    """Refuses an output of which the names that are made beside it would be too long."""
+def _refuse_text(options: argparse.Namespace) -> None:
+    """Refuses text next to the counts that take its place."""
+    _refuse_sample(options, '--counts takes its place')
+    if names_files(options) or options.side:
+        raise InputError('--counts takes the place of text; give one of the two')
+
+
+def _refuse_long_endings(path: str, *endings: str) -> None:
+    """Refuses an output if the names of files next to it, which end so, would be too long."""
     folder, name = os.path.split(path)
     refuse_long_names(folder, [name + ending for ending in endings], '--output')
-
-
-def _refuse_long_work(options: argparse.Namespace) -> None:
-    if options.work:
-        refuse_long_names(filesystem.absolute(options.work), (), '--work')
 
 
 def _longest_shards(dataset: EncodeOptions, corpus: Corpus) -> list[str]:
@@ -446,8 +419,7 @@ def _dataset(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> Enc
             '--label need TFRecords'
         )
     check_pack(options.output_format, options.pack, '--output-format')
-    if options.output_format == ARRAY_RECORD:
-        array_record_library()
+    shard_format(options.output_format).require(sides)
     encoding = encoding_from_options(scheme, vars(options))
     if options.output_format == JOINED and encoding.template not in (None, ROW):
         raise InputError('--output-format joined puts ids around rows itself; leave --template out')
@@ -458,7 +430,6 @@ def _dataset(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> Enc
     ending.check(options.output_format)
     fields = field_values(DatasetOptions, vars(options))
     if options.output_format == NANOGPT:
-        refuse_sides(sides)
         fields |= one_shard(options.given)
     return EncodeOptions(**fields, **vars(ending), encoding=encoding)
 

@@ -1,55 +1,36 @@
-"""The commands of what is there.
-
-`verify`, `where`, `inspect`, `report`, `compare` and `card` look at it and write nothing; `index`,
-`convert` and `export` write. Only `report` and `compare` run pipelines on any engine, to read a corpus.
-"""
+"""The commands of datasets that are there: `verify` and `where` look at one, `convert` writes another."""
 
 import argparse
 import functools
-import itertools
 import json
 import logging
 import os
 import re
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_run
 from pipelines.cli.commands import make_job
-from pipelines.cli.export_command import export
 from pipelines.cli.parser import with_job_file
-from pipelines.cli.printable import printable
 from pipelines.cli.summary import rows_lost
-from pipelines.cli.terminal import StandardOutput, format_amount, format_time, print_lines
+from pipelines.cli.terminal import format_amount, format_time, print_lines
 from pipelines.engines.machine import usable_cores
 from pipelines.engines.progress import BYTES
 from pipelines.files import filesystem
-from pipelines.files.vocabulary_files import vocabulary_path
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.options.commands import known_commands
-from pipelines.options.job import ARRAY_RECORD, EndOptions, check_pack
+from pipelines.options.job import EndOptions, check_pack
 from pipelines.options.reading import options_from
-from pipelines.shard_formats.array_record import array_record_library
-from pipelines.shard_formats.id_streams import documents_joined
+from pipelines.shard_formats.formats import stored_format
 from pipelines.stages.convert import convert_dataset
-from pipelines.trust.card import dataset_card
-from pipelines.trust.charts import import_charts_ahead
-from pipelines.trust.compare import compare_vocabularies, comparison_page
-from pipelines.trust.corpus_order import write_corpus_orders
-from pipelines.trust.figures import Figures, dataset_figures
-from pipelines.trust.inspect import Column, Entry, content_of, sampled, statistics
-from pipelines.trust.report import report_page
 from pipelines.trust.rerun import Rerun, rerun
 from pipelines.trust.verify import Verified, as_json, verify_folder
 from pipelines.trust.where import FoundRow, Wanted, find_rows, row_fields
 from tokcore.errors import InputError
 from tokcore.filters.registry import filter_names
-from tokcore.object_stores import is_object
 from tokcore.options import shown
-from tokcore.reading.dataset import open_dataset
 from tokcore.records.manifest import Manifest
 
 _LOGGER = logging.getLogger(__name__)
@@ -63,42 +44,26 @@ FOUND = 3
 """The status of a command that found something not as it should be."""
 
 
-def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
-    """Runs a command; returns its status."""
-    commands: dict[str, Callable[[argparse.Namespace], int]] = {
-        'verify': _verify,
-        'where': _where,
-        'index': _index,
-        'inspect': _inspect,
-        'report': functools.partial(_report, beam_flags=beam_flags),
-        'compare': functools.partial(_compare, beam_flags=beam_flags),
-        'card': _card,
-        'convert': _convert,
-        'export': export,
-    }
-    return commands[options.command](options)
-
-
-def _verify(options: argparse.Namespace) -> int:
-    folder = filesystem.absolute(options.place)
-    verified = verify_folder(folder, _workers(options), options.root)
+def verify(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
+    folder = filesystem.absolute(options.path)
+    verified = verify_folder(folder, workers_of(options), options.root)
     made: Rerun | None = None
     if options.rerun is not None and verified.manifest is not None:
         share = Fraction(1)
         if options.rerun != 'all':
             share = Fraction(options.rerun.removesuffix('%')) / 100
         job = job_of(folder, verified.manifest, options.job, options.workers)
-        made = rerun(job, verified.manifest, share, options.seed, _workers(options))
+        made = rerun(job, verified.manifest, share, options.seed, workers_of(options))
         verified = verified.with_findings(made.findings)
     if options.json:
         more = {'rerun': made and {'rows': made.rows, 'of': made.all_rows}}
         print_lines([as_json(verified, more)])
     else:
-        print_lines(_told(verified, made))
+        print_lines(_outcome(verified, made))
     return FOUND if verified.findings else 0
 
 
-def _told(verified: Verified, made: Rerun | None) -> Iterator[str]:
+def _outcome(verified: Verified, made: Rerun | None) -> Iterator[str]:
     yield from map(str, verified.findings)
     count = len(verified.findings)
     outcome = f'{count:,} {"finding" if count == 1 else "findings"}' if count else 'all as stated'
@@ -113,12 +78,12 @@ def _told(verified: Verified, made: Rerun | None) -> Iterator[str]:
         yield f'not covered: {names}{and_more(len(verified.not_covered) - _MOST_NAMES)}'
 
 
-def _where(options: argparse.Namespace) -> int:
-    folder = filesystem.absolute(options.place)
+def where(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
+    folder = filesystem.absolute(options.path)
     manifest = read_dataset_manifest(folder)
     wanted = _wanted(options)
     job = job_of(folder, manifest, options.job, options.workers)
-    count, rows = find_rows(job, manifest, wanted, _workers(options), options.head)
+    count, rows = find_rows(job, manifest, wanted, workers_of(options), options.head)
     if options.json:
         print_lines(json.dumps(row_fields(row), ensure_ascii=False) for row in rows)
     else:
@@ -126,27 +91,8 @@ def _where(options: argparse.Namespace) -> int:
     return 0 if all(row.is_stored for row in rows) else FOUND
 
 
-def _index(options: argparse.Namespace) -> int:
-    """Writes the indexes of records, and the order of the corpus."""
-    dataset = open_dataset(options.place)
-    if is_object(options.place):
-        raise InputError(
-            f'{options.place} is in an object store, and readers take a copy of it; give the folder of '
-            f'the copy, {dataset.folder}'
-        )
-    folder = filesystem.absolute(options.place)
-    manifest = read_dataset_manifest(folder)
-    job = job_of(folder, manifest, options.job, options.workers)
-    rows = write_corpus_orders(job, manifest, folder, _workers(options))
-    shards = dataset.write_index()
-    told = [f'{shards} shards of {options.place} have an index']
-    told += [f'{split}: the order of {count:,} rows in the corpus' for split, count in rows.items()]
-    print_lines(told)
-    return 0
-
-
 def _wanted(options: argparse.Namespace) -> Wanted:
-    address: str | None = options.other_place
+    address: str | None = options.second
     if (address is None) == (not options.text):
         raise InputError('give a row, SHARD:RECORD or FILE:LINE, or --text WORDS')
     if address is None:
@@ -183,7 +129,7 @@ def _described(rows: Sequence[FoundRow], count: int, wanted: Wanted) -> Iterator
 
 
 def _record(row: FoundRow) -> str:
-    """Tells where a row is in its shard."""
+    """Returns where a row is in its shard."""
     if row.segments is None:
         return f'record {row.record}'
     parts = [
@@ -194,138 +140,16 @@ def _record(row: FoundRow) -> str:
     return '; '.join(parts) or 'left out, since it is empty or too long'
 
 
-def _inspect(options: argparse.Namespace) -> int:
-    vocabulary = vocabulary_path(options.vocab) if options.vocab else None
-    content = content_of(filesystem.absolute(options.place), options.split, vocabulary)
-    entries: Iterable[Entry] = content.entries
-    if not options.head:
-        told = statistics(entries)
-        told |= {split: {'bytes of text': size} for split, size in content.text_bytes.items()}
-        if options.json:
-            print_lines([json.dumps({'what': content.what, **told}, ensure_ascii=False)])
-        else:
-            print_lines([content.what])
-            for name, numbers in told.items():
-                values = ', '.join(f'{key} {value:,}' for key, value in numbers.items())
-                print_lines([f'  {name}: {values}'])
-        return 0
-    _LOGGER.info('%s', content.what)
-    if options.seed is not None:
-        entries = sampled(entries, options.head, options.seed)
-    else:
-        entries = itertools.islice(entries, options.head)
-    is_empty = True
-    with StandardOutput() as target:
-        for entry in entries:
-            is_empty = False
-            if options.json:
-                lines = [json.dumps(entry.as_json())]
-            else:
-                lines = list(entry_lines(entry))
-            encoding = getattr(sys.stdout, 'encoding', None) or 'utf-8'
-            target.write(
-                ''.join(f'{line}\n' for line in lines).encode(encoding, 'backslashreplace')
-            )
-    if is_empty and not options.json:
-        print_lines(['no entry'])
-    return 0
-
-
-def _report(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
-    if options.job is not None and options.corpus is False:
-        raise InputError('--job names how the corpus is read; leave out --no-corpus')
-    [figures] = _figures([options.place], options, beam_flags, options.job)
-    if options.json:
-        return _print_json(figures)
-    return _print_page(report_page([('', figures)]))
-
-
-def _compare(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
-    paths = [filesystem.absolute(path) for path in (options.place, options.other_place)]
-    are_folders = [filesystem.is_folder(path) for path in paths]
-    if are_folders[0] != are_folders[1]:
-        folder, file = paths if are_folders[0] else reversed(paths)
-        raise InputError(
-            f'{folder} is a folder and {file} is none; give two datasets, or two vocabularies'
-        )
-    if not are_folders[0]:
-        compared = compare_vocabularies(*paths)
-        if options.json:
-            return _print_json(compared)
-        return _print_page(comparison_page(compared))
-    figures = _figures(paths, options, beam_flags)
-    if options.json:
-        return _print_json(figures)
-    return _print_page(report_page(list(zip('AB', figures, strict=True))))
-
-
-def _figures(
-    folders: Sequence[str],
-    options: argparse.Namespace,
-    beam_flags: Sequence[str],
-    job_file: str | None = None,
-) -> list[Figures]:
-    """Returns the figures of folders, of their corpora too if these are to be read."""
-
-    def find_job(folder: str) -> BuildJob | EncodeJob:
-        job = job_of(
-            folder,
-            read_dataset_manifest(folder),
-            job_file,
-            options.workers,
-            beam_flags,
-        )
-        paths = [corpus_input.file.path for corpus_input in job.reading.corpus.inputs]
-        if not needs_corpus and any(map(is_object, paths)):
-            raise InputError('it is in an object store; --corpus reads it from there')
-        return job
-
-    # Whoever says how it is read wants it to be read.
-    needs_corpus = bool(options.corpus or job_file or beam_flags)
-    return [
-        dataset_figures(
-            folder,
-            None if options.corpus is False else functools.partial(find_job, folder),
-            needs_corpus,
-            _workers(options),
-            None if options.work is None else filesystem.absolute(options.work),
-            (lambda: None) if options.json else import_charts_ahead,
-        )
-        for folder in map(filesystem.absolute, folders)
-    ]
-
-
-def _print_json(value: object) -> int:
-    print_lines([json.dumps(value)])
-    return 0
-
-
-def _print_page(page: str) -> int:
-    """Writes a page as it is; `print_lines` escapes what a terminal cannot show."""
-    with StandardOutput() as target:
-        target.write(page.encode('utf-8', 'backslashreplace') + b'\n')
-    return 0
-
-
-def _card(options: argparse.Namespace) -> int:
-    place = filesystem.absolute(options.place)
-    card = dataset_card(place, options.licence)
-    print_lines(card.removesuffix('\n').split('\n'))
-    return 0
-
-
-def _convert(options: argparse.Namespace) -> int:
+def convert(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     check_pack(options.to, options.pack, '--to')
     ending = options_from(EndOptions, vars(options))
     ending.check(options.to)
-    if options.to == ARRAY_RECORD:
-        array_record_library()
     output = filesystem.absolute(options.output)
     made = convert_dataset(
-        filesystem.absolute(options.place),
+        filesystem.absolute(options.path),
         options.to,
         output,
-        _workers(options),
+        workers_of(options),
         options.overwrite,
         options.pack,
         ending,
@@ -333,7 +157,7 @@ def _convert(options: argparse.Namespace) -> int:
     if made is None:
         _LOGGER.info('convert: already done in %s', output)
         return 0
-    for line in (*rows_lost(made), *documents_joined(made)):
+    for line in (*rows_lost(made), *stored_format(made).notes(made)):
         _LOGGER.info('%s', line)
     size = sum(file.bytes for file in made.outputs)
     seconds = format_time(time.monotonic() - options.began)
@@ -396,9 +220,8 @@ def _job_from(
         _refuse_code(finished)
         finished.job_path = None
         if manifest.stage == 'encode' and finished.vocab:
-            finished.vocab = (folder,) * len(
-                finished.vocab
-            )  # they may be gone, and copies are here
+            # The vocabularies may be gone, and copies are here.
+            finished.vocab = (folder,) * len(finished.vocab)
     job = make_job(finished, beam_flags)
     assert isinstance(job, (BuildJob, EncodeJob))
     return job
@@ -415,52 +238,8 @@ def _refuse_code(options: argparse.Namespace) -> None:
             )
 
 
-def _workers(options: argparse.Namespace) -> int:
+def workers_of(options: argparse.Namespace) -> int:
     return options.workers or usable_cores()
-
-
-_COLOURS = ('\x1b[36m', '\x1b[33m')
-_BOLD, _PLAIN = '\x1b[1m', '\x1b[0m'
-
-_MOST_VALUES = 2_000
-"""Of a row that is shown to a reader; --json has all of them."""
-
-
-def entry_lines(entry: Entry) -> Iterator[str]:
-    """Yields the lines of an entry, fit for standard output."""
-    coloured = sys.stdout is not None and sys.stdout.isatty()
-
-    def shown(text: str, colour: str = '') -> str:
-        text = printable(text, sys.stdout)
-        return f'{colour}{text}{_PLAIN}' if coloured and colour else text
-
-    if entry.token is not None:
-        count = '' if entry.count is None else f'  {entry.count:,}'
-        yield f'{entry.number:>8}  {shown(repr(entry.token)[1:-1], _COLOURS[0])}{count}'
-        return
-    yield shown(f'{entry.where} {entry.number}'.strip(), _BOLD)
-    for name, column in (entry.columns or {}).items():
-        if column.text is not None:
-            yield f'  {name}: {shown(column.text)}'
-        if column.pieces is not None:
-            pieces = column.pieces[:_MOST_VALUES]
-            texts = (
-                shown(piece.replace(' ', '␣'), _COLOURS[at % 2]) for at, piece in enumerate(pieces)
-            )
-            yield f'    pieces: {" ".join(texts)}{_rest(column)}'
-        label = f'  {name}: ' if column.pieces is None else '    ids: '
-        values = ' '.join(map(_value, column.values[:_MOST_VALUES]))
-        yield f'{label}{shown(values)}{_rest(column)}'
-
-
-def _value(value: object) -> str:
-    return (
-        repr(value.decode('utf-8', 'backslashreplace')) if isinstance(value, bytes) else str(value)
-    )
-
-
-def _rest(column: Column) -> str:
-    return and_more(len(column.values) - _MOST_VALUES)
 
 
 def and_more(left: int) -> str:

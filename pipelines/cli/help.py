@@ -15,7 +15,7 @@ import shutil
 import textwrap
 from collections.abc import Callable, Mapping
 
-from pipelines.options.commands import Command, Group, add_groups, known_commands
+from pipelines.options.commands import BEAM_NOTES, Command, Group, add_groups, known_commands
 from pipelines.options.job import LineOptions, OtherFiles, training_files
 from pipelines.options.reading import Parser
 from pipelines.options.vocabulary import encoding_options, learning_options, token_options
@@ -38,6 +38,8 @@ _JOB_FILE = """\
 --print-job prints such a file. A file whose `clean` names a module:function is code, which --dry-run
 runs too."""
 
+_OF_PIPELINES = f'{_INPUTS}\n\n{_JOB_FILE}\n\n{BEAM_NOTES}'
+
 _JOB_EXAMPLE = """\
   [[train]]
   format = "bitext"
@@ -51,60 +53,6 @@ _JOB_EXAMPLE = """\
   output = "out"
 """
 
-_BEAM = """\
-Options of Beam (--runner, --direct_running_mode, ...) are passed on to it; what only a job server
-knows stands after --."""
-
-_DETOKENIZE = """\
-There are as many lines as were read: a line feed that ids spell is written as a space. Half of a
-surrogate pair, which UTF-8 cannot hold, is written as U+FFFD."""
-
-_CONVERT = """\
-The rows are those of the TFRecords, in their order. megatron: NAME-SPLIT-…_text_document.bin and .idx for
-each shard, of pairs …_inputs_document and …_targets_document. flat: ….npy, ids one after another without a
-header, and ….csv.gz with start,end,row,shard,record of each row. nanogpt: likewise all of a split as train.bin,
-val.bin of dev and test.bin, with uint16. These leave out rows without text, and put the token that ends
-documents after each row that does not end with it. packed:
-….packed, TFRecords of several rows each, the longest of 65,536 rows first, where the least room is left.
-joined: ….joined, TFRecords of input_ids, input_mask and segment_ids for each row, as BERT's run_classifier.
-array_record: ….array_record, the payloads of the TFRecords, by pip install 'tokbeam[array-record]'."""
-
-_INDEX = """\
-index/ in the folder has a file for each shard, by which any row is read at once: build and encode write it,
-and this writes it again. DIR may also be a folder of TFRecords of another program, or one such file: splits
-are told by the names of files, and tokcore.open_dataset opens the folder. With --corpus-order it has
-SPLIT.corpus too, for batches with shuffle='corpus': the corpus is read once, and must not have changed."""
-
-_EXPORT = """\
-The folder opens with the tool as it stands. Where the tool is installed, it encodes a sample of text, and
-a difference is an error; where it is not, the folder is told to be UNPROVED."""
-
-_CACHE = """\
-kernels are compiled once for a machine, in some 15 s, and those not used for 30 days are deleted.
-vocabularies are large tokenizer files as they were parsed. datasets are copies of those of object stores, by
-tokcore.open_dataset; do not delete them while one is read. Copies in a folder that was given as cache are not
-listed."""
-
-_WARM_UP = """\
-A job compiles what this machine lacks by itself. Small local inputs need no compiled kernels: as long as
-none are kept for this version and processor, up to 256 KiB run as plain Python, with the same result."""
-
-_NOTES = {
-    'warm-up': _WARM_UP,
-    'cache': _CACHE,
-    'convert': _CONVERT,
-    'index': _INDEX,
-    'export': _EXPORT,
-    'tokenize': '',
-    'detokenize': _DETOKENIZE,
-}
-_OF_PIPELINES = f'{_INPUTS}\n\n{_JOB_FILE}\n\n{_BEAM}'
-_OF_FOLDERS = """\
-Nothing is written. The status is 0, or 3 where something is not as it should be, 2 for a mistake of the
-command line."""
-
-_READING = f'{_OF_FOLDERS}\n\n{_BEAM}'
-
 _SCHEMES = """\
 --scheme chooses how text becomes ids: subword (Tensor2Tensor), wordpiece (BERT), bpe (GPT-2 and
 others), word, byte. An option of another scheme is refused. `tokbeam help schemes/NAME` explains the
@@ -114,15 +62,15 @@ options of one."""
 def command_help(name: str, command: Command) -> str:
     """Returns the help of a command: examples, and the options that most people need."""
     parser = _parser(_usage(name, command), _examples(command))
-    add_groups(parser, (_essential(command),))
+    kinds = tuple(kind for group in command.groups for kind in group.kinds)
+    add_groups(parser, [Group(kinds, 'what most people need')], command.essential)
     topics = f'\nBy topic: tokbeam help {{{", ".join(topics_of())}}}.' if command.sections else ''
     return f'{parser.format_help()}\nAll options: tokbeam help {name}.{topics}\n'
 
 
 def all_help(name: str, command: Command) -> str:
     """Returns the help of a command with all options."""
-    of_folders = _READING if command.takes_beam_options else _OF_FOLDERS
-    notes = _NOTES.get(name, _OF_PIPELINES if command.sections else of_folders)
+    notes = _OF_PIPELINES if command.sections else command.notes
     parser = _parser(_usage(name, command), _examples(command), notes)
     add_groups(parser, command.groups)
     return parser.format_help()
@@ -197,9 +145,9 @@ def _schemes() -> str:
 
 def _scheme_help(scheme: str) -> str:
     groups = (
-        Group((token_options().chosen(scheme),), 'tokens'),
-        Group((learning_options().chosen(scheme),), 'learning (build, vocab)'),
-        Group((encoding_options().chosen(scheme),), 'encoding (build, encode, tokenize)'),
+        Group((token_options().kinds[scheme],), 'tokens'),
+        Group((learning_options().kinds[scheme],), 'learning (build, vocab)'),
+        Group((encoding_options().kinds[scheme],), 'encoding (build, encode, tokenize)'),
     )
     described = [group for group in groups if any(declared(kind) for kind in group.kinds)]
     return _text(f'schemes/{scheme}', f'Options of --scheme {scheme}.', *described)
@@ -212,19 +160,13 @@ def _text(topic: str, about: str, *groups: Group) -> str:
 
 
 def _usage(name: str, command: Command) -> str:
-    takes = command.place or ('[JOB.toml]' if command.sections else '')
+    takes = command.paths or ('[JOB.toml]' if command.sections else '')
     return ' '.join(['tokbeam', name, *takes.split(), '[OPTION ...]'])
 
 
 def _examples(command: Command) -> str:
     summary = f'{command.summary[0].upper()}{command.summary[1:]}.'
     return '\n'.join([summary, '', *(f'  {line}' for line in command.examples)])
-
-
-def _essential(command: Command) -> Group:
-    """The options of a command that most people need, as a group of their own."""
-    kinds = tuple(kind for group in command.groups for kind in group.kinds)
-    return Group(kinds, 'what most people need', only=command.essential)
 
 
 def line_width() -> int:

@@ -10,19 +10,18 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from pipelines.cli.terminal import print_lines
 from pipelines.engines.engine import Engine
 from pipelines.files import filesystem
+from pipelines.files.attempts import WorkFolder
 from pipelines.files.fetching import fetch_all, fetched_before
 from pipelines.files.hub import fetch_into, is_hub_address, to_be_fetched
 from pipelines.files.transfer import is_web_address
-from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.corpus import Corpus, SplitPaths, find_corpus
-from pipelines.options.job import PAIR_OF_FILES, DatasetOptions
+from pipelines.options.job import PAIR_OF_FILES, DatasetOptions, formats_with_options
 from pipelines.options.reading import options_from
 from pipelines.transforms.read import find_files
-from tokcore.corpus.formats import CorpusFormat, all_formats, format_of_files
-from tokcore.corpus.key_ranges import key_ranges
+from tokcore.corpus.formats import CorpusFormat, format_of_files
+from tokcore.corpus.order_keys import key_ranges
 from tokcore.errors import InputError
 from tokcore.options import declared, flag, shown
 
@@ -34,12 +33,18 @@ _ROOM_BELOW = 512
 learner's rounds, and a name of at most 255 in them."""
 
 
+class InputsToFetch(Exception):
+    """A dry run needs inputs that are not fetched yet; `lines` name them."""
+
+    def __init__(self, lines: Sequence[str]):
+        super().__init__(lines)
+        self.lines = lines
+
+
 def resolve_corpus(
     options: argparse.Namespace, splits: Sequence[str], folder: str, engine: Engine
-) -> Corpus | None:
-    """Returns the corpus of some splits; None for a dry run if inputs still have to be fetched.
-
-    A dry run then prints what would be fetched, and all other paths are looked up.
+) -> Corpus:
+    """Returns the corpus of some splits.
 
     Args:
         options: of a command.
@@ -49,35 +54,30 @@ def resolve_corpus(
 
     Raises:
         InputError: the inputs of the splits do not go together, do not exist, or cannot be fetched.
+        InputsToFetch: of a dry run, after all other paths were looked up.
     """
-    corpus = _find_or_fetch(options, splits, folder, engine)
-    if corpus and options.keep_rejected and not any(split.filters for split in corpus.splits):
+    datasets, keeps = split_paths(options, splits), options.keep_rejected
+    paths = [path for dataset in datasets for role in dataset.paths.values() for path in role]
+    work = WorkFolder(filesystem.absolute(options.work) if options.work else None, folder).path
+    fetch_into(None if engine.runner.is_local else os.path.join(work, 'hub'))
+    if options.dry_run:
+        fetched, missing = fetched_before(paths, work)
+        of_hub = {path: to_be_fetched(path) for path in filter(is_hub_address, paths)}
+        missing += [f'{file} is to be fetched' for files in of_hub.values() for file in files]
+        if missing:
+            for path in paths:
+                if not is_web_address(path) and not of_hub.get(path):
+                    find_files(path)
+            raise InputsToFetch(missing)
+    else:
+        fetched = fetch_all(paths, work)
+    corpus = find_corpus(datasets, fetched, keeps)
+    if keeps and not any(split.filters for split in corpus.splits):
         raise InputError(
             '--keep-rejected keeps what --clean drops, and no split has it; leave it out (with '
             '--on-error=skip lines that cannot be used are kept in any case)'
         )
     return corpus
-
-
-def _find_or_fetch(
-    options: argparse.Namespace, splits: Sequence[str], folder: str, engine: Engine
-) -> Corpus | None:
-    datasets, keeps = split_paths(options, splits), options.keep_rejected
-    paths = [path for dataset in datasets for role in dataset.paths.values() for path in role]
-    work = WorkFolder(filesystem.absolute(options.work) if options.work else None, folder).path
-    fetch_into(None if engine.runner.is_local else os.path.join(work, 'hub'))
-    if not options.dry_run:
-        return find_corpus(datasets, fetch_all(paths, work), keeps)
-    fetched, missing = fetched_before(paths, work)
-    of_hub = {path: to_be_fetched(path) for path in filter(is_hub_address, paths)}
-    missing += [f'{file} is to be fetched' for files in of_hub.values() for file in files]
-    if not missing:
-        return find_corpus(datasets, fetched, keeps)
-    for path in paths:
-        if not is_web_address(path) and not of_hub.get(path):
-            find_files(path)
-    print_lines(missing)
-    return None
 
 
 def names_files(options: argparse.Namespace) -> bool:
@@ -117,12 +117,8 @@ def split_paths(options: argparse.Namespace, splits: Sequence[str]) -> list[Spli
 
 def _given_roles(options: argparse.Namespace) -> dict[str, Sequence[str]]:
     """Returns the paths of a training corpus on the command line, by their role."""
-    roles = dict.fromkeys(role for kind in _formats_with_options() for role in kind.roles)
+    roles = dict.fromkeys(role for kind in formats_with_options() for role in kind.roles)
     return {role: getattr(options, role) for role in roles if getattr(options, role)}
-
-
-def _formats_with_options() -> list[type[CorpusFormat]]:
-    return [kind for kind in all_formats() if not kind.is_in_job_files_only]
 
 
 def _training_paths(options: argparse.Namespace) -> list[SplitPaths]:
@@ -133,7 +129,7 @@ def _training_paths(options: argparse.Namespace) -> list[SplitPaths]:
         return [SplitPaths('train', kind.name, paths, given, clean=options.clean or ())]
     if 'train' not in options.datasets:
         choices = dict.fromkeys(
-            ' with '.join(map(flag, each.roles)) for each in _formats_with_options()
+            ' with '.join(map(flag, each.roles)) for each in formats_with_options()
         )
         raise InputError(f'no training corpus given: {", or ".join(choices)}')
     of_job = options.datasets['train']
@@ -201,7 +197,7 @@ def _chosen_format(paths: Mapping[str, Sequence[str]], of_split: str = '') -> ty
     kind = format_of_files(paths)
     if kind is not None:
         return kind
-    for other in _formats_with_options():
+    for other in formats_with_options():
         if set(paths) < set(other.roles):
             [missing] = set(other.roles) - set(paths)
             raise InputError(
@@ -220,7 +216,7 @@ def _format_options(options: argparse.Namespace, kind: type[CorpusFormat]) -> Ma
 def _refuse_unused(options: argparse.Namespace, datasets: Sequence[SplitPaths]) -> None:
     """Refuses an option of a format that shares its roles with the one that was chosen."""
     used = {name for dataset in datasets for name in dataset.options}
-    for kind in _formats_with_options():
+    for kind in formats_with_options():
         for declaration in declared(kind):
             name = declaration.field
             if getattr(options, name) is not None and name not in used:
@@ -264,17 +260,17 @@ def refuse_long_names(folder: str, names: Iterable[str], option: str) -> None:
     while not os.path.isdir(above) and above != os.path.dirname(above):
         above = os.path.dirname(above)
     longest = _limit(above, 'PC_NAME_MAX', _USUAL_NAME)
-    for part in folder.split(os.sep):
-        if len(os.fsencode(part)) > longest:
-            raise _too_long(part, above, longest, '--output or --work')
-    for name in names:
+    parts = [(part, '--output or --work') for part in folder.split(os.sep)]
+    for name, by in [*parts, *((name, option) for name in names)]:
         if len(os.fsencode(name)) > longest:
-            raise _too_long(name, above, longest, option)
-    whole = _limit(above, 'PC_PATH_MAX', _USUAL_PATH)
-    size = len(os.fsencode(folder))
-    if size + _ROOM_BELOW > whole:
+            raise InputError(
+                f'the name {shown(name)} would have {len(os.fsencode(name))} bytes, and names in {above} '
+                f'have at most {longest}; give a shorter {by}'
+            )
+    most = _limit(above, 'PC_PATH_MAX', _USUAL_PATH) - _ROOM_BELOW
+    if len(os.fsencode(folder)) > most:
         raise InputError(
-            f'{shown(folder)} has {size} bytes, and paths of at most {whole - _ROOM_BELOW} leave '
+            f'{shown(folder)} has {len(os.fsencode(folder))} bytes, and paths of at most {most} leave '
             'room for the files below them; give a shorter one'
         )
 
@@ -285,10 +281,3 @@ def _limit(folder: str, name: str, usual: int) -> int:
     except (AttributeError, OSError, ValueError):  # unknown to this system, or for this folder
         return usual
     return limit if limit > 0 else usual
-
-
-def _too_long(name: str, folder: str, longest: int, option: str) -> InputError:
-    return InputError(
-        f'the name {shown(name)} would have {len(os.fsencode(name))} bytes, and names in {folder} '
-        f'have at most {longest}; give a shorter {option}'
-    )

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pipelines.files import filesystem
@@ -61,11 +61,10 @@ def job_text(command: Command, given: Mapping[str, object], datasets: Sequence[S
     tables: dict[str, Any] = {}
     for dataset in datasets:
         tables.setdefault(dataset.split, []).append(_dataset_table(dataset))
-    for section in command.sections:
-        for option in command.of_section(section):
-            if option.key in given and option.key not in _NOT_OF_A_JOB:
-                value = _value(option, given[option.key])
-                tables.setdefault(section, {})[option.key] = value
+    for section, options in command.sections.items():
+        for key, option in options.items():
+            if key in given and key not in _NOT_OF_A_JOB:
+                tables.setdefault(section, {})[key] = _value(option, given[key])
     text = tomli_w.dumps(tables)
     try:
         text.encode()
@@ -116,52 +115,36 @@ def _absolute(path: str) -> str:
         raise InputError(_NOT_UTF8) from None
 
 
-@dataclass(frozen=True)
-class JobFile:
-    """The options and datasets of a job file, for one command."""
-
-    values: Mapping[str, object] = field(default_factory=dict)
-    datasets: Mapping[str, Sequence[SplitPaths]] = field(default_factory=dict)
-
-
-def read_job(job_path: str, commands: Mapping[str, Command], command: str) -> JobFile:
-    """Reads a job file for one command; options of other commands are ignored.
+def read_job(
+    job_path: str, commands: Mapping[str, Command], command: str
+) -> tuple[dict[str, object], dict[str, list[SplitPaths]]]:
+    """Returns the options of a job file that one command has, by `Declared.key`, and its datasets by split.
 
     Raises:
         InputError: the file cannot be read, has an unknown key, or a value that a key cannot have.
     """
     toml = read_toml(job_path)
-    folder = os.path.dirname(filesystem.absolute(job_path))
-    sections = _sections(commands)
+    sections: dict[str, set[str]] = {}
+    for each in commands.values():
+        for name, options in each.sections.items():
+            sections.setdefault(name, set()).update(options)
     values: dict[str, object] = {}
     datasets: dict[str, list[SplitPaths]] = {}
     for name, content in toml.tables.items():
         if name in SPLITS:
-            datasets[name] = _datasets(toml, name, content, folder)
-        elif name in sections:
-            if not isinstance(content, dict):
-                raise toml.error(f'{name} is a table, as [{name}]', name)
-            own = {option.key: option for option in commands[command].of_section(name)}
+            datasets[name] = _datasets(toml, name, content)
+        elif name not in sections:
+            raise toml.error(_unknown(name, [*SPLITS, *sections], 'a job file'), name)
+        elif not isinstance(content, dict):
+            raise toml.error(f'{name} is a table, as [{name}]', name)
+        else:
+            options = commands[command].sections.get(name, {})
             for key, value in content.items():
                 if key not in sections[name]:
                     raise toml.error(_unknown(key, sections[name], f'[{name}]'), name, 0, key)
-                if key in own:
-                    values[key] = _read(toml, (name, 0, key), own[key], value, folder)
-        else:
-            known = [*SPLITS, *sections]
-            raise toml.error(_unknown(name, known, 'a job file'), name)
-    return JobFile(values, datasets)
-
-
-def _sections(commands: Mapping[str, Command]) -> dict[str, set[str]]:
-    """The keys that each section may have, of any command."""
-    keys: dict[str, set[str]] = {}
-    for command in commands.values():
-        for section in command.sections:
-            keys.setdefault(section, set()).update(
-                option.key for option in command.of_section(section)
-            )
-    return keys
+                if key in options:
+                    values[key] = toml.read(options[key], value, name, 0)
+    return values, datasets
 
 
 def _unknown(name: str, known: Iterable[str], where: str) -> str:
@@ -178,66 +161,60 @@ class TomlFile:
     text: str
     tables: dict[str, Any]
 
+    def read(self, option: Declared, value: object, table: str, number: int) -> object:
+        """Returns the value of an option in a table, by its name and number."""
+        kind = option.option.kind
+        if kind is label_names and isinstance(value, str):
+            value = self.absolute(value)  # it is read at once
+        try:
+            read = option_value(option, value, option.key)
+        except (InputError, TypeError) as error:
+            raise self.error(str(error), table, number, option.key) from None
+        if kind not in PATH_KINDS:
+            return read
+        return tuple(map(self.absolute, read)) if isinstance(read, tuple) else self.absolute(read)
+
+    def absolute(self, text: str) -> str:
+        """Returns a path in the file; relative paths are relative to the file's folder.
+
+        The file is UTF-8, and so are the file names in it, whatever the locale is.
+        """
+        if '://' in text:
+            return text
+        folder = os.path.dirname(filesystem.absolute(self.path))
+        return os.path.join(folder, os.fsdecode(text.encode()))
+
     def error(self, what: str, table: str, number: int = 0, key: str | None = None) -> InputError:
         """Returns an error about a table, by its name and number, or about one of its keys."""
         line = self._line(table, number, key)
-        place = self.path if line is None else f'{self.path}, line {line}'
-        return InputError(f'{place}: {what}')
+        where = self.path if line is None else f'{self.path}, line {line}'
+        return InputError(f'{where}: {what}')
 
     def _line(self, table: str, number: int, key: str | None) -> int | None:
         """Returns the line of a key; inside a string of several lines it may be a wrong guess."""
         current, seen = '', dict.fromkeys([table], -1)
         begins = None
-        for place, line in enumerate(self.text.splitlines(), 1):
+        for count, line in enumerate(self.text.splitlines(), 1):
             if header := _HEADER.match(line):
                 current = header[2].strip('"\'')
                 seen[current] = seen.get(current, -1) + 1
                 if (current, seen[current]) == (table, number):
-                    begins = place
+                    begins = count
                     if key is None:
-                        return place
+                        return count
             elif match := _KEY.match(line):
                 name = next(group for group in match.groups() if group is not None)
                 inside = current == table and seen[current] == number
                 if (inside and name == key) or (not current and key is None and name == table):
-                    return place
+                    return count
         return begins
 
 
-def _read(
-    toml: TomlFile, place: tuple[str, int, str], option: Declared, value: object, folder: str
-) -> object:
-    if option.option.kind is label_names and isinstance(value, str):
-        value = _beside(folder, value)  # it is read at once
-    try:
-        read = option_value(option, value, place[2])
-    except (InputError, TypeError) as error:
-        raise toml.error(str(error), *place) from None
-    if option.option.kind not in PATH_KINDS:
-        return read
-    if isinstance(read, tuple):
-        return tuple(_beside(folder, path) for path in read)
-    return _beside(folder, str(read))
-
-
-def _beside(folder: str, text: str) -> str:
-    """Returns a path in a job file; relative paths are relative to the file's folder.
-
-    A job file is UTF-8, and so are the file names in it, whatever the locale is.
-    """
-    if '://' in text:
-        return text
-    path = os.fsdecode(text.encode())
-    return path if path.startswith('/') else os.path.join(folder, path)
-
-
-def _datasets(toml: TomlFile, split: str, content: object, folder: str) -> list[SplitPaths]:
+def _datasets(toml: TomlFile, split: str, content: object) -> list[SplitPaths]:
     tables = content if isinstance(content, list) else [content]
     if not all(isinstance(table, dict) for table in tables):
         raise toml.error(f'{split} is a list of tables, each as [[{split}]]', split)
-    datasets = [
-        _read_dataset(toml, split, number, table, folder) for number, table in enumerate(tables)
-    ]
+    datasets = [_dataset(toml, split, number, table) for number, table in enumerate(tables)]
     names: set[str] = set()
     for number, dataset in enumerate(datasets):
         if len(datasets) > 1 and not dataset.dataset:
@@ -249,59 +226,56 @@ def _datasets(toml: TomlFile, split: str, content: object, folder: str) -> list[
     return datasets
 
 
-def _read_dataset(
-    toml: TomlFile, split: str, number: int, table: Mapping[str, Any], folder: str
-) -> SplitPaths:
+def _dataset(toml: TomlFile, split: str, number: int, table: Mapping[str, Any]) -> SplitPaths:
     def error(what: str, key: str | None = None) -> InputError:
         return toml.error(what, split, number, key)
 
-    own = {option.key: option for option in declared(DatasetSource)}
-    of_formats = {option.key for kind in all_formats() for option in declared(kind)}
+    def read(options: Mapping[str, Declared]) -> dict[str, Any]:
+        return {
+            option.field: toml.read(option, table[key], split, number)
+            for key, option in options.items()
+            if key in table
+        }
+
+    source = {option.key: option for option in declared(DatasetSource)}
+    formats = {
+        kind.name: {option.key: option for option in declared(kind)} for kind in all_formats()
+    }
+    known = {*source, 'paths'}.union(*formats.values())
     for key in table:
-        if key not in own and key not in of_formats and key != 'paths':
-            known = [*own, *of_formats, 'paths']
+        if key not in known:
             raise error(_unknown(key, known, f'a dataset of {split}'), key)
     for needed in ('format', 'paths'):
         if needed not in table:
             raise error(f'{needed} is missing from a dataset of {split}')
-    values: dict[str, Any] = {
-        key: _read(toml, (split, number, key), own[key], table[key], folder)
-        for key in table
-        if key in own
-    }
+    values = read(source)
     chosen = corpus_format(values['format'])
-    options = {option.key: option for option in declared(chosen)}
     for key in table:
-        if key in of_formats and key not in options and key not in own:
-            fitting = [
-                kind.name
-                for kind in all_formats()
-                if key in {option.key for option in declared(kind)}
-            ]
+        if key not in {*source, *formats[chosen.name], 'paths'}:
+            fitting = [name for name, options in formats.items() if key in options]
             raise error(f'{key} goes with the format {" or ".join(fitting)}', key)
-    given = {
-        options[key].field: _read(toml, (split, number, key), options[key], table[key], folder)
-        for key in table
-        if key in options
-    }
     paths = table['paths']
     if not isinstance(paths, dict):
         paths = {chosen.roles[0]: paths} if len(chosen.roles) == 1 else {}
     if set(paths) != set(chosen.roles):
         form = ', '.join(f'{role} = […]' for role in chosen.roles)
         raise error(f'paths of {chosen.name} are {{ {form} }}', 'paths')
-    by_role = {role: _paths(words, folder) for role, words in paths.items()}
-    if not all(by_role.values()):
-        raise error('paths are texts: one, or several as ["a", "b"]', 'paths')
-    name = values.pop('name', '')
-    return SplitPaths(split, values.pop('format'), by_role, given, dataset=name, **values)
-
-
-def _paths(value: Any, folder: str) -> tuple[str, ...]:
-    words = value if isinstance(value, list) else [value]
-    if not all(isinstance(word, str) and word and '\0' not in word for word in words):
-        return ()
-    return tuple(_beside(folder, word) for word in words)
+    by_role: dict[str, tuple[str, ...]] = {}
+    for role, words in paths.items():
+        words = words if isinstance(words, list) else [words]
+        if not words or not all(
+            isinstance(word, str) and word and '\0' not in word for word in words
+        ):
+            raise error('paths are texts: one, or several as ["a", "b"]', 'paths')
+        by_role[role] = tuple(map(toml.absolute, words))
+    return SplitPaths(
+        split,
+        values.pop('format'),
+        by_role,
+        read(formats[chosen.name]),
+        dataset=values.pop('name', ''),
+        **values,
+    )
 
 
 def read_toml(path: str) -> TomlFile:

@@ -1,10 +1,10 @@
 """`tokenize` and `detokenize`: lines on standard input to as many lines on standard output."""
 
 import argparse
+import functools
 import sys
 import typing
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BufferedReader
 
 import numpy as np
@@ -20,7 +20,7 @@ from pipelines.files.system_errors import system_error
 from pipelines.files.vocabulary_files import vocabulary_path
 from pipelines.options.vocabulary import encoding_from_options
 from tokcore.corpus.line_rows import text_rows
-from tokcore.encoding.encoder import EncodedSide, Encoder, first_row_without_ids
+from tokcore.encoding.encoder import Encoder, first_row_without_ids
 from tokcore.encoding.scheme import EncodingOptions, PieceWriter, Scheme
 from tokcore.encoding.vocabulary import (
     NO_TEMPLATE,
@@ -29,7 +29,7 @@ from tokcore.encoding.vocabulary import (
     without_special_ids,
 )
 from tokcore.errors import InputError
-from tokcore.text.rows import Normalizer, Side
+from tokcore.text.rows import Normalizer
 from tokcore.text.whitespace import escape_piece, unescape_piece
 
 _BLOCK_BYTES = 1 << 20
@@ -39,149 +39,121 @@ _SHOWN = 40
 """Characters of a word in an error; a word that is not an id may have any length."""
 
 
-def tokenize(options: argparse.Namespace) -> int:
+def tokenize(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Writes a line of ids, or of pieces, for each line read; a blank line gives an empty one.
 
     Lines are those of files: '\\n' or '\\r\\n' ends one, and a byte order mark before the first is no text.
     """
     with StandardOutput() as target:
-        job = _line_job(options)
-        scheme, vocabulary, encoding = job.scheme, job.vocabulary, job.encoding
+        scheme, vocabulary, encoding = _vocabulary_of(options)
         template = NO_TEMPLATE
         if encoding.template is not None:
             template = scheme.template(vocabulary, encoding.template)
             warn_of_missing_tokens(scheme, vocabulary.id_of, encoding, options.vocab)
-        writer = job.piece_writer()
-        lines: _SegmentedLines | _TokenLines
+        writer = scheme.piece_writer(vocabulary, encoding) if options.pieces else None
+        lines_of: Callable[[bytes, int, int], list[str]]
         if writer is not None and template == NO_TEMPLATE:
-            lines = _SegmentedLines(writer)
+            lines_of = functools.partial(_segmented_lines, writer)
         else:
-            show = _shown_pieces(vocabulary) if job.pieces else str
+            show: Callable[[int], str] = str
+            if options.pieces:
+                show = [escape_piece(piece) for piece in vocabulary.pieces].__getitem__
             encoder = scheme.encoder(vocabulary, encoding)
-            lines = _TokenLines(encoder, template, scheme.normalizer, show)
+            lines_of = functools.partial(_token_lines, encoder, template, scheme.normalizer, show)
         first_line, offset = 1, 0
         for block in _read(_blocks(_source())):
-            output = lines.of_block(block, offset, first_line)
+            output = lines_of(block, offset, first_line)
             target.write(''.join(line + '\n' for line in output).encode('utf-8', 'surrogatepass'))
             first_line += len(output)
             offset += len(block)
     return 0
 
 
-def detokenize(options: argparse.Namespace) -> int:
+def detokenize(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Writes the text of each line of ids or pieces, without padding and the ids of the template.
 
     Ids can spell what a line of text cannot hold: a line feed is written as a space, and half of a
     surrogate pair as U+FFFD.
     """
     with StandardOutput() as target:
-        job = _line_job(options)
-        vocabulary, writer = job.vocabulary, job.piece_writer()
-        if writer is not None and not options.raw:
-            for number, line in enumerate(_read(_source()), 1):
-                target.write(_as_line(writer.text(_decoded(line, number))))
-            return 0
-        template = job.scheme.template(vocabulary, job.encoding.template)
-        read_ids = _PieceIds(vocabulary) if job.pieces else _Ids(vocabulary)
+        scheme, vocabulary, encoding = _vocabulary_of(options)
+        writer = scheme.piece_writer(vocabulary, encoding) if options.pieces else None
+        template = scheme.template(vocabulary, encoding.template)
+        id_of_piece = {piece: id_ for id_, piece in enumerate(vocabulary.pieces)}
         for number, line in enumerate(_read(_source()), 1):
-            ids = without_special_ids(
-                read_ids.of_line(line, number), template, vocabulary.special_ids
-            )
-            if options.raw:
-                target.write(vocabulary.decode_bytes(ids) + b'\n')
+            if writer is not None:
+                target.write(_as_line(writer.text(_decoded(line, number))))
+                continue
+            if options.pieces:
+                ids = _ids_of_pieces(_decoded(line, number), number, id_of_piece)
             else:
-                target.write(_as_line(vocabulary.decode(ids)))
+                ids = [_checked_id(word, number, vocabulary.vocab_size) for word in line.split()]
+            ids = without_special_ids(ids, template, vocabulary.special_ids)
+            target.write(_as_line(vocabulary.decode(ids)))
     return 0
 
 
-@dataclass(frozen=True)
-class _LineJob:
-    """What lines are read and written with.
-
-    Attributes:
-        scheme: of the vocabulary.
-        vocabulary: the entries.
-        encoding: how text becomes ids.
-        pieces: whether lines hold pieces instead of ids.
-    """
-
-    scheme: Scheme
-    vocabulary: Vocabulary
-    encoding: EncodingOptions
-    pieces: bool
-
-    def piece_writer(self) -> PieceWriter | None:
-        """Returns what writes lines of pieces, if lines hold these and the scheme has a form for it."""
-        return self.scheme.piece_writer(self.vocabulary, self.encoding) if self.pieces else None
-
-
-def _line_job(options: argparse.Namespace) -> _LineJob:
-    if options.vocab is None:
-        if not needs_no_vocabulary(options.scheme):
-            raise InputError('give --vocab, the vocabulary file')
-        scheme = scheme_of([], options.scheme, vars(options))
-        vocabulary = scheme.fixed
-        assert vocabulary is not None
-    else:
+def _vocabulary_of(options: argparse.Namespace) -> tuple[Scheme, Vocabulary, EncodingOptions]:
+    if options.vocab is not None:
         path = vocabulary_path(options.vocab)
         scheme = scheme_of([path], options.scheme, vars(options))
         vocabulary = read_vocabulary(path, scheme).entries
-    encoding = encoding_from_options(scheme, vars(options))
-    return _LineJob(scheme, vocabulary, encoding, options.pieces)
+    elif needs_no_vocabulary(options.scheme):
+        scheme = scheme_of([], options.scheme, vars(options))
+        vocabulary = typing.cast(Vocabulary, scheme.fixed)
+    else:
+        raise InputError('give --vocab, the vocabulary file')
+    return scheme, vocabulary, encoding_from_options(scheme, vars(options))
 
 
-def _shown_pieces(vocabulary: Vocabulary) -> Callable[[int], str]:
-    """Returns a function that shows an id as its piece, without white space."""
-    return [escape_piece(piece) for piece in vocabulary.pieces].__getitem__
+def _segmented_lines(writer: PieceWriter, block: bytes, offset: int, first_line: int) -> list[str]:
+    """Returns a line of pieces, in the scheme's form for them, for each line of a block.
+
+    The block begins at a byte of the input and at a line, by its number.
+    """
+    try:
+        text = block.decode('utf-8')
+    except UnicodeDecodeError as error:
+        line = block.count(b'\n', 0, error.start) + first_line
+        raise _not_utf8(line, error.start - (block.rfind(b'\n', 0, error.start) + 1)) from error
+    if not offset:
+        text = text.removeprefix('\ufeff')
+    return writer.lines(text.replace('\r\n', '\n').removesuffix('\n').split('\n'))
 
 
-class _SegmentedLines:
-    """Encodes lines to pieces in a scheme's own form for them."""
+def _token_lines(
+    encoder: Encoder,
+    template: Template,
+    normalizer: Normalizer,
+    show: Callable[[int], str],
+    block: bytes,
+    offset: int,
+    first_line: int,
+) -> list[str]:
+    """Returns a line of ids, each as `show` returns it, for each line of a block.
 
-    def __init__(self, writer: PieceWriter):
-        self._writer = writer
-
-    def of_block(self, block: bytes, offset: int, first_line: int) -> list[str]:
-        """Returns a line for each line of a block, which begins at a byte and a number of a line."""
-        starts = _line_starts(block)
-        try:
-            lines = block.decode('utf-8')
-        except UnicodeDecodeError as error:
-            index = int(np.searchsorted(starts, error.start, side='right')) - 1
-            raise _not_utf8(index + first_line, error.start - int(starts[index])) from error
-        if not offset:
-            lines = lines.removeprefix('\ufeff')
-        return self._writer.lines(lines.replace('\r\n', '\n').removesuffix('\n').split('\n'))
-
-
-class _TokenLines:
-    """Encodes lines to ids, or to what shows them."""
-
-    def __init__(
-        self,
-        encoder: Encoder,
-        template: Template,
-        normalizer: Normalizer,
-        shown: Callable[[int], str],
-    ):
-        self._encoder, self._template, self._normalizer = encoder, template, normalizer
-        self._shown = shown
-
-    def of_block(self, block: bytes, offset: int, first_line: int) -> list[str]:
-        """Returns a line for each line of a block, which begins at a byte and a number of a line."""
-        starts = offset + _line_starts(block)
-        rows = text_rows(block, offset, self._normalizer)
-        if rows.rejects:
-            line = int(np.searchsorted(starts, rows.rejects[0].offset)) + first_line
-            raise _not_utf8(line, rows.rejects[0].position - rows.rejects[0].offset)
-        indexes = np.searchsorted(starts, rows.offsets)
-        encoded = _encode(self._encoder, rows.sides[0], self._template, indexes + first_line)
-        surrounding = self._template.before + self._template.after
-        lines = [' '.join(map(self._shown, surrounding))] * len(starts)
-        ids, offsets = encoded.ids.tolist(), encoded.offsets.tolist()
-        for row, index in enumerate(indexes.tolist()):
-            lines[index] = ' '.join(map(self._shown, ids[offsets[row] : offsets[row + 1]]))
-        return lines
+    Raises:
+        InputError: a line is not UTF-8, or the vocabulary cannot spell it.
+    """
+    starts = offset + _line_starts(block)
+    rows = text_rows(block, offset, normalizer)
+    if rows.rejects:
+        line = int(np.searchsorted(starts, rows.rejects[0].offset)) + first_line
+        raise _not_utf8(line, rows.rejects[0].position - rows.rejects[0].offset)
+    indexes = np.searchsorted(starts, rows.offsets)
+    try:
+        encoded = encoder.encode_side(rows.sides[0], '', *template)
+    except ValueError as error:
+        failed = first_row_without_ids(encoder, rows.sides[0])
+        if failed is None:
+            raise
+        row, message = failed
+        raise InputError(f'standard input, line {indexes[row] + first_line}: {message}') from error
+    lines = [' '.join(map(show, template.before + template.after))] * len(starts)
+    ids, offsets = encoded.ids.tolist(), encoded.offsets.tolist()
+    for row, index in enumerate(indexes.tolist()):
+        lines[index] = ' '.join(map(show, ids[offsets[row] : offsets[row + 1]]))
+    return lines
 
 
 def _not_utf8(line: int, position: int) -> InputError:
@@ -189,22 +161,6 @@ def _not_utf8(line: int, position: int) -> InputError:
         f'standard input, line {line}: invalid UTF-8 at byte {position} of the line; '
         'convert the text to UTF-8'
     )
-
-
-def _encode(encoder: Encoder, side: Side, template: Template, lines: np.ndarray) -> EncodedSide:
-    """Returns the ids of the rows; `lines` are their line numbers.
-
-    Raises:
-        InputError: the vocabulary cannot spell a row.
-    """
-    try:
-        return encoder.encode_side(side, '', *template)
-    except ValueError as error:
-        failed = first_row_without_ids(encoder, side)
-        if failed is None:
-            raise
-        row, message = failed
-        raise InputError(f'standard input, line {lines[row]}: {message}') from error
 
 
 def _decoded(line: bytes, number: int) -> str:
@@ -216,35 +172,17 @@ def _decoded(line: bytes, number: int) -> str:
         raise _not_utf8(number, error.start) from error
 
 
-class _PieceIds:
-    """Reads ids from lines of pieces."""
-
-    def __init__(self, vocabulary: Vocabulary):
-        self._ids = {piece: id_ for id_, piece in enumerate(vocabulary.pieces)}
-
-    def of_line(self, line: bytes, number: int) -> list[int]:
-        """Raises InputError for a word that is not a piece; `number` is that of the line."""
-        ids = []
-        for word in _decoded(line, number).split(' '):
-            piece = unescape_piece(word)
-            if word and piece not in self._ids:
-                raise InputError(
-                    f'standard input, line {number}: {piece[:_SHOWN]!r} is not a piece of the '
-                    'vocabulary; give the vocabulary that made these lines'
-                )
-            ids += [self._ids[piece]] if word else []
-        return ids
-
-
-class _Ids:
-    """Reads ids from lines of ids."""
-
-    def __init__(self, vocabulary: Vocabulary):
-        self._size = vocabulary.vocab_size
-
-    def of_line(self, line: bytes, number: int) -> list[int]:
-        """Raises InputError for a word that is not an id; `number` is that of the line."""
-        return [_checked_id(word, number, self._size) for word in line.split()]
+def _ids_of_pieces(text: str, line: int, id_of_piece: Mapping[str, int]) -> list[int]:
+    ids = []
+    for word in filter(None, text.split(' ')):
+        piece = unescape_piece(word)
+        if piece not in id_of_piece:
+            raise InputError(
+                f'standard input, line {line}: {piece[:_SHOWN]!r} is not a piece of the '
+                'vocabulary; give the vocabulary that made these lines'
+            )
+        ids.append(id_of_piece[piece])
+    return ids
 
 
 def _checked_id(word: bytes, line: int, size: int) -> int:

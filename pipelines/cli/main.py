@@ -3,7 +3,6 @@
 The traceback of an unexpected failure goes to a file, and the line says where that is.
 """
 
-import argparse
 import atexit
 import contextlib
 import gc
@@ -21,9 +20,10 @@ from pipelines.cli.help import topic_help
 from pipelines.cli.parser import parse_command
 from pipelines.cli.plain_runs import run_plain_if_small
 from pipelines.cli.printable import LogFormatter, printable, printable_lines
-from pipelines.cli.terminal import end_on_signals, flush_printed, print_lines
+from pipelines.cli.terminal import end_on_signals, flush_printed, print_lines, shown_progress
 from pipelines.engines.progress import AT_ONCE
 from pipelines.files.system_errors import as_input_error
+from pipelines.options.commands import JOBS, known_commands
 from tokcore.errors import InputError
 from tokcore.process_end import (
     GRACE_SECONDS,
@@ -31,12 +31,6 @@ from tokcore.process_end import (
     is_interrupted,
     temporary_folder,
 )
-
-_FILTERS = ('tokenize', 'detokenize')
-_OF_FOLDERS = (
-    'verify', 'where', 'index', 'inspect', 'report', 'compare', 'card', 'convert', 'export',
-)  # fmt: skip
-"""The commands of what is there, which run no pipeline."""
 
 _COLLECTION_OBJECTS = 50_000
 """New objects after which the garbage collector looks for cycles. With Python's 700 it takes a tenth of
@@ -65,13 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.flags.optimize > 1:
         _import_beam_without_docstrings()
     if is_process:
-        leaves_nothing = arguments[:1] and arguments[0] in (
-            *_FILTERS,
-            *_OF_FOLDERS,
-            'cache',
-            'warm-up',
-        )
-        end_on_signals(keeps_work=not leaves_nothing)
+        end_on_signals(keeps_work=arguments[:1] in ([name] for name in JOBS))
     _log_to_stderr()
     try:
         try:
@@ -176,67 +164,24 @@ def _run(arguments: Sequence[str], is_process: bool, began: float) -> int:
 
         print('tokbeam', version('tokbeam'))
         return 0
-    if options.command == 'warm-up':
-        from pipelines.cli.warm_up_command import warm_up
-
-        return warm_up(options)
     options.began = began
-    if is_process and not beam_flags:
-        run_plain_if_small(options, options.command in _FILTERS)
-    if options.command in _FILTERS:
-        from pipelines.cli import line_commands
-
-        return getattr(line_commands, options.command)(options)
-    if options.command == 'cache':
-        from pipelines.cli.cache_command import cache
-
-        return cache(options)
-    if options.command == 'index' and not options.corpus_order:
-        return _index(options)
-    is_of_folder = options.command in _OF_FOLDERS
-    if not is_of_folder and options.print_job:
-        _import_commands('commands').print_job(options)
-        return 0
-    # Importing Beam takes seconds; help and a wrong option do not wait for it.
-    commands = _import_commands('folder_commands' if is_of_folder else 'commands')
+    if is_process and not beam_flags and options.command != 'warm-up':
+        run_plain_if_small(options)
+    module, _, function = known_commands()[options.command].run.partition(':')
+    run = getattr(_imported(module), function)
     # At its end the interpreter looks through all objects; for Beam and numba half a second.
     atexit.register(gc.freeze)
+    progress = getattr(options, 'progress', None)
+    if progress is None:  # the command ends soon, or reads standard input
+        return run(options, beam_flags)
 
-    from pipelines.cli.terminal import shown_progress
-
-    is_quiet = getattr(options, 'progress', 'none') == 'none'
-    if is_quiet:
+    shown: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    if progress == 'none':
         logging.getLogger('pipelines').setLevel(logging.WARNING)
-    progress: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
-    if not is_quiet:
-        progress = shown_progress(sys.stderr, options.progress == 'json')
-    with _warnings_last(), progress, _own_temporary_files():
-        return commands.run_command(options, beam_flags) or 0
-
-
-def _index(options: argparse.Namespace) -> int:
-    """Writes the indexes of records, for which the corpus is not needed, and so no Beam."""
-    from tokcore.object_stores import is_object
-    from tokcore.reading.dataset import open_dataset
-    from tokcore.reading.other_records import index_of_others
-    from tokcore.records.manifest import MANIFEST_NAME
-
-    place = options.place
-    if options.job is not None:
-        raise InputError('--job names how the corpus is read; give --corpus-order with it')
-    if is_object(place) or os.path.exists(os.path.join(place, MANIFEST_NAME)):
-        print_lines([f'{open_dataset(place).write_index()} shards of {place} have an index'])
-        return 0
-    others = index_of_others(place)
-    dataset = open_dataset(place if os.path.isdir(place) else os.path.dirname(place) or os.curdir)
-    told = [
-        f'{split}: {sizes.examples:,} rows, whose shards have an index'
-        for split, sizes in dataset.splits.items()
-    ]
-    told += [f'features: {", ".join(dataset.features)}'] if dataset.features else []
-    told += [f'left out, since they are no TFRecords: {", ".join(others)}'] if others else []
-    print_lines(told)
-    return 0
+    else:
+        shown = shown_progress(sys.stderr, progress == 'json')
+    with _warnings_last(), shown, _own_temporary_files():
+        return run(options, beam_flags)
 
 
 @contextlib.contextmanager
@@ -277,17 +222,16 @@ def _own_temporary_files() -> Iterator[None]:
         yield
 
 
-def _import_commands(module: str) -> types.ModuleType:
-    """Imports the module that runs commands, and lets the garbage collector ignore the imported objects.
+def _imported(module: str) -> types.ModuleType:
+    """Imports the module that runs a command, and lets the garbage collector ignore the imported objects.
 
     It would look through all of them at each collection: a third of a second until work begins.
     """
-    name = f'pipelines.cli.{module}'
-    if name in sys.modules:
-        return sys.modules[name]
+    if module in sys.modules:
+        return sys.modules[module]
     gc.disable()
     try:
-        return importlib.import_module(name)
+        return importlib.import_module(module)
     finally:
         gc.freeze()
         gc.set_threshold(_COLLECTION_OBJECTS)

@@ -70,7 +70,7 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
     if options.command is None and not options.version:
         parser.print_help(sys.stderr)
         raise InputError(f'no command given: one of {", ".join(known)}')
-    if unknown and command is not None and command.place and not command.takes_beam_options:
+    if unknown and command is not None and command.paths and not command.takes_beam_options:
         raise InputError(f'{name} has no {shown(unknown[0])} (see tokbeam {name} --help)')
     if unknown or job_server:
         from pipelines.options.beam import check_flags
@@ -120,7 +120,7 @@ def command_parser(known: Mapping[str, Command] | None = None, only: str | None 
     for name, command in known.items():
         subparser = commands.add_parser(name, help=command.summary)
         subparser.format_help = functools.partial(command_help, name, command)  # type: ignore[method-assign]
-        for name_of_path, shown_as in zip(('place', 'other_place'), command.place.split()):
+        for name_of_path, shown_as in zip(('path', 'second'), command.paths.split()):
             subparser.add_argument(
                 name_of_path,
                 metavar=shown_as,
@@ -144,8 +144,8 @@ def with_job_file(
     if job_path is not None:
         from pipelines.cli.job_file import read_job
 
-        job = read_job(job_path, known, typed.command)
-        given, datasets = {**job.values, **given}, job.datasets
+        values, datasets = read_job(job_path, known, typed.command)
+        given = {**values, **given}
     finished = finish_options(known[typed.command], given, bool(datasets))
     of_job = {'given': given, 'datasets': datasets, 'job_path': job_path}
     return argparse.Namespace(**{**finished, **of_job})

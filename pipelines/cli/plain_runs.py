@@ -27,22 +27,21 @@ _COMPRESSED = ('.gz', '.bgz', '.bz2', '.xz', '.zst', '.tgz', '.zip', '.parquet')
 """Endings of files whose text may be many times as long."""
 
 
-def run_plain_if_small(options: argparse.Namespace, is_for_filter: bool) -> None:
+def run_plain_if_small(options: argparse.Namespace) -> None:
     """Has numba leave kernels as they are, if all that the command reads is small and local.
 
     It must run before numba is imported, which reads the variable then. Threads that share a table need
     compiled kernels, so such a command has one worker. Whoever sets the variable decides.
 
-    Args:
-        options: of the command; `workers` may be set.
-        is_for_filter: whether the command reads standard input.
+    Sets `workers` of the options, which are those of the command.
     """
     if _VARIABLE in os.environ or 'numba' in sys.modules:
         return
     if getattr(options, 'workers', None) not in (None, 1):
         return
     try:
-        size = _bytes_waiting(0) if is_for_filter else 0
+        reads_lines = options.command in ('tokenize', 'detokenize')
+        size = _bytes_waiting(0) if reads_lines else 0
         for more in _sizes(options):
             size += more
             if size > MOST_BYTES:  # the rest of a large folder is not looked at
@@ -56,7 +55,7 @@ def run_plain_if_small(options: argparse.Namespace, is_for_filter: bool) -> None
 
 def _sizes(options: argparse.Namespace) -> Iterator[float]:
     """Yields the bytes of each file that the command reads; infinity where that is not known."""
-    names = ['place', 'other_place', 'datasets']
+    names = ['path', 'second', 'datasets']
     names += [
         declaration.key
         for declaration in known_commands()[options.command].options

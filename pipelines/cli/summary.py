@@ -9,8 +9,8 @@ from pipelines.engines.progress import BYTES
 from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, CountJob, EncodeJob, Job, MergeJob, VocabJob
 from pipelines.options.job import TFRECORD
-from pipelines.shard_formats.id_streams import documents_joined, dropped_rows
-from pipelines.shard_formats.joined import cut_rows
+from pipelines.shard_formats.formats import stored_format
+from pipelines.shard_formats.shard_format import cut_rows, dropped_rows
 from tokcore.corpus.stats import LineTally
 from tokcore.records.manifest import Manifest, VocabularyRecord
 
@@ -21,7 +21,7 @@ def summary(job: Job, made: Manifest, seconds: float) -> Iterator[str]:
         yield f'{lines.split}: {_tally(lines, made, job)}'
         yield from (f'{lines.split}: {loss}' for loss in _losses(lines))
     yield from rows_lost(made)
-    yield from documents_joined(made)
+    yield from stored_format(made).notes(made)
     for vocabulary in made.vocabularies:
         yield f'{vocabulary.name}: {_size(vocabulary, made)}'
     if made.tokens is not None:

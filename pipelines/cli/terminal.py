@@ -171,10 +171,10 @@ class ProgressState:
     def label(self) -> str:
         """What the job is doing, in a few words; empty between stages."""
         if self.work is not None:
-            return self.work.stage + self._place(self.work.stage)
+            return self.work.stage + self._part(self.work.stage)
         if not self.stages:
             return ''
-        label = self.stages[-1] + self._place()
+        label = self.stages[-1] + self._part()
         ended = self.last_round
         if ended is not None:
             label += f': round {ended.number + 1}'
@@ -182,7 +182,7 @@ class ProgressState:
                 label += f', the last made {ended.size:,} of {ended.target:,} entries'
         return label
 
-    def _place(self, work: str = '') -> str:
+    def _part(self, work: str = '') -> str:
         """Which part of the job this is, as ` (1 of 3)`; empty for a job without parts."""
         for stage in (work, *reversed(self.stages)):
             if stage in self._parts:
@@ -235,38 +235,38 @@ class JsonProgress:
 
     def __init__(self, stream: TextIO, clock: Clock = time.monotonic):
         self._stream, self._clock = stream, clock
-        self._works: dict[str, tuple[float, float]] = {}  # when each began, and was last told
+        self._works: dict[str, tuple[float, float]] = {}  # when each began, and was last written
 
     def __call__(self, event: Event) -> None:
         with _drawing() as is_shown:
             if not is_shown:
                 return
             if isinstance(event, WorkDone):
-                self._tell_work(event)
+                self._write_work(event)
             elif isinstance(event, StageBegan):
-                self._tell('stage', stage=event.stage, state='began', parts=list(event.parts))
+                self._write('stage', stage=event.stage, state='began', parts=list(event.parts))
             elif isinstance(event, StageEnded):
-                self._tell('stage', stage=event.stage, state='ended')
+                self._write('stage', stage=event.stage, state='ended')
             elif isinstance(event, RoundEnded):
-                self._tell('round', number=event.number, size=event.size, target=event.target)
+                self._write('round', number=event.number, size=event.size, target=event.target)
 
     def look(self) -> None:
-        """Does nothing: all is told as it happens."""
+        """Does nothing: each event is written as it happens."""
 
     def close(self) -> None:
         """Does nothing: each line is whole."""
 
-    def _tell_work(self, event: WorkDone) -> None:
+    def _write_work(self, event: WorkDone) -> None:
         now = self._clock()
         if event.done == 0 or event.work not in self._works:
             self._works[event.work] = (now, -_JSON_SECONDS)
-        began, told = self._works[event.work]
-        if now - told < _JSON_SECONDS and 0 < event.done < event.total:
+        began, written = self._works[event.work]
+        if now - written < _JSON_SECONDS and 0 < event.done < event.total:
             return
         self._works[event.work] = (began, now)
         seconds = now - began
         rate = event.done / seconds if seconds > 0 else 0.0
-        self._tell(
+        self._write(
             'work',
             stage=event.stage,
             work=event.work,
@@ -277,7 +277,7 @@ class JsonProgress:
             left=round((event.total - event.done) / rate, 3) if rate else None,
         )
 
-    def _tell(self, event: str, **fields: object) -> None:
+    def _write(self, event: str, **fields: object) -> None:
         with contextlib.suppress(OSError, ValueError):  # nobody reads it; the job goes on
             self._stream.write(json.dumps({'event': event, **fields}) + '\n')
             self._stream.flush()

@@ -1,6 +1,7 @@
 """`warm-up`: compiles kernels ahead of the first job."""
 
 import argparse
+from collections.abc import Sequence
 
 from pipelines.artifacts.vocabularies import scheme_of
 from pipelines.cli.terminal import print_lines
@@ -9,7 +10,7 @@ from tokcore.kernels.jit import unkept_reason
 from tokcore.warm_up import PARTS, missing_parts
 
 
-def warm_up(options: argparse.Namespace) -> int:
+def warm_up(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Compiles all that jobs of a scheme need; returns 1 if it could not be kept."""
     scheme = scheme_of([], options.scheme, vars(options))
     compile_ahead(scheme, [*PARTS])

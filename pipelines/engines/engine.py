@@ -5,12 +5,12 @@ a job server), it is refused before any work. When a pipeline fails, a user's mi
 however deeply the runner has wrapped it, and Beam's own logs of it are left out.
 """
 
-import contextlib
 import dataclasses
 import functools
+import importlib
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -38,7 +38,6 @@ from pipelines.engines.runners import (
     Runner,
     dataflow_runner,
     embedded_runner,
-    flink_runner,
     in_a_line,
     local_runner,
     portable_runner,
@@ -67,7 +66,6 @@ _EXTRAS = {
 
 _PRESETS = {
     LOCAL_RUNNER: local_runner,
-    'FlinkRunner': flink_runner,
     'SparkRunner': spark_runner,
     'PrismRunner': prism_runner,
     'PortableRunner': portable_runner,
@@ -75,6 +73,11 @@ _PRESETS = {
     'SwitchingDirectRunner': prism_runner,  # for runners that extend it; by itself it is local
 }
 """For Beam's name of a runner the function that makes a `Runner` of Beam's options."""
+
+_ELSEWHERE = {
+    'FlinkRunner': 'pipelines.flink.cluster:flink_runner',
+}
+"""Likewise for runners in folders that nothing else needs: the module and the function."""
 
 _KNOWN_RUNNERS = {path: path.rpartition('.')[2] for path in StandardOptions.ALL_KNOWN_RUNNERS}
 
@@ -203,15 +206,15 @@ class _KeptViews(PipelineOptions):
 def check_engine(engine: Engine) -> Engine:
     """Refuses an engine that cannot work, or that would download what the user did not ask for.
 
-    Returns it with the options that a cluster tells of itself.
+    Returns it with the options that a cluster reports of itself.
 
     Raises:
         InputError: the runner is not installed, lacks options, would download a program, or its
             cluster cannot run the job.
     """
-    told = engine.runner.ask(engine.options())
-    if told:
-        settled = tuple(_with_options(engine.flags, told))
+    reported = engine.runner.ask(engine.options())
+    if reported:
+        settled = tuple(_with_options(engine.flags, reported))
         runner = preset(engine.runner.name, beam_options(settled))
         engine = dataclasses.replace(engine, runner=runner, flags=settled)
     flags = [flag for flag in engine.flags if not flag.startswith('--runner=')]
@@ -229,35 +232,22 @@ def check_engine(engine: Engine) -> Engine:
     profiling = options.view_as(ProfilingOptions)
     if (profiling.profile_cpu or profiling.profile_memory) and not profiling.profile_location:
         raise InputError('--profile_cpu and --profile_memory need a --profile_location')
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)  # the exception says the same
     try:
-        with _quiet():
-            _try(options, engine.runner.in_process)
+        pipeline = beam.Pipeline(options=options)
+        if engine.runner.in_process:
+            pipeline | beam.Create([(0, 0)]) | beam.Reshuffle() | beam.CombinePerKey(sum)
+            pipeline.run().wait_until_finish()
     except Exception as error:
         reason = text_without_secrets(in_a_line(error), engine.flags)
         shown_flags = ' '.join(without_secrets(engine.flags))
         raise InputError(
             f'Beam cannot work with {shown_flags}: {reason}; change its options'
         ) from error
-    return engine
-
-
-def _try(options: PipelineOptions, in_process: bool) -> None:
-    """Constructs a pipeline, and runs it if that is in this process, to see whether Beam can."""
-    pipeline = beam.Pipeline(options=options)
-    if in_process:
-        pipeline | beam.Create([(0, 0)]) | beam.Reshuffle() | beam.CombinePerKey(sum)
-        pipeline.run().wait_until_finish()
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Suppresses the log while the block runs: the exception says the same."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        yield
     finally:
         logging.disable(before)
+    return engine
 
 
 def _beam_runner(name: str) -> PipelineRunner:
@@ -328,6 +318,9 @@ def preset(name: str, options: PipelineOptions, extended: Sequence[str] = ()) ->
     for known_name in (name, *extended):
         if known_name in _PRESETS:
             return _PRESETS[known_name](name, options)
+        if known_name in _ELSEWHERE:
+            module, _, function = _ELSEWHERE[known_name].partition(':')
+            return getattr(importlib.import_module(module), function)(name, options)
     return Runner(name)
 
 
@@ -387,11 +380,11 @@ def _without_option(flags: Sequence[str], name: str) -> list[str]:
 
 
 def users_mistake(error: BaseException) -> InputError | None:
-    """Returns the error that the user or the system is to blame for; None if there is none.
+    """Returns the error that the user or the system is to blame for; None for a failure.
 
     The runner may have wrapped it, or sent it as the text of a worker's traceback.
     """
-    mistake = _told_mistake(error)
+    mistake = _input_error_of(error)
     if mistake is not None:
         return mistake
     text = _STEP_NOTE.sub('', str(error))
@@ -406,8 +399,8 @@ def _is_interrupt(error: BaseException) -> bool:
     return _INTERRUPT.search(str(error)) is not None
 
 
-def _told_mistake(error: BaseException) -> InputError | None:
-    """Returns the `InputError` that an error is, or that it tells of."""
+def _input_error_of(error: BaseException) -> InputError | None:
+    """Returns the `InputError` that an error is, or whose text it has."""
     if isinstance(error, InputError):
         return type(error)(_STEP_NOTE.sub('', str(error)))
     matches = _USER_ERROR.findall(str(error))

@@ -148,7 +148,7 @@ def _allowed_cores() -> int:
 
 
 def _quota(group: Group) -> tuple[int | None, int | None]:
-    """Returns the quota and the period in microseconds; the quota is None or -1 if there is none."""
+    """Returns the quota and the period in microseconds; the quota is None or -1 without a limit."""
     if group.unified:
         numbers = group.numbers('cpu.max')
     else:

@@ -1,8 +1,8 @@
-"""Capabilities of the runners: Beam's local runner, Flink, Spark, Prism and other portable ones.
+"""Capabilities of the runners: Beam's local runner, Spark, Prism and other portable ones.
 
 A `Runner` has what the rest of the program needs to know of a runner: its memory, its workers, what
 it can shuffle. The local runner is `FnApiRunner`, since plain `DirectRunner` would first try to
-download another one. One Flink job server serves all jobs of a process.
+download another one.
 """
 
 import dataclasses
@@ -27,16 +27,11 @@ from apache_beam.options.pipeline_options import (
     WorkerOptions,
 )
 from apache_beam.portability.api import beam_provision_api_pb2
-from apache_beam.runners.portability.flink_runner import (
-    MAGIC_HOST_NAMES,
-    FlinkJarJobServer,
-    FlinkRunner,
-)
 from apache_beam.runners.portability.fn_api_runner.fn_runner import (
     ExtendedProvisionInfo,
     FnApiRunner,
 )
-from apache_beam.runners.portability.job_server import JavaJarJobServer, JobServer
+from apache_beam.runners.portability.job_server import JavaJarJobServer
 from apache_beam.runners.portability.prism_runner import PrismJobServer
 from apache_beam.runners.portability.spark_runner import LOCAL_MASTER_PATTERN, SparkJarJobServer
 from apache_beam.runners.runner import PipelineRunner
@@ -44,7 +39,6 @@ from apache_beam.runners.worker import statesampler
 from apache_beam.utils.subprocess_server import JavaJarServer, is_service_endpoint
 from google.protobuf.struct_pb2 import Struct
 
-from pipelines.engines.flink_cluster import ask_cluster, cluster_runner, is_cluster
 from pipelines.engines.machine import available_bytes, resident_bytes, usable_cores
 from pipelines.options.beam import beam_options
 from tokcore.errors import InputError
@@ -91,7 +85,7 @@ class Runner:
     Attributes:
         name: Beam's name of the runner.
         settings: Beam options that it overrides, as pairs of name (with dashes) and value.
-        processes: the number of worker processes, as far as the options tell.
+        processes: the number of worker processes, as far as the options say.
         workers: the default of `--workers`, the work items in flight in each process.
         is_local: whether a shuffle is held in this machine's memory.
         in_process: whether all work is done in this process.
@@ -101,7 +95,7 @@ class Runner:
         submission_errors: errors of submitting a job that the options or the cluster are to blame
             for.
         prepare: is called before each pipeline.
-        ask: takes Beam's options, and returns those that a cluster tells of itself, as `settings`;
+        ask: takes Beam's options, and returns those that a cluster reports of itself, as `settings`;
             raises InputError if it cannot run the job.
         beam_runner: returns the runner for some flags and the path of an output; None if Beam creates
             it by its name.
@@ -143,60 +137,14 @@ class Runner:
         return max(0, limit - here) // self.processes
 
 
-def flink_runner(name: str, options: PipelineOptions) -> Runner:
-    """Returns Flink with as many slots as `--parallelism` says.
-
-    It is a cluster that is set up for tokbeam, or one behind Beam's job server.
-    """
-    flink = options.view_as(FlinkRunnerOptions)
-    # Without --parallelism it is the cluster's default, which is unknown here, or 1.
-    slots = max(1, flink.parallelism)
-    if is_cluster(options, MAGIC_HOST_NAMES):
-        return Runner(
-            name,
-            processes=slots,
-            through_files=True,
-            has_containers=True,
-            ask=ask_cluster,
-            beam_runner=cluster_runner,
-        )
-    return Runner(
-        name,
-        processes=slots,
-        through_files=True,
-        has_containers=flink.flink_master.strip() not in MAGIC_HOST_NAMES,
-        beam_runner=_shared_runner,
-        # An uber jar contains the cluster's version, which only the cluster knows.
-        refuse_unasked=JobServerJar(
-            FlinkJarJobServer, 'flink_job_server_jar', flink.flink_submit_uber_jar
-        ).refuse_unasked,
-    )
-
-
-class _FlinkRunner(FlinkRunner):
-    """Starts one job server; Beam's class starts one for each job, and all live until the end."""
-
-    def __init__(self):
-        super().__init__()
-        self._job_server: JobServer | None = None
-
-    def default_job_server(self, options: PipelineOptions) -> JobServer:
-        if self._job_server is None:
-            self._job_server = super().default_job_server(options)
-        return self._job_server
-
-
-@functools.cache
-def _shared_runner(flags: tuple[str, ...], output: str | None) -> _FlinkRunner:
-    return _FlinkRunner()
-
-
 def spark_runner(name: str, options: PipelineOptions) -> Runner:
     master = options.view_as(SparkRunnerOptions).spark_master_url
     return Runner(
         name,
         has_containers=re.match(LOCAL_MASTER_PATTERN, master) is None,
-        refuse_unasked=JobServerJar(SparkJarJobServer, 'spark_job_server_jar').refuse_unasked,
+        refuse_unasked=functools.partial(
+            refuse_unasked_jar, SparkJarJobServer, 'spark_job_server_jar', False
+        ),
     )
 
 
@@ -220,43 +168,38 @@ def in_a_line(error: BaseException) -> str:
     return ' '.join(str(error).split()) or type(error).__name__
 
 
-@dataclass(frozen=True)
-class JobServerJar:
-    """A job server in Java, which Beam starts, and downloads if it is not on this machine.
+def refuse_unasked_jar(
+    server: type[JavaJarJobServer], option: str, is_other: bool, name: str, options: PipelineOptions
+) -> None:
+    """Refuses to download a job server in Java for a runner if the user did not ask for it.
 
-    Attributes:
-        server: Beam's class of the server.
+    Args:
+        server: Beam's class of the server, which Beam starts.
         option: the option for the path of the jar, without its dashes.
         is_other: whether the jar may be of another version than the one in Beam's cache.
+        name: of the runner.
+        options: Beam's.
+
+    Raises:
+        InputError: the jar would be downloaded, there is no Java, or there is no such jar.
     """
-
-    server: type[JavaJarJobServer]
-    option: str
-    is_other: bool = False
-
-    def refuse_unasked(self, name: str, options: PipelineOptions) -> None:
-        """Refuses to download a jar for a runner if the user did not ask for it.
-
-        Raises:
-            InputError: the jar would be downloaded, there is no Java, or there is no such jar.
-        """
-        server_options = options.view_as(JobServerOptions)
-        java = server_options.job_server_java_launcher
-        if shutil.which(java) is None:
-            raise InputError(
-                f'--runner {name} starts its job server with {java!r}, which is not there; install '
-                'Java, or give its path as --job_server_java_launcher'
-            )
-        try:
-            jar = self.server(options).path_to_jar()
-        except (ValueError, RuntimeError) as error:
-            raise InputError(f'--runner {name}: {in_a_line(error)}') from error
-        if is_service_endpoint(jar) or os.path.exists(jar):
-            return
-        cache = getattr(server_options, 'jar_cache_dir', None) or JavaJarServer.JAR_CACHE
-        is_cached = os.path.exists(os.path.join(cache, os.path.basename(jar)))
-        if not options.get_all_options()[self.option] and (self.is_other or not is_cached):
-            _refuse_download(name, 'its job server', jar, f'--{self.option}')
+    server_options = options.view_as(JobServerOptions)
+    java = server_options.job_server_java_launcher
+    if shutil.which(java) is None:
+        raise InputError(
+            f'--runner {name} starts its job server with {java!r}, which is not there; install '
+            'Java, or give its path as --job_server_java_launcher'
+        )
+    try:
+        jar = server(options).path_to_jar()
+    except (ValueError, RuntimeError) as error:
+        raise InputError(f'--runner {name}: {in_a_line(error)}') from error
+    if is_service_endpoint(jar) or os.path.exists(jar):
+        return
+    cache = getattr(server_options, 'jar_cache_dir', None) or JavaJarServer.JAR_CACHE
+    is_cached = os.path.exists(os.path.join(cache, os.path.basename(jar)))
+    if not options.get_all_options()[option] and (is_other or not is_cached):
+        _refuse_download(name, 'its job server', jar, f'--{option}')
 
 
 def _refuse_download(name: str, what: str, url: str, option: str) -> None:
@@ -333,7 +276,7 @@ def local_runner(name: str, options: PipelineOptions) -> Runner:
 def _quiet_processes(flags: tuple[str, ...], output: str | None) -> FnApiRunner:
     """Returns a runner whose worker processes log what its own options say, warnings by default.
 
-    Beam gives them no options, and they would tell of each connection, in the midst of a bar.
+    Beam gives them no options, and they would log each connection, in the midst of a bar.
     """
     logged = beam_options(flags).view_as(WorkerOptions).default_sdk_harness_log_level
     options = Struct()

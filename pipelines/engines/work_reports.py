@@ -2,8 +2,8 @@
 
 A DoFn that counts work takes `work_reports()` where the driver makes it, and calls `begin` when it is
 set up. `advance` then writes what it counts to the process's file, when a work begins and now and then;
-the driver looks as often. A bundle that is run twice counts twice, so that more than all is told as
-all. What was counted after the last report is told when the pipeline has ended well: then all is done.
+the driver looks as often. A bundle that is run twice counts twice, so that more than all is shown as
+all. What was counted after the last report is shown when the pipeline has ended well: then all is done.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from pipelines.engines.progress import count_elsewhere, set_all_done, set_done, set_total
 from pipelines.files import filesystem
-from pipelines.files.local_folder import ATTEMPT_PREFIX
+from pipelines.files.local import ATTEMPT_PREFIX
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
 
@@ -72,7 +72,7 @@ def workers_report() -> bool:
 
 @contextlib.contextmanager
 def reports_read(folder: str | None) -> Iterator[None]:
-    """Makes workers report while a pipeline is made and run, and tells what they report.
+    """Makes workers report while a pipeline is made and run, and passes on what they report.
 
     Args:
         folder: that driver and workers both reach, of an attempt, with which the reports are deleted;
@@ -130,7 +130,7 @@ class _Writer:
     def set_total(self, work: str, total: int) -> None:
         with self._lock:
             self._totals[work] = total
-            self._write()  # this process may have nothing else to tell
+            self._write()  # this process may have nothing else to report
 
     def _write(self) -> None:
         report = json.dumps({'done': self._done, 'totals': self._totals}).encode()
@@ -175,14 +175,14 @@ class _Reader:
 
 
 def _read_reports(folder: str) -> Iterator[dict[str, dict[str, int]]]:
-    with contextlib.suppress(OSError, InputError):  # the next look may tell more
+    with contextlib.suppress(OSError, InputError):  # the next look may find more
         for name in filesystem.entries(folder):
             if not name.startswith(ATTEMPT_PREFIX):  # of a file that is not whole yet
                 yield _read_report(os.path.join(folder, name))
 
 
 def _read_report(path: str) -> dict[str, dict[str, int]]:
-    """Returns what a file has; empty if it is none: others may write to an output folder."""
+    """Returns what a file has; empty if it is not a report: others may write to an output folder."""
     try:
         with filesystem.open_binary(path) as stream:
             report = json.loads(stream.read(_MOST_BYTES))

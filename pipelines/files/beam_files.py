@@ -6,14 +6,20 @@ files are opened uncompressed here and decompressed by `tokcore.corpus.storage`.
 
 import contextlib
 import importlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
+from apache_beam.io.filesystem import BeamIOError, CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from pipelines.files.files import StoredFile, StoreFiles
-from pipelines.files.local_folder import attempt_name
+from pipelines.files.local import (
+    StoredFile,
+    StoreFiles,
+    as_stored,
+    attempt_name,
+    beam_list,
+    beam_match,
+)
 from tokcore.errors import InputError
 
 _BINARY = 'application/octet-stream'
@@ -47,16 +53,20 @@ class BeamFiles(StoreFiles):
         return not self.exists(path) and bool(self.list_folder(path))
 
     def stat(self, path: str) -> StoredFile | None:
-        return stat(path)
+        if not FileSystems.exists(path):
+            return None
+        above = path.removesuffix(FileSystems.split(path)[1])
+        [file] = as_stored([FileSystems.get_filesystem(path).metadata(path)], above)
+        return file
 
     def sizes(self, paths: Sequence[str]) -> list[int | None]:
-        return [None if file is None else file.size for file in map(stat, paths)]
+        return [None if file is None else file.size for file in map(self.stat, paths)]
 
     def match(self, pattern: str, above: str) -> list[StoredFile]:
-        return match(pattern, above)
+        return beam_match(pattern, above)
 
     def list_folder(self, folder: str) -> list[StoredFile]:
-        return stored_files(folder)
+        return beam_list(folder)
 
     def entries(self, folder: str) -> list[str]:
         return sorted({file.name.partition('/')[0] for file in self.list_folder(folder)})
@@ -91,41 +101,4 @@ class BeamFiles(StoreFiles):
                 FileSystems.delete([path])
 
     def check_writable(self, folder: str) -> None:
-        """Only writing would tell."""
-
-
-def stored_files(folder: str) -> list[StoredFile]:
-    """Returns the files in a folder of any filesystem of Beam's, as `Files.list_folder` does."""
-    prefix = folder.rstrip('/') + '/'
-    # `_list` is what every filesystem of Beam implements and `match` is made of; `match` itself
-    # would take a bracket in the folder's name for a pattern.
-    return _as_stored(FileSystems.get_filesystem(folder)._list(prefix), prefix)
-
-
-def stat(path: str) -> StoredFile | None:
-    """Returns a file of any filesystem of Beam's, as `Files.stat` does."""
-    if not FileSystems.exists(path):
-        return None
-    above = path.removesuffix(FileSystems.split(path)[1])
-    [file] = _as_stored([FileSystems.get_filesystem(path).metadata(path)], above)
-    return file
-
-
-def match(pattern: str, above: str) -> list[StoredFile]:
-    """Returns the files of any filesystem of Beam's, as `Files.match` does."""
-    [result] = FileSystems.match([pattern])
-    return _as_stored(result.metadata_list, above)
-
-
-def _as_stored(listed: Iterable[FileMetadata], above: str) -> list[StoredFile]:
-    """Returns files that Beam lists below a path, by the bytes of their names below it."""
-    files = [
-        StoredFile(
-            file.path,
-            file.path[len(above) :],
-            file.size_in_bytes,
-            file.last_updated_in_seconds or 0,
-        )
-        for file in listed
-    ]
-    return sorted(files, key=lambda file: file.name.encode('utf-8', 'surrogateescape'))
+        """Only a write would show it."""

@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass
 
 from pipelines.files import filesystem
 from pipelines.files.filesystem import delete_empty_folders, make_folders
-from pipelines.files.local_folder import LinkError, LocalFolder
+from pipelines.files.local import LinkError, LocalFolder
 from pipelines.files.objects import create_if, delete_object, read_version, store_time
 from pipelines.files.system_errors import system_error
 from tokcore.errors import InputError, OperatingSystemError
@@ -88,7 +88,7 @@ class Claim:
     """The right to write to something, held while the block runs.
 
     A folder that may not be written to gives no claim and no error yet: a result in it can still
-    be found to be done. `require` and `check` tell.
+    be found to be done. `require` and `check` raise the error.
 
     Args:
         path: the file of the claim, gone at the end; folders on the way to it are made, and deleted

@@ -2,10 +2,10 @@
 
     WORK/fetched/KEY/NAME           the file, whole
     WORK/fetched/KEY/.fetched.json  its address without secrets, its size, time and SHA-256
-    WORK/fetched/KEY/.part          what came so far of one that is not whole; .part.json beside it
+    WORK/fetched/KEY/.part          what came so far of one that is not whole; its state is in .part.json
 
 KEY is made of the address. The files stay until somebody deletes them: later runs read them again.
-A file whose size or time is not the recorded one, or of which the address tells the SHA-256, is read
+A file whose size or time is not the recorded one, or whose address has a SHA-256, is read
 once before it is taken, and fetched again if it is another than the one that came.
 """
 
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pipelines.engines.progress import AT_ONCE, stage_running
 from pipelines.files import filesystem
 from pipelines.files.claims import CLAIM_NAME, Claim, HeldError
-from pipelines.files.local_folder import LocalFolder
+from pipelines.files.local import LocalFolder
 from pipelines.files.system_errors import telling
 from pipelines.files.transfer import (
     Transfer,

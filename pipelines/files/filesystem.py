@@ -11,10 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import BinaryIO, cast
 
-from pipelines.files.files import Files, StoredFile
 from pipelines.files.hub import HubFiles, is_hub_address
-from pipelines.files.local import LocalFiles
-from pipelines.files.local_folder import LocalFolder
+from pipelines.files.local import Files, LocalFiles, LocalFolder, StoredFile
 from pipelines.files.objects import ObjectFiles
 from pipelines.files.system_errors import telling
 from tokcore.errors import InputError
@@ -93,8 +91,8 @@ def open_binary(path: str, size: int | None = None, ahead: int = 0) -> BinaryIO:
 
     Args:
         path: of the file.
-        size: in bytes, if it is known. A store is then not asked for it, so that only a read tells
-            if there is no file, by an OSError, or one of another size, by an InputError.
+        size: in bytes, if it is known. A store is then not asked for it, so that only a read shows
+            that there is no file, by an OSError, or one of another size, by an InputError.
         ahead: about how many bytes are read from the first place on; a store is asked for them at once.
 
     Raises:
@@ -116,7 +114,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def read_if_there(path: str) -> bytes | None:
-    """Returns what a file holds, or None if there is none."""
+    """Returns what a file holds, or None if it is missing."""
     if not is_object(path):
         return read_bytes(path) if exists(path) else None
     with telling(f'read {path}'):
@@ -152,13 +150,6 @@ def rename(source: str, destination: str) -> None:
         files_of(source).move([(source, destination)])
 
 
-def rename_all(moves: Sequence[tuple[str, str]]) -> None:
-    """Moves files of one place, (source, destination) each, over whatever has those names."""
-    if moves:
-        with telling(f'write {moves[0][1]}'):
-            files_of(moves[0][0]).move(moves)
-
-
 def delete_file(path: str) -> None:
     """Deletes a file or a link if it is there; never a folder, nor what a link leads to.
 
@@ -169,13 +160,6 @@ def delete_file(path: str) -> None:
         files_of(path).delete([path])
 
 
-def delete_files(paths: Sequence[str]) -> None:
-    """Deletes files of one place as `delete_file` does."""
-    if paths:
-        with telling(f'delete {paths[0]}'):
-            files_of(paths[0]).delete(paths)
-
-
 def delete_known(folder: str, is_known: Callable[[str], bool]) -> None:
     """Deletes the files below a folder that are known by their names, and folders left empty.
 
@@ -183,7 +167,7 @@ def delete_known(folder: str, is_known: Callable[[str], bool]) -> None:
 
     Args:
         folder: a folder, or a link, which is removed.
-        is_known: tells it of a file's name below the folder, with `/` between names.
+        is_known: takes a file's name below the folder, with `/` between names.
     """
     with telling(f'delete {folder}'):
         files_of(folder).delete_known(folder, is_known)

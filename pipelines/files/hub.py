@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from pipelines.engines.progress import advance, stage_running, track_work
-from pipelines.files.files import StoredFile, StoreFiles
-from pipelines.files.local import LocalFiles
+from pipelines.files.local import LocalFiles, StoredFile, StoreFiles
 from pipelines.files.system_errors import system_error
 from tokcore.corpus.fields import fetchers
 from tokcore.encoding.hub_folders import NEIGHBOURS
@@ -156,8 +155,8 @@ def fetched_vocabulary(path: str) -> str:
     folder, _, name = file.path.rpartition('/')
     stem = name.partition('.')[0]
     names = HubFiles().entries(str(file.at(folder)))
-    beside = [each for each in names if each in NEIGHBOURS or each.partition('.')[0] == stem]
-    _fetched([file.at(f'{folder}/{each}'.lstrip('/')) for each in beside])
+    neighbours = [each for each in names if each in NEIGHBOURS or each.partition('.')[0] == stem]
+    _fetched([file.at(f'{folder}/{each}'.lstrip('/')) for each in neighbours])
     return _fetched([file])[0].path
 
 

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import BinaryIO
 
-from pipelines.files.files import StoredFile, StoreFiles
+from pipelines.files.local import StoredFile, StoreFiles
 from tokcore.object_stores import (
     Bucket,
     ObjectReader,
@@ -114,14 +114,14 @@ class ObjectFiles(StoreFiles):
             bucket.delete(own)
 
     def check_writable(self, folder: str) -> None:
-        # Only writing tells.
+        # Only a write shows it.
         bucket, key = _bucket(f'{folder}/.tokbeam-writable')
         bucket.put(key, b'')
         bucket.delete([key])
 
 
 def create_if(path: str, data: bytes, expected: Version | None = None) -> Version | None:
-    """Writes an object if there is none, or if it still has the version `expected`.
+    """Writes an object if it is missing, or if it still has the version `expected`.
 
     Returns its version; None if it was not written. Raises OSError with `errno.ENOTSUP` if the store
     has no such request.
@@ -131,7 +131,7 @@ def create_if(path: str, data: bytes, expected: Version | None = None) -> Versio
 
 
 def read_version(path: str) -> tuple[bytes, StoredObject] | None:
-    """Returns a small object and its version; None if there is none."""
+    """Returns a small object and its version; None if it is missing."""
     bucket, key = _bucket(path)
     with contextlib.suppress(FileNotFoundError):
         return bucket.read_with_state(key, 0, 1 << 16)
@@ -145,7 +145,7 @@ def delete_object(path: str) -> None:
 
 
 def store_time(path: str) -> float:
-    """Returns the time by the clock of a store, to the second; writes an object beside a path."""
+    """Returns the time by the clock of a store, to the second; writes an object next to a path."""
     bucket, key = _bucket(f'{path}-time')
     bucket.put(key, b'')
     stored = bucket.look(key)

@@ -97,7 +97,7 @@ def system_error(error: OSError, what: str) -> InputError:
 
 @contextlib.contextmanager
 def telling(what: str) -> Iterator[None]:
-    """Raises an `OSError` of a block as `system_error` tells it."""
+    """Raises an `OSError` of a block as the error of `system_error`."""
     try:
         yield
     except OSError as error:

@@ -24,7 +24,7 @@ import requests
 import urllib3
 
 from pipelines.engines.progress import advance, track_work
-from pipelines.files.local_folder import LocalFolder
+from pipelines.files.local import LocalFolder
 from pipelines.files.system_errors import telling
 from pipelines.options.beam import HIDDEN, url_without_secrets
 from tokcore.errors import InputError, OperatingSystemError
@@ -71,7 +71,7 @@ _WITH_MEMBER = re.compile(r'(https?://[^/?#]*(?![^/?#])[^!]*)!(.+)', re.DOTALL |
 _ODD = re.compile(r'[^A-Za-z0-9._-]')
 
 _MOST_NAME = 100
-"""Of the bytes of a file's name, the last ones: its ending tells how it is stored."""
+"""Of the bytes of a file's name, the last ones: its ending says how it is stored."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class WebAddress:
 
     @property
     def key(self) -> str:
-        """16 hexadecimal digits that tell its file from others; passwords are not part of it."""
+        """16 hexadecimal digits that are different for each file; passwords are not part of it."""
         return hashlib.sha256(_without_user(self.url).encode()).hexdigest()[:16]
 
     @property
@@ -139,17 +139,17 @@ class _State:
             return self.etag
         return self.modified if self.is_settled else ''
 
-    def allows(self, told: '_State', total: int | None) -> bool:
+    def allows(self, answered: '_State', total: int | None) -> bool:
         """Tells whether an answer may be about the same state of the file.
 
         Args:
-            told: its ETag and Last-Modified; what it does not tell is passed over.
+            answered: its ETag and Last-Modified; what is missing is passed over.
             total: the length of the file, by its Content-Range.
         """
         return (
             total == self.total
-            and told.etag in ('', self.etag)
-            and told.modified in ('', self.modified)
+            and answered.etag in ('', self.etag)
+            and answered.modified in ('', self.modified)
         )
 
 
@@ -218,18 +218,18 @@ class Transfer:
 
     def _take(self, answer: requests.Response, held: int, state: _State) -> tuple[_State, bool]:
         """Writes what an answer holds; returns the state now, and whether the file is whole."""
-        told = _state_of(answer)
+        answered = _state_of(answer)
         if answer.status_code == 200:
-            told = replace(told, total=self._length(answer))
-            self._begin(told)
-            self._write(answer, 0, told.total)
-            return told, True
+            answered = replace(answered, total=self._length(answer))
+            self._begin(answered)
+            self._write(answer, 0, answered.total)
+            return answered, True
         if not held or answer.status_code not in (206, 416):
             raise refused_by_server(self._address, answer.status_code)
         start, total = _range_of(answer)
-        is_same = state.allows(told, total)
+        is_same = state.allows(answered, total)
         # A part comes with the ETag that all of the file has (RFC 9110, 15.3.7).
-        is_same_part = is_same and told.etag == state.etag
+        is_same_part = is_same and answered.etag == state.etag
         if answer.status_code == 206 and is_same_part and start == held:
             _LOGGER.info('going on with %s after %d bytes', self._address.name, held)
             self._write(answer, held, total)
@@ -333,7 +333,7 @@ def _state_of(answer: requests.Response) -> _State:
 def _is_settled(modified: str, answer: requests.Response) -> bool:
     """Tells whether a file cannot be changed once more in the second in which it was changed.
 
-    By RFC 9110, 8.8.2.2, only a time before that of the answer tells one state from another.
+    By RFC 9110, 8.8.2.2, only a time before that of the answer distinguishes one state from another.
     """
     try:
         changed, now = map(parsedate_to_datetime, (modified, answer.headers.get('Date', '')))
@@ -343,7 +343,7 @@ def _is_settled(modified: str, answer: requests.Response) -> bool:
 
 
 def _range_of(answer: requests.Response) -> tuple[int | None, int | None]:
-    """Returns where a partial answer begins and how long the file is, as far as that is told."""
+    """Returns where a partial answer begins and how long the file is, as far as the answer says so."""
     match = _CONTENT_RANGE.fullmatch(answer.headers.get('Content-Range', ''))
     if match is None:
         return None, None
@@ -411,7 +411,7 @@ def _all_causes(error: BaseException) -> list[BaseException]:
 
 
 def regular_state(folder: LocalFolder, name: str) -> os.stat_result | None:
-    """Returns the size and times of a regular file; None if there is none."""
+    """Returns the size and times of a regular file; None if it is missing."""
     state = folder.state(name)
     return state if state is not None and stat.S_ISREG(state.st_mode) else None
 
@@ -460,7 +460,7 @@ def web_address(path: str) -> WebAddress:
         )
     try:
         parts = urllib.parse.urlsplit(url)
-        # Reading the port raises if it is none.
+        # Reading the port raises if it is not a number.
         if not parts.hostname or parts.port == 0 or not url.isprintable() or ' ' in url:
             raise ValueError
     except ValueError:  # its message may hold a password

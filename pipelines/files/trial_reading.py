@@ -56,7 +56,7 @@ def read_on_trial(files: Sequence[tuple[str, int]]) -> None:
         files: (path, bytes) of Parquet files.
 
     Raises:
-        InputError: one cannot be read, or only with far more memory or time than its size tells.
+        InputError: one cannot be read, or only with far more memory or time than a file of its size takes.
     """
     if not files:
         return

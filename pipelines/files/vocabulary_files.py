@@ -19,7 +19,7 @@ def find_vocabulary(path: str, side: str | None = None) -> FolderVocabulary:
         side: of a dataset with two vocabularies, that of the `inputs` or of the `targets`.
 
     Raises:
-        InputError: nothing here opens such a path, or the folder does not tell which file it is.
+        InputError: nothing here opens such a path, or the folder leaves open which file it is.
     """
     whole = filesystem.absolute(path)
     found = FolderVocabulary(whole, [])

@@ -11,9 +11,8 @@ import itertools
 import logging
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 from pipelines.artifacts.outputs import InputState
 from pipelines.files import filesystem
@@ -92,7 +91,7 @@ class Corpus:
     @property
     def format(self) -> CorpusFormat:
         """The format of the first split; the rows of all splits have the same number of sides."""
-        return cast(CorpusFormat, self.splits[0].format)  # `Format` is its protocol
+        return self.splits[0].format
 
     @property
     def is_paired(self) -> bool:
@@ -122,13 +121,13 @@ class Corpus:
 
     def wanted_inputs(self) -> tuple[InputState, ...]:
         """Returns the states of the files, by which a stage recognizes them."""
-        checksums = InputChecksums(self.inputs)
+        checksum = input_checksums(self.inputs)
         return tuple(
             InputState(
                 file.split,
                 file.role,
                 file.stored,
-                functools.partial(checksums.of, file),
+                functools.partial(checksum, file),
                 file.file.archive.path if isinstance(file.file, MemberFile) else None,
             )
             for file in self.inputs
@@ -266,35 +265,33 @@ def input_texts(corpus: Corpus, checksums: Sequence[RangeChecksum]) -> tuple[Inp
     return tuple(texts)
 
 
-class InputChecksums:
-    """The manifest's entries of inputs, made by reading them from beginning to end.
+def input_checksums(inputs: Sequence[CorpusInput]) -> Callable[[CorpusInput], InputText]:
+    """Returns a function that reads an input from beginning to end, and gives its entry in the manifest.
 
-    All members of an archive are read when the first of them is asked for.
+    All members of an archive are read when the first of them is asked for. It raises InputError for an
+    input that cannot be read.
     """
 
-    def __init__(self, inputs: Sequence[CorpusInput]):
-        self._inputs = inputs
-        self._of_members: dict[CorpusInput, InputText] = {}
-
-    def of(self, corpus_input: CorpusInput) -> InputText:
-        """Returns the entry of one of the inputs; raises InputError if it cannot be read."""
-        if not isinstance(corpus_input.file, MemberFile):
-            return corpus_input.text(checksum_file(corpus_input.file, filesystem.open_binary))
-        if corpus_input not in self._of_members:
-            self._read_archive(corpus_input.file.archive)
-        return self._of_members[corpus_input]
-
-    def _read_archive(self, archive: CorpusFile) -> None:
+    @functools.cache
+    def members_of(archive: CorpusFile) -> dict[CorpusInput, InputText]:
         members = [
             member
-            for member in self._inputs
+            for member in inputs
             if isinstance(member.file, MemberFile) and member.file.archive == archive
         ]
         [in_order] = in_passes(members, lambda member: (member.file,), sys.maxsize)
         files = [(member.file,) for member in in_order]
         with reading_on(filesystem.open_binary, files) as open_binary:
-            for member in in_order:
-                self._of_members[member] = member.text(checksum_file(member.file, open_binary))
+            return {
+                member: member.text(checksum_file(member.file, open_binary)) for member in in_order
+            }
+
+    def read(corpus_input: CorpusInput) -> InputText:
+        if isinstance(corpus_input.file, MemberFile):
+            return members_of(corpus_input.file.archive)[corpus_input]
+        return corpus_input.text(checksum_file(corpus_input.file, filesystem.open_binary))
+
+    return read
 
 
 def _most_ratio(compressed: Compression) -> int:

@@ -1,6 +1,6 @@
 """A job: what a command is to read and to make, as dataclasses, and how it is run.
 
-A job is made once, where options are read, and is then all that a stage is told. What it reads and
+A job is made once, where options are read, and is then all that a stage gets. What it reads and
 makes decides every byte of its result; `key` records that, for the manifest and to know the result
 again. Its `Execution` changes no byte.
 """
@@ -117,7 +117,7 @@ class EncodeOptions(DatasetOptions, EndOptions):
 
     @property
     def has_index(self) -> bool:
-        """Whether an index of its records is made beside each shard."""
+        """Whether an index of its records is made for each shard."""
         return self.output_format == TFRECORD
 
     def file_names(self, corpus: Corpus) -> list[str]:
@@ -141,11 +141,10 @@ class EncodeOptions(DatasetOptions, EndOptions):
 
     def layout(self, corpus: Corpus) -> list[SplitShards]:
         """Returns each split's shards and buckets; buckets follow the size and change no byte."""
-        layout = []
-        for split in corpus.split_names:
-            shards = self.shards_of(split)
-            layout.append(SplitShards.of_size(split, shards, corpus.text_bytes(split)))
-        return layout
+        return [
+            SplitShards.of_size(split, self.shards_of(split), corpus.text_bytes(split))
+            for split in corpus.split_names
+        ]
 
     def features(
         self, vocabularies: VocabularyPaths, sides: Sequence[str] = ('targets',)
@@ -171,7 +170,7 @@ class Execution(RunningOptions, MemoryOptions):
     Attributes:
         engine: runs its pipelines.
         read_beside: paths of files that options were read from: a job file, names of labels.
-        text: the job file that stands for the job, for the record of its run; '' if there is none.
+        text: the job file that stands for the job, for the record of its run; '' if it has none.
         max_rejected: how many lines may be left out; None: any number.
         item_bytes: of text in a work item.
         buffer_bytes: of a worker, for the runs that it sorts.
@@ -253,13 +252,16 @@ class BuildJob:
 
     def key(self) -> StageKey:
         """Returns what the result depends on."""
+        reading, dataset = self.reading, self.dataset
+        of_splits = _options_of_splits(reading.corpus.splits)
         options = {
-            **_dataset_options(self.dataset, self.reading),
+            **recorded(dataset, dataset.encoding, reading.scheme, reading),
+            **of_splits,
             **(self.learning.for_manifest() if self.learning else {}),
             **recorded(self.vocabularies, self.sample),
-            'scheme': self.reading.scheme.name,
+            'scheme': reading.scheme.name,
         }
-        return _text_key('build', options, self.reading)
+        return StageKey('build', options, reading.corpus.wanted_inputs(), reading.scheme.rules)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,12 +292,11 @@ class CountJob:
 
     def key(self, folder: CountsFolder) -> StageKey:
         """Returns what the counts of one of the folders depend on."""
-        options = {
-            'side': folder.side,
-            **recorded(self.reading, self.sample),
-            **_options_of_splits(self.reading.corpus.splits),
-        }
-        return _text_key('count', options, self.reading, folder.scheme)
+        corpus = self.reading.corpus
+        of_splits = _options_of_splits(corpus.splits)
+        options = {'side': folder.side, **recorded(self.reading, self.sample), **of_splits}
+        rules = (folder.scheme or self.reading.scheme).rules
+        return StageKey('count', options, corpus.wanted_inputs(), rules)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -327,7 +328,7 @@ class MergeJob:
 
 @dataclass(frozen=True, kw_only=True)
 class PiecesJob:
-    """Count the pieces that codes make of the training text into a file, and write ids beside codes.
+    """Count the pieces that codes make of the training text into a file, and write ids next to the codes.
 
     Attributes:
         reading: the corpus, with the scheme of the codes.
@@ -350,16 +351,18 @@ class PiecesJob:
 
     def key(self, record: VocabularyRecord) -> StageKey:
         """Returns what the table of pieces depends on; `record` is of the codes."""
+        corpus, scheme = self.reading.corpus, self.reading.scheme
+        of_splits = _options_of_splits(corpus.splits)
         options = {
-            'scheme': self.reading.scheme.name,
+            'scheme': scheme.name,
             'side': self.side,
-            **recorded(self.reading.scheme, self.reading),
-            **_options_of_splits(self.reading.corpus.splits),
+            **recorded(scheme, self.reading),
+            **of_splits,
             'codes': [*_identity(record)],
             'special_tokens': list(self.special_tokens),
             **({'vocabulary_threshold': self.threshold} if self.threshold > 1 else {}),
         }
-        return _text_key('pieces', options, self.reading)
+        return StageKey('pieces', options, corpus.wanted_inputs(), scheme.rules)
 
 
 @dataclass(frozen=True)
@@ -403,19 +406,16 @@ class VocabJob:
 
     def key(self) -> StageKey:
         """Returns what the vocabulary depends on."""
-        scheme = {'scheme': self.scheme.name}
-        learning = self.learning.for_manifest()
         if isinstance(self.source, CountFiles):
-            options = {**scheme, **recorded(self.scheme), **learning}
-            return StageKey('vocab', options, self.source.wanted_inputs(), self.scheme.rules)
-        options = {
-            **scheme,
-            'side': self.source.side,
-            **recorded(self.scheme, self.source.reading, self.source.sample),
-            **_options_of_splits(self.source.reading.corpus.splits),
-            **learning,
-        }
-        return _text_key('vocab', options, self.source.reading)
+            read: CountFiles | Corpus = self.source
+            of_text = recorded(self.scheme)
+        else:
+            read = self.source.reading.corpus
+            of_splits = _options_of_splits(self.source.reading.corpus.splits)
+            recorded_text = recorded(self.scheme, self.source.reading, self.source.sample)
+            of_text = {'side': self.source.side, **recorded_text, **of_splits}
+        options = {'scheme': self.scheme.name, **of_text, **self.learning.for_manifest()}
+        return StageKey('vocab', options, read.wanted_inputs(), self.scheme.rules)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -455,28 +455,18 @@ class EncodeJob:
             ]
             for record in records
         ]
+        reading, dataset = self.reading, self.dataset
+        of_splits = _options_of_splits(reading.corpus.splits)
         options = {
-            **_dataset_options(self.dataset, self.reading),
+            **recorded(dataset, dataset.encoding, reading.scheme, reading),
+            **of_splits,
             'vocabularies': vocabularies,
-            'scheme': self.reading.scheme.name,
+            'scheme': reading.scheme.name,
         }
-        return _text_key('encode', options, self.reading)
+        return StageKey('encode', options, reading.corpus.wanted_inputs(), reading.scheme.rules)
 
 
 Job = BuildJob | CountJob | MergeJob | PiecesJob | VocabJob | EncodeJob
-
-
-def _text_key(
-    stage: str, options: dict[str, object], reading: CorpusReading, scheme: Scheme | None = None
-) -> StageKey:
-    rules = (scheme or reading.scheme).rules
-    return StageKey(stage, options, reading.corpus.wanted_inputs(), rules)
-
-
-def _dataset_options(dataset: EncodeOptions, reading: CorpusReading) -> dict[str, object]:
-    """Returns what shards depend on, beside vocabularies."""
-    options = recorded(dataset, dataset.encoding, reading.scheme, reading)
-    return {**options, **_options_of_splits(reading.corpus.splits)}
 
 
 def _options_of_splits(splits: Sequence[Split]) -> dict[str, object]:

@@ -17,13 +17,13 @@ from pipelines.jobs.job import CorpusReading, Execution
 from pipelines.transforms.read import MapToStats, ReadBlocks
 from pipelines.transforms.stats import read_stats
 from tokcore.corpus.archive_reading import in_passes, reading_on
-from tokcore.corpus.corpus import CorpusFile, Format, Split, WorkItem
+from tokcore.corpus.corpus import CorpusFile, CorpusFormat, Split, WorkItem
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
 from tokcore.filters.applying import find_end
 
 _INDEXING = 'indexing'
 
-_Numbered = tuple[int, tuple[Format, Any]]
+_Numbered = tuple[int, tuple[CorpusFormat, Any]]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import apache_beam as beam
 
@@ -30,16 +31,20 @@ from pipelines.engines.machine import peak_bytes
 from pipelines.engines.pool import BundleOutput, OrderedPool, in_global_window, with_output_types
 from pipelines.engines.progress import ON_BAR
 from pipelines.files import filesystem
-from pipelines.files.work_folder import read_checked, write_checked
-from pipelines.learning.rounds import ClaimedRun, MergeFiles
+from pipelines.files.attempts import read_checked, write_checked
+from pipelines.learning.rounds import (
+    ClaimedRun,
+    MergeFiles,
+    read_json,
+    read_json_if_there,
+    write_json,
+)
 from pipelines.learning.search import VocabularySearch, predicted_bytes
 from pipelines.transforms.count_tokens import MergeTablesFn, TableOrPath, pack_or_spill
 from pipelines.transforms.read import CreateReshuffled, MapToStats
 from pipelines.transforms.stats import STATS, WriteStats, read_stats
 from tokcore.bpe.cutting import (
     MORE_FRAGMENTS,
-    CountedPairs,
-    Limit,
     NewMerges,
     Round,
     add_fragments,
@@ -54,7 +59,7 @@ from tokcore.bpe.cutting import (
 )
 from tokcore.bpe.extension import old_merges, symbols_of_pieces
 from tokcore.bpe.options import BpeOptions, BpeRules
-from tokcore.bpe.scheme import BpeScheme
+from tokcore.bpe.scheme import BpeScheme, reported_merges
 from tokcore.bpe.trainer import (
     FirstSymbols,
     Learning,
@@ -105,9 +110,7 @@ def search_on_beam(search: VocabularySearch[BpeOptions], report: Progress) -> tu
         rules=dataclasses.asdict(rules),
         extend=options.for_manifest().get('extend'),
     )
-    target = rules.merges or rules.vocab_size or 0
-    report(0, 0, target)
-    with rounds.claimed() as claim:
+    with rounds.claimed() as claim, reported_merges(rules, report) as on_merges:
         files = MergeFiles(rounds.folder)
         if options.extend is not None:
             begin_with(scheme.old_vocabulary(options), files)
@@ -123,7 +126,7 @@ def search_on_beam(search: VocabularySearch[BpeOptions], report: Progress) -> tu
             search.label,
         )
         most_cells = cells_within(search.available_bytes(), scheme.learner_bytes_per_character)
-        learner.learn(most_cells, lambda merges: report(0, min(merges, target - 1), target))
+        learner.learn(most_cells, on_merges)
         _LOGGER.info(
             '%s: %d rounds, fragments of at most %d bytes; %d bytes shuffled; this process has held up '
             'to %d MB',
@@ -134,7 +137,6 @@ def search_on_beam(search: VocabularySearch[BpeOptions], report: Progress) -> tu
             peak_bytes() >> 20,
         )
         learned = learner.learning.learned()
-    report(0, target, target)
     predicted = predicted_bytes(
         CountedSize(0, learner.largest_cells, False), scheme.learner_bytes_per_character
     )
@@ -144,7 +146,7 @@ def search_on_beam(search: VocabularySearch[BpeOptions], report: Progress) -> tu
 def begin_with(old: BpeVocabulary, files: MergeFiles) -> None:
     """Writes a vocabulary's pieces and merges as what an earlier run has learned, if none has."""
     if not filesystem.exists(files.pieces_path):
-        files.write_pieces(old.pieces)
+        write_json(files.pieces_path, old.pieces)
     if not filesystem.exists(files.merges_path):
         files.write_merges(*old_merges(old))
 
@@ -154,11 +156,10 @@ class BeamMerges:
 
     Args:
         parts: of Parquet files of token counts; a token may be in several of them.
-        files: in a folder reached by driver and workers. Merges that a learner of the same parts and
-            rules has made there are taken up, and pieces of a vocabulary that is extended.
+        files: in a folder that driver and workers reach. Learning continues from the merges that a
+            learner of the same parts and rules has made there, or from an extended vocabulary's.
         work: another such folder, of this run alone.
-        run: runs a pipeline, which it builds by the function that it is given, and waits for its
-            end.
+        run: runs a pipeline that a function builds, and waits for its end.
         rules: which pair is merged next, and when training ends.
         unstorable: characters that no token may have; see `Scheme.unstorable`.
         workers: threads of a worker process.
@@ -190,8 +191,7 @@ class BeamMerges:
             raise InputError('no token in the counts; there is nothing to learn from')
         self._files, self._run, self._label = files, run, label
         self._work = os.path.join(work, f'merges-{uuid.uuid4().hex}')
-        tokens = _Tokens(tuple(parts), unstorable)
-        self._words = _Words(tokens, files, rules)
+        self._words = _Words(tuple(parts), unstorable, files, rules)
         self._sum = functools.partial(
             _SumTables, workers=workers, spill_folder=os.path.join(self._work, 'spilled')
         )
@@ -219,31 +219,29 @@ class BeamMerges:
             self, self.learning, most_cells, on_merges, self._end_round, choose_threshold
         )
 
-    def merge_and_count(self, learning: Learning) -> CountedPairs:
-        """Makes the merges so far in all words, and counts the pairs that may then be merged."""
+    def merge_and_count(self, learning: Learning) -> tuple[int, int]:
+        """As of `cutting.Words`."""
         merges = len(learning.pairs)
         made = self._files.numbers_of_merges()
         made_before = tuple(number for number in made if number <= merges)
         count = functools.partial(_count_pairs, self._words, merges, made_before)
-        numbers = range(len(self._words.tokens.parts))
+        numbers = range(len(self._words.parts))
         self._pairs = self._sum_tables(f'pairs-{merges}', numbers, count, learning.min_count)
         for number in made:
             if number != merges:
                 self._files.delete_words(number)
-        return CountedPairs(
-            sum(table.distinct for table in self._pairs),
-            max((table.largest_count for table in self._pairs), default=0),
-        )
+        largest = max((table.largest_count for table in self._pairs), default=0)
+        return sum(table.distinct for table in self._pairs), largest
 
-    def cut(self, limit: Limit) -> tuple[TokenTable, int]:
-        """Returns the fragments, and the threshold that kept them within the limit."""
-        merges, threshold = len(self.learning.pairs), limit.threshold
+    def cut(self, threshold: int, most_cells: int) -> tuple[TokenTable, int]:
+        """As of `cutting.Words`."""
+        merges = len(self.learning.pairs)
         frequent = concatenate_tables(
             [frequent_pairs(_read_table(table.path), threshold) for table in self._pairs]
         )
         largest = int(frequent.counts.max())
-        number_of_parts = len(self._words.tokens.parts)
-        paths = [self._files.words_path(merges, part) for part in range(number_of_parts)]
+        parts = range(len(self._words.parts))
+        paths = [self._files.words_path(merges, part) for part in parts]
         while True:
             name = f'{merges}-{threshold}'
             frequent_path = os.path.join(self._work, f'frequent-{name}')
@@ -251,13 +249,13 @@ class BeamMerges:
             cut = functools.partial(_cut_words, frequent_path)
             written = self._sum_tables(f'fragments-{name}', paths, cut, 0, count_cells)
             cells = sum(table.cells for table in written)
-            if cells <= MORE_FRAGMENTS * limit.most_cells or threshold >= largest:
+            if cells <= MORE_FRAGMENTS * most_cells or threshold >= largest:
                 break
             threshold = min(2 * threshold, largest)
             frequent = frequent_pairs(frequent, threshold)
             paths = [table.path for table in written]
         fragments = concatenate_tables([_read_table(table.path) for table in written])
-        return cut_to_limit(fragments, frequent, dataclasses.replace(limit, threshold=threshold))
+        return cut_to_limit(fragments, frequent, threshold, most_cells)
 
     def _end_round(self, ended: Round) -> None:
         learning = self.learning
@@ -283,14 +281,13 @@ class BeamMerges:
 
     def _survey_characters(self, rules: BpeRules) -> None:
         stats_path = os.path.join(self._work, 'characters')
-        survey = functools.partial(_survey_part, self._words.tokens, rules)
-        numbers = range(len(self._words.tokens.parts))
-        self._run(lambda pipeline: pipeline | MapToStats(numbers, survey, stats_path))
+        numbers = range(len(self._words.parts))
+        self._run(lambda pipeline: pipeline | MapToStats(numbers, self._words.survey, stats_path))
         *characters, ambiguous = zip(*read_stats(stats_path), strict=True)
         for word in ambiguous:
             refuse_ambiguous(word, rules)
         within, at_ends = (''.join(sorted({*''.join(texts)})) for texts in characters)
-        self._files.write_characters(within, at_ends)
+        write_json(self._files.characters_path, [within, at_ends])
 
     def _sum_tables(
         self,
@@ -310,53 +307,40 @@ class BeamMerges:
             (written, sent) | 'Flatten' >> beam.Flatten() | 'WriteStats' >> WriteStats(stats_path)
 
         self._run(build)
-        written = []
-        for row in read_stats(stats_path, _WrittenTable, _Sent):
-            if isinstance(row, _Sent):
-                self.shuffled_bytes += row.bytes
-            else:
-                written.append(row)
-        return sorted(written, key=lambda table: table.path)
+        rows = list(read_stats(stats_path))  # [path, …] of a partition, or the bytes of a bundle
+        self.shuffled_bytes += sum(row for row in rows if isinstance(row, int))
+        return [_WrittenTable(*row) for row in sorted(row for row in rows if isinstance(row, list))]
 
 
 @dataclass(frozen=True)
-class _Tokens:
-    """The tokens to learn from."""
+class _Words:
+    """The tokens of each part of the counts, and the words that they become by merges."""
 
     parts: tuple[CountsPart, ...]
     unstorable: str
+    files: MergeFiles
+    rules: BpeRules
 
-    def tables(self, number: int) -> Iterator[TokenTable]:
+    def tokens(self, number: int) -> Iterator[TokenTable]:
         """Yields the tokens of a part, in tables of some hundred thousand."""
         part = self.parts[number]
         groups = range(part.first, part.last)
         for data, offsets, counts in read_new_batches(part.path, self.unstorable, groups):
             yield TokenTable(data[offsets[0] : offsets[-1]], offsets - offsets[0], counts)
 
+    def survey(self, number: int) -> list[tuple[str, str, str | None]]:
+        """Returns the characters in a part's tokens, those at their ends, and an ambiguous token."""
+        ambiguous: list[str] = []
 
-def _survey_part(
-    tokens: _Tokens, rules: BpeRules, number: int
-) -> list[tuple[str, str, str | None]]:
-    """Returns the characters within a part's tokens, those at their ends, and an ambiguous token."""
-    ambiguous: list[str] = []
+        def tables() -> Iterator[TokenTable]:
+            for table in self.tokens(number):
+                word = ambiguous_word(table, self.rules)
+                ambiguous.extend([] if word is None else [word])
+                yield table
 
-    def tables() -> Iterator[TokenTable]:
-        for table in tokens.tables(number):
-            word = ambiguous_word(table, rules)
-            ambiguous.extend([] if word is None else [word])
-            yield table
-
-    within, at_ends = count_characters(tables()).strings()
-    return [(within, at_ends, min(ambiguous, default=None))]
-
-
-@dataclass(frozen=True)
-class _Words:
-    """The words of each part of the tokens, with merges made in them."""
-
-    tokens: _Tokens
-    files: MergeFiles
-    rules: BpeRules
+        occur, _ = count_characters(tables())
+        within, at_ends = (''.join(map(chr, row.nonzero()[0].tolist())) for row in occur)
+        return [(within, at_ends, min(ambiguous, default=None))]
 
     def merged(self, part: int, merges: int, made: Iterable[int]) -> TokenTable:
         """Makes merges in the words of a part, stores and returns them.
@@ -379,10 +363,9 @@ class _Words:
             number = None
             all_merges = NewMerges.since(0, learning)
             first = _first_symbols(self.files, self.rules)
-            tables = [
-                merge_words(first.words(table), all_merges) for table in self.tokens.tables(part)
-            ]
-            words = concatenate_tables(tables)
+            words = concatenate_tables(
+                [merge_words(first.words(table), all_merges) for table in self.tokens(part)]
+            )
         if number != merges:
             write_checked(path, words.to_bytes())
         return words
@@ -391,7 +374,7 @@ class _Words:
 # All bundles of a job use the same one.
 @functools.lru_cache(maxsize=1)
 def _learning(files: MergeFiles, rules: BpeRules, merges: int) -> Learning:
-    """Returns the symbols and the first merges, as many as are given."""
+    """Returns the symbols and so many of the merges."""
     learning = Learning(_first_symbols(files, rules), rules)
     learning.resume(*(array[:merges] for array in files.read_merges()))
     return learning
@@ -399,11 +382,12 @@ def _learning(files: MergeFiles, rules: BpeRules, merges: int) -> Learning:
 
 @functools.lru_cache(maxsize=1)
 def _first_symbols(files: MergeFiles, rules: BpeRules) -> FirstSymbols:
-    if filesystem.exists(files.pieces_path):
-        return symbols_of_pieces(files.read_pieces())
+    pieces = read_json_if_there(files.pieces_path)
+    if pieces is not None:
+        return symbols_of_pieces(tuple(pieces))
     if rules.byte_level:
         return symbols_of_bytes(rules)
-    return symbols_of_characters(characters_from(*files.read_characters()), rules)
+    return symbols_of_characters(*characters_from(*read_json(files.characters_path)), rules)
 
 
 _AddTokens = Callable[..., None]
@@ -415,36 +399,25 @@ def _count_pairs(
 ) -> None:
     """Makes merges in the words of a part, and counts their pairs."""
     merged = words.merged(part, merges, made)
-    add_pair_counts(
-        merged, NewMerges.since(merges, _learning(words.files, words.rules, merges)), sums
-    )
+    learning = _learning(words.files, words.rules, merges)
+    add_pair_counts(merged, NewMerges.since(merges, learning), sums)
 
 
 def _cut_words(frequent_path: str, path: str, sums: TokenAccumulator) -> None:
     """Cuts the words or fragments of a file at all pairs but the frequent ones."""
-    add_fragments(_read_table(path), _frequent(frequent_path), sums)
+    add_fragments(_read_table(path), _read_frequent(frequent_path), sums)
 
 
-@functools.lru_cache(maxsize=1)
-def _frequent(path: str) -> TokenTable:
-    return _read_table(path)
+_read_frequent = functools.lru_cache(maxsize=1)(lambda path: _read_table(path))
 
 
-@dataclass(frozen=True)
-class _WrittenTable:
+class _WrittenTable(NamedTuple):
     """A file of the sums of a partition."""
 
     path: str
     distinct: int
     largest_count: int
     cells: int
-
-
-@dataclass(frozen=True)
-class _Sent:
-    """The size of the sums of a bundle."""
-
-    bytes: int
 
 
 def _write_table(
@@ -469,7 +442,7 @@ def _read_table(path: str) -> TokenTable:
 class _SumTables(beam.PTransform):
     """Adds up the tokens that a function makes of elements.
 
-    Returns (partition, `TokenTable`), and a `_Sent` of each bundle.
+    Returns (partition, `TokenTable`), and how many bytes each bundle has sent.
 
     Attributes:
         add: is called in several threads.
@@ -517,7 +490,7 @@ class _SumTablesFn(beam.DoFn):
 
     def finish_bundle(self) -> Iterator:
         yield from map(in_global_window, self._end_sums())
-        yield in_global_window(beam.pvalue.TaggedOutput(STATS, _Sent(self._sent)))
+        yield in_global_window(beam.pvalue.TaggedOutput(STATS, self._sent))
         del self._sums, self._idle
         self._output.end()
 
@@ -535,7 +508,7 @@ class _SumTablesFn(beam.DoFn):
     def _add_element(self, element) -> None:
         sums = self._idle.get()
         try:
-            with _telling_overflow():
+            with _refusing_overflow():
                 self._add(element, sums)
         finally:
             self._idle.put(sums)
@@ -543,7 +516,7 @@ class _SumTablesFn(beam.DoFn):
     def _end_sums(self) -> Iterator[tuple[int, TableOrPath]]:
         for _ in self._pool.drain():
             pass
-        with _telling_overflow():
+        with _refusing_overflow():
             table = TokenTable(*self._sums[0].finish(self._sums[1:]))
         for partition, part in partition_table(table, COUNT_PARTITIONS):
             packed = part.to_bytes()
@@ -555,21 +528,21 @@ class _MergeSumsFn(MergeTablesFn):
     """Adds up packed tables of sums."""
 
     def add_input(self, mutable_accumulator, element):
-        with _telling_overflow():
+        with _refusing_overflow():
             return super().add_input(mutable_accumulator, element)
 
     def merge_accumulators(self, accumulators):
-        with _telling_overflow():
+        with _refusing_overflow():
             return super().merge_accumulators(accumulators)
 
     def extract_output(self, accumulator):
-        with _telling_overflow():
+        with _refusing_overflow():
             return super().extract_output(accumulator)
 
 
 @contextlib.contextmanager
-def _telling_overflow() -> Iterator[None]:
-    """Tells that a pair is too frequent. Counts of fragments are below those of their pairs."""
+def _refusing_overflow() -> Iterator[None]:
+    """Refuses counts that are too large. Fragments are not more frequent than their pairs."""
     try:
         yield
     except OverflowError as error:

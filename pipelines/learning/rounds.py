@@ -11,28 +11,30 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import itertools
 import json
 import os
 import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import apache_beam as beam
 import numpy as np
 
 from pipelines.engines.engine import RunPipeline
 from pipelines.files import filesystem
-from pipelines.files.claims import Claim, sweep_claim
-from pipelines.files.filesystem import delete_known
-from pipelines.files.work_folder import (
+from pipelines.files.attempts import (
     WORK_FOLDER,
     damaged,
     delete_own_if_empty,
     read_checked,
     write_checked,
 )
+from pipelines.files.claims import Claim, sweep_claim
+from pipelines.files.filesystem import delete_known
+from pipelines.transforms.stats import GatherToDriver
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned, Scheme
 from tokcore.errors import InputError
@@ -47,6 +49,8 @@ _LOCK_FILE = re.compile(_FOLDER.pattern + re.escape(_LOCK))
 _SEARCH_FILE = 'search.json'
 _SURVEY_FILE = 'survey.json'
 _LEARNED_FILE = 'learned'
+
+TableT = TypeVar('TableT', SuffixTable, TokenTable)
 
 _SIZE = struct.Struct('<Q')
 _INT64 = np.dtype('<i8')
@@ -139,27 +143,25 @@ class SearchRounds:
             yield claim
 
     def _write_description(self) -> None:
-        _write_json(os.path.join(self.folder, _SEARCH_FILE), self._description)
-
-    @property
-    def _learned_path(self) -> str:
-        return os.path.join(self.folder, _LEARNED_FILE)
+        write_json(os.path.join(self.folder, _SEARCH_FILE), self._description)
 
     def keep(self, learned: Learned) -> None:
         """Keeps the vocabulary until the output is whole: its file, after a line of how it was learned."""
         self._write_description()
         fields = [learned.min_count, learned.tried, learned.reachable, learned.smallest_size]
         line = json.dumps(fields).encode()
-        write_checked(self._learned_path, line, b'\n', learned.vocabulary.dump())
+        path = os.path.join(self.folder, _LEARNED_FILE)
+        write_checked(path, line, b'\n', learned.vocabulary.dump())
 
     def kept(self, scheme: Scheme) -> Learned | None:
         """Returns the vocabulary that an earlier run has kept; None if there is none."""
-        if not filesystem.exists(self._learned_path):
+        path = os.path.join(self.folder, _LEARNED_FILE)
+        if not filesystem.exists(path):
             return None
-        with _content(self._learned_path) as content:
+        with _content(path) as content:
             line, _, data = content.partition(b'\n')
             min_count, tried, reachable, smallest_size = json.loads(line)
-            vocabulary = scheme.parse(data, self._learned_path)
+            vocabulary = scheme.parse(data, path)
             tried, reachable = (tuple(map(tuple, pairs)) for pairs in (tried, reachable))
             return Learned(vocabulary, min_count, tried, reachable, smallest_size)
 
@@ -196,31 +198,18 @@ class LearnerFiles:
         return GroupFiles(os.path.join(self.folder, 'first'))
 
     def pass_path(self, first: int) -> str:
-        """The file that marks the pass over the groups from `first` on as finished."""
+        """The file of the end and the sizes of the pass over the groups from `first` on.
+
+        It is there when the pass is finished, so that a new run does not repeat it.
+        """
         return os.path.join(self.folder, f'first-{first:05d}.json')
 
     def pass_sizes_path(self, first: int, last: int) -> str:
         """The file of the tables' sizes that the workers of a pass write."""
         return os.path.join(self.folder, f'sizes-{first}-{last}')
 
-    def finished_pass(self, first: int) -> tuple[int, dict[int, int]] | None:
-        """Returns the end and the sizes of a finished pass; None if it is not finished."""
-        path = self.pass_path(first)
-        if not filesystem.exists(path):
-            return None
-        last, sizes = _read_json(path)
-        return last, dict(sizes)
-
-    def finish_pass(self, first: int, last: int, sizes: Sequence[Sequence[int]]) -> None:
-        """Marks a pass as finished, so that a new run does not repeat it."""
-        _write_json(self.pass_path(first), [last, sizes])
-
-    def write_reserved(self, reserved: Sequence[str]) -> None:
-        _write_json(self.reserved_path, reserved)
-
     def round(self, min_count: int) -> RoundFiles:
-        folder = os.path.join(self.folder, f'round-{min_count}')
-        return RoundFiles(folder, self.reserved_path)
+        return RoundFiles(os.path.join(self.folder, f'round-{min_count}'), self.reserved_path)
 
     def clear(self) -> None:
         """Deletes all files, the survey first: without it a new run ignores the others."""
@@ -240,7 +229,10 @@ class RoundFiles:
 
     @property
     def groups(self) -> GroupFiles:
-        """The first iteration's tables without suffixes that are infrequent at this min-count."""
+        """The first iteration's tables without suffixes that are infrequent at this min-count.
+
+        `sizes_path` has the bytes of each group's table.
+        """
         return GroupFiles(os.path.join(self.folder, 'groups'))
 
     def vocabulary_path(self, iteration: int) -> str:
@@ -253,22 +245,16 @@ class RoundFiles:
     def has_vocabulary(self, iteration: int) -> bool:
         return filesystem.exists(self.vocabulary_path(iteration))
 
+    def iterations_done(self) -> int:
+        """Returns how many iterations have left their vocabulary."""
+        return next(done for done in itertools.count() if not self.has_vocabulary(done + 1))
+
     def write_vocabulary(self, iteration: int, vocabulary: SuffixTable) -> None:
         """Written last in an iteration: if it exists, all files of the iteration are whole."""
         write_checked(self.vocabulary_path(iteration), vocabulary.to_bytes())
 
     def read_vocabulary(self, iteration: int) -> SuffixTable:
-        return _read_table(self.vocabulary_path(iteration))
-
-    def write_sizes(self, sizes: dict[int, int]) -> None:
-        """Writes the bytes of each group's table."""
-        _write_json(self.sizes_path, sorted(sizes.items()))
-
-    def read_sizes(self) -> dict[int, int]:
-        return dict(_read_json(self.sizes_path))
-
-    def read_reserved(self) -> list[str]:
-        return _read_json(self.reserved_path)
+        return read_packed(SuffixTable, self.vocabulary_path(iteration))
 
     def write_frequent(self, tables: Sequence[SuffixTable] | None) -> None:
         """Writes the tables of all groups in one file; None if they have too many nodes."""
@@ -317,7 +303,7 @@ class GroupFiles:
         write_checked(self.path(group), table.to_bytes())
 
     def read(self, group: int) -> SuffixTable:
-        return _read_table(self.path(group))
+        return read_packed(SuffixTable, self.path(group))
 
 
 @dataclass(frozen=True)
@@ -331,8 +317,8 @@ class MergeFiles:
     folder: str
 
     merges_path = _path_of('merges')
-    characters_path = _path_of('characters.json')
-    pieces_path = _path_of('pieces.json')
+    characters_path = _path_of('characters.json')  # those within tokens, and those at their ends
+    pieces_path = _path_of('pieces.json')  # of the vocabulary that is extended, by id
 
     def words_path(self, merges: int, part: int) -> str:
         """The file of the words of a part of the counts, with this many merges made in them."""
@@ -351,21 +337,6 @@ class MergeFiles:
         with _content(self.merges_path) as content:
             pairs, counts = np.frombuffer(content, _INT64).astype(np.int64).reshape(2, -1)
             return pairs, counts
-
-    def write_pieces(self, pieces: Sequence[str]) -> None:
-        """Writes the pieces of the vocabulary that is extended, by id."""
-        _write_json(self.pieces_path, pieces)
-
-    def read_pieces(self) -> tuple[str, ...]:
-        return tuple(_read_json(self.pieces_path))
-
-    def write_characters(self, within: str, at_ends: str) -> None:
-        """Writes the characters within tokens, and those at their ends."""
-        _write_json(self.characters_path, [within, at_ends])
-
-    def read_characters(self) -> tuple[str, str]:
-        within, at_ends = _read_json(self.characters_path)
-        return within, at_ends
 
     def numbers_of_merges(self) -> list[int]:
         """Returns with how many merges there are files of words, the largest number first."""
@@ -390,9 +361,7 @@ class WordFiles:
 
     folder: str
 
-    survey_path = _path_of(
-        _SURVEY_FILE
-    )  # of the words; without it a new run ignores the other files
+    survey_path = _path_of(_SURVEY_FILE)  # without it a new run ignores the other files
     first_path = _path_of('first.json')  # of the first iteration, which serves all min-counts
 
     def words_path(self, partition: int) -> str:
@@ -402,26 +371,8 @@ class WordFiles:
         return os.path.join(self.folder, 'first', f'part-{partition:05d}')
 
     def pieces_path(self, min_count: int, iteration: int) -> str:
-        """Of what an iteration of a min-count has selected."""
+        """The pieces that an iteration of a min-count has selected."""
         return os.path.join(self.folder, f'round-{min_count}', f'pieces-{iteration}')
-
-    @staticmethod
-    def read_json(path: str) -> Any | None:
-        """Returns what `write_json` wrote; None if it has not."""
-        return _read_json(path) if filesystem.exists(path) else None
-
-    @staticmethod
-    def write_json(path: str, value: object) -> None:
-        _write_json(path, value)
-
-    @staticmethod
-    def read_table(path: str) -> TokenTable:
-        with _content(path) as content:
-            return TokenTable.from_bytes(content)
-
-    @staticmethod
-    def write_table(path: str, table: TokenTable) -> None:
-        write_checked(path, table.to_bytes())
 
     def clear(self) -> None:
         """Deletes all files, the survey first."""
@@ -447,7 +398,7 @@ class TokenStats:
 
     def write(self, path: str) -> None:
         borders = [border.decode() for border in self.borders]
-        _write_json(path, {**dataclasses.asdict(self), 'borders': borders})
+        write_json(path, {**dataclasses.asdict(self), 'borders': borders})
 
     @classmethod
     def read(cls, path: str) -> TokenStats:
@@ -472,13 +423,26 @@ def _content(path: str) -> Iterator[bytes]:
         raise damaged(path) from error
 
 
-def _read_json(path: str) -> Any:
+def read_json(path: str) -> Any:
+    """Returns the value of a JSON file."""
     with _content(path) as content:
         return json.loads(content)
 
 
-def _write_json(path: str, value: object) -> None:
+def read_json_if_there(path: str) -> Any | None:
+    """Returns the value of a JSON file, None if there is no file."""
+    return read_json(path) if filesystem.exists(path) else None
+
+
+def write_json(path: str, value: object) -> None:
+    """Writes a JSON file whole."""
     write_checked(path, json.dumps(value).encode())
+
+
+def read_packed(kind: type[TableT], path: str) -> TableT:
+    """Returns the table that a file has, packed by its `to_bytes`."""
+    with _content(path) as content:
+        return kind.from_bytes(content)
 
 
 def _is_begun(folder: str) -> bool:
@@ -488,17 +452,12 @@ def _is_begun(folder: str) -> bool:
     return any(map(filesystem.exists, begun))
 
 
-def _read_table(path: str) -> SuffixTable:
-    with _content(path) as content:
-        return SuffixTable.from_bytes(content)
-
-
 def _digest(description: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _claim(folder: str) -> Claim:
-    # The lock is beside the folder, so that it exists until everything in the folder is deleted.
+    # The lock is next to the folder, so that it exists until everything in the folder is deleted.
     return Claim(folder + _LOCK, folder)
 
 
@@ -524,3 +483,41 @@ def _delete(folder: str) -> None:
             return
         LearnerFiles(folder).clear()
     delete_known(folder, {_SEARCH_FILE}.__contains__)
+
+
+def build_chain(steps: Mapping[str, beam.PTransform], pipeline: beam.Pipeline) -> None:
+    """Builds steps, by their labels; each takes a signal and returns one."""
+    signal = pipeline | 'Begin' >> beam.Create([0], reshuffle=False)
+    for label, step in steps.items():
+        signal = signal | label >> step
+
+
+@dataclass(eq=False)
+class EmitElements(beam.PTransform):
+    """Emits the elements of a plan for any worker, when the signal is there."""
+
+    plan: Sequence
+
+    def expand(self, signal: beam.PCollection) -> beam.PCollection:
+        return signal | 'Emit' >> beam.FlatMap(_emit, self.plan) | 'Reshuffle' >> beam.Reshuffle()
+
+
+def _emit(signal: object, plan: Sequence) -> Sequence:
+    return plan
+
+
+@dataclass(eq=False)
+class GatherResults(beam.PTransform):
+    """Takes (signal, results) and returns one (0, [results]), with None among them.
+
+    With one more element, a step without results ends with a signal too.
+    """
+
+    def expand(self, inputs) -> beam.PCollection:
+        signal, results = inputs
+        none = signal | 'AddNone' >> beam.Map(_none)
+        return (none, results) | beam.Flatten() | 'Gather' >> GatherToDriver()
+
+
+def _none(signal: object) -> None:
+    return None

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar, cast
+from typing import Generic, TypeVar
 
 from pipelines.artifacts.counts import (
     CountedSize,
@@ -27,16 +27,14 @@ from pipelines.transforms.count_tokens import write_counts_file
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
 from tokcore.errors import InputError
+from tokcore.kernels.cache_folder import source_digest
 from tokcore.learning.size_search import Progress
 from tokcore.options import recorded
 from tokcore.process_end import keep
-from tokcore.source_digest import source_digest
 from tokcore.subword.scheme import T2T_RANGE
 from tokcore.text.unicode import UNICODE_VERSION
 
 _LOGGER = logging.getLogger(__name__)
-
-LEARNERS = ('auto', 'memory', 'beam')
 
 _SHARE = 0.7
 """Of the available memory that the learner in memory may be predicted to take: texts differ from
@@ -69,13 +67,6 @@ class LearnerChoice:
 
 
 OptionsT = TypeVar('OptionsT', bound=LearningOptions)
-
-
-class _LearnerOption(Protocol):
-    """An option of the schemes that have a learner on Beam."""
-
-    @property
-    def learner(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -159,12 +150,11 @@ class VocabularySearch(Generic[OptionsT]):
         paths = [file.path for file in self.counts.files if self.counts.look(file).rules is None]
         if not paths:
             return
+        which = f'{paths[0]} does' if len(paths) == 1 else f'{len(paths)} count files do'
         _LOGGER.info(
-            '%s: %s by which rules tokens were made; assuming those of --scheme %s (%s)',
+            '%s: %s not record by which rules tokens were made; assuming those of --scheme %s (%s)',
             self.label,
-            f'{paths[0]} does not record'
-            if len(paths) == 1
-            else f'{len(paths)} count files do not record',
+            which,
             self.scheme.name,
             self.scheme.rules,
         )
@@ -191,9 +181,7 @@ class VocabularySearch(Generic[OptionsT]):
     @property
     def _learner(self) -> str:
         """The learner that is asked for; schemes without one on Beam have no such option."""
-        if self.scheme.beam_learner is None:
-            return 'auto'
-        return cast(_LearnerOption, self.options).learner
+        return getattr(self.options, 'learner', 'auto')
 
     @property
     def _in_parts(self) -> str:
@@ -228,12 +216,12 @@ class VocabularySearch(Generic[OptionsT]):
         with contextlib.ExitStack() as stack:
             if filesystem.is_shared(self.work):
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix='tokbeam-words-'))
-                _LOGGER.info(
-                    '%s: words are in files of this machine, in %s, of at most %d MiB',
-                    self.label,
-                    folder,
-                    -(-_words_bytes(self.counts.size()) >> 20),
-                )
+                size = self.counts.size()
+                most = (
+                    3 * size.bytes + 18 * size.tokens
+                )  # a byte of a token: a symbol of three bytes
+                said = '%s: words are in files of this machine, in %s, of at most %d MiB'
+                _LOGGER.info(said, self.label, folder, -(-most >> 20))
             else:
                 folder = os.path.join(self.work, 'words')
                 filesystem.make_folders(folder)
@@ -242,7 +230,7 @@ class VocabularySearch(Generic[OptionsT]):
     def _is_too_large(self, table: TokenTable) -> bool:
         """Whether a table is to be learned from in rounds, for a scheme that learns so.
 
-        The size of the files does not tell exactly: they may be text, or have tokens in common.
+        The size of the files is not exact: they may be text, or have tokens in common.
 
         Raises:
             InputError: it does not fit in memory, and cannot be learned from in rounds.
@@ -258,7 +246,7 @@ class VocabularySearch(Generic[OptionsT]):
         if reason is None:
             return True
         if need <= available:
-            return False  # the learner in memory tells how much it takes
+            return False  # the learner in memory says how much it takes
         raise InputError(
             f'{len(table)} tokens need some {need >> 20} MB to learn from, and {available >> 20} MB are at '
             f'hand; take a larger machine (merges cannot be learned in rounds: {reason})'
@@ -347,14 +335,12 @@ def choose_learner(
     """Returns the learner of the option `--learner`; for `auto`, the one in memory if it fits.
 
     Args:
-        learner: one of LEARNERS.
+        learner: 'auto', 'memory' or 'beam'.
         size: of the counts to learn from.
         per_character: memory of the learner in memory, in bytes per byte of distinct tokens.
         available: bytes of memory; None measures them.
         share: of the available memory that the learner in memory may be predicted to take.
     """
-    if learner not in LEARNERS:
-        raise InputError(f'no learner {learner!r}; there are {", ".join(LEARNERS)}')
     need = predicted_bytes(size, per_character)
     available = available_bytes() if available is None else available
     reason = (
@@ -374,11 +360,6 @@ def predicted_bytes(size: CountedSize, per_character: int) -> int:
     return _BYTES_OF_PROCESS + per_character * characters + _BYTES_PER_TOKEN * size.tokens
 
 
-def _words_bytes(size: CountedSize) -> int:
-    """Returns what files of words take at most: a symbol of three bytes for each byte of a token."""
-    return 3 * size.bytes + 18 * size.tokens
-
-
 def _megabytes(size: int) -> str:
     return f'{size >> 20} MB'
 
@@ -393,7 +374,7 @@ def rounds_at_once(tokens: int, budget: int = TOKENS_AT_ONCE) -> int:
 
 
 class RoundsAhead:
-    """Tells of each round which min-counts its job is to learn, with those that may come next.
+    """Chooses the min-counts that the job of each round learns, with those that may come next.
 
     Args:
         label: begins log messages.
@@ -416,7 +397,7 @@ class RoundsAhead:
         self._together: set[int] = set()
 
     def begin_round(self, min_count: int) -> list[int]:
-        """Returns the min-counts to learn for that of a round; none if it has been learned."""
+        """Returns the min-counts to learn in the job of a round; [] if its own has been learned."""
         self._number += 1
         if self._is_learned(min_count):
             if min_count not in self._together:

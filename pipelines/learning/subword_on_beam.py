@@ -9,6 +9,7 @@ rounds of a higher min-count. Finished work is in a folder, where a new run of t
 import functools
 import logging
 import math
+import pickle
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +20,16 @@ from pipelines.artifacts.counts import ROWS_AT_ONCE, read_new_batches, stored_ro
 from pipelines.engines.engine import RunPipeline
 from pipelines.engines.pool import MOST_BUNDLE_BYTES, OversizedBundleError
 from pipelines.files import filesystem
-from pipelines.learning.chain import build_chain
-from pipelines.learning.rounds import ClaimedRun, GroupFiles, LearnerFiles, RoundFiles, TokenStats
+from pipelines.learning.rounds import (
+    ClaimedRun,
+    GroupFiles,
+    LearnerFiles,
+    RoundFiles,
+    TokenStats,
+    build_chain,
+    read_json_if_there,
+    write_json,
+)
 from pipelines.learning.search import (
     TOKENS_AT_ONCE,
     RoundsAhead,
@@ -45,11 +54,10 @@ from tokcore.subword.learner import (
     ITERATIONS,
     RESERVED_TOKENS,
     longest_candidate,
-    search_subwords,
 )
-from tokcore.subword.scheme import SubwordOptions
-from tokcore.subword.suffix_tables import SuffixTable, choose_groups, pass_ranges
-from tokcore.subword.survey import Surveyor, TokenSurvey, add_surveys
+from tokcore.subword.scheme import SubwordOptions, search_subwords
+from tokcore.subword.segmenting import Surveyor, add_surveys
+from tokcore.subword.suffix_tables import choose_groups, pass_ranges
 from tokcore.subword.sweep import order_subtokens
 from tokcore.subword.text_encoder import UNSTORABLE
 from tokcore.text.t2t import alphabet_of, escape_token
@@ -58,8 +66,6 @@ from tokcore.warm_up import compile_learner_kernels
 _LOGGER = logging.getLogger(__name__)
 
 _LARGEST = 2**63 - 1
-
-_UNLIMITED_LENGTH = 2**31 - 1
 
 _BYTES_OF_PROCESS = 400 << 20
 """Python, Beam, pyarrow, compiled kernels."""
@@ -153,8 +159,7 @@ class PackedLearner:
         paths: Parquet files of token counts; a token may occur in several.
         folder: reached by driver and workers. Work that a learner of the same counts and options
             has finished there is used.
-        run: runs a pipeline, which it builds by the function that it is given, and waits for its
-          end.
+        run: runs a pipeline that a function builds, and waits for its end.
         max_subtoken_length: as for `MemoryLearner`.
         reserved_tokens: as for `MemoryLearner`.
         lowest: the lowest min-count that `build` will be called with.
@@ -198,7 +203,7 @@ class PackedLearner:
         self._fixed = FixedSubtokens.of(reserved_tokens, self._stats.alphabet)
         if self._stats.weight > _LARGEST:
             raise OverflowError('count times length, summed over all tokens, exceeds 2^63 - 1')
-        self._files.write_reserved(self._fixed.reserved)
+        write_json(self._files.reserved_path, self._fixed.reserved)
         self._stored: dict[int, tuple[GroupFiles, dict[int, int]]] = {}
         self._rounds = RoundsAhead(
             label,
@@ -252,8 +257,9 @@ class PackedLearner:
     def _use_stored(self, min_count: int) -> None:
         """Makes the tables of a round's frequent suffixes, if there are any, serve later rounds."""
         files = self._files.round(min_count)
-        if files.has_vocabulary(1) and filesystem.exists(files.sizes_path):
-            self._stored[min_count] = files.groups, files.read_sizes()
+        sizes = read_json_if_there(files.sizes_path) if files.has_vocabulary(1) else None
+        if sizes is not None:
+            self._stored[min_count] = files.groups, dict(sizes)
 
     def _survey(self) -> TokenStats:
         path = self._files.survey_path
@@ -289,16 +295,14 @@ class PackedLearner:
         started = time.monotonic()
         predicted = max(1, self._stats.predicted_bytes // len(groups))
         while first < len(groups):
-            done = self._files.finished_pass(first)
-            if done is None:
-                ranges = pass_ranges([predicted] * (len(groups) - first), self._pass_bytes)
-                last = first + next(ranges)[1]
-                self._run_bounded(functools.partial(self._store_pass, first, last))
-                done = self._files.finished_pass(first)
-                if done is None:
-                    continue  # in smaller passes
-            first, pass_sizes = done
-            sizes.update(pass_sizes)
+            finished = read_json_if_there(self._files.pass_path(first))
+            if finished is not None:
+                first, pass_sizes = finished
+                sizes.update(pass_sizes)
+                continue
+            ranges = pass_ranges([predicted] * (len(groups) - first), self._pass_bytes)
+            last = first + next(ranges)[1]
+            self._run_bounded(functools.partial(self._store_pass, first, last))
         self._stored[self._lowest] = self._files.first, sizes
         _LOGGER.info(
             '%s: first tables of %d groups take %d MB, predicted %d MB, in %.1f s',
@@ -322,7 +326,7 @@ class PackedLearner:
                 | store_groups
             )
         )
-        self._files.finish_pass(first, last, list(read_stats(sizes_path)))
+        write_json(self._files.pass_path(first), [last, list(read_stats(sizes_path))])
         filesystem.delete_file(sizes_path)
 
     def _learn_rounds(self, min_counts: Sequence[int]) -> None:
@@ -337,7 +341,7 @@ class PackedLearner:
         return PlannedRound(self._files.round(min_count), min_count, stored, sizes)
 
     def _run_rounds(self, planned: Sequence[PlannedRound]) -> None:
-        done = min(map(_iterations_done, planned))
+        done = min(planned_round.files.iterations_done() for planned_round in planned)
         rounds = tuple(planned_round.files for planned_round in planned)
         numbers = range(len(self._stats.groups))
         plan = SelectionPlan(
@@ -370,7 +374,7 @@ class PackedLearner:
             iteration,
             self._stats.groups,
             group_range,
-            min(self._longest, _UNLIMITED_LENGTH),
+            self._longest,
             self._workers,
             self._limits.bundle_bytes,
         )
@@ -390,13 +394,6 @@ class PackedLearner:
                 self._label,
                 self._limits.bundle_bytes >> 20,
             )
-
-
-def _iterations_done(planned: PlannedRound) -> int:
-    done = 0
-    while planned.files.has_vocabulary(done + 1):
-        done += 1
-    return done
 
 
 @dataclass(eq=False)
@@ -424,17 +421,15 @@ class SurveyTokens(beam.PTransform):
         )
 
 
-def _survey(path: str, bits: int, longest: int) -> tuple:
+def _survey(path: str, bits: int, longest: int) -> bytes:
     surveyor = Surveyor(bits, longest)
     for arrays in read_new_batches(path, UNSTORABLE):
         surveyor.add(*arrays)
-    survey = surveyor.result()
-    sums = (survey.tokens, survey.characters, str(survey.weight), str(survey.largest_count))
-    return (survey.alphabet, *sums, survey.sample.to_bytes(), survey.smaller_sample.to_bytes())
+    return pickle.dumps(surveyor.result())
 
 
-def _write_stats(gathered: tuple[int, Iterable[tuple]], options: SurveyTokens) -> None:
-    survey = add_surveys(map(_unpack_survey, gathered[1]))
+def _write_stats(gathered: tuple[int, Iterable[bytes]], options: SurveyTokens) -> None:
+    survey = add_surveys(map(pickle.loads, gathered[1]))
     predicted = survey.predicted_bytes(options.bits)
     groups = min(MAX_GROUPS, math.ceil(predicted / options.group_bytes))
     stats = TokenStats(
@@ -447,19 +442,6 @@ def _write_stats(gathered: tuple[int, Iterable[tuple]], options: SurveyTokens) -
         choose_groups(survey.sample, groups).borders,
     )
     stats.write(options.survey_path)
-
-
-def _unpack_survey(packed: Sequence) -> TokenSurvey:
-    alphabet, tokens, characters, weight, largest_count, sample, smaller = packed
-    return TokenSurvey(
-        alphabet,
-        tokens,
-        characters,
-        int(weight),
-        int(largest_count),
-        SuffixTable.from_bytes(sample),
-        SuffixTable.from_bytes(smaller),
-    )
 
 
 @dataclass(frozen=True)

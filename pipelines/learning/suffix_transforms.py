@@ -25,8 +25,14 @@ from pipelines.engines.pool import (
     ThreadedMap,
     in_global_window,
 )
-from pipelines.learning.chain import EmitElements, GatherResults
-from pipelines.learning.rounds import GroupFiles, RoundFiles
+from pipelines.learning.rounds import (
+    EmitElements,
+    GatherResults,
+    GroupFiles,
+    RoundFiles,
+    read_json,
+    write_json,
+)
 from pipelines.transforms.stats import WriteStats
 from tokcore.errors import InputError
 from tokcore.subword.segmenting import (
@@ -100,8 +106,8 @@ class _CountFn(beam.DoFn):
     """Counts batches in threads, and merges the tables of a bundle before it sends them."""
 
     def __init__(self, options: CountSubstrings):
-        several = isinstance(options.round, tuple)
-        self._rounds = options.round if several else tuple(filter(None, [options.round]))
+        rounds = options.round if isinstance(options.round, tuple) else (options.round,)
+        self._rounds = tuple(filter(None, rounds))
         self._options = options
         self._output = BundleOutput(METRICS, options.most_bundle_bytes)
         self._sent = Metrics.counter(METRICS, SENT_TABLES)
@@ -122,7 +128,7 @@ class _CountFn(beam.DoFn):
             self._segmenters = [
                 _CountingSegmenter(segmenter, number, self._options)
                 for number, segmenter in enumerate(segmenters)
-                # Of those with frequent suffixes all groups are counted in the first pass.
+                # With frequent suffixes, all groups are counted in the first pass.
                 if not (segmenter.has_frequent and self._options.group_range[0] > 0)
             ]
         if self._rounds and not self._segmenters:
@@ -181,7 +187,7 @@ class _CountingSegmenter:
         self._weights: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
 
     def count(self, batch: EscapedBatch) -> list[tuple[int, SuffixTable]]:
-        """Returns (key, table); none of frequent suffixes, which are kept for the bundle's end."""
+        """Returns (key, table); frequent suffixes are kept for the bundle's end."""
         segmenter, options = self._segmenter, self._options
         if not segmenter.has_frequent:
             tables = segmenter.pack(batch, options.longest, options.groups, options.group_range)
@@ -211,7 +217,9 @@ def load_segmenters(rounds: tuple[RoundFiles, ...], iteration: int) -> list[Segm
     """Returns the rounds' segmenters of an iteration, loaded once in each process."""
     return [
         Segmenter(
-            files.read_vocabulary(iteration - 1), files.read_reserved(), files.read_frequent()
+            files.read_vocabulary(iteration - 1),
+            read_json(files.reserved_path),
+            files.read_frequent(),
         )
         for files in rounds
     ]
@@ -368,8 +376,8 @@ class _GroupSelection:
     group: int
     strings: bytes
     shared: tuple
-    nbytes: int
-    added: int
+    nbytes: int = 0
+    added: int = 0
 
 
 def _select_stored(plan: SelectionPlan, element: tuple[int, int]) -> _GroupSelection:
@@ -391,7 +399,7 @@ def _select_counted(plan: SelectionPlan, element: tuple[int, SuffixTable]) -> _G
     number, group = divmod(key, len(plan.groups))
     min_count = plan.rounds[number].min_count
     selection, _ = select_partition(table, *plan.groups.bounds(group), min_count, 0)
-    return _GroupSelection(number, group, selection.strings.to_bytes(), selection.shared, 0, 0)
+    return _GroupSelection(number, group, selection.strings.to_bytes(), selection.shared)
 
 
 @dataclass(eq=False)
@@ -448,17 +456,14 @@ def _finish_iteration(
     selections = sorted(found, key=lambda selection: (selection.round, selection.group))
     for number, planned in enumerate(finish.plan.rounds):
         of_round = [selection for selection in selections if selection.round == number]
-        _finish_round(finish, planned.files, planned.min_count, of_round)
+        _finish_round(finish, planned, of_round)
     return finish.part
 
 
 def _finish_round(
-    finish: _FinishIteration,
-    files: RoundFiles,
-    min_count: int,
-    selections: Sequence[_GroupSelection],
+    finish: _FinishIteration, planned: PlannedRound, selections: Sequence[_GroupSelection]
 ) -> None:
-    plan, iteration, ranges = finish.plan, finish.iteration, finish.ranges
+    files, plan, iteration, ranges = planned.files, finish.plan, finish.iteration, finish.ranges
     strings = merge_suffix_tables(
         SuffixTable.from_bytes(selection.strings) for selection in selections
     )
@@ -475,7 +480,7 @@ def _finish_round(
                 for group in range(len(plan.groups))
             ]
         files.write_frequent(tables)
-        files.write_sizes(sizes)
+        write_json(files.sizes_path, sorted(sizes.items()))
     parts = (files.read_selection(iteration, part) for part in ranges)
-    vocabulary = merge_selections(parts, plan.groups.borders, plan.alphabet, min_count)
+    vocabulary = merge_selections(parts, plan.groups.borders, plan.alphabet, planned.min_count)
     files.write_vocabulary(iteration, vocabulary)

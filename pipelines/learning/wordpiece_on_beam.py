@@ -20,8 +20,17 @@ import pyarrow.parquet as parquet
 from pipelines.engines.engine import RunPipeline
 from pipelines.engines.pool import MOST_BUNDLE_BYTES, BundleOutput, with_output_types
 from pipelines.files import filesystem
-from pipelines.learning.chain import EmitElements, GatherResults, build_chain
-from pipelines.learning.rounds import ClaimedRun, WordFiles
+from pipelines.files.attempts import write_checked
+from pipelines.learning.rounds import (
+    ClaimedRun,
+    EmitElements,
+    GatherResults,
+    WordFiles,
+    build_chain,
+    read_json_if_there,
+    read_packed,
+    write_json,
+)
 from pipelines.learning.search import (
     RoundsAhead,
     VocabularySearch,
@@ -40,14 +49,15 @@ from tokcore.warm_up import compile_learning
 from tokcore.wordpiece.learner import (
     WordFilter,
     Words,
+    character_counts,
     first_counts,
     later_counts,
+    most_frequent_characters,
     pieces_by_id,
     search_pieces,
     split_counts,
     words_of_counts,
 )
-from tokcore.wordpiece.learner_kernels import character_counts, most_frequent_characters
 from tokcore.wordpiece.options import WordPieceOptions
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary
 
@@ -103,8 +113,7 @@ class BeamPieceLearner:
         files: in a folder reached by driver and workers. What a learner of the same counts and
             options has finished there is taken up.
         work: another such folder, of this run alone.
-        run: runs a pipeline, which it builds by the function that it is given, and waits for its
-            end.
+        run: runs a pipeline that a function builds, and waits for its end.
         options: of learning; the search for the size is looked ahead in, and else not used.
         label: begins log messages.
         run_near: as `run`, for light work before the first round; None: as `run`.
@@ -149,7 +158,9 @@ class BeamPieceLearner:
         self._rounds = RoundsAhead(
             label,
             min(_MOST_AT_ONCE, rounds_at_once(survey.words)),
-            lambda min_count: filesystem.exists(self._pieces_path(min_count, options.iterations)),
+            lambda min_count: filesystem.exists(
+                self._files.pieces_path(min_count, options.iterations)
+            ),
             self._min_counts_ahead if looks_ahead else None,
         )
 
@@ -162,8 +173,8 @@ class BeamPieceLearner:
         """Returns the pieces by id, as `PieceLearner.build`."""
         if min_counts := self._rounds.begin_round(min_count):
             self._learn_rounds(min_counts)
-        path = self._pieces_path(min_count, self._options.iterations)
-        words, endings = split_counts([self._files.read_table(path)])
+        path = self._files.pieces_path(min_count, self._options.iterations)
+        words, endings = split_counts([read_packed(TokenTable, path)])
         joined = {self._options.joiner + ending: count for ending, count in endings.items()}
         # If a word and an ending are one piece, the ending's count is used.
         pieces = pieces_by_id(words | joined, self._characters, self._options)
@@ -178,9 +189,9 @@ class BeamPieceLearner:
 
     def _learn_rounds(self, min_counts: Sequence[int]) -> None:
         for min_count in min_counts:
-            path = self._pieces_path(min_count, 1)
+            path = self._files.pieces_path(min_count, 1)
             if not filesystem.exists(path):
-                self._files.write_table(path, _frequent(self._first, min_count))
+                write_checked(path, _frequent(self._first, min_count).to_bytes())
         done = min(map(self._iterations_done, min_counts))
         steps = {
             f'Iteration{number + 1}': _SelectPieces(
@@ -197,16 +208,15 @@ class BeamPieceLearner:
             self._run(functools.partial(build_chain, steps))
 
     def _planned(self, min_count: int, number: int) -> '_PlannedPieces':
-        before, after = (self._pieces_path(min_count, number + step) for step in (0, 1))
+        before, after = (self._files.pieces_path(min_count, number + step) for step in (0, 1))
         return _PlannedPieces(before, after, min_count)
 
     def _iterations_done(self, min_count: int) -> int:
         """Returns how many iterations have left their pieces; they are written in their order."""
         numbers = range(1, self._options.iterations + 1)
-        return sum(filesystem.exists(self._pieces_path(min_count, number)) for number in numbers)
-
-    def _pieces_path(self, min_count: int, iteration: int) -> str:
-        return self._files.pieces_path(min_count, iteration)
+        return sum(
+            filesystem.exists(self._files.pieces_path(min_count, number)) for number in numbers
+        )
 
     def _words_paths(self) -> list[str]:
         return [self._files.words_path(partition) for partition in self._partitions]
@@ -214,7 +224,7 @@ class BeamPieceLearner:
     def _survey(self, paths: Sequence[str], word_filter: WordFilter) -> '_Survey':
         """Writes the words to files, each word to that of its partition, and surveys them."""
         files = self._files
-        stored = files.read_json(files.survey_path)
+        stored = read_json_if_there(files.survey_path)
         if stored is not None:
             return _Survey(*stored)
         files.clear()  # the remains of a deletion that was killed
@@ -231,18 +241,18 @@ class BeamPieceLearner:
 
         self._run_near(build)
         survey = _Survey.of_all(list(read_stats(stats_path, _Survey)))
-        files.write_json(files.survey_path, dataclasses.astuple(survey))
+        write_json(files.survey_path, dataclasses.astuple(survey))
         return survey
 
     def _count_first(self, min_count: int) -> tuple[TokenTable, list[str]]:
         """Returns the counts of words and all endings, and the characters of the words."""
         files = self._files
-        stored = files.read_json(files.first_path)
+        stored = read_json_if_there(files.first_path)
         if stored is None:
             stored = self._run_first(min_count)
-            files.write_json(files.first_path, stored)
+            write_json(files.first_path, stored)
         partitions, characters = stored
-        tables = [files.read_table(files.first_counts_path(number)) for number in partitions]
+        tables = [read_packed(TokenTable, files.first_counts_path(number)) for number in partitions]
         return concatenate_tables([TokenTable.from_items([]), *tables]), characters
 
     def _run_first(self, min_count: int) -> tuple[list[int], list[str]]:
@@ -294,7 +304,7 @@ def _survey_words(
     element: tuple[int, TokenTable], files: WordFiles, word_filter: WordFilter
 ) -> _Survey:
     partition, table = element
-    files.write_table(files.words_path(partition), table)
+    write_checked(files.words_path(partition), table.to_bytes())
     characters = character_counts(word_filter.select(table))
     counts = table.counts
     return _Survey([partition], len(table), int(counts.min()), int(counts.max()), characters)
@@ -305,7 +315,7 @@ def _write_frequent(
 ) -> int:
     """Writes the counts of a partition that are frequent; returns the partition."""
     partition, table = element
-    WordFiles.write_table(path_of(partition), _frequent(table, min_count))
+    write_checked(path_of(partition), _frequent(table, min_count).to_bytes())
     return partition
 
 
@@ -319,12 +329,12 @@ def _read_counts(path: str) -> list[TokenTable]:
 
 
 def _survey_characters(word_filter: WordFilter, path: str) -> list[str]:
-    words = word_filter.select(WordFiles.read_table(path))
+    words = word_filter.select(read_packed(TokenTable, path))
     return [''.join(character_counts(words))]
 
 
 def _count_first(word_filter: WordFilter, path: str) -> list[TokenTable]:
-    return [first_counts(word_filter.select(WordFiles.read_table(path)))]
+    return [first_counts(word_filter.select(read_packed(TokenTable, path)))]
 
 
 @dataclass(frozen=True)
@@ -370,12 +380,12 @@ class _SelectPieces(beam.PTransform):
         )
 
     def _count(self, path: str) -> list[TokenTable]:
-        words = self.word_filter.select(WordFiles.read_table(path))
+        words = self.word_filter.select(read_packed(TokenTable, path))
         return [self._count_endings(words, iteration.source) for iteration in self.planned]
 
     def _count_endings(self, words: Words, path: str) -> TokenTable:
         """Segments words by the pieces of a file, and counts the endings."""
-        known, endings = split_counts([WordFiles.read_table(path)])
+        known, endings = split_counts([read_packed(TokenTable, path)])
         joined = (self.joiner + text for text in (*endings, *self.characters))
         pieces = [*dict.fromkeys([*known, *self.characters, *joined])]
         return later_counts(words, pieces, self.joiner)
@@ -389,12 +399,12 @@ class _SelectPieces(beam.PTransform):
         partitions = sorted(number for number in gathered[1] if number is not None)
         for number, iteration in enumerate(self.planned):
             tables = [
-                WordFiles.read_table(self._part_path(partition))
+                read_packed(TokenTable, self._part_path(partition))
                 for partition in partitions
                 if partition // COUNT_PARTITIONS == number
             ]
-            words = words_of_counts(WordFiles.read_table(iteration.source))
-            WordFiles.write_table(iteration.target, concatenate_tables([words, *tables]))
+            words = words_of_counts(read_packed(TokenTable, iteration.source))
+            write_checked(iteration.target, concatenate_tables([words, *tables]).to_bytes())
         return gathered[0]
 
     def _part_path(self, partition: int) -> str:

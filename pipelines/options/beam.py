@@ -9,7 +9,6 @@ URLs, and are never written down.
 import contextlib
 import difflib
 import io
-import json
 import re
 import typing
 import urllib.parse
@@ -22,7 +21,7 @@ from tokcore.options import shown
 if typing.TYPE_CHECKING:
     from apache_beam.options.pipeline_options import PipelineOptions
 
-# What Beam's actions raise for a value, beside what argparse tells as an error.
+# What Beam's actions raise for a value, in addition to argparse's own errors.
 _WRONG_VALUE = (ValueError, TypeError, AttributeError, AssertionError)
 
 HIDDEN = '***'
@@ -99,24 +98,20 @@ def check_flags(flags: Sequence[str], job_server: Sequence[str], command: str) -
     Raises:
         InputError: there is one.
     """
-    for flag, may_be_shown in zip(flags, without_secrets(flags)):
+    without = dict(zip(flags, without_secrets(flags)))
+    for flag, masked in without.items():
         try:
             flag.encode()
         except UnicodeEncodeError:
-            raise InputError(
-                f'{shown(may_be_shown)} is not UTF-8, as options of Beam must be'
-            ) from None
-    with _told([*flags, *job_server]):
+            raise InputError(f'{shown(masked)} is not UTF-8, as options of Beam must be') from None
+    with _refused([*flags, *job_server]):
         parser = _beam_parser()
         _, left = parser.parse_known_args(list(flags))
         parser.parse_known_args([*flags, *job_server])
     if left:
-        word = dict(zip(flags, without_secrets(flags)))[left[0]]
-        inputs = (
-            ''
-            if word.startswith('-')
-            else ('; files are given by options, as --text FILE, or --source FILE --target FILE')
-        )
+        word, inputs = without[left[0]], ''
+        if not word.startswith('-'):
+            inputs = '; files are given by options, as --text FILE, or --source FILE --target FILE'
         raise InputError(
             f'{shown(word)} belongs to no option{inputs} (see tokbeam {command} --help)'
         )
@@ -132,26 +127,26 @@ def beam_options(flags: Sequence[str]) -> 'PipelineOptions':
 
     said = io.StringIO()
     try:
-        with _told(flags), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        with _refused(flags), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             options = PipelineOptions(list(flags))
             # As the runner will ask for them, so that it is not the first to meet a mistake.
             options.get_all_options(retain_unknown_options=True)
     except SystemExit:
         reason = said.getvalue().partition('error: ')[2] or 'they ask for its help'
-        raise InputError(f'Beam does not take its options: {_in_a_line(reason, flags)}') from None
+        raise InputError(f'Beam does not take its options: {_one_line(reason, flags)}') from None
     return options
 
 
 @contextlib.contextmanager
-def _told(flags: Sequence[str]):
+def _refused(flags: Sequence[str]):
     try:
         yield
     except _WRONG_VALUE as error:
-        reason = _in_a_line(str(error) or type(error).__name__, flags)
-        raise InputError(f'Beam does not take its options: {reason}') from error
+        reason = str(error) or type(error).__name__
+        raise InputError(f'Beam does not take its options: {_one_line(reason, flags)}') from error
 
 
-def _in_a_line(reason: str, flags: Sequence[str]) -> str:
+def _one_line(reason: str, flags: Sequence[str]) -> str:
     return text_without_secrets(' '.join(reason.split()), flags)
 
 
@@ -171,12 +166,11 @@ def without_secrets(flags: Sequence[str]) -> tuple[str, ...]:
     `['--s3_secret_access_key=HUSH', '--parallelism', '2']` gives
     `('--s3_secret_access_key=***', '--parallelism', '2')`. A value may be an argument of its own.
     """
-    shown = []
-    name = ''
+    shown, name = [], ''
     for flag in flags:
         if flag.startswith('--') and len(flag) > 2:
             name, has_value, value = flag.partition('=')
-            shown.append(name + has_value + _shown(name, value) if has_value else name)
+            shown.append(name + has_value + _shown(name, value))
             name = '' if has_value else name
         else:
             shown.append(_shown(name, flag))
@@ -222,7 +216,7 @@ def url_without_secrets(url: str) -> str:
 
 
 def _shown(name: str, value: str) -> str:
-    return HIDDEN if _is_secret(name, value) and value else _shown_value(value)
+    return HIDDEN if _is_secret(name, value) and value else _shown_text(value)
 
 
 def _is_secret(name: str, value: str = '') -> bool:
@@ -232,28 +226,6 @@ def _is_secret(name: str, value: str = '') -> bool:
         not (_MANY.fullmatch(match[0]) and _NUMBER.fullmatch(value))
         for match in _NAME.finditer(words)
     )
-
-
-def _shown_value(value: str) -> str:
-    try:
-        fields = json.loads(value)
-    except (ValueError, RecursionError):
-        return _shown_text(value)
-    if not isinstance(fields, (dict, list)):
-        return value
-    shown = _shown_fields(fields)
-    return value if shown == fields else json.dumps(shown)
-
-
-def _shown_fields(fields: object) -> object:
-    if isinstance(fields, dict):
-        return {
-            name: HIDDEN if _is_secret(name, str(value)) else _shown_fields(value)
-            for name, value in fields.items()
-        }
-    if isinstance(fields, list):
-        return [_shown_fields(element) for element in fields]
-    return _shown_value(fields) if isinstance(fields, str) else fields
 
 
 def _shown_text(text: str) -> str:
@@ -276,14 +248,14 @@ def _shown_part(part: str) -> str:
 
 def _shown_named(text: str) -> str:
     text = _BEARER.sub(rf'\1 {HIDDEN}', text)
-    parts, place = [], 0
+    parts, end = [], 0
     for named in _NAMED.finditer(text):
         name, parting = named.groups()
         # Only an option's value may follow its name after a space.
-        if named.start() < place or not (parting.strip() or name.startswith('-')):
+        if named.start() < end or not (parting.strip() or name.startswith('-')):
             continue
         value = _VALUE.match(text, named.end()) if _is_secret(name) else None
         if value and _is_secret(name, value[0]):
-            parts += [text[place : value.start()], HIDDEN]
-            place = value.end()
-    return ''.join(parts) + text[place:]
+            parts += [text[end : value.start()], HIDDEN]
+            end = value.end()
+    return ''.join(parts) + text[end:]

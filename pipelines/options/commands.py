@@ -3,20 +3,16 @@
 import argparse
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import MISSING, dataclass
 from typing import Any
 
 from pipelines.options.folders import (
     CacheOptions,
-    CardOptions,
     CompareOptions,
     ConvertOptions,
     IndexOptions,
     InspectOptions,
-    LookingOptions,
-    MakingOptions,
-    ReportingOptions,
     ReportOptions,
     VerifyOptions,
     WhereOptions,
@@ -34,6 +30,7 @@ from pipelines.options.job import (
     RunningOptions,
     UnknownOptions,
     VocabOptions,
+    formats_with_options,
     training_files,
 )
 from pipelines.options.reading import Parser, refuse_misplaced, refuse_unchosen
@@ -65,54 +62,47 @@ class Group:
         title: the heading in the help.
         about: the text below the title.
         section: of a job file, in which they may stand; None if they may not.
-        only: of the options of `kinds` those with these names; None: all.
     """
 
     kinds: tuple[Kind, ...]
     title: str | None = None
     about: str | None = None
     section: str | None = None
-    only: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command: the first line of its help, and its options in the order of the help.
+    """A command: what runs it, its options in the order of the help, and what the help says.
 
     Attributes:
         summary: the first line of its help.
+        run: `module:function`, which takes the options and those of Beam, and returns the exit status.
         groups: its options.
         examples: command lines, at the top of its help.
-        essential: the names of the options that most people need, in the order of the help.
-        place: how the help calls the path that the command looks at, and a second word, which may be left
+        essential: the names of the options that most people need.
+        paths: how the help calls the path that the command looks at, and a second word, which may be left
             out if it is in brackets; '' if it takes none. Such a command takes no job file.
+        notes: at the end of its help.
     """
 
     summary: str
+    run: str
     groups: tuple[Group, ...]
-    examples: tuple[str, ...] = ()
-    essential: tuple[str, ...] = ()
-    place: str = ''
+    examples: tuple[str, ...]
+    essential: tuple[str, ...]
+    paths: str = ''
+    notes: str = ''
 
     @property
-    def options(self) -> Iterator[Declared]:
+    def options(self) -> list[Declared]:
         """All options."""
-        return (
-            declaration
-            for group in self.groups
-            for kind in group.kinds
-            for declaration in declared(kind)
-        )
+        return [each for group in self.groups for kind in group.kinds for each in declared(kind)]
 
     @property
     def flags(self) -> list[str]:
         """All options as they are typed."""
-        flags = []
-        for declaration in self.options:
-            flags.append(flag(declaration.name))
-            if has_negation(declaration):
-                flags.append(f'--no-{declaration.name}')
-        return flags
+        negated = [f'--no-{each.name}' for each in self.options if has_negation(each)]
+        return [flag(each.name) for each in self.options] + negated
 
     @property
     def takes_beam_options(self) -> bool:
@@ -120,14 +110,14 @@ class Command:
         return any(EngineOptions in group.kinds for group in self.groups)
 
     @property
-    def sections(self) -> tuple[str, ...]:
-        """The sections of a job file that have options of this command."""
-        return tuple(dict.fromkeys(group.section for group in self.groups if group.section))
-
-    def of_section(self, section: str) -> list[Declared]:
-        """Returns the options that a section of a job file may have."""
-        kinds = [kind for group in self.groups if group.section == section for kind in group.kinds]
-        return [declaration for kind in kinds for declaration in declared(kind)]
+    def sections(self) -> dict[str, dict[str, Declared]]:
+        """By section of a job file the options that it may have, by their keys."""
+        sections: dict[str, dict[str, Declared]] = {}
+        for group in self.groups:
+            if group.section:
+                options = {each.key: each for kind in group.kinds for each in declared(kind)}
+                sections.setdefault(group.section, {}).update(options)
+        return sections
 
 
 _OTHERS = """\
@@ -140,6 +130,55 @@ _RUNNING = Group(
 _RUNNING_IN_MEMORY = dataclasses.replace(_RUNNING, kinds=(*_RUNNING.kinds, MemoryOptions))
 
 
+_NOTHING_WRITTEN = """\
+Nothing is written. The status is 0, or 3 where something is not as it should be, 2 for a mistake of the
+command line."""
+
+BEAM_NOTES = """\
+Options of Beam (--runner, --direct_running_mode, ...) are passed on to it; what only a job server
+knows stands after --."""
+
+_READING = f'{_NOTHING_WRITTEN}\n\n{BEAM_NOTES}'
+
+_DETOKENIZE = """\
+There are as many lines as were read: a line feed that ids spell is written as a space. Half of a
+surrogate pair, which UTF-8 cannot hold, is written as U+FFFD."""
+
+_CONVERT = """\
+The rows are those of the TFRecords, in their order. megatron: NAME-SPLIT-…_text_document.bin and .idx for
+each shard, of pairs …_inputs_document and …_targets_document. flat: ….npy, ids one after another without a
+header, and ….csv.gz with start,end,row,shard,record of each row. nanogpt: likewise all of a split as train.bin,
+val.bin of dev and test.bin, with uint16. These leave out rows without text, and put the token that ends
+documents after each row that does not end with it. packed:
+….packed, TFRecords of several rows each, the longest of 65,536 rows first, where the least room is left.
+joined: ….joined, TFRecords of input_ids, input_mask and segment_ids for each row, as BERT's run_classifier.
+array_record: ….array_record, the payloads of the TFRecords, by pip install 'tokbeam[array-record]'."""
+
+_INDEX = """\
+index/ in the folder has a file for each shard, by which any row is read at once: build and encode write it,
+and this writes it again. DIR may also be a folder of TFRecords of another program, or one such file: their
+names say which split they are, and tokcore.open_dataset opens the folder. With --corpus-order it has
+SPLIT.corpus too, for batches with shuffle='corpus': the corpus is read once, and must not have changed."""
+
+_EXPORT = """\
+The folder opens with the tool as it stands. Where the tool is installed, it encodes a sample of text, and
+a difference is an error; where it is not, the folder is reported as UNPROVED."""
+
+_CACHE = """\
+kernels are compiled once for a machine, in some 15 s, and those not used for 30 days are deleted.
+vocabularies are large tokenizer files as they were parsed. datasets are copies of those of object stores, by
+tokcore.open_dataset; do not delete them while one is read. Copies in a folder that was given as cache are not
+listed."""
+
+_WARM_UP = """\
+A job compiles what this machine lacks by itself. Small local inputs need no compiled kernels: as long as
+none are kept for this version and processor, up to 256 KiB run as plain Python, with the same result."""
+
+
+JOBS = ('build', 'count', 'vocab', 'encode')
+"""The commands that run pipelines, and keep work to continue from."""
+
+
 def known_commands() -> dict[str, Command]:
     """Returns the commands by name, with the options of all formats and schemes."""
     return {**_commands_of(all_formats(), tuple(map(find_scheme, scheme_names())))}
@@ -150,7 +189,7 @@ def _commands_of(
     formats: tuple[type[CorpusFormat], ...], schemes: tuple[object, ...]
 ) -> dict[str, Command]:
     """Makes the classes of options once for what is registered; that takes longer than to parse."""
-    *others, last = [kind.what for kind in formats if not kind.is_in_job_files_only]
+    *others, last = [kind.what for kind in formats_with_options()]
     about = f'one of: {", ".join(others)}, or {last}'
     training = Group((training_files(),), 'training corpus', about)
     splits = [training, Group((OtherFiles,), 'development and test corpus', _OTHERS)]
@@ -160,6 +199,7 @@ def _commands_of(
     return {
         'build': Command(
             'count, learn and encode: the main job, in one go',
+            'pipelines.cli.commands:run_command',
             (
                 *splits,
                 _DATASET,
@@ -177,6 +217,7 @@ def _commands_of(
         ),
         'count': Command(
             'count the tokens of the training lines',
+            'pipelines.cli.commands:run_command',
             (
                 training,
                 Group((CountOptions,), section='counts'),
@@ -191,6 +232,7 @@ def _commands_of(
         ),
         'vocab': Command(
             'learn a vocabulary, from text or from counts',
+            'pipelines.cli.commands:run_command',
             (
                 training,
                 Group((VocabOptions, SampleOptions), section='vocabulary'),
@@ -206,6 +248,7 @@ def _commands_of(
         ),
         'encode': Command(
             'encode a corpus with vocabularies that exist',
+            'pipelines.cli.commands:run_command',
             (
                 *splits,
                 Group((VocabularyFiles, recorded_scheme, tokens, encoding), section='vocabulary'),
@@ -223,6 +266,7 @@ def _commands_of(
         ),
         'tokenize': Command(
             'lines of text on stdin to lines of ids on stdout',
+            'pipelines.cli.line_commands:tokenize',
             (Group((TokenizeOptions, recorded_scheme, tokens, encoding)),),
             (
                 'tokbeam tokenize --vocab vocab.subwords < text > ids',
@@ -232,66 +276,81 @@ def _commands_of(
         ),
         'detokenize': Command(
             'lines of ids on stdin to text on stdout',
+            'pipelines.cli.line_commands:detokenize',
             (Group((DetokenizeOptions, recorded_scheme, tokens, encoding)),),
             (
                 'tokbeam detokenize --vocab vocab.subwords < ids',
                 'tokbeam detokenize --vocab vocab.subwords --pieces < out/enzh-dev.inputs',
             ),
-            ('vocab', 'pieces', 'raw', 'scheme'),
+            ('vocab', 'pieces', 'scheme'),
+            notes=_DETOKENIZE,
         ),
         'verify': Command(
             'check that a dataset is what its manifest says, or what its corpus gives',
-            (Group((VerifyOptions, MakingOptions, LookingOptions)),),
+            'pipelines.cli.folder_commands:verify',
+            (Group((VerifyOptions,)),),
             ('tokbeam verify out', 'tokbeam verify out --rerun 1% --json'),
             ('rerun', 'root', 'json'),
             'DIR',
+            notes=_NOTHING_WRITTEN,
         ),
         'where': Command(
-            'tell the file and line that a row of a dataset comes from, and back',
-            (Group((WhereOptions, MakingOptions, LookingOptions)),),
+            'print the file and line that a row of a dataset comes from, and back',
+            'pipelines.cli.folder_commands:where',
+            (Group((WhereOptions,)),),
             (
                 'tokbeam where out 12345',
                 'tokbeam where out corpus.en:17 --json',
             ),
             ('text', 'split', 'json'),
             'DIR [ROW|SHARD:RECORD|FILE:LINE]',
+            notes=_NOTHING_WRITTEN,
         ),
         'index': Command(
             'let rows of a dataset be read by their numbers, or as the corpus has them',
-            (Group((IndexOptions, MakingOptions)),),
+            'pipelines.cli.index_command:index',
+            (Group((IndexOptions,)),),
             ('tokbeam index out --corpus-order', 'tokbeam index tfrecords-of-others'),
             ('corpus-order',),
             'DIR',
+            notes=_INDEX,
         ),
         'inspect': Command(
             'show what a dataset, a TFRecord file, a vocabulary or counts hold',
-            (Group((InspectOptions, ReportingOptions)),),
+            'pipelines.report.commands:inspect',
+            (Group((InspectOptions,)),),
             ('tokbeam inspect out --head 5 --seed 7', 'tokbeam inspect counts --head 0'),
             ('head', 'seed', 'split', 'vocab', 'json'),
             'PATH',
+            notes=_NOTHING_WRITTEN,
         ),
         'report': Command(
             'write a page about a dataset, with its charts, to standard output',
-            (Group((ReportOptions, MakingOptions, EngineOptions, ReportingOptions)),),
+            'pipelines.report.commands:report',
+            (Group((ReportOptions, EngineOptions)),),
             (
                 'tokbeam report out > report.html',
                 'tokbeam report out --corpus --json > report.json',
             ),
             ('corpus', 'json'),
             'DIR',
+            notes=_READING,
         ),
         'compare': Command(
             'write a page about two datasets, or two vocabularies, side by side',
-            (Group((CompareOptions, EngineOptions, ReportingOptions)),),
+            'pipelines.report.commands:compare',
+            (Group((CompareOptions, EngineOptions)),),
             (
                 'tokbeam compare out.16k out.32k > comparison.html',
                 'tokbeam compare first.subwords second.subwords --json',
             ),
             ('corpus', 'json'),
             'A B',
+            notes=_READING,
         ),
         'convert': Command(
             'make a dataset again in the format of another trainer, from its shards',
+            'pipelines.cli.folder_commands:convert',
             (Group((ConvertOptions, EndOptions)),),
             (
                 'tokbeam convert out --to megatron --output out.megatron',
@@ -299,9 +358,11 @@ def _commands_of(
             ),
             ('to', 'pack', 'output', 'overwrite'),
             'DIR',
+            notes=_CONVERT,
         ),
         'export': Command(
             "write a vocabulary as another tool's files, proved by that tool",
+            'pipelines.export.exporting:export',
             (Group((ExportOptions, recorded_scheme, tokens)),),
             (
                 'tokbeam export tokenizer.json --to tiktoken --output encoding',
@@ -309,62 +370,66 @@ def _commands_of(
             ),
             ('to', 'output', 'scheme'),
             'VOCAB',
+            notes=_EXPORT,
         ),
         'card': Command(
-            'print the card of a dataset, for a README.md beside its shards',
-            (Group((CardOptions,)),),
+            'print the card of a dataset, for a README.md next to its shards',
+            'pipelines.report.commands:card',
+            (),
             (
+                'tokbeam card out',
                 'tokbeam card out > out/README.md',
-                'tokbeam card out --licence cc-by-4.0 > out/README.md',
             ),
-            ('licence',),
+            (),
             'DIR',
+            notes=_NOTHING_WRITTEN,
         ),
         'warm-up': Command(
             'compile the kernels of a scheme ahead, as for an image of a container',
+            'pipelines.cli.warm_up_command:warm_up',
             (Group((scheme, tokens)),),
             ('tokbeam warm-up', 'tokbeam warm-up --scheme bpe --pre-tokenizer cl100k'),
             ('scheme',),
+            notes=_WARM_UP,
         ),
         'cache': Command(
             'list or delete what is kept on this machine for later runs',
+            'pipelines.cli.cache_command:cache',
             (Group((CacheOptions,)),),
             ('tokbeam cache', 'tokbeam cache --delete kernels'),
             ('delete',),
+            notes=_CACHE,
         ),
     }
 
 
-def add_groups(parser: Parser, groups: tuple[Group, ...]) -> None:
-    """Adds options to the parser of a command; options that are not given are not in its result."""
+def add_groups(parser: Parser, groups: Iterable[Group], only: Container[str] | None = None) -> None:
+    """Adds options to a parser, perhaps only those of some names; what is not typed is not in its result."""
     for group in groups:
         target = parser.add_argument_group(group.title, group.about) if group.title else parser
-        for kind in group.kinds:
-            for declaration in declared(kind):
-                if group.only is not None and declaration.name not in group.only:
-                    continue
-                target.add_argument(flag(declaration.name), **_argparse_keywords(declaration))
+        for each in (each for kind in group.kinds for each in declared(kind)):
+            if only is not None and each.name not in only:
+                continue
+            option, keywords = each.option, dict[str, Any]()
+            if option.kind is None:
+                action = argparse.BooleanOptionalAction if has_negation(each) else 'store_true'
+                keywords = {'action': action}
+            elif isinstance(option.kind, tuple):
+                keywords = {'choices': option.kind}
+            else:
+                keywords = {'type': option.kind, 'metavar': option.metavar}
+            if option.many == 'words':
+                keywords |= {'nargs': '+', 'action': 'extend'}
+            elif option.many == 'repeated':
+                keywords |= {'action': 'append'}
+            target.add_argument(
+                flag(each.name), help=each.help, default=argparse.SUPPRESS, **keywords
+            )
 
 
 def has_negation(declaration: Declared) -> bool:
     """Returns whether an option is a flag `--x` with its opposite, `--no-x`."""
     return declaration.option.kind is None and declaration.default is not False
-
-
-def _argparse_keywords(declaration: Declared) -> dict[str, Any]:
-    option = declaration.option
-    keywords: dict[str, Any] = {'help': declaration.help, 'default': argparse.SUPPRESS}
-    if option.kind is None:
-        has_no = has_negation(declaration)
-        return {**keywords, 'action': argparse.BooleanOptionalAction if has_no else 'store_true'}
-    if not callable(option.kind):
-        return {**keywords, 'choices': option.kind}
-    keywords |= {'type': option.kind, 'metavar': option.metavar}
-    if option.many == 'words':
-        keywords |= {'nargs': '+', 'action': 'extend'}
-    elif option.many == 'repeated':
-        keywords['action'] = 'append'
-    return keywords
 
 
 def finish_options(
@@ -375,44 +440,34 @@ def finish_options(
     Args:
         command: whose options these are.
         given: values by `Declared.key`.
-        has_datasets: whether there are files beside those that options name.
+        has_datasets: whether a job file names files to read.
 
     Raises:
         InputError: an option does not go with the others, or is missing.
     """
-    known = {declaration.key: declaration for declaration in command.options}
-    values, missing = dict(given), []
+    defaults = {each.key: each.default for each in command.options}
+    values: dict[str, object] = {}
+    missing = []
     for group in command.groups:
         kinds: list[type] = []
-        undecided: list[type] = []
         for kind in group.kinds:
-            if not isinstance(kind, Choice):
-                kinds.append(kind)
-                continue
-            by = kind.by.replace('-', '_')
-            value = given.get(by, known[by].default)
-            # Without a default, the record beside a vocabulary may choose later; and `count` takes
-            # several schemes.
-            if isinstance(value, str):
-                refuse_unchosen(kind, values, value)
-                kinds.append(kind.chosen(value))
-                if known[by].default is None:
-                    undecided.append(kind.chosen(value))
-        refuse_misplaced(kinds, values)
-        for owner, declaration in ((kind, option) for kind in kinds for option in declared(kind)):
-            key = declaration.key
-            if declaration.default is MISSING:
-                missing += [f'--{declaration.name}'] if key not in values else []
-            elif owner not in undecided:  # there the record comes before the default
-                values.setdefault(key, declaration.default)
-    if missing and not has_datasets and not _names_inputs(command, given):
+            may_be_recorded = isinstance(kind, Choice) and defaults[kind.by] is None
+            if isinstance(kind, Choice):
+                value = given.get(kind.by, defaults[kind.by])
+                if not isinstance(value, str):  # `count` has several, and a record may choose later
+                    continue
+                refuse_unchosen(kind, given, value)
+                kind = kind.kinds[value]
+            kinds.append(kind)
+            for each in declared(kind):
+                if each.default is MISSING:
+                    missing += [f'--{each.name}'] if each.key not in given else []
+                elif not may_be_recorded:  # there the record comes before the default
+                    values[each.key] = each.default
+        refuse_misplaced(kinds, given)
+    inputs = [each.key for each in command.options if each.option.reads]
+    if missing and inputs and not has_datasets and not any(map(given.get, inputs)):
         missing.insert(0, 'the files to read (--text FILE, --source FILE --target FILE, …)')
     if missing:
         raise InputError(f'the following arguments are required: {", ".join(missing)}')
-    return values
-
-
-def _names_inputs(command: Command, given: Mapping[str, object]) -> bool:
-    """Whether options name files to read, or the command reads none."""
-    inputs = [declaration.key for declaration in command.options if declaration.option.reads]
-    return not inputs or any(given.get(key) for key in inputs)
+    return {**values, **given}

@@ -57,14 +57,6 @@ class CacheOptions:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReportingOptions:
-    """How a command that looks at something reports."""
-
-    json: bool = option('print JSON instead of text for readers', None, default=False)
-    progress: str = progress_option()
-
-
 def _workers_option() -> Any:
     return option(
         'files or work items that are read at once, {range} (default: the cores that this process '
@@ -75,22 +67,13 @@ def _workers_option() -> Any:
     )
 
 
-def _work_option() -> Any:
+def _job_option() -> Any:
     return option(
-        'where workers leave what they find in the corpus, until the page is made; on a filesystem that '
-        'every worker reaches (default: on this machine a folder for temporary files, else that of the '
-        'dataset)',
-        work_path,
-        'DIR',
+        'the job file of the dataset (default: the job that its last run recorded in the folder)',
+        path,
+        'JOB.toml',
         default=None,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class LookingOptions(ReportingOptions):
-    """How a command that looks at all of something works, and how it reports."""
-
-    workers: int | None = _workers_option()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,20 +90,29 @@ class ConvertOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class IndexOptions:
-    """What `index` writes beside the shards."""
+    """What `index` writes next to the shards."""
 
     corpus_order: bool = option(
         "write the order of the corpus too, for batches with shuffle='corpus'; the corpus is read once",
         None,
         default=False,
     )
+    job: str | None = _job_option()
     workers: int | None = _workers_option()
     progress: str = progress_option()
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyOptions:
-    """What `verify` proves, besides that the files are those of the manifest."""
+class ReportingOptions:
+    """How a command that looks at something reports."""
+
+    json: bool = option('print JSON instead of text for readers', None, default=False)
+    progress: str = progress_option()
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions(ReportingOptions):
+    """What `verify` proves, in addition to the files being those of the manifest."""
 
     rerun: str | None = option(
         'make this share of the rows again from the corpus, as 1%%, or all, and compare them byte for '
@@ -141,23 +133,13 @@ class VerifyOptions:
         'HEX',
         default=None,
     )
+    job: str | None = _job_option()
+    workers: int | None = _workers_option()
 
 
 @dataclass(frozen=True, kw_only=True)
-class MakingOptions:
-    """Where the job that made a dataset is written."""
-
-    job: str | None = option(
-        'the job file of the dataset (default: the job that its last run recorded beside it)',
-        path,
-        'JOB.toml',
-        default=None,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class WhereOptions:
-    """Which rows `where` is asked for, besides those of an address."""
+class WhereOptions(ReportingOptions):
+    """Which rows `where` looks for, if there is no address."""
 
     text: str | None = option(
         'the rows whose text has these words on a side', text, 'WORDS', default=None
@@ -169,10 +151,12 @@ class WhereOptions:
         'N',
         default=10,
     )
+    job: str | None = _job_option()
+    workers: int | None = _workers_option()
 
 
 @dataclass(frozen=True, kw_only=True)
-class InspectOptions:
+class InspectOptions(ReportingOptions):
     """Which entries `inspect` shows, and how."""
 
     head: int = option(
@@ -197,37 +181,27 @@ class InspectOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportOptions:
-    """What `report` reads beside the shards."""
+class CompareOptions(ReportingOptions):
+    """What `compare` and `report` read in addition to the shards."""
 
     corpus: bool | None = option(
-        'read the corpus once too, for the proof of the shuffle, the datasets of a split, and the text of '
-        'all rows (default: if the inputs that the last run recorded are still there)',
+        'read the corpus once too, by the job of the last run, for the proof of the shuffle, the '
+        'datasets of a split, and the text of all rows (default: if its inputs are still there)',
         None,
         default=None,
     )
-    work: str | None = _work_option()
+    work: str | None = option(
+        'where workers leave what they find in the corpus, until the page is made; on a filesystem that '
+        'every worker reaches (default: on this machine a folder for temporary files, else that of the '
+        'dataset)',
+        work_path,
+        'DIR',
+        default=None,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareOptions:
-    """What `compare` reads beside the shards."""
+class ReportOptions(CompareOptions):
+    """What `report` reads in addition to the shards."""
 
-    corpus: bool | None = option(
-        "read the corpora of both too, by the jobs that their last runs recorded: see report's --corpus",
-        None,
-        default=None,
-    )
-    work: str | None = _work_option()
-
-
-@dataclass(frozen=True, kw_only=True)
-class CardOptions:
-    """What only the owner of a dataset knows of it."""
-
-    licence: str | None = option(
-        'the licence, as hubs name it: cc-by-4.0 (default: the card has none)',
-        text,
-        'ID',
-        default=None,
-    )
+    job: str | None = _job_option()

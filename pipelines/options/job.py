@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from tokcore.corpus.corpus import MAX_LINE_BYTES
-from tokcore.corpus.formats import all_formats, format_names
+from tokcore.corpus.formats import CorpusFormat, all_formats, format_names
 from tokcore.errors import InputError
 from tokcore.filters.registry import filter_forms, filter_list
 from tokcore.options import (
@@ -54,19 +54,25 @@ SPLITS = ('train', 'dev', 'test')
 PAIR_OF_FILES = ('source', 'target')
 """The roles of the two files of a pair, for which every split has an option."""
 
-OutputFormat = Literal[
-    'tfrecord', 'text', 'parquet', 'megatron', 'flat', 'nanogpt', 'packed', 'joined', 'array_record'
-]
-"""What the shards of a dataset are."""
+SHARD_FORMATS = {
+    'tfrecord': 'pipelines.shard_formats.tfrecord:TfRecord',
+    'text': 'pipelines.foreign_formats.text:Text',
+    'parquet': 'pipelines.foreign_formats.parquet:Parquet',
+    'megatron': 'pipelines.foreign_formats.id_streams:Megatron',
+    'flat': 'pipelines.foreign_formats.id_streams:Flat',
+    'nanogpt': 'pipelines.foreign_formats.id_streams:NanoGpt',
+    'packed': 'pipelines.shard_formats.tfrecord:Packed',
+    'joined': 'pipelines.shard_formats.tfrecord:Joined',
+    'array_record': 'pipelines.foreign_formats.array_record:ArrayRecord',
+}
+"""What the shards of a dataset are, each with its class (`shard_formats.shard_format`), by name."""
 
-TFRECORD, TEXT, PARQUET, MEGATRON, FLAT, NANOGPT, PACKED, JOINED, ARRAY_RECORD = get_args(
-    OutputFormat
-)
+TFRECORD, TEXT, NANOGPT, PACKED, JOINED = 'tfrecord', 'text', 'nanogpt', 'packed', 'joined'
 
-STREAM_FORMATS = (MEGATRON, FLAT, NANOGPT)
+STREAM_FORMATS = ('megatron', 'flat', NANOGPT)
 """What joins rows, one after another."""
 
-CONVERTED_FORMATS = (PARQUET, MEGATRON, FLAT, NANOGPT, PACKED, JOINED, ARRAY_RECORD)
+CONVERTED_FORMATS = tuple(name for name in SHARD_FORMATS if name not in (TFRECORD, TEXT))
 """What `convert` makes of TFRecords; pieces, which text consists of, take the vocabulary."""
 
 PairSide = Literal['inputs', 'targets', 'both']
@@ -182,7 +188,7 @@ def one_shard(given: Mapping[str, object]) -> dict[str, object]:
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetOptions:
-    """What the shards depend on, besides the corpus and the vocabularies."""
+    """What the shards depend on, in addition to the corpus and the vocabularies."""
 
     name: str = option('name of the dataset, in its file names', dataset_name, changes_bytes=True)
     shards: int = option(
@@ -207,14 +213,14 @@ class DatasetOptions:
         changes_bytes=True,
     )
 
-    output_format: OutputFormat = option(
+    output_format: str = option(
         'what shards are: TFRecords of tf.train.Example; aligned text, one file for each side, '
         'pieces between blanks; Parquet with columns list<int32>; .bin and .idx of Megatron; flat, ids '
         'one after another as .npy without a header, with a .csv.gz of documents; nanogpt, likewise '
         'train.bin, and val.bin of the dev split, for nanoGPT; packed, TFRecords '
         "with several rows in each, of --pack ids; joined, TFRecords of --pack ids with BERT's "
         'input_ids, input_mask and segment_ids; or ArrayRecord, for grain (default: tfrecord)',
-        get_args(OutputFormat),
+        tuple(SHARD_FORMATS),
         default='tfrecord',
         changes_bytes=True,
         unrecorded_default=True,
@@ -272,7 +278,7 @@ class DatasetOutput:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineOptions:
-    """How work is run, besides what Beam's own options say."""
+    """How work is run, in addition to Beam's options."""
 
     workers: int | None = option(
         'work items in flight in a process, {range} (default: the cores that this process may '
@@ -326,7 +332,7 @@ def rejection_limit(on_error: str) -> RejectionLimit | None:
     if match and Fraction(match[2]) <= 100:
         return RejectionLimit(on_error, share=Fraction(match[2]) / 100)
     raise argparse.ArgumentTypeError(
-        f'{shown(on_error)} is none of stop, skip, a number of lines, as 100, and a share, as 0.5%'
+        f'{shown(on_error)} is not stop, skip, a number of lines, as 100, or a share, as 0.5%'
     )
 
 
@@ -446,12 +452,17 @@ class MemoryOptions:
     )
 
 
+def formats_with_options() -> list[type[CorpusFormat]]:
+    """Returns the formats whose files options of a command can name."""
+    return [kind for kind in all_formats() if not kind.is_in_job_files_only]
+
+
 def training_files() -> type:
     """Returns a dataclass with the options for the files of a training corpus and for their formats.
 
     An option of a format that is not given is None: the format's default applies.
     """
-    formats = [kind for kind in all_formats() if not kind.is_in_job_files_only]
+    formats = formats_with_options()
     files: dict[str, Any] = {}
     by_field: dict[str, tuple[Declared, list[str]]] = {}
     for kind in formats:
@@ -519,7 +530,7 @@ class CountOptions:
     )
     pieces: bool = option(
         'count the pieces that codes make of the text, into a table `piece count`, and write '
-        'their ids beside the codes: X.vocab beside X.codes',
+        'their ids next to the codes: X.vocab next to X.codes',
         None,
         default=False,
     )

@@ -6,7 +6,7 @@ from dataclasses import MISSING
 from typing import Any, TypeVar
 
 from tokcore.errors import InputError
-from tokcore.options import Choice, Kind, declared, flag, shown
+from tokcore.options import Choice, Declared, declared, flag, shown
 
 _Options = TypeVar('_Options')
 
@@ -52,8 +52,8 @@ def field_values(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     return arguments
 
 
-def refuse_misplaced(kinds: Sequence[Kind], given: Mapping[str, object]) -> None:
-    """Refuses options that do not go with the others, or with the chosen dataclass.
+def refuse_misplaced(kinds: Sequence[type], given: Mapping[str, object]) -> None:
+    """Refuses options that do not go with the others.
 
     Args:
         kinds: dataclasses of options.
@@ -62,57 +62,47 @@ def refuse_misplaced(kinds: Sequence[Kind], given: Mapping[str, object]) -> None
     Raises:
         InputError: an option goes with another one, which is not given; both are named.
     """
-    values = _nonempty(given)
-    for kind in kinds:
-        if isinstance(kind, Choice):
-            value = values.get(kind.by.replace('-', '_'))
-            refuse_unchosen(kind, values, None if value is None else str(value))
-    declarations = [
-        declaration for kind in kinds for declaration in declared(kind) if declaration.key in values
-    ]
-    names = {declaration.name for declaration in declarations}
-    inputs = [flag(declaration.name) for declaration in declarations if declaration.option.reads]
-    for declaration in declarations:
-        partners = declaration.option.goes_with
+    present = [each for kind in kinds for each in declared(kind) if _is_given(each, given)]
+    names = {each.name for each in present}
+    inputs = [flag(each.name) for each in present if each.option.reads]
+    for each in present:
+        partners = each.option.goes_with
         if partners and not names.intersection(partners):
-            fitting = ' or '.join(flag(name) for name in partners)
+            fitting = ' or '.join(map(flag, partners))
             instead = f', not with {" and ".join(inputs)}' if inputs else ''
-            raise InputError(f'{flag(declaration.name)} goes with {fitting}{instead}')
+            raise InputError(f'{flag(each.name)} goes with {fitting}{instead}')
 
 
-def _nonempty(values: Mapping[str, object]) -> dict[str, object]:
-    return {name: value for name, value in values.items() if value not in ('', (), [], None)}
-
-
-def refuse_unchosen(choice: Choice, given: Mapping[str, object], chosen: str | None) -> None:
+def refuse_unchosen(choice: Choice, given: Mapping[str, object], chosen: str) -> None:
     """Refuses options and words that the chosen dataclass of options does not have.
 
     Args:
         choice: dataclasses of options.
         given: values by `Declared.key`; empty ones count as not given.
-        chosen: the value of the option that chooses; None is its default.
+        chosen: the value of the option that chooses.
 
     Raises:
         InputError: there is one.
     """
-    values = _nonempty(given)
-    own = {declaration.name: declaration for declaration in declared(choice.chosen(chosen))}
-    for declaration in declared(choice):
-        if declaration.key not in values:
+    by, known = flag(choice.by), {each.name: each for each in declared(choice.kinds[chosen])}
+    for each in declared(choice):
+        if not _is_given(each, given):
             continue
-        if declaration.name not in own:
-            by = flag(choice.by)
+        if each.name not in known:
             fitting = [
                 f'{by}={value}'
                 for value, kind in choice.kinds.items()
-                if declaration.name in {option.name for option in declared(kind)}
+                if each.name in {other.name for other in declared(kind)}
             ]
             raise InputError(
-                f'{flag(declaration.name)} goes with {" or ".join(fitting)}, not with '
-                f'{by}={next(iter(choice.kinds)) if chosen is None else chosen}'
+                f'{flag(each.name)} goes with {" or ".join(fitting)}, not with {by}={chosen}'
             )
-        words, value = own[declaration.name].option.kind, values[declaration.key]
+        words, value = known[each.name].option.kind, given[each.key]
         if isinstance(words, tuple) and value not in words:
             raise InputError(
-                f'argument {flag(declaration.name)}: {shown(str(value))} is none of {", ".join(words)}'
+                f'argument {flag(each.name)}: {shown(str(value))} is not one of {", ".join(words)}'
             )
+
+
+def _is_given(declaration: Declared, given: Mapping[str, object]) -> bool:
+    return given.get(declaration.key) not in ('', (), [], None)

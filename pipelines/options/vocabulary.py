@@ -10,8 +10,8 @@ from typing import Any
 from pipelines.options.job import PairSide
 from pipelines.options.reading import options_from, refuse_unchosen
 from tokcore.counts.vocab_sample import vocab_sample
+from tokcore.encoding.hub_folders import EXPORT_TARGETS
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, NothingToLearn, Scheme
-from tokcore.encoding.tokenizer_folder import EXPORT_TARGETS
 from tokcore.errors import InputError
 from tokcore.options import LANGUAGE, Choice, declared, option, output_path, path, shown
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
@@ -45,7 +45,8 @@ def known_scheme(word: str) -> str:
 def scheme_option(default: str | None = DEFAULT_SCHEME) -> type:
     """Returns a dataclass with `--scheme`; without a default, the vocabulary's record decides."""
     default_help = (
-        default or "the one recorded beside the vocabulary, else the one that its file's form tells"
+        default
+        or 'the one recorded next to the vocabulary, else the one that its file has the form of'
     )
     scheme = option(
         f'how text becomes ids (default: {default_help})',
@@ -88,8 +89,8 @@ def scheme_from_options(
         InputError: an option of another scheme, or a value that cannot be.
     """
     choice = token_options()
-    own = {field.key for field in declared(choice.chosen(name))}
-    others = {field.key for other in among for field in declared(choice.chosen(other))} - own
+    own = {field.key for field in declared(choice.kinds[name])}
+    others = {field.key for other in among for field in declared(choice.kinds[other])} - own
     known = {key: value for key, value in values.items() if key not in others}
     return _options_of(choice, known, name)
 
@@ -111,7 +112,7 @@ def encoding_from_options(scheme: Scheme, values: Mapping[str, object]) -> Encod
 
 def _options_of(choice: Choice, values: Mapping[str, object], scheme: str) -> Any:
     refuse_unchosen(choice, values, scheme)
-    return options_from(choice.chosen(scheme), values)
+    return options_from(choice.kinds[scheme], values)
 
 
 def two_languages(word: str) -> tuple[str, str]:
@@ -214,7 +215,7 @@ class TokenizeOptions:
     """What `tokenize` reads lines with, and what it writes of them."""
 
     vocab: str | None = option(
-        'vocabulary file, the folder of a tokenizer, or hf://OWNER/NAME; of byte there is none',
+        'vocabulary file, the folder of a tokenizer, or hf://OWNER/NAME; byte needs none',
         path,
         'FILE',
         default=None,
@@ -244,19 +245,13 @@ class DetokenizeOptions:
     """What `detokenize` reads lines with, and what it writes of them."""
 
     vocab: str | None = option(
-        'vocabulary file, the folder of a tokenizer, or hf://OWNER/NAME; of byte there is none',
+        'vocabulary file, the folder of a tokenizer, or hf://OWNER/NAME; byte needs none',
         path,
         'FILE',
         default=None,
     )
     pieces: bool = option(
         'lines hold pieces, as tokenize --pieces and build --output-format=text write them',
-        None,
-        default=False,
-    )
-    raw: bool = option(
-        'write the bytes of ids exactly as they are, also where they are no UTF-8 or hold a line '
-        'feed (default: U+FFFD, and a space)',
         None,
         default=False,
     )

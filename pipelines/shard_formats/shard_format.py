@@ -7,44 +7,51 @@ that happens.
 
 from __future__ import annotations
 
+import abc
 import collections
 import dataclasses
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, ClassVar, Protocol
 
 import numpy as np
 
 from pipelines.files import filesystem
 from pipelines.transforms.stats import WrittenFile
 from tokcore.encoding.document_ends import EndOfDocument
-from tokcore.encoding.vocabulary import SpecialIds
+from tokcore.encoding.scheme import Scheme
+from tokcore.encoding.vocabulary import SpecialIds, Vocabulary
 from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import read_only
 from tokcore.reading.checking import Advance, CheckedFile, Sums
 from tokcore.reading.record_kernels import FOOTER_SIZE, HEADER_SIZE, LARGEST_ID
 from tokcore.reading.shards import EncodedRows, ExampleParser, PieceLineWriter
-from tokcore.records.manifest import SHARD_NAME, Manifest, OutputFile, VocabularyRecord
+from tokcore.records.manifest import (
+    SHARD_NAME,
+    Manifest,
+    OutputFile,
+    VocabularyRecord,
+    file_of_shard,
+)
 from tokcore.records.tfrecord import FramedRows
 
 
-class ShardFormat(Protocol):
-    """A format of shards."""
+class ShardFormat(abc.ABC):
+    """A format of shards; `options.job.SHARD_FORMATS` lists all of them.
 
-    @property
-    def name(self) -> str:
-        """What `--output-format` calls it."""
+    Attributes:
+        name: what `--output-format` calls it.
+        hub_ending: the ending of its files if dataset hubs open these by themselves.
+        needs_pieces: whether its rows are pieces and not ids.
+    """
 
-    @property
-    def hub_ending(self) -> str | None:
-        """The ending of its files if dataset hubs open these by themselves."""
+    name: ClassVar[str]
+    hub_ending: ClassVar[str | None] = None
+    needs_pieces: ClassVar[bool] = False
 
-    @property
-    def needs_pieces(self) -> bool:
-        """Whether its rows are pieces and not ids."""
-
+    @abc.abstractmethod
     def file_names(self, shard: str, features: Sequence[str]) -> list[str]:
         """Returns the names of the files of a shard, those that need another one after it.
 
@@ -53,6 +60,7 @@ class ShardFormat(Protocol):
             features: of the text, inputs before targets.
         """
 
+    @abc.abstractmethod
     def check(
         self, stream: BinaryIO, file: OutputFile, dataset: StoredDataset, advance: Advance
     ) -> CheckedFile:
@@ -65,6 +73,7 @@ class ShardFormat(Protocol):
             advance: see `Advance`.
         """
 
+    @abc.abstractmethod
     def stored_rows(
         self,
         paths: Sequence[str],
@@ -84,16 +93,48 @@ class ShardFormat(Protocol):
             InputError: a file of the shard cannot be read.
         """
 
+    @abc.abstractmethod
     def row_bytes(self, rows: FramedRows, columns: Sequence[Column]) -> Iterator[bytes]:
         """Yields rows as `stored_rows` would yield them, if they were stored."""
 
+    @abc.abstractmethod
     def reading_code(self, manifest: Manifest) -> Iterator[str]:
         """Yields lines of Python that read the files of a dataset."""
 
+    def require(self, sides: Sequence[str]) -> None:  # noqa: B027 - most formats hold all rows
+        """Raises InputError if it cannot hold rows of these sides, or needs a package that is missing."""
 
-class ConvertedFormat(ShardFormat, Protocol):
+    def require_ids(self, count: int) -> None:  # noqa: B027 - as above
+        """Raises InputError if it cannot hold so many different ids."""
+
+    def described(self, manifest: Manifest) -> str | None:
+        """Returns what the files of a dataset are, for a reader; None if `tokcore.open_dataset` reads them."""
+        return None
+
+    def documents(
+        self, paths: Sequence[str], files: Mapping[str, OutputFile]
+    ) -> Iterator[list[np.ndarray]]:
+        """Yields the ids of each side of each row of a shard, where there is a description of its files.
+
+        Args:
+            paths: of the shard's files, as `file_names` has them.
+            files: of all shards, by their names, as the manifest has them.
+        """
+        raise NotImplementedError(f'tokcore.open_dataset reads {self.name}')
+
+    def hint(self, file: OutputFile) -> str | None:
+        """Returns, as a clause, how a file is read that does not say what it is."""
+        return None
+
+    def notes(self, manifest: Manifest) -> Iterator[str]:
+        """Yields what a user should know of a new dataset."""
+        return iter(())
+
+
+class ConvertedFormat(ShardFormat):
     """A format whose files are made of TFRecords."""
 
+    @abc.abstractmethod
     def write(
         self,
         parts: Iterator[EncodedRows],
@@ -188,6 +229,11 @@ class Column:
         )
 
 
+def line_writer(scheme: Scheme, vocabulary: Vocabulary) -> PieceLineWriter:
+    """Returns what writes the ids of a vocabulary as lines; pieces that hold a blank are escaped."""
+    return PieceLineWriter(vocabulary.pieces, scheme.piece_writer(vocabulary) is None)
+
+
 @dataclass(frozen=True)
 class Shard:
     """A shard that is converted: its name, and the number of its first row among all of its split."""
@@ -205,6 +251,11 @@ def shards_in_order(files: Sequence[OutputFile]) -> list[Shard]:
         shards.append(Shard(file.name, rows[name['split']]))
         rows[name['split']] += file.rows
     return shards
+
+
+def most_ids(vocabularies: Iterable[VocabularyRecord], ends: Iterable[EndOfDocument]) -> int:
+    """Returns how many ids vocabularies have, with the ends of documents."""
+    return max([0, *(each.size for each in vocabularies), *(end.id + 1 for end in ends)])
 
 
 def parse_rows(rows: FramedRows, features: Sequence[str]) -> EncodedRows:
@@ -266,3 +317,36 @@ class SummedFile:
         sums = self._sums
         own = self._name, sums.bytes, sums.crc32c, rows, sums.sha256
         return WrittenFile(*own, dtype, tuple(dropped), packed, cut)
+
+
+def dropped_rows(manifest: Manifest) -> dict[str, int]:
+    """Returns how many rows the files of each split leave out, if they do."""
+    counts: dict[str, int] = {}
+    seen = set()
+    for file in manifest.files:
+        shard = file_of_shard(file.name)
+        # A shard has several files, which leave out the same rows.
+        if shard is not None and file.dropped and shard.shard not in seen:
+            seen.add(shard.shard)
+            counts[shard.split] = counts.get(shard.split, 0) + len(file.dropped)
+    return counts
+
+
+def cut_rows(files: Iterable[OutputFile]) -> dict[str, int]:
+    """Returns how many rows of each split were cut; none of other formats."""
+    counts: dict[str, int] = {}
+    for file in files:
+        shard = file_of_shard(file.name)
+        if shard is not None and file.cut is not None:
+            counts[shard.split] = counts.get(shard.split, 0) + file.cut
+    return counts
+
+
+def what_ends(made: Manifest) -> str:
+    """Returns what follows each document where the rows of a dataset are joined, as a clause."""
+    ends = {end.feature: str(end) for end in made.end_of_document}
+    if not ends:
+        return 'joined without an end'
+    if len({*ends.values()}) > 1:
+        return f'each followed by {" and ".join(f"{end} in {name}" for name, end in ends.items())}'
+    return f'each followed by {ends.popitem()[1]}'

@@ -13,18 +13,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
+import numpy as np
+
 from pipelines.files import filesystem
-from pipelines.jobs.read_plan import ReadPlan
+from pipelines.jobs.reading import ReadPlan
 from pipelines.transforms.encode_blocks import BlockEncoder, LoadedBlockEncoder
 from tokcore.corpus.archive_reading import reading_on
 from tokcore.corpus.corpus import Block, MemberFile, OpenBinary, Split, WorkItem
 from tokcore.corpus.formats import format_reader, read_blocks
 from tokcore.reading.record_index import OFFSET_BYTES
-from tokcore.records.examples import EncodedBlock, IdTally, add_id_tallies
+from tokcore.records.examples import IdTally, add_id_tallies
 from tokcore.records.sorted_runs import ROW_BYTES
 
 _SAMPLED_ITEMS = 16
-"""Of a corpus, and one of each dataset at least. Half would tell less of a corpus of many kinds of
+"""Items of a corpus, and one of each dataset at least. Half would show less of a corpus of many kinds of
 text."""
 
 _SAMPLED_BYTES = 256 << 10
@@ -81,43 +83,29 @@ def encode_sample(read_plan: ReadPlan, encoder: BlockEncoder) -> EncodedSample:
     Raises:
         InputError: a file cannot be read, or a vocabulary cannot spell its text.
     """
-    # What must not be left out is for the job to tell, of the first line that it meets.
+    # The job itself refuses lines that must not be left out, the first that it meets.
     loaded = encoder.load().for_samples(_LISTED_ROWS)
     corpus = read_plan.reading.corpus
     taken = [(split, _taken_passes(split, read_plan)) for split in corpus.splits]
     stored = sum(_stored(items) for _, passes in taken for items in passes)
-    total, sampler = _Sampled(), _Sampler(read_plan, loaded)
+    total, sampler = np.zeros(3), _Sampler(read_plan, loaded)
     for split, passes in taken:
         own = sum(map(_stored, passes))
         places = max(1, _SAMPLED_ITEMS * own // max(1, stored))
         sampled = _sample_dataset(passes, places, sampler)
-        if split.max_examples is not None and sampled.rows > split.max_examples:
-            sampled = sampled.times(split.max_examples / sampled.rows)
+        if split.max_examples is not None and sampled[0] > split.max_examples:
+            sampled = sampled * (split.max_examples / sampled[0])
         total += sampled
-    files = total.records + total.rejected
-    runs, index = files + ROW_BYTES * total.rows, OFFSET_BYTES * total.rows
+    rows, records, rejected = total.tolist()
+    files = records + rejected
+    runs, index = files + ROW_BYTES * rows, OFFSET_BYTES * rows
     need = DiskNeed(round(runs), round(files), round(index))
     return EncodedSample(need, sampler.text_bytes, sampler.ids)
 
 
-@dataclass(frozen=True)
-class _Sampled:
-    """What came of some text, or is to come of all."""
-
-    rows: float = 0
-    records: float = 0  # bytes of them
-    rejected: float = 0  # bytes of what is kept of rows left out
-
-    def __add__(self, other: '_Sampled') -> '_Sampled':
-        return _Sampled(
-            self.rows + other.rows,
-            self.records + other.records,
-            self.rejected + other.rejected,
-        )
-
-    def times(self, factor: float) -> '_Sampled':
-        return _Sampled(self.rows * factor, self.records * factor, self.rejected * factor)
-
+_Sizes = np.ndarray
+"""What came of some text, or is to come of all, float64[3]: rows, bytes of their records, and bytes of what
+is kept of rows left out."""
 
 _Pass = tuple[WorkItem, ...]
 """Work items that are read one after the other, as `ReadPlan.passes` has them."""
@@ -138,18 +126,18 @@ def _stored(items: Iterable[WorkItem]) -> int:
     return sum(item.stored_bytes for item in items)
 
 
-def _sample_dataset(passes: Sequence[_Pass], places: int, sampler: '_Sampler') -> _Sampled:
+def _sample_dataset(passes: Sequence[_Pass], places: int, sampler: '_Sampler') -> _Sizes:
     """Returns what is to come of all passes by those at this many places, evenly spread over bytes."""
     ends = list(itertools.accumulate(map(_stored, passes)))
     total = ends[-1] if ends else 0
     if not total:
-        return _Sampled()
+        return np.zeros(3)
     middles = ((2 * place + 1) * total // (2 * places) for place in range(places))
     chosen = collections.Counter(bisect.bisect_right(ends, middle) for middle in middles)
-    estimate = _Sampled()
+    estimate = np.zeros(3)
     for number, times in chosen.items():
         sampled, stored = sampler.encode(passes[number])
-        estimate += sampled.times(times / places * total / max(1, stored))
+        estimate += sampled * (times / places * total / max(1, stored))
     return estimate
 
 
@@ -167,9 +155,9 @@ class _Sampler:
         """The counts of the ids so far, for each feature; none without a block."""
         return tuple(map(add_id_tallies, zip(*self._tallies, strict=True)))
 
-    def encode(self, items: _Pass) -> tuple[_Sampled, int]:
+    def encode(self, items: _Pass) -> tuple[_Sizes, int]:
         """Encodes the beginning of a pass; returns what came of it, and of how many stored bytes."""
-        sample, stored = _Sampled(), 0
+        sample, stored = np.zeros(3), 0
         left, reads = self._sampled_bytes, _CountedReads()
         with reading_on(reads.open_binary, [item.files for item in items]) as open_binary:
             for item in items:
@@ -181,7 +169,8 @@ class _Sampler:
                 part = format_reader(item.format).beginning(item, left)
                 for block in self._blocks(part, item, open_binary):
                     encoded = self._encoder.encode(block)
-                    sample += _of_block(encoded)
+                    rejected = sum(len(lines.json_lines) for lines in encoded.stats.rejected)
+                    sample += [len(encoded.rows), len(encoded.rows.records), rejected]
                     self._tallies.append(encoded.ids)
                     self.text_bytes += block.held_bytes
                     text += _read_bytes(block)
@@ -201,11 +190,6 @@ class _Sampler:
             yield block
         if not has_any and part is not item:
             yield from read_blocks(item, open_binary, self._sampled_bytes, longest)
-
-
-def _of_block(encoded: EncodedBlock) -> _Sampled:
-    rejected = sum(len(lines.json_lines) for lines in encoded.stats.rejected)
-    return _Sampled(len(encoded.rows), len(encoded.rows.records), rejected)
 
 
 def _read_bytes(block: Block) -> int:

@@ -13,7 +13,8 @@ import math
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
+from typing import NamedTuple
 
 import apache_beam as beam
 import google_crc32c
@@ -23,21 +24,17 @@ from pipelines.engines.pool import OrderedPool, in_global_window
 from pipelines.engines.progress import advance, set_total, track_work
 from pipelines.engines.work_reports import work_reports
 from pipelines.files import filesystem
-from pipelines.files.claims import CLAIM_NAME, Claim
+from pipelines.files.attempts import WorkFolder
 from pipelines.files.system_errors import telling
-from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.job import EncodeOptions, Execution
-from pipelines.jobs.read_plan import ReadPlan
-from pipelines.jobs.shuffle_memory import fit_memory
-from pipelines.jobs.stats import write_read_stats, write_rejected_stats, write_shard_stats
-from pipelines.shuffle.encoded_sample import DiskNeed
-from pipelines.shuffle.plan import (
-    RunItem,
-    ShufflePlan,
-    begin_shuffle,
-    plan_shuffle,
-    sweep_shuffles,
+from pipelines.jobs.reading import (
+    ReadPlan,
+    write_read_stats,
+    write_rejected_stats,
+    write_shard_stats,
 )
+from pipelines.shuffle.encoded_sample import DiskNeed
+from pipelines.shuffle.plan import RunItem, ShufflePlan, begun_shuffle, fit_memory
 from pipelines.shuffle.write_runs import RunWriter, WrittenPart, full_disk_as_error
 from pipelines.transforms.encode_blocks import BlockEncoder, SplitShards
 from pipelines.transforms.read import CreateReshuffled
@@ -84,7 +81,6 @@ def encode_through_files(
     layout: Sequence[SplitShards],
     options: EncodeOptions,
     execution: Execution,
-    budget: RejectionBudget | None,
     path: str,
     output: str,
 ) -> None:
@@ -97,55 +93,36 @@ def encode_through_files(
         layout: for each split its shards and buckets.
         options: the dataset's name, and whether its shards have indexes.
         execution: how that is run.
-        budget: how many lines may be left out; None: any number.
         path: an attempt's folder, for shards and stats.
         output: the folder that the shards are for at last.
 
     Raises:
         InputError: a line that cannot be used, or too little memory or room on the disk.
     """
-    reading = read_plan.reading
+    corpus = read_plan.reading.corpus
     vocabularies = len({feature.vocabulary for feature in encoder.features})
-    memory = fit_memory(
-        execution, reading.longest_line, vocabularies, reading.corpus.may_have_parts
-    )
-    work = WorkFolder(execution.work, output).path
-    planned = plan_shuffle(read_plan, encoder, layout, memory, work, output)
-
-    folder = planned.plan.folder
     if execution.engine.runner.in_process:
-        expect_text(sum(map(reading.corpus.text_bytes, reading.corpus.split_names)))
+        expect_text(sum(map(corpus.text_bytes, corpus.split_names)))
     else:
         keep('the runs that are finished')
-    with Claim(os.path.join(folder, CLAIM_NAME), folder) as claim:
-        claim.require()
-        plan = begin_shuffle(planned, need)
+    longest_line = read_plan.reading.longest_line
+    memory = fit_memory(execution, longest_line, vocabularies, corpus.may_have_parts)
+    work = WorkFolder(execution.work, output).path
+    with begun_shuffle(read_plan, encoder, layout, memory, need, work, output) as (plan, items):
 
         def build(pipeline: beam.Pipeline) -> None:
             written = pipeline | 'WriteRuns' >> WriteRuns(
-                plan, planned.items, encoder, memory.workers, budget
+                plan, items, encoder, memory.workers, read_plan.budget
             )
-            write_read_stats(written[STATS], path)
             merged = written[RUNS] | 'MergeRuns' >> MergeRuns(
                 plan, options.name, path, memory.group_bytes, memory.workers, options.has_index
             )
+            write_read_stats(written[STATS], path)
             write_rejected_stats(merged[REJECTED], path)
             write_shard_stats(merged[SHARDS], path)
 
         with track_work('write shards', MERGING, None, 'examples'):
             execution.engine.run(build, path)
-
-
-@dataclass(frozen=True)
-class KeptRuns:
-    """The sorted runs for an output in a work folder, which a rerun goes on with."""
-
-    work: str
-    output: str
-
-    def sweep(self, keep_begun: bool = False) -> None:
-        """Deletes the shuffles that no other run is working on; perhaps not those with a finished run."""
-        sweep_shuffles(self.work, self.output, keep_begun)
 
 
 @dataclass(eq=False)
@@ -259,23 +236,13 @@ class MergeRuns(beam.PTransform):
         return {SHARDS: shards, REJECTED: rejected}
 
 
-@dataclass(frozen=True)
-class _ListedRun:
+class _ListedRun(NamedTuple):
     """What readers need to know of a run file."""
 
     split: int
     name: str
     size: int
-    rejected: tuple[RejectedSection, ...]
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, line: bytes) -> '_ListedRun':
-        fields = json.loads(line)
-        sections = tuple(RejectedSection(**section) for section in fields['rejected'])
-        return cls(**{**fields, 'rejected': sections})
+    rejected: Sequence[RejectedSection]
 
 
 class _ListRunsFn(beam.DoFn):
@@ -292,7 +259,9 @@ class _ListRunsFn(beam.DoFn):
     def process(self, element: tuple[int, Iterable[WrittenPart]]) -> Iterator:
         parts = sorted(element[1], key=lambda part: (part.run, part.part))
         runs = [_ListedRun(part.split, part.name, part.size, part.stats.rejected) for part in parts]
-        lines = ''.join(run.to_json() + '\n' for run in runs)
+        lines = ''.join(
+            json.dumps([*run[:3], [*map(astuple, run.rejected)]]) + '\n' for run in runs
+        )
         filesystem.write_bytes(self._listing, lines.encode())
         set_total(MERGING, sum(part.stats.tally.examples for part in parts))
         for number in sorted({run.split for run in runs}):
@@ -306,7 +275,12 @@ class _ListRunsFn(beam.DoFn):
 @functools.lru_cache(maxsize=1)
 def _read_listing(path: str) -> tuple[_ListedRun, ...]:
     # An attempt's path is its own and its listing written once.
-    return tuple(map(_ListedRun.from_json, filesystem.read_bytes(path).splitlines()))
+    runs = []
+    for line in filesystem.read_bytes(path).splitlines():
+        split, name, size, rejected = json.loads(line)
+        sections = [RejectedSection(*section) for section in rejected]
+        runs.append(_ListedRun(split, name, size, sections))
+    return tuple(runs)
 
 
 class OrderedShardWriter:

@@ -18,19 +18,22 @@ from dataclasses import dataclass
 import google_crc32c
 
 from pipelines.files import filesystem
+from pipelines.files.attempts import delete_own_if_empty
 from pipelines.files.claims import CLAIM_NAME, Claim
 from pipelines.files.filesystem import delete_if_empty, delete_known, names_below
-from pipelines.files.work_folder import delete_own_if_empty
-from pipelines.jobs.corpus import InputChecksums
-from pipelines.jobs.read_plan import ReadPlan
-from pipelines.jobs.shuffle_memory import ShuffleMemory
+from pipelines.jobs.corpus import input_checksums
+from pipelines.jobs.job import CorpusReading, Execution
+from pipelines.jobs.reading import ReadPlan
 from pipelines.shuffle.encoded_sample import DiskNeed
 from pipelines.transforms.encode_blocks import BlockEncoder, SplitShards
+from pipelines.transforms.read import MOST_AHEAD
 from tokcore.corpus.corpus import Split, WorkItem, split_of
+from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES
+from tokcore.encoding.kernels import cache_memory
 from tokcore.errors import FullDiskError, InputError
 from tokcore.format_numbers import SHUFFLE
+from tokcore.kernels.cache_folder import source_digest
 from tokcore.options import recorded
-from tokcore.source_digest import source_digest
 from tokcore.text.unicode import UNICODE_VERSION
 
 _RUN_PARTS = 4
@@ -47,6 +50,16 @@ _FOLDER = re.compile(rf'{FOLDER_PREFIX}[0-9a-f]{{32}}')
 _RUN = re.compile(rf'{_RUN_PREFIX}\d{{6,}}-\d{{4,}}')
 _HALF = re.compile(r'\.tokbeam-attempt-[0-9a-f]{32}')
 _RUN_FILES = re.compile(f'{_RUN.pattern}|{_HALF.pattern}')
+
+
+@dataclass(frozen=True)
+class ShuffleMemory:
+    """Sizes that keep every process of a job below its share of the memory."""
+
+    run_bytes: int  # of a part of a run, in memory
+    group_bytes: int  # of the buckets merged at once
+    workers: int  # threads in a process
+    processes: int
 
 
 @dataclass(frozen=True)
@@ -68,93 +81,103 @@ class ShufflePlan:
     run_bytes: int  # of a part of a run, in memory
     block_bytes: int
     max_line_bytes: int
-    needed_bytes: int = 0  # on disk, with the shards; known when the shuffle has begun
+    needed_bytes: int = 0  # on disk, with the shards
 
     def run_path(self, name: str) -> str:
         return os.path.join(self.folder, name)
 
 
-@dataclass(frozen=True)
-class PlannedShuffle:
-    plan: ShufflePlan
-    items: tuple[RunItem, ...]
-    content: dict
-
-
-def plan_shuffle(
+@contextlib.contextmanager
+def begun_shuffle(
     read_plan: ReadPlan,
     encoder: BlockEncoder,
     layout: Sequence[SplitShards],
     memory: ShuffleMemory,
+    need: DiskNeed,
     work: str,
     output: str,
-) -> PlannedShuffle:
-    """Returns the plan of a shuffle; a plan on disk whose runs can be used is resumed.
+) -> Iterator[tuple[ShufflePlan, list[RunItem]]]:
+    """Plans a shuffle, claims its folder for a block, and writes the plan down; gives it and the run items.
 
-    Such a plan may differ in the size of its runs alone, and only to a smaller one: how much memory is
-    free changes from day to day.
+    A plan on disk whose runs can be used is resumed. Such a plan may differ in the size of its runs
+    alone, and only to a smaller one: how much memory is free changes from day to day. What is left of
+    other plans for the output is deleted.
 
     Args:
         read_plan: what is read, as work items.
         encoder: of its blocks.
         layout: for each split its shards and buckets.
         memory: the largest runs that may be, and for how many processes.
+        need: what the job takes on disk.
         work: the folder that the folder of the runs is in.
         output: the folder that the shards are for at last: no other output's runs are touched.
-    """
-    content = {**_content(read_plan, encoder, layout), 'output': output}
-    items = _run_items(read_plan, memory.run_bytes, memory.processes)
-    content |= _cut(items, memory.run_bytes)
-    fingerprint = fingerprint_of(content)
-    for earlier in stored_plans(work):
-        run_bytes = earlier.content.get('run_bytes')
-        if isinstance(run_bytes, int) and 0 < run_bytes <= memory.run_bytes:
-            smaller = _run_items(read_plan, run_bytes, memory.processes)
-            cut = {**content, **_cut(smaller, run_bytes)}
-            if plan_json(earlier.content) == plan_json(cut):
-                content, fingerprint, items = earlier.content, earlier.fingerprint, smaller
-                break
-    plan = ShufflePlan(
-        os.path.join(work, f'{FOLDER_PREFIX}{fingerprint.hex()}'),
-        fingerprint,
-        tuple(layout),
-        content['run_bytes'],
-        read_plan.item_bytes,
-        read_plan.reading.max_line_bytes,
-    )
-    return PlannedShuffle(plan, tuple(items), content)
-
-
-def begin_shuffle(planned: PlannedShuffle, need: DiskNeed) -> ShufflePlan:
-    """Sweeps what is left of other plans for an output, looks for room, and writes the plan down.
-
-    Returns the plan with what it needs on disk.
 
     Raises:
         FullDiskError: there is far too little room.
+        InputError: another run has claimed the folder.
     """
-    plan, output = planned.plan, planned.content['output']
-    _sweep_except(plan.folder, os.path.dirname(plan.folder), output)
-    delete_half_files(plan.folder)
-    refuse_too_little_room(need, plan.folder, output)
-    filesystem.write_bytes(os.path.join(plan.folder, PLAN_NAME), plan_json(planned.content))
-    return dataclasses.replace(plan, needed_bytes=need.bytes)
+    items = _run_items(read_plan, memory.run_bytes, memory.processes)
+    content = _content(read_plan, encoder, layout, items, memory.run_bytes, output)
+    for _, earlier in stored_plans(work):
+        run_bytes = earlier.get('run_bytes')
+        if isinstance(run_bytes, int) and 0 < run_bytes <= memory.run_bytes:
+            smaller = _run_items(read_plan, run_bytes, memory.processes)
+            cut = {'run_bytes': run_bytes, 'items': [len(run.items) for run in smaller]}
+            if plan_json(earlier) == plan_json({**content, **cut}):
+                content, items = earlier, smaller
+                break
+    fingerprint = fingerprint_of(content)
+    folder = os.path.join(work, f'{FOLDER_PREFIX}{fingerprint.hex()}')
+    with Claim(os.path.join(folder, CLAIM_NAME), folder) as claim:
+        claim.require()
+        _sweep_except(folder, work, output)
+        # What a killed run has written by half.
+        delete_known(folder, lambda name: _HALF.fullmatch(name) is not None)
+        refuse_too_little_room(need, folder, output)
+        filesystem.write_bytes(os.path.join(folder, PLAN_NAME), plan_json(content))
+        yield (
+            ShufflePlan(
+                folder,
+                fingerprint,
+                tuple(layout),
+                content['run_bytes'],
+                read_plan.item_bytes,
+                read_plan.reading.max_line_bytes,
+                need.bytes,
+            ),
+            items,
+        )
 
 
-def _cut(items: Sequence[RunItem], run_bytes: int) -> dict[str, object]:
-    """What a plan says of how the corpus is cut into runs."""
-    return {'run_bytes': run_bytes, 'items': [len(run.items) for run in items]}
-
-
-def _content(read_plan: ReadPlan, encoder: BlockEncoder, layout: Sequence[SplitShards]) -> dict:
-    """All that the bytes of the runs depend on, except their size."""
+def _content(
+    read_plan: ReadPlan,
+    encoder: BlockEncoder,
+    layout: Sequence[SplitShards],
+    runs: Sequence[RunItem],
+    run_bytes: int,
+    output: str,
+) -> dict:
+    """Returns what a plan says: all that the bytes of the runs depend on, and whose they are."""
     reading = read_plan.reading
-    vocabularies = {
-        path: filesystem.read_bytes(path) if path else b''
-        for path in (encoded_feature.vocabulary for encoded_feature in encoder.features)
-    }
+    checksum = input_checksums(reading.corpus.inputs)
+    inputs = [
+        [
+            *(each.split, each.role, each.file_index, each.side, each.file.path, each.file.size),
+            each.stored.modified or checksum(each).crc32c,
+        ]
+        for each in reading.corpus.inputs
+    ]
+    paths = {each.vocabulary for each in encoder.features}
+    vocabularies = {path: filesystem.read_bytes(path) if path else b'' for path in paths}
+    features = [
+        [
+            *dataclasses.astuple(each.feature),
+            len(vocabularies[each.vocabulary]),
+            google_crc32c.value(vocabularies[each.vocabulary]),
+        ]
+        for each in encoder.features
+    ]
     items = plan_json([item.key for item in read_plan.all_items])
-    checksums = InputChecksums(reading.corpus.inputs)
     return {
         'format': SHUFFLE,
         'code': source_digest(),
@@ -164,28 +187,17 @@ def _content(read_plan: ReadPlan, encoder: BlockEncoder, layout: Sequence[SplitS
         'block_bytes': read_plan.item_bytes,
         'work_items': hashlib.sha256(items).hexdigest(),
         'layout': [list(dataclasses.astuple(split_shards)) for split_shards in layout],
-        'features': [
-            [
-                *dataclasses.astuple(encoded_feature.feature),
-                len(vocabularies[encoded_feature.vocabulary]),
-                google_crc32c.value(vocabularies[encoded_feature.vocabulary]),
-            ]
-            for encoded_feature in encoder.features
-        ],
-        'inputs': [
-            [
-                corpus_input.split, corpus_input.role, corpus_input.file_index, corpus_input.side,
-                corpus_input.file.path, corpus_input.file.size,
-                corpus_input.stored.modified or checksums.of(corpus_input).crc32c,
-            ]
-            for corpus_input in reading.corpus.inputs
-        ],
+        'features': features,
+        'inputs': inputs,
         'max_line_bytes': reading.max_line_bytes,
         'scheme': reading.scheme.name,
         'rules': reading.scheme.rules.metadata(),
         'datasets': [_dataset_content(split) for split in reading.corpus.splits],
         'encoding': recorded(encoder.options),
-    }  # fmt: skip
+        'output': output,
+        'run_bytes': run_bytes,
+        'items': [len(run.items) for run in runs],
+    }
 
 
 def _dataset_content(split: Split) -> list[object]:
@@ -218,7 +230,7 @@ def _run_items(read_plan: ReadPlan, run_bytes: int, processes: int) -> list[RunI
         size = 0
         dataset: Split | None = None
         for items in read_plan.passes[name]:
-            # A run is of one dataset, whose numbers it tells.
+            # A run is of one dataset, and its numbers are those of that dataset.
             before, dataset = dataset, split_of(corpus.splits, name, items[0].file_index)
             stored_bytes = sum(item.stored_bytes for item in items)
             if held and (before is not dataset or size + stored_bytes > limit):
@@ -235,34 +247,38 @@ def run_name(run: int, part: int) -> str:
     return f'{_RUN_PREFIX}{run:06d}-{part:04d}'
 
 
-def sweep_shuffles(work: str, output: str, keep_begun: bool = False) -> None:
-    """Deletes all folders of runs for an output, and a work folder left empty.
+@dataclass(frozen=True)
+class KeptRuns:
+    """The sorted runs for an output in a work folder, which a rerun continues with."""
 
-    Args:
-        work: the work folder.
-        output: whose runs these are.
-        keep_begun: keep folders that have a finished run, and those without a sound plan.
-    """
-    if not keep_begun:
-        _sweep_except(None, work, output)
-    else:
-        for plan in list(stored_plans(work)):
-            if plan.content.get('output') == output:
-                if not any(map(_RUN.fullmatch, names_below(plan.folder))):
-                    _delete_shuffle(plan.folder)
-    delete_own_if_empty(work)
+    work: str
+    output: str
+
+    def sweep(self, keep_begun: bool = False) -> None:
+        """Deletes all folders of runs for the output, and a work folder left empty.
+
+        Args:
+            keep_begun: keep folders that have a finished run, and those without a sound plan.
+        """
+        if not keep_begun:
+            _sweep_except(None, self.work, self.output)
+        else:
+            for folder, plan in list(stored_plans(self.work)):
+                if plan.get('output') == self.output:
+                    if not any(map(_RUN.fullmatch, names_below(folder))):
+                        _delete_shuffle(folder)
+        delete_own_if_empty(self.work)
 
 
 def _sweep_except(keep: str | None, work: str, output: str) -> None:
     """Deletes all folders of runs for an output except one, and those that have no sound plan."""
-    plans = list(stored_plans(work))
-    for plan in plans:
-        if plan.folder != keep and plan.content.get('output') == output:
-            _delete_shuffle(plan.folder)
-    planned = {keep, *(plan.folder for plan in plans)}
+    outputs = {folder: plan.get('output') for folder, plan in stored_plans(work)}
     for name in filter(_FOLDER.fullmatch, filesystem.entries(work)):
         folder = os.path.join(work, name)
-        if folder not in planned:
+        if folder in outputs:
+            if folder != keep and outputs[folder] == output:
+                _delete_shuffle(folder)
+        elif folder != keep:
             # Another run may be about to write its plan there.
             claim_path = os.path.join(folder, CLAIM_NAME)
             with contextlib.suppress(InputError), Claim(claim_path, folder) as claim:
@@ -277,17 +293,8 @@ def _delete_shuffle(folder: str) -> None:
     delete_known(folder, {PLAN_NAME, CLAIM_NAME}.__contains__)
 
 
-@dataclass(frozen=True)
-class StoredPlan:
-    """A plan as it lies in its folder, whose name is the fingerprint of what the plan says."""
-
-    folder: str
-    fingerprint: bytes
-    content: dict
-
-
-def stored_plans(work: str) -> Iterator[StoredPlan]:
-    """The folders of runs in a work folder, with what their plans say.
+def stored_plans(work: str) -> Iterator[tuple[str, dict]]:
+    """Yields the folders of runs in a work folder, with what their plans say.
 
     A folder counts only if its plan has the fingerprint that is its name: nobody else's has.
     """
@@ -303,9 +310,8 @@ def stored_plans(work: str) -> Iterator[StoredPlan]:
             continue
         if not isinstance(content, dict):
             continue
-        fingerprint = bytes.fromhex(folder.removeprefix(FOLDER_PREFIX))
-        if fingerprint == fingerprint_of(content):
-            yield StoredPlan(os.path.join(work, folder), fingerprint, content)
+        if folder == f'{FOLDER_PREFIX}{fingerprint_of(content).hex()}':
+            yield os.path.join(work, folder), content
 
 
 def fingerprint_of(content: dict) -> bytes:
@@ -314,11 +320,6 @@ def fingerprint_of(content: dict) -> bytes:
 
 def plan_json(content: object) -> bytes:
     return json.dumps(content, sort_keys=True).encode()
-
-
-def delete_half_files(folder: str) -> None:
-    """Deletes the half-written files of a killed run."""
-    delete_known(folder, lambda name: _HALF.fullmatch(name) is not None)
 
 
 _LEAST_SHARE = 0.5
@@ -338,41 +339,24 @@ def refuse_too_little_room(need: DiskNeed, runs_folder: str, output: str) -> Non
     Raises:
         FullDiskError: there is less than half of what the job seems to need.
     """
-    for use in _uses(need, runs_folder, output):
-        if use.free < _LEAST_SHARE * use.bytes:
-            raise FullDiskError(
-                f'about {_mib(use.bytes)} MiB are needed in {use.folder} for {use.what}, by a sample '
-                f'of the text, and {use.free >> 20} MiB are free; make room, or give another '
-                f'{use.option}'
-            )
-
-
-@dataclass(frozen=True)
-class _Use:
-    """Bytes that are needed on the disk of a folder, and that are free there."""
-
-    folder: str
-    what: str
-    option: str
-    bytes: int
-
-    @property
-    def free(self) -> int:
-        return shutil.disk_usage(_existing(self.folder)).free
-
-
-def _uses(need: DiskNeed, runs_folder: str, output: str) -> list[_Use]:
-    """Returns what is needed of each disk of this machine."""
     there = 0
     if not filesystem.is_shared(runs_folder) and os.path.isdir(runs_folder):
         there = sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(runs_folder))
-    runs = _Use(runs_folder, 'the shuffle', '--work', max(0, need.runs - there))
-    shards = _Use(output, 'the result', '--output', need.result)
-    local = [use for use in (runs, shards) if not filesystem.is_shared(use.folder)]
-    if len({os.stat(_existing(use.folder)).st_dev for use in local}) == 2 or len(local) < 2:
-        return local
-    both = 'the shuffle and the result'
-    return [_Use(output, both, '--output', runs.bytes + shards.bytes)]
+    runs = max(0, need.runs - there)
+    uses = [
+        (runs_folder, 'the shuffle', '--work', runs),
+        (output, 'the result', '--output', need.result),
+    ]
+    uses = [use for use in uses if not filesystem.is_shared(use[0])]  # stores are never full
+    if len(uses) == 2 and len({os.stat(_existing(folder)).st_dev for folder, *_ in uses}) == 1:
+        uses = [(output, 'the shuffle and the result', '--output', runs + need.result)]
+    for folder, what, option, size in uses:
+        free = shutil.disk_usage(_existing(folder)).free
+        if free < _LEAST_SHARE * size:
+            raise FullDiskError(
+                f'about {_mib(size)} MiB are needed in {folder} for {what}, by a sample '
+                f'of the text, and {free >> 20} MiB are free; make room, or give another {option}'
+            )
 
 
 def _existing(folder: str) -> str:
@@ -383,3 +367,73 @@ def _existing(folder: str) -> str:
 
 def _mib(size: int) -> int:
     return -(-size >> 20)
+
+
+_LEAST_RUN_BYTES = 4 << 20
+"""Less memory than for this is refused: the merge of that many runs would do nothing but seek."""
+
+_LARGEST_GROUP = 32 << 20
+"""Buckets that are read together from each run. Twice as much takes twice the time to merge, because
+from there on the allocator returns pages each time and gets them again."""
+
+_BLOCK_FACTOR = 8
+"""Memory of a thread for a block, as a multiple of its text: normalized text, ids, records, and what
+the allocator keeps; measured."""
+
+_LINE_FACTOR = 16
+"""Memory of a thread for a line much longer than an item, at most, as a multiple of its text; measured
+with 16 MiB. It is more only for characters that no vocabulary has, which are spelled in digits."""
+
+
+def fit_memory(
+    execution: Execution, longest_line: int, vocabularies: int, reads_ahead: bool = False
+) -> ShuffleMemory:
+    """Returns the largest buffers, and with them the most threads, that fit.
+
+    Args:
+        execution: the requested threads, the limit, and the sizes of buffers and work items.
+        longest_line: the most bytes that a line can have; one line at a time has that many.
+        vocabularies: how many; each thread caches tokens of each.
+        reads_ahead: whether parts of compressed files may be read ahead.
+
+    Raises:
+        InputError: not even one thread with the least buffer fits.
+    """
+    runner, item_bytes = execution.engine.runner, execution.item_bytes
+    share = runner.memory_share(execution.memory_bytes)
+    least = min(_LEAST_RUN_BYTES, execution.buffer_bytes // 2)
+    # The memory of the longest line, beyond that of the block in its place.
+    line = max(0, _LINE_FACTOR * longest_line - _BLOCK_FACTOR * item_bytes)
+    needed = 0
+    for workers in range(execution.engine.workers, 0, -1):
+        # A block for each thread, one that is being read and one that waits.
+        threads = workers * vocabularies * cache_memory(DEFAULT_CACHE_BYTES)
+        blocks = (workers + 2) * item_bytes * _BLOCK_FACTOR // 2
+        if reads_ahead and workers > 1:
+            blocks += (workers + 1) * MOST_AHEAD * item_bytes
+        needed = threads + blocks + line + 2 * least
+        if share is None or needed <= share:
+            buffers = execution.buffer_bytes
+            if share is not None:
+                buffers = min(buffers, share - threads - blocks - line)
+            # Each thread, and the reader, holds a group as it was read and as it is written.
+            group = min(_LARGEST_GROUP, max(1, buffers // (2 * (workers + 1))))
+            return ShuffleMemory(max(1, buffers // 2), group, workers, runner.processes)
+    assert share is not None
+    raise InputError(
+        f'encoding takes at least {_mib(needed)} MiB of memory beside the program, and '
+        f'{_mib(share)} are left of --memory or free; give more'
+        + (', or a smaller --max-line-size' if line > blocks else '')
+    )
+
+
+def refuse_too_little_memory(
+    reading: CorpusReading, execution: Execution, vocabularies: int
+) -> None:
+    """Refuses a shuffle through files whose least buffers do not fit, before anything is read for it.
+
+    Raises:
+        InputError: they would not fit.
+    """
+    if execution.through_files:
+        fit_memory(execution, reading.longest_line, vocabularies, reading.corpus.may_have_parts)

@@ -1,4 +1,4 @@
-"""Run items to sorted runs: blocks encoded by threads in input order, parts written beside them.
+"""Run items to sorted runs: blocks encoded by threads in input order, parts written at the same time.
 
 While one part is sorted and written by one of the threads, the next is filled by the others, and
 the blocks of the next run item follow at once; so no thread waits for the end of anything. Where a signal
@@ -61,7 +61,7 @@ class WrittenPart:
 
 @contextlib.contextmanager
 def full_disk_as_error(plan: ShufflePlan) -> Iterator[None]:
-    """Turns the error of a full disk into a sentence that tells how much is needed.
+    """Turns the error of a full disk into a sentence that says how much is needed.
 
     Raises:
         FullDiskError: there was no room.

@@ -28,6 +28,7 @@ from pipelines.artifacts.outputs import (
 from pipelines.artifacts.vocabularies import ends_of_documents
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
+from pipelines.files.attempts import Attempt
 from pipelines.files.filesystem import StoredFile
 from pipelines.options.job import (
     JOINED,
@@ -35,13 +36,17 @@ from pipelines.options.job import (
     STREAM_FORMATS,
     TFRECORD,
     EndOptions,
-    OutputFormat,
     one_shard,
 )
-from pipelines.shard_formats.flat import refuse_ids, refuse_sides
 from pipelines.shard_formats.formats import converted_format
-from pipelines.shard_formats.joined import ids_around
-from pipelines.shard_formats.shard_format import Column, ConvertedFormat, Shard, shards_in_order
+from pipelines.shard_formats.shard_format import (
+    Column,
+    ConvertedFormat,
+    Shard,
+    most_ids,
+    shards_in_order,
+)
+from pipelines.shard_formats.tfrecord import ids_around
 from tokcore.checked_json import WrongValue, checked
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
@@ -55,8 +60,8 @@ from tokcore.records.manifest import (
     VocabularyRecord,
     file_of_shard,
     shard_name,
+    with_root,
 )
-from tokcore.records.root import with_root
 from tokcore.schemes import DEFAULT_SCHEME
 
 if sys.version_info >= (3, 11):
@@ -69,7 +74,7 @@ _STAGE, _CONVERTING = 'convert', 'converting'
 
 def convert_dataset(
     source: str,
-    output_format: OutputFormat,
+    output_format: str,
     output: str,
     workers: int,
     overwrite: bool = False,
@@ -93,12 +98,22 @@ def convert_dataset(
     """
     started = time.monotonic()
     from_, to = StageOutput.of_dataset(source), StageOutput.of_dataset(output)
-    before = _convertible(source)
+    before = read_dataset_manifest(source)
+    made_as = before.options.get('output_format', TFRECORD)
+    if made_as != TFRECORD:
+        raise InputError(
+            f'{source} holds its rows as {made_as:.60}, and TFRecords are converted; give the '
+            'folder of these'
+        )
     run = read_run(from_.run_path) or RunRecord(())
     scheme, columns = recorded_columns(from_.manifest_path, before)
     if output_format == JOINED:
         ids_around(columns)
-        _refuse_template(source, before)
+        if before.options.get('template') != ROW:
+            raise InputError(
+                f'{source} may have ids around the text of its rows, and joined rows have their own; '
+                f"make the dataset with --template '{ROW}', or with --output-format joined"
+            )
     to_format = converted_format(output_format, pack)
     names = [column.name for column in columns]
     beside: list[OutputFile | VocabularyRecord] = [*before.vocabularies]
@@ -107,8 +122,8 @@ def convert_dataset(
     changed |= {} if pack is None else {'pack': pack}
     shards = shards_in_order(before.files)
     read_by_shard = [[file] for file in before.files]
+    to_format.require(names)
     if output_format == NANOGPT:
-        refuse_sides(names)
         changed |= {key: one for key, one in one_shard({}).items() if key in before.options}
         shards, read_by_shard = _whole_splits(before)
     files = [name for shard in shards for name in to_format.file_names(shard.name, names)]
@@ -119,18 +134,18 @@ def convert_dataset(
         paths = {column.name: os.path.join(source, column.vocabulary) for column in columns}
         template = checked(options.get('template'), str | None, 'template')
         ends = ends_of_documents(paths, scheme, template, ending, output_format)
-    if output_format == NANOGPT:
-        refuse_ids(before.vocabularies, ends)
+    to_format.require_ids(most_ids(before.vocabularies, ends))
     columns = [column.with_end(ends) for column in columns]
     key = StageKey(before.stage, options, _inputs(before, run), before.rules, before.unicode)
     task = StageTask(key, to, [*(file.name for file in beside), *files])
     read = [from_.manifest_path, from_.run_path]
     read += [os.path.join(source, file.name) for file in before.outputs]
     with to.claim() as claim:
-        if up_to_date(task, claim, overwrite, read) is not None:
+        done, replaced = up_to_date(task, claim, overwrite, read)
+        if done is not None:
             return None
         with (
-            to.attempt(claim) as attempt,
+            Attempt(to.folder, to.names, claim.folder) as attempt,
             stage_running(_STAGE),
             track_work(_STAGE, _CONVERTING, sum(file.bytes for file in before.files)),
         ):
@@ -154,33 +169,8 @@ def convert_dataset(
                 job=_job_of(run.job, changed),
                 requests={},
             )
-            publish(task, claim, attempt, manifest, again, before.rejected)
+            publish(task, claim, attempt, manifest, again, before.rejected, replaced)
     return manifest
-
-
-def _convertible(folder: str) -> Manifest:
-    """Returns the manifest of a folder.
-
-    Raises:
-        InputError: it cannot be converted.
-    """
-    manifest = read_dataset_manifest(folder)
-    output_format = manifest.options.get('output_format', TFRECORD)
-    if output_format != TFRECORD:
-        raise InputError(
-            f'{folder} holds its rows as {output_format:.60}, and TFRecords are converted; give the '
-            'folder of these'
-        )
-    return manifest
-
-
-def _refuse_template(folder: str, manifest: Manifest) -> None:
-    """Raises InputError if rows may have ids around their text."""
-    if manifest.options.get('template') != ROW:
-        raise InputError(
-            f'{folder} may have ids around the text of its rows, and joined rows have their own; make '
-            f"the dataset with --template '{ROW}', or with --output-format joined"
-        )
 
 
 def _changed(options: Mapping[str, object], changed: Mapping[str, object]) -> dict[str, object]:
@@ -323,7 +313,7 @@ class _CountedStream:
 
 
 def _job_of(job: str, changed: Mapping[str, object]) -> str:
-    """Returns the recorded job of a dataset with other options of its output; '' if there is none."""
+    """Returns the recorded job of a dataset with other options of its output; '' if it has none."""
     if not job:
         return ''
     tables = tomllib.loads(job)

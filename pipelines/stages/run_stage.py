@@ -1,4 +1,8 @@
-"""What every stage does around its own work: claim the output, see whether it is done, publish."""
+"""What every stage does around its own work: claim the output, see whether it is done, publish.
+
+Files are made in an attempt's folder and renamed, the manifest last: until it is there, none of them
+counts as a result.
+"""
 
 import contextlib
 import dataclasses
@@ -10,14 +14,12 @@ from dataclasses import dataclass
 from pipelines.artifacts.outputs import StageTask, publish, up_to_date
 from pipelines.engines.compiling import compile_ahead
 from pipelines.engines.progress import stage_running
-from pipelines.files import filesystem
+from pipelines.files.attempts import Attempt, KeptWork, WorkFolder, swept
 from pipelines.files.claims import Claim, loss_named
-from pipelines.files.work_folder import KeptWork, WorkFolder, swept
 from pipelines.jobs.job import Execution
-from pipelines.jobs.stats import refuse_losses
+from pipelines.options.beam import without_secrets
 from tokcore.object_stores import counted_requests, requests_since
-from tokcore.records.manifest import Manifest, OutputFile
-from tokcore.records.root import with_root
+from tokcore.records.manifest import Manifest, OutputFile, with_root
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -60,7 +62,7 @@ def run_stage(
         parts: the stages that `make` runs, in order, if there are several.
         work: is there while `make` runs, if it was given.
         kept: is deleted when the output is complete.
-        read: paths that are read beside the inputs.
+        read: paths that are read in addition to the inputs.
         check: refuses, before anything is made, what cannot be made.
 
     Raises:
@@ -72,16 +74,15 @@ def run_stage(
     results: list[StageResult | None] = [None] * len(tasks)
     with contextlib.ExitStack() as stack:
         claims: dict[int, Claim] = {}
-        replacing: set[int] = set()
+        replaced: dict[int, set[str]] = {}
         for number, task in enumerate(tasks):
             claim = stack.enter_context(task.output.claim())
-            done = up_to_date(task, claim, execution.overwrite, [*read, *execution.read_beside])
+            given = [*read, *execution.read_beside]
+            done, replaced[number] = up_to_date(
+                task, claim, execution.overwrite, given, execution.max_rejected
+            )
             if done is None:
                 claims[number] = claim
-                if filesystem.exists(task.output.manifest_path):
-                    replacing.add(number)
-            elif execution.max_rejected is not None:
-                refuse_losses(execution.max_rejected, done.lines)
         if not claims:
             for each in kept:
                 each.sweep()
@@ -96,7 +97,11 @@ def run_stage(
         for each in kept:
             stack.enter_context(swept(each))
         attempts = [
-            stack.enter_context(task.output.attempt(claims[number])) if number in claims else None
+            stack.enter_context(
+                Attempt(task.output.folder, task.output.names, claims[number].folder)
+            )
+            if number in claims
+            else None
             for number, task in enumerate(tasks)
         ]
         stack.enter_context(loss_named(claims.values()))
@@ -106,15 +111,17 @@ def run_stage(
         for (number, claim), result in zip(claims.items(), made, strict=True):
             task, attempt = tasks[number], attempts[number]
             assert attempt is not None
-            result = dataclasses.replace(result, manifest=with_root(result.manifest))
-            results[number] = result
-            run = dataclasses.replace(
-                task.key.run_record(
-                    result.seconds or whole, execution.engine.flags, execution.text
-                ),
-                requests=requests_since(requests),
+            results[number] = result = dataclasses.replace(
+                result, manifest=with_root(result.manifest)
             )
-            rejected = task.output.rejected_files(result.rejected)
-            manifest = dataclasses.replace(result.manifest, rejected=rejected)
-            publish(task, claim, attempt, manifest, run, result.rejected, number in replacing)
+            run = task.key.run_record(
+                result.seconds or whole,
+                without_secrets(execution.engine.flags),
+                execution.text,
+                requests_since(requests),
+            )
+            manifest = dataclasses.replace(
+                result.manifest, rejected=task.output.rejected_files(result.rejected)
+            )
+            publish(task, claim, attempt, manifest, run, result.rejected, replaced[number])
     return results

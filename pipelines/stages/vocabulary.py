@@ -1,6 +1,6 @@
 """The stage that learns: token counts in, a vocabulary file out.
 
-For codes there is a table of pieces and their ids beside it, for other byte pair encoding and
+With codes comes a table of pieces and their ids, with other byte pair encoding and
 WordPiece a folder that Hugging Face's libraries open.
 """
 
@@ -9,7 +9,6 @@ import hashlib
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 import google_crc32c
@@ -21,13 +20,11 @@ from pipelines.artifacts.counts import (
     log_sample,
     read_counts,
 )
-from pipelines.artifacts.manifest import read_manifest
 from pipelines.artifacts.outputs import StageOutput, StageTask, refuse_replaced
 from pipelines.artifacts.vocabularies import file_entry, path_in_folder, vocabulary_reader
 from pipelines.engines.progress import stage_running
 from pipelines.files import filesystem
-from pipelines.files.attempts import Attempt
-from pipelines.files.work_folder import WorkFolder
+from pipelines.files.attempts import Attempt, WorkFolder
 from pipelines.jobs.job import (
     CountJob,
     Execution,
@@ -43,19 +40,17 @@ from pipelines.stages.count import count_folders
 from pipelines.stages.encode import vocabulary_records
 from pipelines.stages.run_stage import StageResult, run_stage
 from tokcore.bpe.codes import CodesVocabulary, count_pieces, entries_file, piece_table
-from tokcore.corpus.stats import LineTally
-from tokcore.encoding.scheme import Learned, LearningOptions, Scheme
-from tokcore.encoding.vocabulary import Vocabulary
+from tokcore.encoding.scheme import Learned, LearningOptions
 from tokcore.errors import InputError
 from tokcore.options import recorded
-from tokcore.records.manifest import InputText, Manifest, OutputFile, SampleRecord, VocabularyRecord
+from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord
 from tokcore.text.unicode import UNICODE_VERSION
 
 _LOGGER = logging.getLogger(__name__)
 
 
 def vocabulary_stage(job: VocabJob) -> Manifest | None:
-    """Learns a vocabulary into a file, with its manifest beside it; counts of a text are not kept.
+    """Learns a vocabulary into a file, and its manifest next to it; counts of a text are not kept.
 
     Returns the manifest of what was made; None if it was there.
 
@@ -68,26 +63,25 @@ def vocabulary_stage(job: VocabJob) -> Manifest | None:
     rounds = OutputRounds.of(output.folder, name, execution.work)
 
     def make(attempt: Attempt) -> list[StageResult]:
+        rejected: tuple[OutputFile, ...] = ()
         if isinstance(source, CountFiles):
-            counted = _Counted(source, tuple(file.checksum() for file in key.inputs))
+            counts = source
+            manifest = key.manifest(tuple(file.checksum() for file in key.inputs))
         else:
-            counted = _count_text(source, execution, attempt)
-        work = os.path.join(attempt.path, 'learner')
+            counts, counted, rejected = _count_text(source, execution, attempt)
+            manifest = key.manifest(counted.inputs, counted.lines, sample=counted.sample)
         search = VocabularySearch(
-            counted.counts,
+            counts,
             job.learning,
             name,
             execution.engine,
-            work,
+            os.path.join(attempt.path, 'learner'),
             rounds,
             job.scheme,
             execution.memory_bytes,
         )
         record = learn(search, 'both', attempt.path, job.tokenizer_folder)
-        manifest = key.manifest(
-            counted.inputs, counted.lines, vocabularies=(record,), sample=counted.sample
-        )
-        return [StageResult(manifest, counted.rejected)]
+        return [StageResult(dataclasses.replace(manifest, vocabularies=(record,)), rejected)]
 
     [result] = run_stage(
         [StageTask(key, output, job.file_names)],
@@ -118,7 +112,7 @@ def learn(
         side: that it is for.
         path: of the folder.
         tokenizer_folder: where in it the files are for Hugging Face's libraries.
-        with_ids: whether to write the ids beside a vocabulary whose own file has none.
+        with_ids: whether to write the ids too, for a vocabulary whose file has none.
 
     Raises:
         InputError: counts that cannot be read, or a size below the alphabet.
@@ -131,22 +125,26 @@ def learn(
         raise InputError(f'{error}; divide the counts in {names}') from error
     warn_if_size_missed(learned, search.options, search.label)
     vocabulary, scheme = learned.vocabulary, search.scheme
-    data = vocabulary.dump()
+    stored = vocabulary.dump()
     written = os.path.join(path, search.label)
-    filesystem.write_bytes(written, data)
+    filesystem.write_bytes(written, stored)
     beside: tuple[OutputFile, ...] = ()
     if with_ids and (name := scheme.entries_name(search.label)):
         entries = scheme.entries(vocabulary, read_counts(search.counts))
         filesystem.write_bytes(os.path.join(path, name), entries)
         beside = (file_entry(name, entries),)
-        vocabulary = scheme.parse(data, written, filesystem.read_if_there)
-    beside += _write_tokenizer(scheme, vocabulary, path, tokenizer_folder, search.label)
+        vocabulary = scheme.parse(stored, written, filesystem.read_if_there)
+    for name, data in scheme.tokenizer_files(vocabulary).items():
+        relative = path_in_folder(tokenizer_folder, name)
+        if relative != search.label:  # else it is the vocabulary's file itself
+            filesystem.write_bytes(os.path.join(path, relative), data)
+            beside += (file_entry(relative, data),)
     return VocabularyRecord(
         side=side,
         name=search.label,
         size=vocabulary.vocab_size,
-        bytes=len(data),
-        crc32c=f'{google_crc32c.value(data):08x}',
+        bytes=len(stored),
+        crc32c=f'{google_crc32c.value(stored):08x}',
         scheme=scheme.name,
         special_ids=vocabulary.special_ids._asdict(),
         unicode=UNICODE_VERSION,
@@ -155,21 +153,8 @@ def learn(
         tried=learned.tried,
         scheme_options=recorded(scheme) or None,
         beside=beside,
-        sha256=hashlib.sha256(data).hexdigest(),
+        sha256=hashlib.sha256(stored).hexdigest(),
     )
-
-
-def _write_tokenizer(
-    scheme: Scheme, vocabulary: Vocabulary, path: str, folder: str, label: str
-) -> tuple[OutputFile, ...]:
-    """Writes the files for Hugging Face's libraries, unless one is the vocabulary's own file."""
-    entries = []
-    for name, data in scheme.tokenizer_files(vocabulary).items():
-        relative = path_in_folder(folder, name)
-        if relative != label:
-            filesystem.write_bytes(os.path.join(path, relative), data)
-            entries.append(file_entry(relative, data))
-    return tuple(entries)
 
 
 def warn_if_size_missed(learned: Learned, options: LearningOptions, label: str) -> None:
@@ -210,7 +195,7 @@ def warn_if_size_missed(learned: Learned, options: LearningOptions, label: str) 
 
 
 def pieces_stage(job: PiecesJob) -> Manifest | None:
-    """Counts the pieces of the training lines into a file, and writes the ids of pieces beside codes.
+    """Counts the pieces of the training lines into a file, and writes the ids of pieces next to the codes.
 
     Returns the manifest of what was made; None if it was there.
 
@@ -233,23 +218,27 @@ def pieces_stage(job: PiecesJob) -> Manifest | None:
     refuse_replaced(read, [ids_path])
 
     def make(attempt: Attempt) -> list[StageResult]:
-        counted = _count_text(TextToCount(reading, job.side), execution, attempt)
-        table = read_counts(counted.counts, scheme.unstorable)
+        text = TextToCount(reading, job.side)
+        counts, counted, rejected = _count_text(text, execution, attempt)
+        table = read_counts(counts, scheme.unstorable)
         data = piece_table(count_pieces(cast(CodesVocabulary, codes.entries), table))
         filesystem.write_bytes(os.path.join(attempt.path, name), data)
-        manifest = key.manifest(
-            counted.inputs,
-            counted.lines,
-            files=(file_entry(name, data),),
-        )
-        return [StageResult(manifest, counted.rejected)]
+        files = (file_entry(name, data),)
+        return [StageResult(key.manifest(counted.inputs, counted.lines, files=files), rejected)]
 
     [result] = run_stage([StageTask(key, output, [name])], make, execution, read=[job.codes_path])
-    frequent = [
-        (piece, count) for piece, count in _read_table(job.output) if count >= job.threshold
-    ]
+    lines = filesystem.read_bytes(job.output).decode().split('\n')[:-1]
+    pieces = [(piece, int(count)) for piece, _, count in (line.rpartition(' ') for line in lines)]
+    frequent = [(piece, count) for piece, count in pieces if count >= job.threshold]
     ids = entries_file(frequent, job.special_tokens)
-    _write_ids(ids_path, ids, execution.overwrite)
+    existing = filesystem.read_if_there(ids_path)
+    if existing not in (None, ids) and not execution.overwrite:
+        raise InputError(
+            f'{ids_path} exists already, with other entries; move it away, or give --overwrite to '
+            'replace it'
+        )
+    if existing != ids:
+        filesystem.write_bytes(ids_path, ids)
     if result is None:
         return None
     output.warn_rejected(result.rejected)
@@ -270,48 +259,22 @@ def _file_output(path: str, beside: Sequence[str] = ()) -> tuple[StageOutput, st
     return StageOutput.of_vocabulary(path, beside), os.path.basename(path)
 
 
-def _read_table(path: str) -> list[tuple[str, int]]:
-    lines = filesystem.read_bytes(path).decode().split('\n')[:-1]
-    return [(piece, int(count)) for piece, _, count in (line.rpartition(' ') for line in lines)]
+def _count_text(
+    text: TextToCount, execution: Execution, attempt: Attempt
+) -> tuple[CountFiles, Manifest, tuple[OutputFile, ...]]:
+    """Counts the training lines' tokens within another stage's attempt.
 
-
-def _write_ids(path: str, ids: bytes, overwrite: bool) -> None:
-    existing = filesystem.read_if_there(path)
-    if existing == ids:
-        return
-    if existing is not None and not overwrite:
-        raise InputError(
-            f'{path} exists already, with other entries; move it away, or give --overwrite to '
-            'replace it'
-        )
-    filesystem.write_bytes(path, ids)
-
-
-@dataclass(frozen=True)
-class _Counted:
-    """Counts to learn from, and what they were counted from."""
-
-    counts: CountFiles
-    inputs: tuple[InputText, ...]
-    lines: tuple[LineTally, ...] = ()
-    rejected: tuple[OutputFile, ...] = ()  # in the attempt's folder
-    sample: tuple[SampleRecord, ...] = ()
-
-
-def _count_text(text: TextToCount, execution: Execution, attempt: Attempt) -> _Counted:
-    """Counts the training lines' tokens within another stage's attempt."""
+    Returns the counts, their manifest, and the files of rejected lines in the attempt.
+    """
     folder = CountsFolder(os.path.join(attempt.path, 'counts'), text.side)
     [result] = count_folders(
         CountJob(reading=text.reading, folders=[folder], execution=execution, sample=text.sample)
     )
-    output = StageOutput.of_counts(folder.path)
-    manifest = read_manifest(output.manifest_path)
-    assert result is not None and manifest is not None
+    assert result is not None
     # By their names in the attempt, which the counting stage gave them.
-    base = os.path.basename(output.rejected_folder)
-    moved = tuple(
+    base = os.path.basename(StageOutput.of_counts(folder.path).rejected_folder)
+    rejected = tuple(
         dataclasses.replace(file, name=f'{base}/{os.path.basename(file.name)}')
         for file in result.rejected
     )
-    counts = find_counts([folder.path])
-    return _Counted(counts, manifest.inputs, manifest.lines, moved, manifest.sample)
+    return find_counts([folder.path]), result.manifest, rejected

@@ -75,7 +75,7 @@ _TABLE_SHARE = 0.75
 lines."""
 
 _PATH_MARK = b'@'
-"""The first byte of a path that is sent in place of a packed table, which has a mark of its own."""
+"""The first byte of a path that is sent instead of a packed table, which has another mark."""
 
 
 class CountTokens(beam.PTransform):
@@ -232,12 +232,17 @@ class _CountBlocksFn(beam.DoFn):
         cuts = [len(table) * share // self._workers for share in range(self._workers + 1)]
         ranges = ((table, first, last) for first, last in zip(cuts, cuts[1:]))
         partition_to_parts: dict[int, list[TokenTable]] = {}
-        for partitioned in self._pool.map(_partition_range, ranges):
+
+        def partition_range(table: TokenTable, first: int, last: int) -> list:
+            return partition_table(table.part(first, last), COUNT_PARTITIONS)
+
+        for partitioned in self._pool.map(partition_range, ranges):
             for partition, part in partitioned:
                 partition_to_parts.setdefault(partition, []).append(part)
         partitions = sorted(partition_to_parts)
         parts = ((partition_to_parts.pop(partition),) for partition in partitions)
-        return zip(partitions, self._pool.map(_pack_parts, parts), strict=True)
+        packed = self._pool.map(lambda parts: concatenate_tables(parts).to_bytes(), parts)
+        return zip(partitions, packed, strict=True)
 
     def _stats_outputs(self, stats: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
         if self._budget is not None:
@@ -254,14 +259,6 @@ class _CountBlocksFn(beam.DoFn):
                 )
             self._output.add(size)
             yield output
-
-
-def _partition_range(table: TokenTable, first: int, last: int) -> list[tuple[int, TokenTable]]:
-    return partition_table(table.part(first, last), COUNT_PARTITIONS)
-
-
-def _pack_parts(parts: Sequence[TokenTable]) -> bytes:
-    return concatenate_tables(parts).to_bytes()
 
 
 @dataclass(frozen=True)
@@ -284,12 +281,9 @@ class TableOrPath:
 
 
 def pack_or_spill(packed: bytes, output: BundleOutput, folder: str | None) -> TableOrPath:
-    """Returns a packed table, or writes it to a file if it would exceed the bundle's bound.
+    """Returns a packed table, or writes it to a file in the folder if it would exceed the bundle's bound.
 
-    Args:
-        packed: the table's bytes.
-        output: the bundle's output so far; the size of the result is added to it.
-        folder: gets the file; None if there is no such folder.
+    The size of the result is added to the bundle's output so far.
 
     Raises:
         OversizedBundleError: the table exceeds the bound, and there is no folder.

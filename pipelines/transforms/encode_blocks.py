@@ -149,10 +149,10 @@ class EncodeBlocks(beam.PTransform):
             TypeError: the scheme has no such option, or it has a value of another type.
         """
         super().__init__()
-        told: dict[str, object] = {}
+        stated: dict[str, object] = {}
         if isinstance(vocabulary, (str, os.PathLike, Mapping)):
-            vocabulary, told = _files_of(vocabulary, scheme)
-        self.scheme, self.encoding = encoding_of(scheme, options, 'EncodeBlocks', told)
+            vocabulary, stated = _files_of(vocabulary, scheme)
+        self.scheme, self.encoding = _encoding_of(scheme, options, stated)
         if encoding is not None:
             self.encoding = encoding
         if workers < 1:
@@ -220,9 +220,7 @@ class EncodeBlocks(beam.PTransform):
             self.scheme,
             self.encoding,
         )
-        waited_for: list[beam.pvalue.AsIter] = (
-            [] if self._learned is None else [beam.pvalue.AsIter(self._learned)]
-        )
+        waited_for = [] if self._learned is None else [beam.pvalue.AsIter(self._learned)]
         return encode_blocks(
             blocks, encoder, layout, self.workers, self.budget, self.buffer_bytes, waited_for
         )
@@ -266,37 +264,27 @@ def _files_of(
     """Returns the files of vocabularies by side, and what the files of folders state of the scheme."""
     by_side = vocabulary if isinstance(vocabulary, Mapping) else {'': vocabulary}
     files: dict[str, Path] = {}
-    told: dict[str, object] = {}
+    stated: dict[str, object] = {}
     for side, path in by_side.items():
         file, _, record = find_vocabulary(os.fspath(path), side)
         if record is not None:
-            told |= record.scheme_options or {}
+            stated |= record.scheme_options or {}
         elif file != filesystem.absolute(os.fspath(path)):
-            told |= find_scheme(scheme).options_from_file(
+            stated |= find_scheme(scheme).options_from_file(
                 filesystem.read_bytes(file), file, filesystem.read_if_there
             )
         files[side] = file
-    return files, told
+    return files, stated
 
 
-def encoding_of(
-    scheme: str | Scheme,
-    options: Mapping[str, object],
-    call: str,
-    told: Mapping[str, object] | None = None,
+def _encoding_of(
+    scheme: str | Scheme, options: Mapping[str, object], stated: Mapping[str, object]
 ) -> tuple[Scheme, EncodingOptions]:
-    """Returns a scheme and the options of its encoder from the keyword arguments of a call.
-
-    `told` are options of the scheme that hold where the call has no others.
-
-    Raises:
-        InputError: an unknown scheme, or a value that an option cannot have.
-        TypeError: neither has such an option, or it has a value of another type.
-    """
+    """Returns a scheme and the options of its encoder from keyword arguments, else as files state them."""
     resolved = find_scheme(scheme)
-    name = f'{call} with the scheme {resolved.name}'
+    name = f'EncodeBlocks with the scheme {resolved.name}'
     of_scheme, of_encoder = split_keywords([type(resolved), resolved.encoding], options, name)
-    resolved = find_scheme(resolved, **typing.cast(Any, {**(told or {}), **of_scheme}))
+    resolved = find_scheme(resolved, **typing.cast(Any, {**stated, **of_scheme}))
     return resolved, resolved.encoding(**keyword_fields(resolved.encoding, of_encoder, name))
 
 
@@ -381,13 +369,7 @@ class _EncodeBlocksFn(beam.DoFn):
 class BlockEncoder:
     """Encodes blocks in workers: this is pickled and sent to them, and each of them loads it.
 
-    Attributes:
-        features: the features of an example.
-        splits: the corpus, in the order of the split numbers.
-        seed: of the order keys.
-        on_error: whether a line that cannot be used stops the job or is rejected.
-        scheme: turns rows into ids.
-        options: of the scheme's encoder; None for its defaults.
+    Attributes are as those of `EncodeBlocks`; `options` are of the scheme's encoder.
     """
 
     features: Sequence[EncodedFeature]
@@ -463,33 +445,26 @@ class LoadedBlockEncoder:
         return self._path_to_vocabulary[path]
 
     def features(self) -> list[FeatureEncoder]:
-        """Returns the encoders of the features, those of the calling thread."""
+        """Returns the encoders of the features: each thread has a memo of its own."""
         if not hasattr(self._thread, 'features'):
-            self._thread.features = self._feature_encoders()
-        return self._thread.features
-
-    def _feature_encoders(self) -> list[FeatureEncoder]:
-        # Each thread has a memo of its own; the vocabularies' arrays belong to the process.
-        scheme, features = self._encoder.scheme, self._encoder.features
-        options = self._encoder.options or scheme.encoding()
-        path_to_encoder = {
-            path: PrefixEncoder(
-                scheme.encoder(vocabulary, options),
-                functools.partial(scheme.special_tokens_in, vocabulary),
-            )
-            for path, vocabulary in self._path_to_vocabulary.items()
-        }
-        encoders = []
-        for encoded in features:
-            vocabulary = self._path_to_vocabulary[encoded.vocabulary]
-            encoders.append(
+            scheme = self._encoder.scheme
+            options = self._encoder.options or scheme.encoding()
+            path_to_encoder = {
+                path: PrefixEncoder(
+                    scheme.encoder(vocabulary, options),
+                    functools.partial(scheme.special_tokens_in, vocabulary),
+                )
+                for path, vocabulary in self._path_to_vocabulary.items()
+            }
+            self._thread.features = [
                 FeatureEncoder(
                     encoded.feature,
                     path_to_encoder[encoded.vocabulary],
-                    scheme.template(vocabulary, options.template),
-                    vocabulary.special_ids.unknown,
+                    scheme.template(self.vocabulary(encoded.vocabulary), options.template),
+                    self.vocabulary(encoded.vocabulary).special_ids.unknown,
                     self._path_to_dropped[encoded.vocabulary],
                     self._listed_rows,
                 )
-            )
-        return encoders
+                for encoded in self._encoder.features
+            ]
+        return self._thread.features

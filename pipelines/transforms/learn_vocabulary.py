@@ -31,7 +31,7 @@ class LearnVocabulary(beam.PTransform):
 
     Returns a PCollection with the file's path. One worker learns, in memory; `pipelines.vocab` runs
     a learner on many workers. The file is the one that `tokbeam vocab` writes, and is replaced if it
-    exists. Codes, which hold no ids, get the file of their ids beside them.
+    exists. Codes, which hold no ids, get the file of their ids next to them.
     """
 
     def __init__(
@@ -66,16 +66,6 @@ class LearnVocabulary(beam.PTransform):
 
     def expand(self, counted):  # Beam warns of a hint that has a dictionary
         tables = counted[TABLES] if isinstance(counted, Mapping) else counted
-        self._check(tables)
-        paths = (
-            tables.pipeline
-            | 'Path' >> beam.Create([self.path], reshuffle=False)
-            | 'Learn' >> beam.Map(_learn, self, beam.pvalue.AsIter(tables))  # path
-        )
-        paths.vocabulary = (self.path, self.scheme)  # for `EncodeBlocks`
-        return paths
-
-    def _check(self, tables: beam.PCollection) -> None:
         scheme = getattr(tables, 'scheme', None)
         if scheme is not None and scheme.rules != self.scheme.rules:
             raise InputError(
@@ -85,8 +75,15 @@ class LearnVocabulary(beam.PTransform):
         groups = getattr(tables, 'groups', None)
         if groups is not None and not 0 <= self.group < len(groups):
             raise InputError(
-                f'group {self.group} of CountTokens is none of its {len(groups)} groups'
+                f'group {self.group} of CountTokens is not one of its {len(groups)} groups'
             )
+        paths = (
+            tables.pipeline
+            | 'Path' >> beam.Create([self.path], reshuffle=False)
+            | 'Learn' >> beam.Map(_learn, self, beam.pvalue.AsIter(tables))  # path
+        )
+        paths.vocabulary = (self.path, self.scheme)  # for `EncodeBlocks`
+        return paths
 
 
 def _learn(path: str, transform: LearnVocabulary, tables: Iterable[tuple[int, TokenTable]]) -> str:

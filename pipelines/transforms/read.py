@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import functools
 import itertools
 import logging
 import os
@@ -71,11 +72,11 @@ READING = 'reading'
 """The name of this work for the progress bar, which counts the stored bytes of items."""
 
 _GZIP_RATIO = 5
-"""The size of text in relation to its gzip: an estimate, since only the end of a file tells it."""
+"""The size of text in relation to its gzip: an estimate, since only the end of a file shows it."""
 
 MOST_AHEAD = 3
 """The most blocks of text that an item may have to be read ahead. An xz block, as `xz` writes it by
-default, is that large beside an item of the default size. A larger item is read as a stream."""
+default, is that large next to an item of the default size. A larger item is read as a stream."""
 
 
 _LAST_LINE_BYTES = 66 << 10
@@ -132,7 +133,7 @@ class ReadCorpus(beam.PTransform):
         if min(item_bytes, max_line_bytes) < 1:
             raise ValueError('item_bytes and max_line_bytes must be at least 1')
         declaration = _declaration(format, bool(targets), options)
-        self.splits = (_split(split, declaration, _path_list(paths), _path_list(targets), clean),)
+        self.splits = (_split(split, declaration, (paths, targets), clean),)
         self._item_bytes, self._max_line_bytes = item_bytes, max_line_bytes
         parts = index_ranges(self.splits[0], item_bytes)
         with reading_on(filesystem.open_binary, [(part.file,) for part in parts]) as open_binary:
@@ -151,14 +152,14 @@ def of_splits(elements: beam.PCollection, splits: Sequence[Split]) -> beam.PColl
 
 
 def splits_of(
-    elements: beam.PCollection, given: Sequence[Split] | None, call: str
+    elements: beam.PCollection, asked: Sequence[Split] | None, call: str
 ) -> tuple[Split, ...]:
-    """Returns the corpus that was given, or else the one that is noted at a PCollection.
+    """Returns the corpus that a call names, or else the one that is noted at a PCollection.
 
     Raises:
         TypeError: neither; `call` is the name of the transform.
     """
-    splits = getattr(elements, 'splits', None) if given is None else given
+    splits = getattr(elements, 'splits', None) if asked is None else asked
     if splits is None:
         raise TypeError(
             f'{call} is not applied to the output of ReadCorpus itself, which says of what corpus '
@@ -175,15 +176,10 @@ def checked_output(path: Path, kind: Callable[[str], str], call: str) -> str:
         raise InputError(f'{call}: {error}') from None
 
 
-def _path_list(paths: Paths) -> list[str]:
-    several = [paths] if isinstance(paths, (str, os.PathLike)) else paths
-    return [os.fspath(path) for path in several]
-
-
 def _declaration(
     name: str | None, has_targets: bool, options: Mapping[str, object]
 ) -> CorpusFormat:
-    """Returns a format with its options, by default the one that the arguments tell."""
+    """Returns a format with its options, by default the one that the arguments imply."""
     if name is None:
         name = 'bitext' if has_targets else 'tsv' if 'columns' in options else 'text'
     if name not in format_names():
@@ -200,18 +196,17 @@ def _declaration(
 def _split(
     name: str,
     declaration: CorpusFormat,
-    paths: Sequence[str],
-    targets: Sequence[str],
+    paths: tuple[Paths, Paths],
     clean: str | Sequence[str],
 ) -> Split:
     archives = archive_lists()
     matches = [
         [
             match
-            for pattern in patterns
-            for match in find_files(pattern, archives, declaration.content)
+            for pattern in ([patterns] if isinstance(patterns, (str, os.PathLike)) else patterns)
+            for match in find_files(os.fspath(pattern), archives, declaration.content)
         ]
-        for patterns in (paths, targets)[: len(declaration.roles)]
+        for patterns in paths[: len(declaration.roles)]
     ]
     by_role = [[match.file for match in of_role] for of_role in matches]
     sources, *others = by_role
@@ -227,17 +222,14 @@ def _split(
         with reading_on(filesystem.open_binary, rows) as open_binary:
             for row in rows:
                 format_reader(declaration).check(row, open_binary)
-    filters = filter_specs(_filter_list(clean))
+    try:
+        names = filter_list(clean if isinstance(clean, str) else ','.join(clean))
+    except argparse.ArgumentTypeError as error:
+        raise InputError(f'ReadCorpus: clean: {error}') from None
+    filters = filter_specs(list(names))
     try_filters(filters, len(declaration.sides))
     warn_of_nuls([match for of_role in matches for match in of_role])
     return Split(name, declaration, files, filters=filters)
-
-
-def _filter_list(clean: str | Sequence[str]) -> list[str]:
-    try:
-        return list(filter_list(clean if isinstance(clean, str) else ','.join(clean)))
-    except argparse.ArgumentTypeError as error:
-        raise InputError(f'ReadCorpus: clean: {error}') from None
 
 
 @dataclass(eq=False)
@@ -300,12 +292,17 @@ class _ReadFn(beam.DoFn):
         self._pool: OrderedPool[list[Block]] = OrderedPool(self._workers)
 
     def process(self, element: _Pass) -> Iterator[Block]:
-        items = element.items
-        if all(map(self._is_read_ahead, items)):
-            for blocks in self._pool.submit(self._blocks, items):
+        read = functools.partial(read_items, element.items, self._block_bytes, self._max_line_bytes)
+        is_read_ahead = self._workers > 1 and all(
+            all(part.decompressed for part in item.ranges)
+            and item.stored_bytes <= MOST_AHEAD * self._block_bytes
+            for item in element.items
+        )
+        if is_read_ahead:
+            for blocks in self._pool.submit(lambda: list(read())):
                 yield from blocks
         else:
-            yield from self._read(items)
+            yield from read()
 
     def finish_bundle(self) -> Iterator:
         for blocks in self._pool.drain():
@@ -313,17 +310,6 @@ class _ReadFn(beam.DoFn):
 
     def teardown(self) -> None:
         self._pool.close()
-
-    def _is_read_ahead(self, item: WorkItem) -> bool:
-        is_part = all(byte_range.decompressed for byte_range in item.ranges)
-        is_small = item.stored_bytes <= MOST_AHEAD * self._block_bytes
-        return self._workers > 1 and is_part and is_small
-
-    def _blocks(self, items: tuple[WorkItem, ...]) -> list[Block]:
-        return list(self._read(items))
-
-    def _read(self, items: tuple[WorkItem, ...]) -> Iterator[Block]:
-        return read_items(items, self._block_bytes, self._max_line_bytes)
 
 
 def read_items(items: Sequence[WorkItem], block_bytes: int, max_line_bytes: int) -> Iterator[Block]:
@@ -333,7 +319,7 @@ def read_items(items: Sequence[WorkItem], block_bytes: int, max_line_bytes: int)
     blocks have line numbers too. An archive stays open from one item to the next.
     """
     files = [item.files for item in items]
-    # Of a range of lines, with the end of its last one, a store is asked at once.
+    # A store is asked at once for a range of lines with the end of its last one.
     range_bytes = max(
         (byte_range.end - byte_range.start for item in items for byte_range in item.ranges),
         default=0,
@@ -387,8 +373,7 @@ beam.coders.registry.register_coder(Block, BlockCoder)
 class CreateReshuffled(beam.PTransform):
     """Creates a PCollection whose elements any worker may process: `beam.Create` and a reshuffle.
 
-    Attributes:
-        plan: the elements; they are part of the pipeline's definition, so they must be small.
+    The elements are part of the pipeline's definition, so they must be small.
     """
 
     plan: Sequence
@@ -413,10 +398,7 @@ def _unpack(packed: bytes) -> Any:
 class MapToStats(beam.PTransform):
     """Calls a function for each element of a plan, on any worker, and writes the results to a file.
 
-    Attributes:
-        plan: the elements.
-        function: returns any number of rows, as `WriteStats` takes them.
-        path: the file.
+    The function returns any number of rows, as `WriteStats` takes them.
     """
 
     plan: Sequence
@@ -474,10 +456,7 @@ def find_files(
 ) -> list[MatchedFile]:
     """Returns the files that a path or a glob matches; `a.tgz!glob` matches members of archives.
 
-    Args:
-        pattern: a path or a glob.
-        archives: the lists of archives that were read before; None: none.
-        content: what the format reads, `CorpusFormat.content`.
+    `content` is what the format reads, `CorpusFormat.content`.
 
     Raises:
         InputError: there are none, or one cannot be read, or is of another content.
@@ -490,7 +469,10 @@ def find_files(
     archives = archives or archive_lists()
     named = None
     if '!' in pattern and not filesystem.exists(pattern):
-        named = archive_and_member(pattern, _is_file)
+        named = archive_and_member(
+            pattern,
+            lambda path: not filesystem.has_folder_at(path) and bool(filesystem.find_any(path)),
+        )
     path, members = named or (pattern, None)
     return files_at(path, members, archives, content)
 
@@ -508,10 +490,6 @@ def files_at(
             else _members(stored, members, archives, content)
         )
     ]
-
-
-def _is_file(pattern: str) -> bool:
-    return not filesystem.has_folder_at(pattern) and bool(filesystem.find_any(pattern))
 
 
 def _plain_file(stored: StoredFile, archives: ArchiveLists, content: str) -> MatchedFile:

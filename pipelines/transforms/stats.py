@@ -1,4 +1,4 @@
-"""Stats and rejected lines: what workers send to the driver beside their results.
+"""Stats and rejected lines: what workers send to the driver in addition to their results.
 
 Stats go through one file that one worker writes, since Beam's metrics hold only sums and differ
 between runners. Rejected lines are kept in a file for each split and reason. A job that rejects more
@@ -45,11 +45,8 @@ def tagged_stats(stats: BlockStats) -> Iterator[beam.pvalue.TaggedOutput]:
 class WriteStats(beam.PTransform):
     """Writes rows to one file; there is no file if there are no rows.
 
-    A row is a JSON value, or an instance of a dataclass whose fields are JSON values. Of a `BlockStats` the
-    tally and each of the checksums are written.
-
-    Attributes:
-        path: the file, on a filesystem that the driver and the workers reach.
+    A row is a JSON value, or an instance of a dataclass whose fields are JSON values. The tally and each of
+    the checksums of a `BlockStats` are written. The driver and the workers reach the file.
     """
 
     path: str
@@ -83,9 +80,7 @@ def _write_lines(gathered: tuple[int, Iterable[str]], path: str) -> None:
 def read_stats(path: str, *types: type) -> Iterator:
     """Yields the rows that `WriteStats` wrote, sorted by their text; none if there is no file.
 
-    Args:
-        path: the file.
-        types: the dataclasses of the rows; without any, JSON values are returned as they are.
+    `types` are the dataclasses of the rows; without any, JSON values are returned as they are.
 
     Raises:
         InputError: something else wrote to the file while this run worked.
@@ -111,10 +106,8 @@ def read_stats(path: str, *types: type) -> Iterator:
 class GatherToDriver(beam.PTransform):
     """Gathers all elements into one (0, iterable), in any order; returns nothing if there are none.
 
-    It has only two steps, since each takes a local runner some hundredths of a second to set up.
-
-    Attributes:
-        pack: maps an element to what is gathered in its place; None: the element itself.
+    It has only two steps, since each takes a local runner some hundredths of a second to set up. `pack` maps
+    an element to what is gathered instead.
     """
 
     pack: Callable[[Any], Any] | None = None
@@ -163,10 +156,7 @@ class WriteRejected(beam.PTransform):
 
     A line of such a file is a JSON object with `file`, `offset` and `line`, in the order of the
     corpus. A line that is not UTF-8 has `line_base64` instead of `line`; one that is too long has its
-    `bytes`, and `beginning` or `beginning_base64`.
-
-    Attributes:
-        folder: the folder of the files, which have names as `rejected_name` makes them.
+    `bytes`, and `beginning` or `beginning_base64`. Names in the folder are those of `rejected_name`.
     """
 
     folder: str

@@ -1,4 +1,4 @@
-"""Writes framed examples to shards of TFRecords, sorted by their order keys, and indices beside them."""
+"""Writes framed examples to shards of TFRecords, sorted by their order keys, and their indexes."""
 
 import argparse
 import hashlib
@@ -180,12 +180,9 @@ def _concatenate(buckets: Sequence[_BucketFile], path: str) -> str:
 def write_shard_index(
     shard: WrittenFile, lengths: Iterable[np.ndarray], folder: str
 ) -> WrittenFile:
-    """Writes a shard's index, the bytes that `tokbeam index` writes; returns its file.
+    """Writes the index of a shard of TFRecords, as `tokbeam index` does; returns its file.
 
-    Args:
-        shard: of TFRecords.
-        lengths: of its records in bytes, any integers, in parts.
-        folder: that of the shard.
+    `lengths` are those of its records in bytes, in parts.
     """
     stated = ShardFile(shard.name, shard.rows, shard.bytes, f'{shard.crc32c:08x}')
     name, size, crc32c = index_name(shard.name), 0, 0

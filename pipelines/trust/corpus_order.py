@@ -1,6 +1,6 @@
-"""Writes the order of the corpus beside the shards of a dataset, by one pass over the corpus.
+"""Writes the order of the corpus next to the shards of a dataset, by one pass over the corpus.
 
-The n-th of the sorted order keys is that of the n-th row, and a key tells where in the corpus its row
+The n-th of the sorted order keys is that of the n-th row, and a key says where in the corpus its row
 comes from: sorted by these places, the numbers of the rows are the order of the corpus.
 """
 
@@ -13,8 +13,8 @@ from pipelines.trust.corpus_rows import nothing, order_of_corpus, planned, rows_
 from pipelines.trust.rerun import changed_inputs, refuse_other_job
 from tokcore.corpus.stats import RangeChecksum
 from tokcore.errors import InputError
-from tokcore.reading.corpus_order import corpus_order_path, write_corpus_order
 from tokcore.reading.manifest import DatasetManifest
+from tokcore.reading.record_index import corpus_order_path, write_corpus_order
 from tokcore.records.manifest import Manifest
 
 

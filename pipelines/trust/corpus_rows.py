@@ -1,7 +1,7 @@
 """The rows of a split's corpus, read once: their order keys, and where the lines of its files are.
 
 An order key is a place in the corpus and nothing else, so sorted keys are the rows of the dataset in
-order, and a key alone tells the file and the byte that a row comes from. A pass holds 8 bytes for
+order, and a key alone gives the file and the byte that a row comes from. A pass holds 8 bytes for
 each row.
 """
 
@@ -23,7 +23,7 @@ from pipelines.engines.compiling import compile_ahead
 from pipelines.engines.progress import stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, CorpusReading, EncodeJob
-from pipelines.jobs.read_plan import ReadPlan, plan_reading
+from pipelines.jobs.reading import ReadPlan, plan_reading
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, LoadedBlockEncoder
 from pipelines.transforms.read import READING, read_items
 from tokcore.corpus.archive_reading import text_pieces
@@ -103,7 +103,7 @@ class CorpusRows(Generic[_Taken]):
     Attributes:
         split: its name.
         keys: uint64[rows], ascending: the order key of each row of the split.
-        tallies: of each dataset, without what only encoding tells.
+        tallies: of each dataset, without what only encoding counts.
         checksums: of what was read.
         taken: what `take` returned for each block, in the order of the corpus, without None.
         blocks: where they are, in the order of the corpus.

@@ -21,7 +21,7 @@ from pipelines.artifacts.outputs import differing
 from pipelines.artifacts.vocabularies import vocabulary_reader
 from pipelines.jobs.corpus import Corpus, input_texts
 from pipelines.jobs.job import BuildJob, EncodeJob
-from pipelines.shard_formats.packed import Packed
+from pipelines.shard_formats.tfrecord import Packed
 from pipelines.stages.encode import vocabulary_records
 from pipelines.trust.corpus_rows import (
     CorpusRows,
@@ -31,15 +31,13 @@ from pipelines.trust.corpus_rows import (
     planned,
     rows_in_shard,
 )
-from pipelines.trust.packed_rows import packed_again
-from pipelines.trust.stored_rows import StoredRows, row_finding
+from pipelines.trust.stored_rows import StoredRows, rerun_packed, row_finding
 from tokcore.corpus.order_keys import mix64, shard_of
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
 from tokcore.errors import InputError
 from tokcore.reading.checking import MOST_FINDINGS, Finding
-from tokcore.reading.corpus_order import CORPUS_ENDING, read_corpus_order
 from tokcore.reading.manifest import DatasetManifest
-from tokcore.reading.record_index import index_name
+from tokcore.reading.record_index import CORPUS_ENDING, index_name, read_corpus_order
 from tokcore.records.manifest import MANIFEST_NAME, Manifest, shard_name
 from tokcore.records.tfrecord import FramedRows, sort_rows
 
@@ -78,7 +76,7 @@ def rerun(
         share: of the rows, above 0 and up to 1; where they are packed, of shards, one or more.
         seed: of the sample; the rows are those whose order keys have a hash below the share.
         workers: work items that are read at once.
-        memory_bytes: of rows that are held at once; more take another pass.
+        memory_bytes: of rows that are in memory at once; more take another pass.
 
     Raises:
         InputError: the job is not the one that made the dataset, or its corpus cannot be read.
@@ -97,7 +95,7 @@ def rerun(
                 checksums += read.checksums
                 findings += work.totals(read)
                 all_rows += len(read.keys)
-                rows, differing_records = packed_again(
+                rows, differing_records = rerun_packed(
                     corpus, stored, read, work.shards, share, seed, workers, memory_bytes
                 )
                 made += rows
@@ -192,7 +190,7 @@ class _SplitRerun:
         folder, split = self._stored.folder, self._split
         with contextlib.suppress(
             InputError
-        ):  # there is none, or it is a finding without the corpus too
+        ):  # it is missing, or it is a finding without the corpus too
             shards = DatasetManifest.read(folder).splits.get(split, ())
             stored = read_corpus_order(folder, split, shards)
             if not np.array_equal(stored, order_of_corpus(read.keys, self._corpus.seed)):

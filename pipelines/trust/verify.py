@@ -37,20 +37,26 @@ from tokcore.reading.checking import (
     Sums,
     check_bytes,
 )
-from tokcore.reading.corpus_order import CORPUS_ENDING, corpus_order_path, read_corpus_order
 from tokcore.reading.manifest import recorded_features, recorded_scheme
-from tokcore.reading.record_index import INDEX_FOLDER, index_name
+from tokcore.reading.record_index import (
+    CORPUS_ENDING,
+    INDEX_FOLDER,
+    corpus_order_path,
+    index_name,
+    read_corpus_order,
+)
 from tokcore.reading.shards import ShardFile
 from tokcore.records.manifest import (
     FILE_OF_SPLIT,
     MANIFEST_NAME,
+    ROOT_STAGES,
     SHARD_NAME,
     Manifest,
     OutputFile,
     VocabularyRecord,
     file_of_shard,
+    root_hash,
 )
-from tokcore.records.root import ROOT_STAGES, root_hash
 from tokcore.schemes import DEFAULT_SCHEME
 from tokcore.text.whitespace import escape_piece
 
@@ -126,7 +132,7 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
             'build` or `tokbeam encode`'
         )
     contents = _Contents(folder, manifest)
-    findings = [*_contradictions(manifest), *contents.check_vocabularies()]
+    findings = [*_inconsistencies(manifest), *contents.check_vocabularies()]
     not_covered: dict[str, None] = {}
     unlisted, rejected = contents.unlisted_files(), {file.name for file in manifest.rejected}
     for name in unlisted:
@@ -195,7 +201,7 @@ def _row_count(by_name: Mapping[str, CheckedFile]) -> int:
     return sum(max(counts.values()) for counts in rows.values())
 
 
-def _contradictions(manifest: Manifest) -> Iterator[Finding]:
+def _inconsistencies(manifest: Manifest) -> Iterator[Finding]:
     """Yields what a manifest says against itself."""
 
     def finding(problem: str) -> Finding:
@@ -245,7 +251,11 @@ def _differences(
             ('bytes', f'{result.bytes:,}', f'{file.bytes:,}'),
             ('CRC-32C', result.crc32c, file.crc32c),
             ('SHA-256', result.sha256, file.sha256 or result.sha256),
-            *_rows(file, result),
+            *(
+                [('rows', f'{result.rows:,}', f'{file.rows:,}')]
+                if isinstance(file, OutputFile)
+                else []
+            ),
         ]
         if actual != stated
     ]
@@ -274,13 +284,6 @@ def _differences(
 
 def _names(manifest: Manifest) -> set[str]:
     return {file.name for file in manifest.files}
-
-
-def _rows(
-    file: OutputFile | VocabularyRecord, result: CheckedFile
-) -> Iterator[tuple[str, str, str]]:
-    if isinstance(file, OutputFile):
-        yield 'rows', f'{result.rows:,}', f'{file.rows:,}'
 
 
 def _root_of(manifest: Manifest, by_name: Mapping[str, CheckedFile]) -> str | None:
@@ -403,11 +406,11 @@ class _Contents:
                 yield Finding(name, f'it has the row {twice[0]} more than once')
 
     def _check(self, file: OutputFile | VocabularyRecord, path: str) -> CheckedFile:
-        told = functools.partial(advance, _CHECKING)
+        count_bytes = functools.partial(advance, _CHECKING)
         with filesystem.open_binary(path) as stream:
             if file.name in self._shards and isinstance(file, OutputFile):
-                return stored_format(self._manifest).check(stream, file, self, told)
-            result = check_bytes(stream, file.name, told)
+                return stored_format(self._manifest).check(stream, file, self, count_bytes)
+            result = check_bytes(stream, file.name, count_bytes)
             if file.name in self._indexes and isinstance(file, OutputFile):
                 return dataclasses.replace(result, rows=file.rows)  # those of its shard
             return result

@@ -1,7 +1,7 @@
 """Where in the corpus rows of a dataset come from, and which rows lines of the corpus became.
 
 All of it follows from the order keys of one pass over the split: the n-th key is that of the n-th row,
-and a key tells the file and the byte.
+and a key gives the file and the byte.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipelines.jobs.job import BuildJob, EncodeJob
-from pipelines.shard_formats.packed import Packed
+from pipelines.shard_formats.tfrecord import Packed
 from pipelines.trust.corpus_rows import CorpusRows, DatasetCorpus, RowPlace, Take, nothing, planned
-from pipelines.trust.packed_rows import PackedPlaces, Segment
 from pipelines.trust.rerun import refuse_other_job
-from pipelines.trust.stored_rows import StoredRows
+from pipelines.trust.stored_rows import PackedPlaces, Segment, StoredRows
 from tokcore.corpus.corpus import Block, Rows
 from tokcore.corpus.order_keys import shard_of
 from tokcore.encoding.vocabulary import spelled_ids
@@ -30,7 +29,7 @@ from tokcore.text.rows import Side
 
 @dataclass(frozen=True)
 class Wanted:
-    """The rows that are asked for; one of the fields beside `split` is set.
+    """The rows that are asked for; one of the fields other than `split` is set.
 
     Attributes:
         split: its name.

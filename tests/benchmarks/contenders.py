@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from .inputs import Inputs
 
@@ -56,3 +56,41 @@ class Row:
     @property
     def group(self) -> str:
         return self.name.partition('/')[0]
+
+
+Peer = tuple[str, float | None] | tuple[str, float | None, Mapping[str, object]]
+"""A task, the least ratio wanted if there is one, and options of this peer alone."""
+
+
+def one_core_row(
+    name: str,
+    what: str,
+    corpus: str,
+    ours: tuple[str, Callable[[Inputs], dict]],
+    peers: Mapping[str, Peer],
+    **rest: Any,
+) -> Row:
+    """Returns a row of contenders on one core each, which take the options of ours.
+
+    An option of one peer alone may be a function of the inputs. `rest` are fields of the row.
+    """
+    task, options = ours
+
+    def contender(label: str, task: str, _: float | None, more: Mapping = {}) -> Contender:
+        def with_more(inputs: Inputs) -> dict:
+            added = {
+                key: value(inputs) if callable(value) else value for key, value in more.items()
+            }
+            return {**options(inputs), **added}
+
+        return Contender(label, task, with_more, cores=1)
+
+    targets = {label: peer[1] for label, peer in peers.items() if peer[1] is not None}
+    return Row(
+        name,
+        what,
+        corpus,
+        Contender(OURS, task, options, cores=1),
+        tuple(contender(label, *peer) for label, peer in peers.items()),
+        **{'targets': targets, **rest},
+    )

@@ -32,17 +32,21 @@ _ROW_GROUP = 1 << 20
 def write_counts(tokens: int, folder: Path) -> list[Path]:
     """Writes Parquet files of a token and a count in each row; returns their paths."""
     folder.mkdir(parents=True)
-    letters, lengths = _decoding_tables()
     paths = []
     for start in range(0, tokens, _FILE_TOKENS):
-        ranks = np.arange(start, min(start + _FILE_TOKENS, tokens))
-        data = np.empty(_MOST_LETTERS * len(ranks), np.uint8)
-        offsets = np.zeros(len(ranks) + 1, np.int64)
-        _write_tokens(start, letters, lengths, data, offsets)
-        table = TokenTable(data[: offsets[-1]], offsets, 1 + 20 * tokens // (3 + ranks))
+        table = generated_table(tokens, start, min(start + _FILE_TOKENS, tokens))
         paths.append(folder / f'counts-{len(paths):05d}.parquet')
         parquet.write_table(table.to_arrow(), paths[-1], row_group_size=_ROW_GROUP)
     return paths
+
+
+def generated_table(tokens: int, start: int = 0, end: int | None = None) -> TokenTable:
+    """Returns so many tokens, or those from one number to before another."""
+    ranks = np.arange(start, tokens if end is None else end)
+    data = np.empty(_MOST_LETTERS * len(ranks), np.uint8)
+    offsets = np.zeros(len(ranks) + 1, np.int64)
+    _write_tokens(start, *_decoding_tables(), data, offsets)
+    return TokenTable(data[: offsets[-1]], offsets, 1 + 20 * tokens // (3 + ranks))
 
 
 def _decoding_tables() -> tuple[np.ndarray, np.ndarray]:

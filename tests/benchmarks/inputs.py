@@ -164,17 +164,9 @@ class Materials:
         """
 
         def make(path: Path) -> None:
-            pip = [
-                sys.executable,
-                '-m',
-                'pip',
-                'install',
-                '--progress=none',
-                '--no-deps',
-                '--target',
-                path,
-            ]
-            process = subprocess.run([*pip, requirement], capture_output=True, text=True)
+            pip = [sys.executable, '-m', 'pip', 'install', '--progress=none', '--no-deps']
+            command = [*pip, '--target', path, requirement]
+            process = subprocess.run(command, capture_output=True, text=True)
             if process.returncode:
                 raise LookupError(f'missing: {requirement} cannot be installed')
 
@@ -197,7 +189,7 @@ class Materials:
 
         def make(path: Path) -> None:
             options = {'model': str(model), 'output': str(path)}
-            run = running.run_task('peers.giga_token:convert', options, cores=None)
+            run = running.run_task('peers.encoders:convert', options, cores=None)
             if run.problem:
                 raise LookupError(run.problem)
 
@@ -268,12 +260,6 @@ class Inputs:
     def as_format(self, kind: str) -> str:
         return str(self.materials.as_format(self.corpus, kind, self._limit))
 
-    def packages(self, requirement: str) -> str:
-        return str(self.materials.packages(requirement))
-
-    def new_folder(self, name: str) -> str:
-        return str(self.materials.new_folder(name))
-
     def counts(self, every: int = 1) -> str:
         return str(self.materials.counts(self.corpus, every))
 
@@ -289,20 +275,8 @@ class Inputs:
     def vocabulary(self, size: int, corpus: str | None = None) -> str:
         return str(self.materials.vocabulary(corpus or self.corpus, size))
 
-    def word_dataset(self, size: int) -> dict[str, str]:
-        return self.materials.word_dataset(size)
-
-    def many_shards(self, rows: int) -> str:
-        return str(self.materials.many_shards(rows))
-
     def ids(self, size: int) -> str:
         return str(self.materials.ids(self.corpus, self._limit, size))
-
-    def tokenizer_file(self, place: tokenizer_files.Place) -> str:
-        return str(self.materials.tokenizer_file(place))
-
-    def converted(self, place: tokenizer_files.Place) -> str:
-        return str(self.materials.converted(place))
 
     def model(self, task: str, size: int) -> str:
         return str(self.materials.model(task, self.corpus, size))

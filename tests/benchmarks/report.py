@@ -1,5 +1,6 @@
 """Results as a table for people and as JSON for machines."""
 
+import dataclasses
 import importlib.metadata
 import json
 import os
@@ -8,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .comparing import Comparison, Figure, RowResult
-from .goals import MeanRatio, mean_ratios
+from .goals import mean_ratios
 from .revisions import SpeedRatio
 
 _PACKAGES = (
@@ -81,7 +82,9 @@ def write_json(
         'lanes': lanes,
         'seconds': seconds,
         'rows': [_row(result) for result in results],
-        'means': [_mean(mean) for mean in mean_ratios(results)],
+        'means': [
+            {**dataclasses.asdict(mean), 'reached': mean.reached} for mean in mean_ratios(results)
+        ],
     }
     path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + '\n', encoding='utf-8')
 
@@ -140,17 +143,6 @@ def _figure(figure: Figure) -> dict:
         'peak_bytes': figure.peak_bytes,
         'problem': figure.problem or None,
         'facts': dict(figure.facts),
-    }
-
-
-def _mean(mean: MeanRatio) -> dict:
-    return {
-        'group': mean.group,
-        'peer': mean.peer,
-        'mean': mean.mean,
-        'least': mean.least,
-        'target': mean.target,
-        'reached': mean.reached,
     }
 
 

@@ -42,7 +42,9 @@ def run_task(
 
     The function is that of this revision, or of the one in the folder `root`. It is kept to so many cores, the last ones in lane 0, those before them in the next lane.
     """
-    order = json.dumps({'task': task, 'options': options, 'cores': cores, 'lane': lane})
+    order = json.dumps(
+        {'task': task, 'options': options, 'cores': cores, 'lane': lane}, default=str
+    )
     with tempfile.TemporaryFile('w+') as errors:
         process = subprocess.Popen(
             [sys.executable, '-m', 'tests.benchmarks.task_process', order],

@@ -7,7 +7,7 @@ import pytest
 from earlier_revisions import Command, run_all
 from jobs import write
 
-from pipelines.shard_formats.formats import CONVERTED, TFRECORD
+from pipelines.options.job import SHARD_FORMATS
 from tokcore.corpus.formats import format_names
 from tokcore.filters.registry import filter_names
 from tokcore.schemes import scheme_names
@@ -271,7 +271,7 @@ def test_how_each_command_ends_is_kept_whatever_it_is(tmp_path):
 def test_every_scheme_format_output_and_filter_is_compared():
     assert {corpus.format for corpus in CORPORA.values()} == {*format_names()}
     assert {words[1] for words in TOKENS.values()} == {*scheme_names()}
-    assert {TFRECORD.name, *CONVERTED} <= {*OUTPUTS}
+    assert {*SHARD_FORMATS} <= {*OUTPUTS}
     specs = [spec.split(':')[0] for text in FILTERS.values() for spec in text.split(',')]
     # The normal forms are one filter with several names.
     assert {*filter_names()} - {*specs} == {'nfc', 'nfd', 'nfkd'}

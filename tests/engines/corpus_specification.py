@@ -155,9 +155,6 @@ class PairsSpecification:
     @pytest.mark.parametrize(
         'options',
         [
-            ['--workers', 1],
-            ['--workers', 2],
-            ['@item-size', '1MiB'],
             ['@item-size', '1MiB', '--workers', 1],
             ['@item-size', '100KiB', '--workers', 3],
         ],
@@ -167,18 +164,16 @@ class PairsSpecification:
         succeed(*corpus.command(tmp_path / 'out'), *options)
         assert files_of(tmp_path / 'out') == files_of(corpus.built)
 
-    @pytest.mark.parametrize('item_size', ['12MiB', '1MiB', '100KiB'])
-    def test_plain_text_gives_the_same_bytes_as_gzip(self, corpus, tmp_path, item_size):
+    def test_plain_text_gives_the_same_bytes_as_gzip(self, corpus, tmp_path):
         command = corpus.command(tmp_path / 'out', '--tsv', corpus.plain)
-        succeed(*command, '@item-size', item_size)
+        succeed(*command, '@item-size', '1MiB')
         built = shards_and_vocabularies(corpus.built)
         assert shards_and_vocabularies(tmp_path / 'out') == built
 
-    @pytest.mark.parametrize('item_size', ['12MiB', '100KiB'])
-    def test_two_files_give_the_same_vocabularies_and_examples(self, corpus, tmp_path, item_size):
+    def test_two_files_give_the_same_vocabularies_and_examples(self, corpus, tmp_path):
         source, target = corpus.two_files
         command = corpus.command(tmp_path / 'out', '--source', source, '--target', target)
-        succeed(*command, '@item-size', item_size)
+        succeed(*command, '@item-size', '100KiB')
         for path in corpus.built.glob('vocab.*'):
             assert (tmp_path / 'out' / path.name).read_bytes() == path.read_bytes()
         first, second = (

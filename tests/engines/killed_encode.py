@@ -3,19 +3,21 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 from jobs import succeed
+from sizes import program_of, sizes_apart
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def start_encode(program: Path, command: list[object]) -> subprocess.Popen:
     """Starts a command line of a program that registers what is beside it."""
+    words, sizes = sizes_apart(command)
+    code = f'import runpy\nrunpy.run_path({str(program)!r}, run_name="__main__")'
     return subprocess.Popen(
-        [sys.executable, program, *map(str, command)],
+        [*program_of(code, sizes), *words],
         env={**os.environ, 'PYTHONPATH': os.pathsep.join(map(str, (program.parent, ROOT)))},
         stderr=subprocess.DEVNULL,
         start_new_session=True,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as parquet
 import pytest
 
-from pipelines.files.local_folder import LocalFolder
+from pipelines.files.local import LocalFolder
 from tokcore.counts.token_table import TokenTable
 
 

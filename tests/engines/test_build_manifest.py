@@ -2,7 +2,6 @@
 
 import google_crc32c
 from dataset_files import lines_of, manifest_of, read_shards, strings_in
-from generated_text import kept_pairs
 from jobs import write
 
 
@@ -61,31 +60,3 @@ def test_inputs_of_all_splits_in_order(small, build):
     ]
     for split in ('train', 'dev'):
         read_shards(folder, split)
-
-
-def test_options_vocabularies_and_lines(small, small_build):
-    manifest = manifest_of(small_build)
-    assert manifest['stage'] == 'build'
-    options = {
-        'name': 'small',
-        'shards': 3,
-        'seed': 0,
-        'source_prefix': '',
-        'target_prefix': '',
-        'columns': [0, 1],
-        'vocab_size': 900,
-        'search': 't2t',
-        'min_count_range': None,
-        'max_subtoken_length': 200,
-        'reserved_token': [],
-        'shared_vocab': False,
-    }
-    assert manifest['options'] | options == manifest['options']
-    for each in manifest['vocabularies']:
-        data = (small_build / each['name']).read_bytes()
-        assert (each['bytes'], each['crc32c']) == (len(data), f'{google_crc32c.value(data):08x}')
-        assert [each['min_count'], each['size']] in each['tried']
-    kept = len(kept_pairs(small.pairs))
-    lines = lines_of(small_build)
-    assert (lines['lines'], lines['examples'], lines['empty']) == (300, kept, 300 - kept)
-    assert lines['invalid_utf8'] == lines['missing_column'] == 0

@@ -1,16 +1,21 @@
 """`tokbeam convert`: the folder that a build in the other format makes, of finished shards alone."""
 
-import csv
-import gzip
 import os
 import shutil
 import struct
+import sys
 
 import numpy as np
 import pytest
 from dataset_files import files_of, manifest_of, read_shards
 from jobs import refuse, run, succeed, write
 
+from pipelines.foreign_formats import array_record
+from tokcore import open_dataset
+from tokcore.errors import InputError
+from tokcore.records.tfrecord import read_records
+
+library = pytest.importorskip('array_record.python.array_record_module')
 FIRST, SECOND = 'small-train-00000-of-00003', 'small-train-00001-of-00003'
 SIDES = ('inputs', 'targets')
 
@@ -38,7 +43,7 @@ def building(corpus):
 def converted(built, tmp_path_factory):
     """By format what `convert` makes."""
     above = tmp_path_factory.mktemp('converted')
-    for output_format in ('megatron', 'flat', 'parquet'):
+    for output_format in ('megatron', 'flat', 'parquet', 'array_record'):
         succeed(
             'convert',
             built,
@@ -75,6 +80,7 @@ def kept_rows(built, split):
         ('megatron', ('@item-size', 512, '--workers', 2)),
         ('flat', ('@shuffle', 'engine', '--workers', 1)),
         ('parquet', ()),
+        ('array_record', ('@item-size', 512, '--workers', 1)),
     ],
     ids=str,
 )
@@ -127,25 +133,7 @@ def test_megatron_has_the_rows_of_the_records(built, converted):
             ]
 
 
-def test_flat_has_the_rows_of_the_records_and_where_they_come_from(built, converted):
-    before = 0
-    for number, rows in enumerate(kept_rows(built, 'train')):
-        shard = f'small-train-{number:05d}-of-00003'
-        for side in SIDES:
-            ids = np.memmap(converted / 'flat' / f'{shard}.{side}.npy', '<u2', 'r')
-            assert ids.tolist() == [id_ for _, row in rows for id_ in row[side]]
-            path = converted / 'flat' / f'{shard}.{side}.csv.gz'
-            end = 0
-            with gzip.open(path, 'rt', newline='') as file:
-                for line, (record, row) in zip(csv.reader(file), rows, strict=True):
-                    start, end = end, end + len(row[side])
-                    assert line == [
-                        str(start), str(end), str(before + record), shard, str(record)
-                    ]  # fmt: skip
-        before += len(read_shards(built)[number])
-
-
-@pytest.mark.parametrize('output_format', ['megatron', 'flat'])
+@pytest.mark.parametrize('output_format', ['megatron', 'flat', 'array_record'])
 def test_a_converted_folder_is_verified_made_again_and_traced(
     output_format, built, converted, printed
 ):
@@ -156,7 +144,8 @@ def test_a_converted_folder_is_verified_made_again_and_traced(
     assert report['rerun']['rows'] == report['rerun']['of'] > 200
     # A row counts once, though each side has two files; empty ones are in none.
     dropped = sum(tally['examples'] for tally in manifest_of(folder)['lines']) - report['rows']
-    assert report['rows'] + dropped == report['rerun']['of'] and 0 < dropped < 20
+    assert report['rows'] + dropped == report['rerun']['of']
+    assert (0 < dropped < 20) == (output_format != 'array_record')
     [empty] = {
         number
         for file in manifest_of(folder)['files'][:1]
@@ -226,68 +215,41 @@ def copied(converted, tmp_path):
     return copy
 
 
-def problems(printed, folder, name):
-    status, [report] = printed('verify', folder)
-    assert status == 3
-    return ' '.join(each['problem'] for each in report['findings'] if each['file'] == name)
-
-
 ENDINGS = {'megatron': ('_inputs_document.bin', '_inputs_document.idx'), 'flat': ('.inputs.npy', '.inputs.csv.gz')}  # fmt: skip
 
 
 @pytest.mark.parametrize('output_format', ENDINGS)
-def test_verify_names_a_file_of_ids_that_was_cut(output_format, copied, printed):
-    folder, (ids, _) = copied(output_format), ENDINGS[output_format]
-    path = folder / f'{FIRST}{ids}'
-    os.truncate(path, path.stat().st_size - 3)
-    problem = problems(printed, folder, path.name)
-    assert 'the file ends within an id of 2 bytes' in problem
-    assert 'one of the two was cut off, or is of another shard' in problem
-
-
-@pytest.mark.parametrize('output_format', ENDINGS)
-def test_verify_names_an_index_of_another_shard(output_format, copied, printed):
-    folder, (ids, beside) = copied(output_format), ENDINGS[output_format]
-    shutil.copyfile(folder / f'{SECOND}{beside}', folder / f'{FIRST}{beside}')
-    assert 'is of another shard' in problems(printed, folder, f'{FIRST}{ids}')
-    assert f'states of {SECOND}{beside}' in problems(printed, folder, f'{FIRST}{beside}')
-
-
-def test_verify_names_an_index_of_another_dtype(copied, printed):
-    folder = copied('megatron')
-    path = folder / f'{FIRST}_inputs_document.idx'
-    data = bytearray(path.read_bytes())
-    data[17] = 4
-    path.write_bytes(data)
-    problem = problems(printed, folder, path.name)
-    assert 'it says that ids are int32, and the manifest states uint16' in problem
-
-
-@pytest.mark.parametrize('output_format', ENDINGS)
-def test_verify_names_a_dtype_of_the_manifest_that_is_not_the_vocabulary_s(
-    output_format, copied, printed
-):
-    folder, (ids, _) = copied(output_format), ENDINGS[output_format]
-    path = folder / 'tokbeam.json'
+def test_verify_names_what_was_changed(output_format, copied, printed):
+    folder, endings = copied(output_format), ENDINGS[output_format]
+    ids, beside = (folder / f'{FIRST}{ending}' for ending in endings)
+    manifest = folder / 'tokbeam.json'
     wide = {'megatron': 'int32', 'flat': 'uint32'}[output_format]
-    path.write_text(path.read_text().replace('uint16', wide))
-    problem = problems(printed, folder, f'{FIRST}{ids}')
-    assert f'the manifest states {wide}, and ids of a vocabulary of' in problem
-    path.write_text(path.read_text().replace(wide, 'complex'))
-    assert 'does not state the dtype' in problems(printed, folder, f'{FIRST}{ids}')
-
-
-@pytest.mark.parametrize('output_format', ENDINGS)
-def test_verify_names_an_id_that_is_not_of_the_vocabulary(output_format, copied, printed):
-    folder, (ids, _) = copied(output_format), ENDINGS[output_format]
-    path = folder / f'{FIRST}{ids}'
-    data = np.fromfile(path, '<u2')
-    data[3] = 60_000
-    data.tofile(path)
-    status, [report] = printed('verify', folder)
-    first = next(each for each in report['findings'] if each['file'] == path.name)
-    assert status == 3 and (first['record'], first['byte']) == (0, 6)
-    assert '60000 is not an id of the' in first['problem']
+    wrong = np.fromfile(ids, '<u2')
+    wrong[3] = 60_000
+    for path, data, problems in (
+        (
+            ids,
+            ids.read_bytes()[:-3],
+            ['ends within an id of 2 bytes', 'one of the two was cut off'],
+        ),
+        (ids, wrong.tobytes(), ['60000 is not an id of the']),
+        (beside, (folder / f'{SECOND}{endings[1]}').read_bytes(), ['is of another shard']),
+        (
+            manifest,
+            manifest.read_bytes().replace(b'uint16', wide.encode()),
+            [f'states {wide}, and'],
+        ),
+        (manifest, manifest.read_bytes().replace(b'uint16', b'complex'), ['not state the dtype']),
+    ):
+        before = path.read_bytes()
+        path.write_bytes(data)
+        status, [report] = printed('verify', folder)
+        found = [each for each in report['findings'] if each['file'] == ids.name]
+        said = ' '.join(each['problem'] for each in found)
+        assert status == 3 and all(problem in said for problem in problems), said
+        if data == wrong.tobytes():
+            assert (found[0]['record'], found[0]['byte']) == (0, 6)
+        path.write_bytes(before)
 
 
 def test_a_text_of_one_side_is_converted_with_a_vocabulary_from_elsewhere(small, built, tmp_path):
@@ -302,3 +264,52 @@ def test_a_text_of_one_side_is_converted_with_a_vocabulary_from_elsewhere(small,
         assert run('verify', made, '--rerun', 'all').status == 0
     assert (tmp_path / 'megatron' / 'one-train-00000-of-00001_text_document.bin').exists()
     assert (tmp_path / 'flat' / 'one-train-00000-of-00001.npy').exists()
+
+
+def test_array_records_are_the_payloads_of_the_tfrecords(built, converted):
+    for file in manifest_of(converted / 'array_record')['files']:
+        shard = file['name'].removesuffix('.array_record')
+        payloads = [*read_records((built / shard).read_bytes(), shard)]
+        assert len(payloads) == file['rows']
+        reader = library.ArrayRecordReader(str(converted / 'array_record' / file['name']))
+        assert reader.num_records() == len(payloads)
+        assert (reader.read_all() if payloads else []) == payloads
+        assert reader.writer_options_string() == array_record.OPTIONS
+    assert not [path for path in (converted / 'array_record').iterdir() if path.is_dir()]
+
+
+def test_damage_and_exchanged_rows_of_array_records_are_named(built, converted, tmp_path, printed):
+    folder = tmp_path / 'copy'
+    shutil.copytree(converted / 'array_record', folder)
+    path = folder / f'{FIRST}.array_record'
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    status, [report] = printed('verify', folder)
+    problems = [each['problem'] for each in report['findings'] if each['file'] == path.name]
+    assert status == 3 and any('CRC-32C' in problem for problem in problems)
+
+    payloads = [*read_records((built / FIRST).read_bytes(), FIRST)]
+    writer = library.ArrayRecordWriter(str(path), array_record.OPTIONS)
+    for payload in (payloads[1], payloads[0], *payloads[2:-1], b'no example'):
+        writer.write(payload)
+    writer.close()
+    for spoilt in (b'', b'x' * 200_000):
+        (folder / f'{SECOND}.array_record').write_bytes(spoilt)
+        findings = printed('verify', folder)[1][0]['findings']
+        of_file = [each for each in findings if each['file'] == f'{SECOND}.array_record']
+        assert any('it cannot be read' in each['problem'] for each in of_file)
+    findings = printed('verify', folder, '--rerun', 'all')[1][0]['findings']
+    records = {each['record'] for each in findings if each['file'].startswith(FIRST)}
+    assert {0, 1, len(payloads) - 1} <= records
+
+
+def test_readers_refuse_array_records_and_so_do_machines_without_the_library(
+    built, converted, tmp_path, monkeypatch
+):
+    with pytest.raises(InputError, match='holds its rows as array_record; build it with'):
+        open_dataset(converted / 'array_record')
+    monkeypatch.setitem(sys.modules, 'array_record.python', None)
+    out = ['--to', 'array_record', '--output', tmp_path / 'out']
+    assert "pip install 'tokbeam[array-record]'" in refuse('convert', built, *out)
+    assert not (tmp_path / 'out').exists()

@@ -16,7 +16,6 @@ from generated_text import (
     as_bitext,
     as_lines,
     as_tsv,
-    chinese_lines,
     distinct_pairs,
     english_lines,
     kept_pairs,
@@ -35,13 +34,6 @@ def vocabularies(folder):
 
 def examples(folder, split='train'):
     return sorted(repr(each) for shard in read_shards(folder, split) for each in shard)
-
-
-def test_two_files_hold_the_same_corpus_as_columns(small, small_build, build):
-    folder = build('--source', small.source, '--target', small.target)
-    assert vocabularies(folder) == vocabularies(small_build)
-    assert examples(folder) == examples(small_build)
-    assert lines_of(folder) == lines_of(small_build)
 
 
 @pytest.mark.parametrize(
@@ -84,17 +76,6 @@ def test_blank_lines_and_empty_sides_are_left_out_and_counted(build, tmp_path):
     folder = build('--tsv', tsv)
     assert sorted(texts_of(folder)) == sorted(pairs)
     assert (lines_of(folder)['lines'], lines_of(folder)['empty']) == (67, 7)
-
-
-def test_the_vocabulary_is_counted_from_exactly_the_lines_that_are_encoded(build, tmp_path):
-    pairs = distinct_pairs(60, seed=3)
-    alone = build('--tsv', write(tmp_path / 'a.tsv', as_tsv(pairs)))
-    # Were they counted, the words of pairs that are left out would be frequent.
-    gaps = [('quixotic zephyr', '')] * 50 + [('', '鷸蚌相爭')] * 50
-    folder = build('--tsv', write(tmp_path / 'b.tsv', as_tsv(pairs + gaps)))
-    assert vocabularies(folder) == vocabularies(alone)
-    assert examples(folder) == examples(alone)
-    assert lines_of(folder)['empty'] == 100
 
 
 def test_several_files_of_columns(small, small_build, build, tmp_path):
@@ -162,14 +143,6 @@ def test_other_numbers_of_files_are_refused(small, tmp_path):
     assert not (tmp_path / 'out' / 'tokbeam.json').exists()
 
 
-def test_columns_are_chosen_by_number(small, small_build, build, tmp_path):
-    rows = [f'note\t{target}\t7\t{source}\n' for source, target in small.pairs]
-    path = write(tmp_path / 'table.tsv', ''.join(rows).encode())
-    folder = build('--tsv', path, '--columns', '3,1')
-    assert vocabularies(folder) == vocabularies(small_build)
-    assert examples(folder) == examples(small_build)
-
-
 def test_prefixes_stand_before_each_text_and_are_not_counted(small, small_build, build):
     prefixes = ['--source-prefix', 'translate to Chinese: ', '--target-prefix', '<2zh>']
     folder = build('--tsv', small.tsv, *prefixes)
@@ -186,26 +159,6 @@ def test_prefixes_stand_before_each_text_and_are_not_counted(small, small_build,
         ('translate to Chinese: ' + source, '<2zh>' + target)
         for source, target in kept_pairs(small.pairs)
     )
-
-
-def test_a_shared_vocabulary_is_learned_from_both_sides(small, build, tmp_path):
-    folder = build('--tsv', small.tsv, '--shared-vocab')
-    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ['counts', 'index']
-    assert sorted(vocabularies(folder)) == ['vocab.small.900.subwords']
-    assert sorted(texts_of(folder)) == sorted(kept_pairs(small.pairs))
-    # The same as of a text in which all sides stand one after another.
-    sides = [side for pair in kept_pairs(small.pairs) for side in pair]
-    text = write(tmp_path / 'both.txt', as_lines(sides))
-    succeed('vocab', '--text', text, '--vocab-size', 900, '--output', tmp_path / 'vocab')
-    assert (tmp_path / 'vocab').read_bytes() == vocabularies(folder)['vocab.small.900.subwords']
-
-
-def test_text_has_targets_alone(build, tmp_path):
-    lines = [*english_lines(120, seed=1), '', *chinese_lines(60, seed=2), ' ']
-    folder = build('--text', write(tmp_path / 'corpus.txt', as_lines(lines)))
-    assert all(list(each) == ['targets'] for shard in read_shards(folder) for each in shard)
-    assert sorted(texts_of(folder)) == sorted((line,) for line in lines if line.strip())
-    assert lines_of(folder)['empty'] == 2
 
 
 def test_dev_and_test_are_encoded_with_the_vocabulary_of_training(

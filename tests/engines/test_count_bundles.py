@@ -13,8 +13,8 @@ from pipelines.transforms.count_tokens import METRICS, TABLES, CountTokens, Tabl
 from pipelines.transforms.read import ReadBlocks
 from pipelines.transforms.stats import REJECTED
 from tokcore.corpus.corpus import CorpusFile, Split
+from tokcore.corpus.declarations import PlainText
 from tokcore.corpus.formats import plan_items
-from tokcore.corpus.line_formats import PlainText
 from tokcore.counts.tables import merge_tables
 from tokcore.counts.token_table import TokenTable
 

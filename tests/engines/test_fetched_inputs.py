@@ -2,13 +2,11 @@
 
 import hashlib
 import io
-import json
 import tarfile
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from dataset_files import files_of, manifest_of
-from jobs import refuse, succeed, succeed_elsewhere, write
+from jobs import refuse, succeed, write
 from web_server import Page, web_server
 
 from pipelines import ReadCorpus
@@ -120,31 +118,6 @@ def test_another_checksum_than_asked_for_is_refused_and_not_kept(server, tmp_pat
     assert not out.exists()
 
 
-def test_a_file_of_another_checksum_is_fetched_again(server, tmp_path):
-    work = tmp_path / 'work'
-    given = ['build', *BUILD, '--work', work]
-    address = f'{server.address}/texts/a.txt'
-    succeed(*given, '--text', address, '--output', tmp_path / 'one')
-    newer = TEXT + b'one more line\n'
-    server.pages['/texts/a.txt'] = Page(newer, etag='"two"')
-    checked = f'{address}#sha256={sum_of(newer)}'
-    succeed(*given, '--text', checked, '--output', tmp_path / 'two')
-    assert manifest_of(tmp_path / 'two')['inputs'][0]['sha256'] == sum_of(newer)
-    assert len(server.asked) == 2
-
-
-def test_the_checksum_of_a_manifest_is_that_of_what_was_read(server, tmp_path):
-    """Though somebody altered the fetched file, and kept its size."""
-    address, work = f'{server.address}/texts/a.txt#sha256={sum_of(TEXT)}', tmp_path / 'work'
-    given = ['count', '--text', address, '--work', work]
-    succeed(*given, '--output', tmp_path / 'one')
-    [file] = work.rglob('a.txt')
-    file.write_bytes(TEXT.replace(b'the 7 ', b'the 8 '))
-    assert 'a.txt is not as it was fetched' in succeed(*given, '--output', tmp_path / 'two')
-    assert file.read_bytes() == TEXT
-    assert manifest_of(tmp_path / 'two') == manifest_of(tmp_path / 'one')
-
-
 def test_a_run_that_failed_is_gone_on_with(server, tmp_path, local):
     page = server.pages['/texts/a.txt']
     page.cuts = [1000, *[0] * 9]
@@ -159,13 +132,6 @@ def test_a_run_that_failed_is_gone_on_with(server, tmp_path, local):
     assert 'after 1000 bytes' in said
     assert server.ranges('/texts/a.txt') == ['bytes=1000-']
     assert made_of(out) == local
-
-
-def test_a_missing_page_leaves_nothing(server, tmp_path):
-    out = tmp_path / 'out'
-    said = refuse('build', '--text', f'{server.address}/b', *BUILD, '--output', out)
-    assert 'the server answers 404, Not Found; check the address' in said
-    assert not out.exists()
 
 
 def test_a_dry_run_fetches_nothing(server, tmp_path, capsys):
@@ -195,32 +161,3 @@ def test_a_work_folder_elsewhere_is_refused(tmp_path):
     given = ['--text', 'https://h/a', '--work', 'hdfs://h/work', *BUILD]
     said = refuse('build', *given, '--output', tmp_path / 'out')
     assert 'hdfs://h/work' in said
-
-
-@pytest.mark.slow
-def test_of_two_runs_one_fetches_and_the_other_waits(server, tmp_path):
-    address, work = f'{server.address}/texts/a.txt', tmp_path / 'work'
-    given = ['count', '--text', address, '--work', work]
-    with ThreadPoolExecutor() as pool:
-        runs = [
-            pool.submit(succeed_elsewhere, *given, '--output', tmp_path / name)
-            for name in ('one', 'two')
-        ]
-    assert sum('fetched http' in each.result() for each in runs) == 1
-    assert len(server.asked) == 1
-    inputs = [manifest_of(tmp_path / name)['inputs'] for name in ('one', 'two')]
-    assert inputs[0] == inputs[1]
-
-
-def test_a_damaged_record_means_that_it_is_fetched_again(server, tmp_path):
-    address, work = f'{server.address}/texts/a.txt', tmp_path / 'work'
-    given = ['count', '--text', address, '--work', work]
-    succeed(*given, '--output', tmp_path / 'one')
-    [record] = work.rglob('.fetched.json')
-    assert json.loads(record.read_bytes())['bytes'] == len(TEXT)
-    record.write_bytes(b'{')
-    succeed(*given, '--output', tmp_path / 'two')
-    [file] = work.rglob('a.txt')
-    file.write_bytes(TEXT[:100])
-    succeed(*given, '--output', tmp_path / 'three')
-    assert len(server.asked) == 3 and file.read_bytes() == TEXT

@@ -1,9 +1,7 @@
 """The shuffle through files gives the bytes of the engine's, however the work is cut and dealt."""
 
-import shutil
-
 import pytest
-from dataset_files import files_of, lines_of, read_shards
+from dataset_files import files_of, read_shards
 from generated_text import (
     as_bitext,
     as_lines,
@@ -120,15 +118,6 @@ def test_bundles_that_run_more_than_once(encode, through_engine, options):
     )
 
 
-def test_rejected_lines_are_all_kept(encode):
-    folder = encode('bad', '@buffer', '20KiB', '@item-size', '5KiB')
-    lines = lines_of(folder)
-    assert (lines['invalid_utf8'], lines['missing_column']) == (41, 40)
-    for reason in ('invalid_utf8', 'missing_column'):
-        data = (folder / 'rejected' / f'train.{reason}.jsonl').read_bytes()
-        assert data.count(b'\n') == lines[reason]
-
-
 @pytest.mark.parametrize('shards', [1, 300])
 def test_text_build_with_shards_of_any_size(corpora, tmp_path, shards):
     for form in ('engine', 'files'):
@@ -163,17 +152,4 @@ class TestMemory:
             '--memory', '30MiB',
         )  # fmt: skip
         assert '--memory' in sentence and 'MiB' in sentence
-        assert not (tmp_path / 'out').exists()
-
-
-class TestDisk:
-    def test_too_little_room_is_refused_before_the_start(
-        self, inputs, vocabulary, tmp_path, monkeypatch
-    ):
-        usage = shutil.disk_usage(tmp_path)._replace(free=100_000)
-        monkeypatch.setattr('shutil.disk_usage', lambda _: usage)
-        sentence = refuse(
-            'encode', *inputs['tsv'], '--vocab', vocabulary, *DATASET, '--output', tmp_path / 'out'
-        )
-        assert 'are needed' in sentence and 'make room' in sentence
         assert not (tmp_path / 'out').exists()

@@ -46,16 +46,6 @@ def options_of(scheme):
     return [*BUILD[:-1], 400 if scheme == 'bpe' else 90, '--scheme', scheme]
 
 
-@pytest.mark.parametrize('name', FORMATS)
-def test_a_format(store, tmp_path, name):
-    options = [*BUILD[:-2], '--scheme', 'byte']
-    local, stored = inputs_of(store, name, tmp_path)
-    succeed('build', *local, *options, '--output', tmp_path / 'out')
-    succeed('build', *stored, *options, '--output', f's3://corpora/{name}-out')
-    there = store.download(f'{name}-out', tmp_path / 'stored')
-    assert files_of(there) == files_of(tmp_path / 'out')
-
-
 @pytest.mark.corpora
 @pytest.mark.parametrize(
     ('scheme', 'name', 'shuffle', 'learner', 'workers'),

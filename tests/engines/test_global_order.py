@@ -126,13 +126,3 @@ def test_equal_lines_are_all_kept(tmp_path):
     texts = [text for shard in shards for [text] in decoded(shard, encoders)]
     assert sorted(texts) == sorted(lines)
     assert all(abs(len(shard) - 125) < 4.5 * math.sqrt(125) for shard in shards)
-
-
-def test_more_shards_than_examples_leaves_empty_files(tmp_path):
-    path = write(tmp_path / 'corpus.txt', b'one\ntwo\n')
-    succeed(
-        *('build', '--text', path, '--vocab-size', 60, '--name', 'x'),
-        *('--shards', 20, '--output', tmp_path / 'out'),
-    )
-    shards = read_shards(tmp_path / 'out')
-    assert len(shards) == 20 and sum(map(len, shards)) == 2

@@ -14,7 +14,7 @@ from pipelines.cli.parser import parse_command
 from pipelines.engines.engine import Engine
 from pipelines.engines.runners import Runner
 from pipelines.options.job import SPLITS
-from tokcore.records.root import root_hash
+from tokcore.records.manifest import root_hash
 
 TEXTS = {
     f'data/{name}.txt': ''.join(f'the {number} words of {name}\n' for number in range(60)).encode()

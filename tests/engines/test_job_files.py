@@ -211,38 +211,25 @@ def test_a_dry_run_says_what_would_be_read_and_written(folder, tmp_path, capsys)
     assert 'invalid UTF-8 at byte 4' in refused.said.splitlines()[-1]
 
 
+TEXT = '[[train]]\nformat = "text"\npaths = "a"\n'
+LINES = '[[train]]\nformat = "jsonl"\npaths = "a.jsonl"\n'
 WRONG = {
-    'unknown key of a dataset': ('fields = "a,b"\nfeild = 3', 'line 5', 'did you mean fields?'),
-    'key of another format': ('columns = [0, 1]', 'line 4', 'columns goes with the format tsv'),
-    'number out of range': ('max_examples = 0', 'line 4', 'max_examples'),
-    'wrong type': ('max_examples = [true]', 'line 4', 'max_examples'),
-    'unknown format': ('', 'line 2', 'format'),
+    'unknown key of a dataset': (f'{LINES}fields = "a,b"\nfeild = 3', 'line 5', 'mean fields?'),
+    'key of another format': (f'{LINES}columns = [0, 1]', 'line 4', 'goes with the format tsv'),
+    'number out of range': (f'{LINES}max_examples = 0', 'line 4', 'max_examples'),
+    'wrong type': (f'{LINES}max_examples = [true]', 'line 4', 'max_examples'),
+    'unknown format': ('[[train]]\nformat = "csv"\npaths = "a"', 'line 2', 'format'),
+    'no TOML': ('[[train]\n', 'line 1', 'is not TOML'),
+    'no names': (TEXT * 2, 'line 1', 'a name is missing'),
+    'names twice': (f'{TEXT}name = "a"\n{TEXT}name = "a"', 'line 8', 'the name of two datasets'),
 }
 
 
 @pytest.mark.parametrize('name', WRONG)
-def test_a_wrong_job_is_refused_with_file_line_and_what_helps(folder, tmp_path, name):
-    more, line, hint = WRONG[name]
-    kind = 'csv' if name == 'unknown format' else 'jsonl'
-    text = f'[[train]]\nformat = "{kind}"\npaths = "a.jsonl"\n{more}\n{OUTPUT}'
-    said = refuse('build', write(tmp_path / 'job.toml', text.encode()))
-    assert f'job.toml, {line}' in said
-    assert hint in said
-
-
-def test_a_job_that_is_not_toml_or_not_there_is_refused(tmp_path):
-    said = refuse('build', write(tmp_path / 'job.toml', b'[[train]\n'))
-    assert 'job.toml' in said and 'line 1' in said
-    assert 'nothere.toml' in refuse('build', tmp_path / 'nothere.toml')
-
-
-def test_datasets_of_one_split_need_names_of_their_own(folder, tmp_path):
-    two = '[[train]]\nformat = "text"\npaths = "a"\n' * 2 + OUTPUT
-    said = refuse('build', write(tmp_path / 'job.toml', two.encode()))
-    assert 'a name is missing' in said
-    same = two.replace('[[train]]', '[[train]]\nname = "a"')
-    said = refuse('build', write(tmp_path / 'job.toml', same.encode()))
-    assert 'the name of two datasets' in said
+def test_a_wrong_job_is_refused_with_file_line_and_what_helps(tmp_path, name):
+    text, line, hint = WRONG[name]
+    said = refuse('build', write(tmp_path / 'job.toml', f'{text}\n{OUTPUT}'.encode()))
+    assert 'job.toml' in said and line in said and hint in said
 
 
 def test_a_limit_takes_the_first_rows(small, tmp_path):

@@ -1,17 +1,10 @@
 """Whole jobs whose inputs and outputs are objects of `gs://`: the bytes are those of files."""
 
-import os
-import re
-import subprocess
-
 import pytest
 from generated_text import english_lines
 from google_store import TOKEN, served_google_store
 from jobs import succeed, write
 from object_store import Proxy
-from sizes import command_of
-
-from pipelines.files import claims
 
 pytest.importorskip('obstore', minversion='0.12')  # earlier ones know one address alone
 pytestmark = pytest.mark.slow
@@ -62,12 +55,6 @@ def without_records(found):
     return {name: data for name, data in found.items() if not name.endswith(RECORDS)}
 
 
-def process(line, google, url):
-    command = command_of(*line)
-    environment = {**os.environ, **google.environment(url)}
-    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
-
-
 def test_a_build_gives_the_bytes_of_files(google, inputs, built, monkeypatch):
     google.use(monkeypatch)
     options = ['@shuffle=files', '--workers=2', '--work=gs://corpora/work']
@@ -85,30 +72,3 @@ def test_a_store_that_fails_now_and_then_changes_nothing(google, inputs, built, 
         succeed(*build_line('byte'), *inputs[1], '--output', 'gs://corpora/faulty')
         assert {'fail', 'cut'} <= set(proxy.broken)
     assert without_records(google.files('faulty')) == built('byte')
-
-
-def test_a_killed_run_is_taken_up_and_leaves_nothing(google, inputs, built, monkeypatch):
-    line = [*build_line('byte'), *inputs[1], '--output', 'gs://corpora/killed']
-    with Proxy(google.url).serving() as proxy:
-        proxy.stops_at = 30
-        running = process(line, google, proxy.url)
-        while running.poll() is None and not proxy.reached.wait(0.1):
-            pass
-        running.kill()
-        running.communicate()
-    assert proxy.reached.is_set()
-    monkeypatch.setattr(claims, 'LEASE_SECONDS', -1)  # that of the killed run has ended
-    google.use(monkeypatch, google.url)
-    succeed(*line)
-    assert without_records(google.files('killed')) == built('byte')
-
-
-def test_of_two_runs_at_once_each_ends_well_or_is_refused(google, inputs, built):
-    line = [*build_line('byte'), *inputs[1], '--output', 'gs://corpora/pair']
-    running = [process(line, google, google.url) for _ in range(2)]
-    said = [each.communicate()[1] for each in running]
-    statuses = [each.returncode for each in running]
-    assert 0 in statuses and set(statuses) <= {0, 2}, said
-    for status, text in zip(statuses, said, strict=True):
-        assert status == 0 or re.search('is being written by process|was taken over', text)
-    assert without_records(google.files('pair')) == built('byte')

@@ -73,10 +73,8 @@ def test_every_row_is_in_its_place_cut_and_padded(rows, made, vocabulary):
 
 
 def test_converted_rows_are_those_of_encode(rows, made, tmp_path):
-    said = succeed(
-        'convert', rows, '--to', 'joined', '--pack', LENGTH, '--output', tmp_path / 'out'
-    )
-    assert ' rows cut to 24 ids' in said
+    converting = ['convert', rows, '--to', 'joined', '--pack', LENGTH]
+    assert ' rows cut to 24 ids' in succeed(*converting, '--output', tmp_path / 'out')
     assert files_of(tmp_path / 'out') == files_of(made)
 
 
@@ -94,6 +92,8 @@ def test_rows_are_verified_made_again_and_found(made, capsys):
     [report] = map(json.loads, capsys.readouterr().out.splitlines())
     assert not report['findings']
     succeed('where', made, 1)
+    with pytest.raises(InputError, match='holds its rows as joined'):
+        open_dataset(made)
     succeed('card', made)
     assert 'segment_ids' in capsys.readouterr().out
 
@@ -112,24 +112,19 @@ def test_a_text_is_a_row_too(small, vocabulary, tmp_path):
 
 
 def test_what_does_not_go_together_is_refused(encoding, rows, small, vocabulary, tmp_path):
-    out = ['--output', tmp_path / 'out']
-    assert 'leave --template out' in refuse(*encoding, *JOIN, '--template', '[CLS] $A', *out)
-    assert 'go together' in refuse(*encoding, '--output-format', 'joined', *out)
-    assert 'no room for the 3 ids' in refuse(*encoding, *JOIN[:3], 2, *out)
-    around = tmp_path / 'around'
+    around, other = tmp_path / 'around', tmp_path / 'other.txt'
     succeed(*encoding, '--output', around)
-    converting = ['--to', 'joined', '--pack', LENGTH, *out]
-    assert 'may have ids around the text' in refuse('convert', around, *converting)
-    pair = ['--source', small.source, '--target', small.target, '--name', 'small']
-    assert 'and the vocabulary lacks one of them' in refuse(
-        'encode', *pair, '--scheme', 'byte', *JOIN, *out
-    )
-    other = tmp_path / 'other.txt'
     other.write_bytes(vocabulary.read_bytes() + b'further\n')
-    two = ['--vocab', vocabulary, other, '--scheme', 'wordpiece']
-    assert 'ids of one vocabulary' in refuse('encode', *pair, *two, *JOIN, *out)
-
-
-def test_joined_rows_are_for_other_readers(made):
-    with pytest.raises(InputError, match='holds its rows as joined'):
-        open_dataset(made)
+    pair = ['encode', '--source', small.source, '--target', small.target, '--name', 'small']
+    for command, said in (
+        ([*encoding, *JOIN, '--template', '[CLS] $A'], 'leave --template out'),
+        ([*encoding, '--output-format', 'joined'], 'go together'),
+        ([*encoding, *JOIN[:3], 2], 'no room for the 3 ids'),
+        (['convert', around, '--to', 'joined', '--pack', LENGTH], 'may have ids around the text'),
+        ([*pair, '--scheme', 'byte', *JOIN], 'and the vocabulary lacks one of them'),
+        (
+            [*pair, '--vocab', vocabulary, other, '--scheme', 'wordpiece', *JOIN],
+            'ids of one vocabulary',
+        ),
+    ):
+        assert said in refuse(*command, '--output', tmp_path / 'out')

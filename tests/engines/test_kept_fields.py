@@ -187,3 +187,48 @@ def test_bytes_do_not_depend_on_how_it_is_run(tmp_path):
         out = tmp_path / f'other-{number}'
         succeed('build', *given, *how, '@item-size', 300, '--output', out)
         assert files_of(out) == files_of(tmp_path / 'one')
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    """Options of texts with their labels in another file, and the files."""
+    names = ('neg', 'neutral', 'pos')
+    columns = {
+        'text': [each['text'] for each in RECORDS],
+        'line_labels': [each['kind'] for each in RECORDS],
+    }
+    files = {
+        name: write(tmp_path / name, ''.join(f'{word}\n' for word in words).encode())
+        for name, words in {**columns, 'labels': names}.items()
+    }
+    options = [
+        word for name, path in files.items() for word in ('--' + name.replace('_', '-'), path)
+    ]
+    return options, files
+
+
+def test_other_splits_of_labelled_texts_are_named_in_a_job_file(labelled, tmp_path):
+    options, files = labelled
+    said = refuse('build', *options, '--dev', files['text'], *BUILD, '--output', tmp_path / 'out')
+    assert 'has --text and --line-labels; name the files in a table [[dev]]' in said
+    paths = f'paths = {{ text = "{files["text"]}", line_labels = "{files["line_labels"]}" }}'
+    table = f'[[dev]]\nformat = "labelled"\nlabels = "{files["labels"]}"\n{paths}\n'
+    job = write(tmp_path / 'job.toml', table.encode())
+    succeed('build', job, *options, *BUILD, '--output', tmp_path / 'out')
+    dev, train = (
+        sorted(map(repr, examples(tmp_path / 'out', split))) for split in ('dev', 'train')
+    )
+    assert dev == train and len(dev) == len(RECORDS)
+
+
+@pytest.mark.parametrize(
+    ('more', 'sentence'),
+    [
+        ([], 'is not a whole number of 64 bits'),
+        (['--target-prefix', 'x'], 'the targets are a label'),
+        (['--label', 'kind'], '--label goes with --tsv or --jsonl or --parquet'),
+    ],
+)
+def test_what_does_not_go_with_labelled_texts_is_refused(labelled, tmp_path, more, sentence):
+    asked = [*labelled[0][:4], *more, *BUILD, '--output', tmp_path / 'out']
+    assert sentence in refuse('build', *asked)

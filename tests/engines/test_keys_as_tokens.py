@@ -17,21 +17,8 @@ def test_commands(tmp_path, filter_lines):
     expected = sorted(map(tokenizer.encode, text.read_text().splitlines()))
     for number, vocab in enumerate((path, path.parent)):
         output = tmp_path / f'out{number}'
-        succeed(
-            'encode',
-            '--text',
-            text,
-            '--vocab',
-            vocab,
-            '--name',
-            'x',
-            '--shards',
-            1,
-            '--workers',
-            1,
-            '--output',
-            output,
-        )
+        encode = ['encode', '--text', text, '--vocab', vocab, '--name', 'x', '--shards', 1]
+        succeed(*encode, '--workers', 1, '--output', output)
         rows = [row['targets'] for shard in read_shards(output) for row in shard]
         assert sorted(rows) == expected
         succeed('inspect', output)

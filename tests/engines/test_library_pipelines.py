@@ -17,21 +17,24 @@ from tokcore.records.tfrecord import parse_features, read_records
 PAIRS = [('the cat sat', 'die Katze sitzt'), ('a cat', 'eine Katze'), ('the mat', 'die Matte')] * 9
 
 SCHEMES = {
-    'subword': {'vocab_size': 60},
-    'wordpiece': {'vocab_size': 60, 'min_count_range': (1, 1000)},
-    'bpe': {'vocab_size': 270, 'pre_tokenizer': 'cl100k'},
-    'bpe of subword-nmt': {'preset': 'subword-nmt', 'merges': 12},
-    'word': {'vocab_size': 20, 'special_tokens': ['<unk>', '<s>', '</s>', '<pad>']},
-}
+    'subword': ({'vocab_size': 60}, ['--vocab-size', 60]),
+    'wordpiece': (
+        {'vocab_size': 60, 'min_count_range': (1, 1000)},
+        ['--vocab-size', 60, '--min-count-range', '1:1000'],
+    ),
+    'bpe': (
+        {'vocab_size': 270, 'pre_tokenizer': 'cl100k'},
+        ['--vocab-size', 270, '--pre-tokenizer', 'cl100k'],
+    ),
+    'bpe of subword-nmt': (
+        {'preset': 'subword-nmt', 'merges': 12}, ['--preset', 'subword-nmt', '--merges', 12],
+    ),
+    'word': (
+        {'vocab_size': 20, 'special_tokens': ['<unk>', '<s>', '</s>', '<pad>']},
+        ['--vocab-size', 20, '--special-tokens', '<unk>,<s>,</s>,<pad>'],
+    ),
+}  # fmt: skip
 QUICK = {'subword', 'bpe of subword-nmt'}
-
-COMMAND_OPTIONS = {
-    'subword': ['--vocab-size', 60],
-    'wordpiece': ['--vocab-size', 60, '--min-count-range', '1:1000'],
-    'bpe': ['--vocab-size', 270, '--pre-tokenizer', 'cl100k'],
-    'bpe of subword-nmt': ['--preset', 'subword-nmt', '--merges', 12],
-    'word': ['--vocab-size', 20, '--special-tokens', '<unk>,<s>,</s>,<pad>'],
-}
 
 
 def pipeline():
@@ -75,12 +78,17 @@ FORMATS = {
 }
 
 
-@pytest.mark.parametrize('format', FORMATS)
+@pytest.mark.parametrize('format', [*FORMATS, 'filtered'])
 def test_every_format_is_read_with_its_options(corpus, format):
-    paths, targets, options = FORMATS[format]
-    read = ReadCorpus(corpus / paths, corpus / targets if targets else (), format=format, **options)
-    words = [word for pair in PAIRS for text in pair[: 1 if format in ('text', 'labelled') else 2]
-             for word in text.split()]  # fmt: skip
+    paths, targets, options = FORMATS.get(format, ('a.en', (), {'clean': 'length:3:100:tokens'}))
+    if format in FORMATS:
+        options = options | {'format': format}
+    read = ReadCorpus(corpus / paths, corpus / targets if targets else (), **options)
+    sides = 1 if paths == 'a.en' and format != 'bitext' else 2
+    texts = [text for pair in PAIRS for text in pair[:sides]]
+    if format == 'filtered':
+        texts = [text for text in texts if len(text.split()) > 2]
+    words = [word for text in texts for word in text.split()]
     with pipeline() as running:
         counted = running | read | CountTokens('word')
         tokens = counted['tables'] | beam.FlatMap(lambda key_table: key_table[1].items())
@@ -93,7 +101,7 @@ def test_every_format_is_read_with_its_options(corpus, format):
 )
 def test_every_scheme_learns_the_bytes_of_the_command(corpus, tmp_path, name):
     scheme = name.split()[0]
-    options = SCHEMES[name]
+    options, asked = SCHEMES[name]
     tokens = {key: options[key] for key in options if key in ('pre_tokenizer', 'preset')}
     path = tmp_path / 'mine.codes'
     with pipeline() as running:
@@ -105,7 +113,7 @@ def test_every_scheme_learns_the_bytes_of_the_command(corpus, tmp_path, name):
         )
         assert_that(learned, equal_to([str(path)]))
     succeed('vocab', '--scheme', scheme, '--tsv', corpus / 'a.tsv', '--output',
-            tmp_path / 'theirs.codes', *COMMAND_OPTIONS[name])  # fmt: skip
+            tmp_path / 'theirs.codes', *asked)  # fmt: skip
     assert path.read_bytes() == (tmp_path / 'theirs.codes').read_bytes()
     assert (tmp_path / 'mine.vocab').exists() == (name == 'bpe of subword-nmt')
 
@@ -133,68 +141,47 @@ def test_one_pipeline_learns_and_encodes_the_bytes_of_the_command(corpus, tmp_pa
         assert shard.read_bytes() == (tmp_path / 'theirs' / shard.name).read_bytes()
 
 
+def encoded(read, encode, folder):
+    """The shard of one pipeline."""
+    with pipeline() as running:
+        running | read | encode | WriteShards('cats', folder)
+    [shard] = folder.iterdir()
+    return shard.read_bytes()
+
+
 def test_a_vocabulary_that_exists_encodes_each_side(corpus, tmp_path):
     for language in ('en', 'de'):
         succeed('vocab', '--text', corpus / f'a.{language}', '--vocab-size', 60, '--output',
                 tmp_path / language)  # fmt: skip
-    with pipeline() as running:
-        by_side = {'inputs': tmp_path / 'en', 'targets': tmp_path / 'de'}
-        (
-            running
-            | ReadCorpus(corpus / 'a.tsv', format='tsv')
-            | EncodeBlocks(by_side, shards=1)
-            | WriteShards('cats', tmp_path / 'mine')
-        )
+    by_side = {'inputs': tmp_path / 'en', 'targets': tmp_path / 'de'}
+    read = ReadCorpus(corpus / 'a.tsv', format='tsv')
+    mine = encoded(read, EncodeBlocks(by_side, shards=1), tmp_path / 'mine')
     succeed('encode', '--tsv', corpus / 'a.tsv', '--name', 'cats', '--shards', 1, '--output',
             tmp_path / 'theirs', '--vocab', tmp_path / 'en', tmp_path / 'de')  # fmt: skip
-    name = 'cats-train-00000-of-00001'
-    assert (tmp_path / 'mine' / name).read_bytes() == (tmp_path / 'theirs' / name).read_bytes()
+    assert mine == (tmp_path / 'theirs' / 'cats-train-00000-of-00001').read_bytes()
 
 
-def test_a_folder_encodes_as_the_command_does(corpus, tmp_path):
-    folder = tmp_path / 'bert'
+def test_a_folder_encodes_as_the_command_does(tmp_path):
+    folder, text = tmp_path / 'bert', tmp_path / 'text'
     folder.mkdir()
     pieces = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', 'The', 'the', 'cat', 's', '##at', 'sat']
     (folder / 'vocab.txt').write_text(''.join(f'{piece}\n' for piece in pieces))
     (folder / 'tokenizer_config.json').write_text(
         '{"tokenizer_class": "BertTokenizer", "do_lower_case": false}'
     )
-    text = tmp_path / 'text'
     text.write_text('The cat sat\nthe Cat\n')
-    with pipeline() as running:
-        (
-            running
-            | ReadCorpus(text)
-            | EncodeBlocks(folder, 'wordpiece', shards=1)
-            | WriteShards('cats', tmp_path / 'mine')
-        )
     succeed('encode', '--text', text, '--name', 'cats', '--shards', 1, '--vocab', folder,
             '--output', tmp_path / 'theirs')  # fmt: skip
-    name = 'cats-train-00000-of-00001'
-    written = (tmp_path / 'mine' / name).read_bytes()
-    assert written == (tmp_path / 'theirs' / name).read_bytes()
-    rows = [parse_features(record)['targets'] for record in read_records(written, name)]
-    assert sorted(rows) == [[2, 4, 6, 9, 3], [2, 5, 1, 3]]
     # So does the dataset, whose tokenizer is in it.
-    with pipeline() as running:
-        (
-            running
-            | ReadCorpus(text)
-            | EncodeBlocks(tmp_path / 'theirs', 'wordpiece', shards=1)
-            | WriteShards('cats', tmp_path / 'again')
-        )
-    assert (tmp_path / 'again' / name).read_bytes() == written
+    for path in (folder, tmp_path / 'theirs'):
+        transform = EncodeBlocks(path, 'wordpiece', shards=1)
+        mine = encoded(ReadCorpus(text), transform, tmp_path / f'of {path.name}')
+        assert mine == (tmp_path / 'theirs' / 'cats-train-00000-of-00001').read_bytes()
+    rows = [parse_features(record)['targets'] for record in read_records(mine, 'x')]
+    assert sorted(rows) == [[2, 4, 6, 9, 3], [2, 5, 1, 3]]
     # What is asked for goes before it.
     assert EncodeBlocks(folder, 'wordpiece').scheme.lower_case is False
     assert EncodeBlocks(folder, 'wordpiece', lower_case=True).scheme.lower_case is True
-
-
-def test_filters_leave_rows_out(corpus):
-    read = ReadCorpus(corpus / 'a.en', clean='length:3:100:tokens')
-    with pipeline() as running:
-        counted = running | read | CountTokens('word')
-        tokens = counted['tables'] | beam.FlatMap(lambda key_table: key_table[1].items())
-        assert_that(tokens, equal_to([('the', 9), ('cat', 9), ('sat', 9)]))
 
 
 @pytest.mark.parametrize(
@@ -235,22 +222,22 @@ def test_mistakes_are_told_when_a_transform_is_made(corpus, monkeypatch, make, e
 
 
 def test_mistakes_of_a_pipeline_are_told_when_it_is_made(corpus, tmp_path):
-    counted = pipeline() | ReadCorpus(corpus / 'a.en') | CountTokens('bpe', pre_tokenizer='cl100k')
+    read = ReadCorpus(corpus / 'a.en')
+    counted = pipeline() | read | CountTokens('bpe', pre_tokenizer='cl100k')
+    scheme = find_scheme('bpe', pre_tokenizer='cl100k')
+    learning = {'vocab_size': 300, 'path': tmp_path / 'x'}
     with pytest.raises(InputError, match='same scheme'):
-        counted | LearnVocabulary('bpe', vocab_size=300, path=tmp_path / 'x')
-    with pytest.raises(InputError, match='none of its 1 groups'):
-        scheme = find_scheme('bpe', pre_tokenizer='cl100k')
-        counted | 'Other' >> LearnVocabulary(scheme, vocab_size=300, path=tmp_path / 'x', group=1)
-    blocks = (pipeline() | ReadCorpus(corpus / 'a.en'), pipeline() | ReadCorpus(corpus / 'a.de'))
+        counted | LearnVocabulary('bpe', **learning)
+    with pytest.raises(InputError, match='not one of its 1 groups'):
+        counted | 'Other' >> LearnVocabulary(scheme, group=1, **learning)
     with pytest.raises(TypeError, match='give splits='):
-        blocks[0] | beam.Filter(bool) | CountTokens()
+        pipeline() | ReadCorpus(corpus / 'a.en') | beam.Filter(bool) | CountTokens()
     with pytest.raises(TypeError, match='give layout='):
         pipeline() | beam.Create([]) | WriteShards('x', tmp_path)
     with pytest.raises(InputError, match='give one for each'):
-        read = ReadCorpus(corpus / 'a.en', corpus / 'a.de')
-        encoding = EncodeBlocks(features=None, vocabulary=None, scheme='byte')
+        encoding = EncodeBlocks(scheme='byte')
         encoding._paths = {'inputs': ''}
-        pipeline() | read | encoding
+        pipeline() | ReadCorpus(corpus / 'a.en', corpus / 'a.de') | encoding
 
 
 def test_an_empty_corpus_is_an_error_of_the_learner(tmp_path):

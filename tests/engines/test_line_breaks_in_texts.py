@@ -1,20 +1,17 @@
 """Texts with line feeds and carriage returns in them, as JSON, Parquet and quoted columns hold them."""
 
-import collections
 import csv
 import io
 import json
-import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from dataset_files import manifest_of, read_shards
+from dataset_files import manifest_of
 from jobs import refuse, succeed, write
 
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.t2t import tokenize
-from tokcore.tokenizers import BpeTokenizer, ByteTokenizer, WordPieceTokenizer, WordTokenizer
 
 TEXTS = [
     text
@@ -61,56 +58,6 @@ def inputs(tmp_path_factory):
         name: [f'--{name}', write(folder / f'texts.{name}', data()), *options]
         for name, (data, options) in FORMATS.items()
     }
-
-
-def words(text):
-    return ' '.join(filter(None, re.split('[ \n\r]', text.strip())))
-
-
-SCHEMES = {
-    'subword': (['--vocab-size', 120], lambda text: text.replace('\r', '').strip()),
-    'word': (['--vocab-size', 90], words),
-    'wordpiece': (['--vocab-size', 90], lambda text: None),
-    'bpe': (['--merges', 60], lambda text: text),
-    'byte': ([], lambda text: text.replace('\r', '').strip()),
-}
-"""What each learns with, and the text that comes back of one; None: it does not come back whole."""
-
-
-def tokenizer_of(scheme, folder):
-    if scheme == 'byte':
-        return ByteTokenizer()
-    [path] = [folder / each['name'] for each in manifest_of(folder)['vocabularies']]
-    kinds = {'subword': SubwordTextEncoder, 'word': WordTokenizer, 'bpe': BpeTokenizer,
-             'wordpiece': WordPieceTokenizer}  # fmt: skip
-    return kinds[scheme].load(path)
-
-
-def _mostly_slow():
-    for at, scheme in enumerate(SCHEMES):
-        for number, form in enumerate(FORMATS):
-            # Each of either at least once.
-            slow = () if number == at % len(FORMATS) else pytest.mark.slow
-            yield pytest.param(form, scheme, marks=slow)
-
-
-@pytest.mark.parametrize(('form', 'scheme'), _mostly_slow())
-def test_every_scheme_learns_and_gives_back(inputs, tmp_path, form, scheme):
-    options, comes_back = SCHEMES[scheme]
-    folder = tmp_path / 'out'
-    command = 'build' if options else 'encode'
-    asked = ['--scheme', scheme, *options, '--template', '$A', '--name', 'x', '--shards', 2]
-    succeed(command, *inputs[form], *asked, '--output', folder)
-    rows = [row['targets'] for shard in read_shards(folder) for row in shard]
-    assert len(rows) == len(TEXTS)
-    tokenizer = tokenizer_of(scheme, folder)
-    alone = {'add_special_tokens': False} if scheme == 'wordpiece' else {}
-    ids = [tokenizer.encode(comes_back(each) or each, **alone) for each in TEXTS]
-    encoded = collections.Counter(map(tuple, ids))
-    assert collections.Counter(map(tuple, rows)) == encoded
-    if comes_back('a'):
-        expected = collections.Counter(map(comes_back, TEXTS))
-        assert collections.Counter(map(tokenizer.decode, rows)) == expected
 
 
 LEARNERS = [

@@ -11,8 +11,6 @@ from generated_text import english_lines
 from jobs import refuse, run, succeed, write
 
 from tokcore import BpeTokenizer
-from tokcore.corpus.line_rows import text_rows
-from tokcore.text.normalizers import UNSTRIPPED_LINES
 
 MARK = b'\xef\xbb\xbf'
 LINES = [*english_lines(40, seed=8), '  padded  ', 'a\rb', '\ttab', '字 \u3000', '\ufeffmark']
@@ -55,14 +53,9 @@ def test_rows_are_the_texts_without_their_line_ends(scheme, vocabulary, tmp_path
 def test_a_pair_with_a_blank_side_is_empty_in_every_split(vocabulary, tmp_path):
     source = write(tmp_path / 'a.en', b'one\r\n \r\n\r\ntwo \r\n')
     target = write(tmp_path / 'a.de', 'eins\r\nzwei\r\ndrei\r\n\u3000\r\n'.encode())
-    files = [
-        f'{split}{side}' for split in ('--', '--dev-', '--test-') for side in ('source', 'target')
-    ]
-    inputs = [
-        part
-        for file, path in zip(files, [source, target] * 3, strict=True)
-        for part in (file, path)
-    ]
+    inputs = []
+    for split in ('--', '--dev-', '--test-'):
+        inputs += [f'{split}source', source, f'{split}target', target]
     out = tmp_path / 'out'
     command = ['encode', *inputs, '--scheme', 'bpe', '--vocab', vocabulary, '--name', 'n']
     succeed(*command, '--shards', 1, '--output', out)
@@ -111,12 +104,6 @@ def test_lines_of_standard_input_follow_the_rule(vocabulary, filter_lines):
     # A mark after the first megabyte is text, though a block of lines begins there.
     far = filter_lines(b'one\n' * 300_000 + MARK + b'x\n', 'tokenize', '--vocab', vocabulary)
     assert far.endswith('\n{}\n'.format(' '.join(map(str, tokenizer.encode('\ufeffx')))).encode())
-
-
-def test_texts_in_python_keep_every_byte(vocabulary):
-    tokenizer = BpeTokenizer.load(vocabulary)
-    for text in ('a\r', 'a\r\n', ' ', '\ufeffa', '\r\n'):
-        assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
 def as_before(folder: Path, name: str = 'tokbeam.json') -> None:
@@ -198,9 +185,3 @@ def test_it_is_made_again_with_overwrite(made, vocabulary, tmp_path):
     succeed(*dataset, '--vocab', vocabulary, '--output', data, '--overwrite')
     assert manifest_of(data)['normalizer'] == {'name': 'unstripped-lines', 'options': {}}
     succeed('verify', data, '--rerun', 'all')
-
-
-def test_a_block_that_ends_between_the_two_characters_is_none():
-    """`text_rows` takes whole lines: the last one lacks its end only where the file ends."""
-    rows = text_rows(b'a\r\nb\r', 5, UNSTRIPPED_LINES)
-    assert [rows.sides[0].row(row) for row in range(2)] == ['a', 'b\r']

@@ -126,20 +126,17 @@ def test_a_learner_goes_on_from_merges_alone(tmp_path):
     assert all(map(is_learner_file, names_below(files.folder)))
 
 
-def test_a_token_in_several_files_has_the_sum_of_its_counts(tmp_path):
-    parts = 2 * write_parts(tmp_path, {'abab': 3, 'ba': 1}, 1)
-    learner = on_beam(tmp_path, parts, dataclasses.replace(BYTES, merges=2), Runs())
-    learner.learn(ANY_SIZE)
-    assert learner.learning.counts.tolist() == [12, 6]
-
-
 def test_counts_above_31_bits_and_a_sum_that_is_too_large(tmp_path):
     counts = {'abab': 1 << 60, 'ab': 3, 'cab': 1 << 33}
     rules = dataclasses.replace(BYTES, merges=2)
-    learner = on_beam(tmp_path, write_parts(tmp_path, counts), rules, Runs())
+    # A token in several files has the sum of its counts.
+    (tmp_path / 'more').mkdir()
+    parts = [*write_parts(tmp_path, counts), *write_parts(tmp_path / 'more', {'ab': 5}, 1)]
+    learner = on_beam(tmp_path, parts, rules, Runs())
     learner.learn(ANY_SIZE)
+    counts['ab'] += 5
     assert result(learner.learning.learned()) == in_memory(counts, rules)
-    assert learner.learning.counts[0] == (1 << 61) + 3 + (1 << 33)
+    assert learner.learning.counts[0] == (1 << 61) + 8 + (1 << 33)
     (tmp_path / 'large').mkdir()
     parts = write_parts(tmp_path / 'large', {'ab': (1 << 63) - 1, 'abc': 1})
     learner = on_beam(tmp_path / 'large', parts, rules, Runs())
@@ -226,15 +223,6 @@ def test_an_extension_goes_on_from_the_merges_of_a_killed_run(tmp_path):
     assert all(map(is_learner_file, names_below(files.folder)))
 
 
-def test_counts_as_lines(tmp_path):
-    lines = ''.join(f'{word} {count}\n' for word, count in sample_counts().items())
-    counts = write(tmp_path / 'counts.txt', lines.encode())
-    for learner in ('memory', 'beam'):
-        command = ['vocab', '--counts', counts, *NMT, '--learner', learner]
-        succeed(*command, '--output', tmp_path / learner)
-    assert (tmp_path / 'memory').read_bytes() == (tmp_path / 'beam').read_bytes()
-
-
 def test_what_needs_all_tokens_at_once_is_refused_before_anything_is_counted(small, tmp_path):
     command = ['vocab', '--text', small.source, '--scheme', 'bpe', '--merges', 9]
     said = refuse(
@@ -272,48 +260,6 @@ def test_a_learner_killed_after_any_file_can_be_resumed(tmp_path, files, monkeyp
     assert all(map(is_learner_file, names_below(str(tmp_path / 'files'))))
 
 
-@pytest.mark.slow
-def test_killed_after_each_job_it_makes_no_merge_again(tmp_path):
-    counts = sample_counts()
-    parts = write_parts(tmp_path, counts)
-    made, most_jobs = [0], 1
-
-    class StopAtJob(Runs):
-        def __call__(self, build_pipeline):
-            if self.jobs == most_jobs:
-                raise StoppedError
-            super().__call__(build_pipeline)
-
-    while True:
-        learner = on_beam(tmp_path, parts, BYTES, StopAtJob())
-        assert len(learner.learning.pairs) == made[-1]
-        try:
-            learner.learn(1000)
-        except StoppedError:
-            made.append(len(MergeFiles(str(tmp_path / 'files')).read_merges()[0]))
-            # A round is two jobs, or some more if fragments are too large.
-            most_jobs = most_jobs + 1 if made[-1] == made[-2] else 1
-        else:
-            break
-    assert len(set(made)) > 1 and made == sorted(made)
-    assert result(learner.learning.learned()) == in_memory(counts, BYTES)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('name', ['merges', 'words-{}/part-00000'])
-def test_a_damaged_file_is_an_error(tmp_path, name):
-    counts = sample_counts()
-    parts = write_parts(tmp_path, counts, 1)
-    on_beam(tmp_path, parts, dataclasses.replace(BYTES, merges=5), Runs()).learn(ANY_SIZE)
-    files = MergeFiles(str(tmp_path / 'files'))
-    path = tmp_path / 'files' / name.format(files.numbers_of_merges()[0])
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 4
-    path.write_bytes(data)
-    with pytest.raises(Exception, match=f'{path.name} is damaged; run again, and'):
-        on_beam(tmp_path, parts, BYTES, Runs()).learn(ANY_SIZE)
-
-
 CORPORA = Path(__file__).resolve().parents[2].parent / 'shared' / 'corpora'
 
 
@@ -333,15 +279,6 @@ def test_the_merges_of_a_corpus_at_a_tenth_and_a_fiftieth(tmp_path, name, preset
         learner.learn((len(table.data) + len(table)) // share)
         assert result(learner.learning.learned()) == result(expected)
         assert len(learner.rounds) <= (6 if share == 10 else 12)
-
-
-@pytest.mark.corpora
-def test_whole_lines_of_a_corpus_are_words_of_bytes(tmp_path):
-    text = ['--text', CORPORA / 'poetry.zh.txt.gz']
-    asked = [*text, '--scheme', 'bpe', '--pre-tokenizer', 'none', '--merges', 32_000]
-    for learner in ('memory', 'beam'):
-        succeed('vocab', *asked, '--learner', learner, '--output', tmp_path / learner)
-    assert (tmp_path / 'memory').read_bytes() == (tmp_path / 'beam').read_bytes()
 
 
 @pytest.mark.corpora

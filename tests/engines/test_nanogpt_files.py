@@ -12,8 +12,6 @@ import pytest
 from dataset_files import files_of, manifest_of, read_shards
 from jobs import refuse, run, succeed, write
 
-import pipelines
-
 NANO = ('--output-format', 'nanogpt')
 NAMES = {'train': 'train', 'dev': 'val', 'test': 'test'}
 RANKS = [(base64.b64encode(bytes([number])), number) for number in range(256)]
@@ -72,46 +70,12 @@ def test_the_files_are_the_rows_in_their_order_each_with_its_end(records, made):
     assert sum(len(file.get('dropped', [])) for file in listed.values()) == 10  # of two files each
 
 
-def test_they_are_flat_shards_put_together(records, made, tmp_path):
-    succeed('convert', records, '--to', 'flat', '--output', tmp_path / 'flat')
-    for split, name in NAMES.items():
-        shards = sorted((tmp_path / 'flat').glob(f'd-{split}-*.npy'))
-        assert (
-            b''.join(shard.read_bytes() for shard in shards) == (made / f'{name}.bin').read_bytes()
-        )
-
-
-@pytest.mark.parametrize('how', [['--workers', 1], ['--workers', 3]], ids=str)
-def test_finished_shards_become_the_same_folder(how, records, made, tmp_path):
-    converting = ['convert', records, '--to', 'nanogpt', *how, '--output', tmp_path / 'out']
-    succeed(*converting)
-    assert files_of(tmp_path / 'out') == files_of(made)
-    assert 'already done' in succeed(*converting)
-
-
-@pytest.mark.parametrize(
-    'cut',
-    [('@shuffle', 'engine', '--workers', 1), ('@item-size', 512, '--shards', 1)],
-    ids=str,
-)
-def test_bytes_do_not_depend_on_how_it_is_cut(cut, encoding, made, tmp_path):
-    succeed(*encoding, *NANO, *cut, '--output', tmp_path / 'out')
-    assert files_of(tmp_path / 'out') == files_of(made)
-
-
-def test_the_loader_of_nanogpt_reads_what_follows_each_id(made):
-    block = 8
-    for name in ('train.bin', 'val.bin'):
-        data = np.memmap(made / name, dtype=np.uint16, mode='r')
-        for i in np.random.default_rng(1).integers(len(data) - block, size=20):
-            x = data[i : i + block].astype(np.int64)
-            y = data[i + 1 : i + 1 + block].astype(np.int64)
-            assert len(x) == len(y) == block and (x[1:] == y[:-1]).all()
-
-
 def test_it_is_verified_made_again_and_traced(records, made, printed, tmp_path):
     converted = tmp_path / 'converted'
-    succeed('convert', records, '--to', 'nanogpt', '--output', converted)
+    converting = ['convert', records, '--to', 'nanogpt', '--workers', 3, '--output', converted]
+    succeed(*converting)
+    assert files_of(converted) == files_of(made)
+    assert 'already done' in succeed(*converting)
     for folder in (made, converted):
         assert printed('verify', folder)[1][0]['findings'] == []
         status, [report] = printed('verify', folder, '--rerun', 'all')
@@ -149,24 +113,6 @@ def test_inspect_shows_documents_and_says_that_there_is_no_header(made, capsys):
     assert 'without a header, so that numpy.load does not open it; read it by numpy.memmap' in said
 
 
-def test_flat_files_have_no_header_either(records, tmp_path):
-    succeed('convert', records, '--to', 'flat', '--output', tmp_path / 'flat')
-    assert 'flat files of uint16 without a header: ' in succeed('inspect', tmp_path / 'flat')
-    path = tmp_path / 'flat' / 'd-dev-00000-of-00001.npy'
-    assert path.stat().st_size == 2 * len(np.memmap(path, np.uint16, 'r'))
-    with pytest.raises(ValueError):
-        np.load(path)
-
-
-def test_a_result_takes_the_place_of_another(encoding, records, made, tmp_path):
-    out = ['--output', shutil.copytree(records, tmp_path / 'out')]
-    assert 'another --shards: 3 there, 1 now' in refuse(*encoding, *NANO, *out)
-    succeed(*encoding, *NANO, *out, '--overwrite')
-    assert files_of(out[1]) == files_of(made)
-    succeed(*encoding, '--shards', 3, *out, '--overwrite')
-    assert files_of(out[1]) == files_of(records)
-
-
 def test_without_a_dev_split_the_summary_says_what_nanogpt_lacks(tmp_path):
     text = write(tmp_path / 'a.txt', b'one\ntwo\n')
     building = ['build', '--text', text, '--scheme', 'byte', '--name', 'd']
@@ -181,20 +127,6 @@ def test_without_a_dev_split_the_summary_says_what_nanogpt_lacks(tmp_path):
     said = succeed('convert', tmp_path / 'rows', '--to', 'nanogpt', '--output', tmp_path / 'again')
     assert 'no val.bin, which nanoGPT reads too' in said
     assert files_of(tmp_path / 'again') == files_of(tmp_path / 'out')
-
-
-def test_a_job_file_and_a_call_make_the_same(encoding, made, tmp_path, capsys):
-    capsys.readouterr()
-    assert run(*encoding, *NANO, '--output', tmp_path / 'out', '--print-job').status == 0
-    job = write(tmp_path / 'job.toml', capsys.readouterr().out.encode())
-    succeed('encode', job)
-    assert files_of(tmp_path / 'out') == files_of(made)
-    result = pipelines.encode(
-        text=encoding[2], vocab=encoding[4], name='d', dev_share='20%', test_share='10%',
-        template='$A', output_format='nanogpt', output=tmp_path / 'called',
-    )  # fmt: skip
-    assert files_of(tmp_path / 'called') == files_of(made)
-    assert {'train.bin', 'val.bin'} < {path.rpartition('/')[2] for path in map(str, result.files)}
 
 
 def test_what_nanogpt_cannot_read_is_refused_before_any_work(encoding, records, tmp_path):
@@ -232,16 +164,3 @@ def test_the_damaged_one_of_several_shards_is_named(records, tmp_path):
         path.write_bytes(data)
         assert str(path) in refuse(*converting)
     assert not (tmp_path / 'out').exists()
-
-
-@pytest.mark.slow
-def test_on_an_object_store(store, monkeypatch, encoding, made):
-    pytest.importorskip('obstore')
-    store.use(monkeypatch)
-    succeed(*encoding, *NANO, '--output', 's3://corpora/nano')
-    succeed(*encoding, '--shards', 3, '--output', 's3://corpora/rows')
-    succeed('convert', 's3://corpora/rows', '--to', 'nanogpt', '--output', 's3://corpora/converted')
-    for name in ('nano', 'converted'):
-        stored = store.files(name)
-        assert {file: stored.get(file) for file in files_of(made)} == files_of(made)
-        assert run('verify', f's3://corpora/{name}', '--rerun', 'all').status == 0

@@ -1,6 +1,5 @@
 """What holds for subwords holds for the other schemes: bytes, rows, counts, lines in and out."""
 
-import dataclasses
 import json
 from dataclasses import dataclass
 
@@ -16,23 +15,14 @@ pytestmark = pytest.mark.slow
 
 @dataclass(frozen=True)
 class Kind:
-    """A scheme as these tests use it.
-
-    Attributes:
-        name: of the scheme.
-        learning: options of its learner.
-        vocabulary: the name of its file for both sides, if it has one.
-        template: what surrounds the rows of examples.
-        options: others of the scheme, for all commands that take them.
-        keeps_blanks: whether a line of blanks is a row like others.
-    """
+    """A scheme as these tests use it."""
 
     name: str
     learning: tuple[str, ...]
-    vocabulary: str | None
-    template: str
-    options: tuple[str, ...] = ()
-    keeps_blanks: bool = False
+    vocabulary: str | None  # the name of its file for both sides
+    template: str  # what surrounds the rows of examples
+    options: tuple[str, ...] = ()  # others of the scheme, for all commands that take them
+    keeps_blanks: bool = False  # whether a line of blanks is a row like others
 
     @property
     def asked(self):
@@ -192,6 +182,6 @@ def test_counts_that_are_merged_give_the_same_vocabulary(small, kind, built, tmp
 
 
 def test_kinds_are_all_that_there_are():
-    names = {dataclasses.asdict(each)['name'] for each in KINDS.values()}
+    names = {each.name for each in KINDS.values()}
     # Of `pretrained` nothing is built: `test_pretrained_jobs` has it.
     assert names == {*scheme_names()} - {'subword', 'pretrained'}

@@ -1,10 +1,8 @@
 """Shards as text and as Parquet: the rows of the TFRecords, in their order, under the same invariants."""
 
 import numpy as np
-import pyarrow.dataset
 import pytest
-from dataset_files import files_of, manifest_of, read_shards
-from generated_text import kept_pairs
+from dataset_files import manifest_of, read_shards
 from jobs import refuse, succeed
 
 from tokcore import open_dataset
@@ -18,7 +16,6 @@ KINDS = {
     'word': ['--scheme', 'word', '--vocab-size', 300],
     'byte': ['--scheme', 'byte'],
 }
-LOSSLESS = {'subword', 'bpe', 'byte'}
 QUICK = {'subword', 'codes', 'byte'}
 
 
@@ -68,34 +65,6 @@ def test_text_is_the_rows_of_the_records_as_pieces(kind, built, filter_lines):
         assert filter_lines(text, 'detokenize', '--pieces', *given) == from_ids
 
 
-def test_lines_are_pairs_and_restore_the_text(kind, built, small, filter_lines):
-    if kind not in LOSSLESS:
-        return
-    pairs = [
-        pair for pair in small.pairs if None not in pair and all(text.strip() for text in pair)
-    ]
-    if kind != 'bpe':
-        pairs = kept_pairs(small.pairs)
-    vocabulary = [*built.joinpath('text').glob('vocab.*')]
-    given = ['--vocab', min(vocabulary)] if vocabulary else ['--scheme', 'byte']
-    sides = []
-    for feature in ('inputs', 'targets'):
-        text = ''.join(f'{line}\n' for shard in lines_of(built / 'text', feature) for line in shard)
-        said = filter_lines(text.encode(), 'detokenize', '--pieces', *given)
-        sides.append(said.decode().split('\n')[:-1])
-    assert sorted(zip(*sides, strict=True)) == sorted(pairs)
-
-
-def test_parquet_has_the_rows_of_the_records(kind, built):
-    records = read_shards(built / 'tfrecord')
-    found = []
-    for path in sorted(built.joinpath('parquet').glob('small-train-*.parquet')):
-        table = pyarrow.dataset.dataset(path).to_table()
-        assert [str(each.type) for each in table.schema] == ['list<element: int32>'] * 2
-        found.append(table.to_pylist())
-    assert found == records
-
-
 def test_what_is_read_of_parquet_is_what_is_read_of_records(kind, built):
     records, parquet = (open_dataset(built / each) for each in ('tfrecord', 'parquet'))
     assert parquet.splits == records.splits
@@ -106,22 +75,6 @@ def test_what_is_read_of_parquet_is_what_is_read_of_records(kind, built):
         assert all(np.array_equal(one[name], other[name]) for name in one)
     with pytest.raises(InputError, match='holds its rows as text'):
         open_dataset(built / 'text')
-
-
-@pytest.mark.parametrize(
-    ('output_format', 'cut'),
-    [
-        ('text', ('@item-size', 512, '--workers', 2)),
-        ('parquet', ('@shuffle', 'engine', '--workers', 1)),
-    ],
-    ids=str,
-)
-def test_bytes_do_not_depend_on_how_it_is_cut(kind, building, built, tmp_path, output_format, cut):
-    if kind not in ('subword', 'codes'):
-        return
-    form = ['--output-format', output_format]
-    succeed(*building, *form, *cut, '--output', tmp_path / 'out')
-    assert files_of(tmp_path / 'out') == files_of(built / output_format)
 
 
 def test_counts_are_conserved_and_another_format_is_refused(building, built):

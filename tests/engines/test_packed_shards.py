@@ -4,15 +4,15 @@ import collections
 import json
 import os
 import shutil
-import struct
 
 import pytest
-from dataset_files import files_of, manifest_of, read_shards
+from dataset_files import files_of, framed, manifest_of, read_shards
 from jobs import refuse, run, succeed
+from written_dataset import change_manifest
 
 from tokcore import open_dataset
 from tokcore.errors import InputError
-from tokcore.records.tfrecord import masked_crc32c, parse_features, read_records
+from tokcore.records.tfrecord import parse_features, read_records
 
 LENGTH = 70
 PACK = ['--output-format', 'packed', '--pack', LENGTH]
@@ -89,13 +89,12 @@ def test_the_same_again_is_done_and_another_length_is_refused(built, packed, tmp
 
 
 def test_length_and_format_go_together(building, built, tmp_path):
-    out = ['--output', tmp_path / 'out']
-    assert '--pack LENGTH and --to packed or joined go together' in refuse(
-        'convert', built, '--to', 'packed', *out
-    )
-    assert 'go together' in refuse('convert', built, '--to', 'flat', '--pack', 9, *out)
-    assert '--output-format packed or joined go together' in refuse(*building, '--pack', 9, *out)
-    assert 'go together' in refuse(*building, '--output-format', 'packed', *out)
+    converting = ['convert', built, '--to']
+    for command in (
+        [*converting, 'packed'], [*converting, 'flat', '--pack', 9],
+        [*building, '--pack', 9], [*building, '--output-format', 'packed'],
+    ):  # fmt: skip
+        assert 'packed or joined go together' in refuse(*command, '--output', tmp_path / 'out')
     assert not (tmp_path / 'out').exists()
 
 
@@ -115,20 +114,14 @@ def findings(capsys):
     return verify
 
 
-def test_verify_finds_nothing_or_the_damage(packed, tmp_path, findings):
+def test_verify_finds_nothing_or_the_damage(packed, tmp_path, findings, capsys):
     assert findings(packed) == {}
     folder = shutil.copytree(packed, tmp_path / 'copy')
     name = 'small-train-00000-of-00003.packed'
     os.truncate(folder / name, (folder / name).stat().st_size - 1)
     assert findings(folder)[name]
-    manifest = folder / 'tokbeam.json'
-    fields = json.loads(manifest.read_text())
-    fields['files'][0]['packed'] += 1
-    manifest.write_text(json.dumps(fields))
+    change_manifest(folder, lambda fields: fields['files'][0].update(packed=1))
     assert 'its shards .packed have' in findings(folder)['tokbeam.json']
-
-
-def test_readers_of_rows_refuse_it_by_name(packed, capsys):
     with pytest.raises(InputError, match='holds its rows packed, for trainers'):
         open_dataset(packed)
     succeed('card', packed)
@@ -165,25 +158,13 @@ def test_where_names_each_row_of_a_record(built, packed, small, asked):
             assert row['texts'] == [own[row['line'] - 1].strip() for own in texts]
         seen += found
     assert len(seen) > 3
-    by_number, by_line = (
-        asked(packed, *arguments)
-        for arguments in (
-            (seen[-1]['row'],),
-            (f'{small.source}:{seen[-1]["line"]}',),
-        )
-    )
-    assert by_number == by_line == [seen[-1]]
+    for place in (seen[-1]['row'], f'{small.source}:{seen[-1]["line"]}'):
+        assert asked(packed, place) == [seen[-1]]
+    long = next(n for n, row in enumerate(rows[0]) if max(map(len, row.values())) > LENGTH)
+    [found] = asked(packed, long)
+    assert (found['record'], found['segments'], found['is_stored']) == (None, [], True)
     assert 'there is no 999' in refuse('where', packed, '1:999')
     assert 'there is no 9' in refuse('where', packed, '9:0')
-
-
-def test_where_tells_of_a_row_that_was_left_out(built, packed, asked, capsys):
-    rows = read_shards(built, 'train')[0]
-    [number, *_] = [n for n, row in enumerate(rows) if max(map(len, row.values())) > LENGTH]
-    [found] = asked(packed, number)
-    assert (found['record'], found['segments'], found['is_stored']) == (None, [], True)
-    succeed('where', packed, number)
-    assert 'left out, since it is empty or too long' in capsys.readouterr().out
 
 
 def test_records_are_made_again_and_a_changed_one_is_found(
@@ -193,29 +174,20 @@ def test_records_are_made_again_and_a_changed_one_is_found(
     for share in ('1%', 'all'):
         capsys.readouterr()
         succeed('verify', packed, '--rerun', share)
-        assert 'rows of the corpus were made again' in (told := capsys.readouterr().out)
-        assert 'all as stated' in told and not told.startswith('0 of')
+        said = capsys.readouterr().out
+        assert 'rows of the corpus were made again' in said and 'all as stated' in said
+        assert not said.startswith('0 of')
     folder = shutil.copytree(packed, tmp_path / 'copy')
     data = (folder / name).read_bytes()
     records = [*read_records(data, name)]
-    other = framed_payloads([records[1], records[0], *records[2:]])
+    other = b''.join(map(framed, [records[1], records[0], *records[2:]]))
     assert len(other) == len(data)
     (folder / name).write_bytes(other)
     problems = findings(folder, '--rerun', 'all')
     assert problems[name].count('the packed row that begins with') == 2
     assert not asked(folder, '1:0', status=3)[0]['is_stored']
-    (folder / name).write_bytes(framed_payloads(records[:-1]))
+    (folder / name).write_bytes(b''.join(map(framed, records[:-1])))
     assert 'is missing' in findings(folder, '--rerun', 'all')[name]
-
-
-def framed_payloads(payloads):
-    """Payloads as TFRecords."""
-    parts = []
-    for payload in payloads:
-        head = struct.pack('<Q', len(payload))
-        sums = [struct.pack('<I', masked_crc32c(each)) for each in (head, payload)]
-        parts += [head, sums[0], payload, sums[1]]
-    return b''.join(parts)
 
 
 def test_a_text_is_packed_with_a_vocabulary_from_elsewhere(small, tmp_path, asked):
@@ -231,10 +203,7 @@ def test_a_text_is_packed_with_a_vocabulary_from_elsewhere(small, tmp_path, aske
     assert files_of(tmp_path / 'made') == files_of(tmp_path / 'direct')
     [rows] = read_shards(tmp_path / 'rows')
     name = 'one-train-00000-of-00001.packed'
-    records = [
-        parse_features(record)
-        for record in read_records((tmp_path / 'made' / name).read_bytes(), name)
-    ]
+    records = map(parse_features, read_records((tmp_path / 'made' / name).read_bytes(), name))
     ids = collections.Counter(id_ for row in rows for id_ in row['targets'])
     assert collections.Counter(id_ for record in records for id_ in record['targets']) == ids
     [number, *_] = [n for n, row in enumerate(rows) if len(row['targets']) > 16]

@@ -4,7 +4,7 @@ import collections
 import json
 
 import pytest
-from dataset_files import files_of, read_shards
+from dataset_files import read_shards
 from jobs import run, write
 
 import pipelines
@@ -66,29 +66,3 @@ def test_rows_begin_with_the_ids_of_their_prefix(tmp_path, capsys, name):
     capsys.readouterr()
     assert run('where', tmp_path / 'out', f'{tsv}:2').status == 0
     assert 'the dog' in capsys.readouterr().out
-
-
-def test_a_dataset_of_a_job_file_has_the_prefix_of_the_option(tmp_path):
-    tsv = write(tmp_path / 'a.tsv', ''.join(f'{a}\t{b}\n' for a, b in PAIRS).encode())
-    write(
-        tmp_path / 'job.toml',
-        f"""
-[[train]]
-format = "tsv"
-paths = ["{tsv}"]
-source_prefix = "{PREFIX}"
-[vocabulary]
-vocab_size = 60
-reserved_token = ["{TAG}"]
-[output]
-name = "a"
-shards = 1
-output = "{tmp_path / 'of-file'}"
-""".encode(),
-    )
-    pipelines.build(tmp_path / 'job.toml')
-    options = {'name': 'a', 'shards': 1, 'vocab_size': 60, 'reserved_token': [TAG]}
-    pipelines.build(tsv=tsv, source_prefix=PREFIX, output=tmp_path / 'of-option', **options)
-    shard = 'a-train-00000-of-00001'
-    made = [(tmp_path / name / shard).read_bytes() for name in ('of-file', 'of-option')]
-    assert made[0] == made[1] and files_of(tmp_path / 'of-file')

@@ -1,9 +1,4 @@
-"""Readers and packed rows of whole corpora: one order, saves anywhere, little padding. `-m corpora`."""
-
-import functools
-import json
-import random
-import zlib
+"""Packed rows of whole corpora have little padding. `-m corpora`."""
 
 import pytest
 from jobs import succeed
@@ -16,10 +11,6 @@ CORPORA = {
     'poetry.zh': ['--text', FOLDER / 'poetry.zh.txt.gz'],
     'enzh': ['--tsv', FOLDER / 'enzh.tsv.gz', '--dev-share', '5%'],
 }
-READERS = [1, 2, 3, 7, 16]
-SAVES = 50
-BUDGET = {'tokens_per_batch': 4096, 'seed': 3}
-BUCKETS = {'batch_size': 64, 'start': 2, 'end': 1, 'seed': 3}
 
 pytestmark = [
     pytest.mark.corpora,
@@ -41,61 +32,6 @@ def dataset(tmp_path_factory):
         return made[name]
 
     return build
-
-
-def digest(batch):
-    """What stands for a batch; whole epochs would not fit in memory."""
-    return [(name, each.shape, zlib.crc32(each)) for name, each in sorted(batch.items())]
-
-
-@pytest.fixture(scope='module')
-def undisturbed(dataset):
-    """A function from the arguments of batches to an epoch of them, which is read once."""
-
-    @functools.cache
-    def read(**asked):
-        return [*map(digest, dataset('enzh').batches('train', **asked))]
-
-    return read
-
-
-def dealt(readers):
-    """The batches of readers in rounds."""
-    shares = [[*map(digest, reader)] for reader in readers]
-    return [batch for round_ in zip(*shares, strict=True) for batch in round_]
-
-
-@pytest.mark.parametrize('asked', [BUDGET, BUCKETS], ids=['budget', 'buckets'])
-@pytest.mark.parametrize('count', READERS)
-def test_any_number_of_readers_has_the_order_of_one(dataset, undisturbed, count, asked):
-    readers = [
-        dataset('enzh').batches('train', num_readers=count, reader_index=k, **asked)
-        for k in range(count)
-    ]
-    batches = undisturbed(**asked)
-    whole = len(batches) // count * count
-    assert dealt(readers)[:whole] == batches[:whole] != []
-
-
-@pytest.mark.parametrize('asked', [BUDGET, BUCKETS], ids=['budget', 'buckets'])
-def test_a_run_that_is_saved_anywhere_goes_on_with_any_number_of_readers(dataset, asked):
-    """Of the smaller split: every reader forms all batches, and there are some hundred readers."""
-    dice = random.Random(1)
-    batches = [*map(digest, dataset('enzh').batches('dev', **asked))]
-    for _ in range(SAVES):
-        before, after = dice.choice(READERS), dice.choice(READERS)
-        rounds = dice.randint(0, len(batches) // before)
-        reader = dataset('enzh').batches('dev', num_readers=before, **asked)
-        for _ in range(rounds):
-            next(reader)
-        state = json.loads(json.dumps(reader.state()))
-        rest = batches[rounds * before :]
-        readers = [
-            dataset('enzh').from_state(state, num_readers=after, reader_index=k)
-            for k in range(after)
-        ]
-        whole = len(rest) // after * after
-        assert dealt(readers)[:whole] == rest[:whole]
 
 
 @pytest.mark.parametrize('name', CORPORA)

@@ -1,6 +1,7 @@
 """Datasets of every scheme are read: rows, text, batches, and the same batches in TensorFlow."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from dataset_files import read_shards
 from generated_text import kept_pairs
 from jobs import succeed
 from plain_nmt_batches import plain_training_batches
+from written_dataset import listed
 
 from tokcore import open_dataset
 from tokcore.errors import InputError
@@ -45,32 +47,22 @@ def dataset(kind, small, tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def stored(dataset):
-    import pathlib
-
-    return [example for shard in read_shards(pathlib.Path(dataset.folder)) for example in shard]
-
-
-def listed(batches):
-    return [{name: each.tolist() for name, each in batch.items()} for batch in batches]
+    return [example for shard in read_shards(Path(dataset.folder)) for example in shard]
 
 
 def test_rows_are_those_of_the_plain_reader(dataset, stored):
-    rows = [{name: ids.tolist() for name, ids in row.items()} for row in dataset.examples('train')]
-    assert rows == stored
-    assert (
-        dataset.splits['train'].examples == len(rows) == sum(dataset.splits['train'].shard_examples)
-    )
+    assert [*map(listed, dataset.examples('train'))] == stored
+    sizes = dataset.splits['train']
+    assert sizes.examples == len(stored) == sum(sizes.shard_examples)
 
 
 def test_text_comes_back_where_a_scheme_keeps_it(kind, dataset, stored, small):
     if kind in ('wordpiece', 'word'):
         assert dataset.text(stored[0]['targets'])
         return
-    pairs = [
-        pair for pair in small.pairs if None not in pair and all(text.strip() for text in pair)
-    ]
-    if not kind.startswith('bpe'):
-        pairs = kept_pairs(small.pairs)
+    pairs = kept_pairs(small.pairs)
+    if kind.startswith('bpe'):
+        pairs = [pair for pair in small.pairs if None not in pair and all(map(str.strip, pair))]
     texts = [
         (dataset.text(row['inputs'], 'inputs'), dataset.text(row['targets'])) for row in stored
     ]
@@ -82,15 +74,10 @@ def test_batches_are_nmts_of_rows_without_their_template(kind, dataset, stored):
     roles = dataset.special_ids()
     start, end = asked.get('start', roles.begin), roles.end
     pad = end if roles.pad is None else roles.pad  # NMT's vocabularies have no other
-    pairs = [
-        (
-            dataset.template('inputs').stripped(row['inputs']),
-            dataset.template().stripped(row['targets']),
-        )
-        for row in stored
-    ]
+    names = ('inputs', 'targets')
+    pairs = [tuple(dataset.template(name).stripped(row[name]) for name in names) for row in stored]
     assert all(ids and end not in ids[-1:] for pair in pairs for ids in pair)
-    assert listed(dataset.batches('train', **asked)) == plain_training_batches(
+    assert [*map(listed, dataset.batches('train', **asked))] == plain_training_batches(
         pairs, batch_size=8, start=start, end=end, pad_source=pad, pad_target=pad
     )
 
@@ -146,21 +133,17 @@ def test_tensorflow_has_the_same_batches(tensorflow, kind, dataset, asked):
 
 
 def test_a_vocabulary_that_is_not_the_one_of_the_rows_is_refused(small, small_build, tmp_path):
-    vocabularies = [
-        small_build / f'vocab.small.900.subwords.{side}' for side in ('inputs', 'targets')
-    ]
-    pairs = ['--source', small.source, '--target', small.target, '--name', 'small']
-    given = ['--vocab', vocabularies[0], vocabularies[1]]
-    succeed('encode', *pairs, *given, '--output', tmp_path / 'out')
+    pair = ['--source', small.source, '--target', small.target, '--name', 'small']
+    sides = ('inputs', 'targets')
+    vocabularies = [small_build / f'vocab.small.900.subwords.{side}' for side in sides]
+    succeed('encode', *pair, '--vocab', *vocabularies, '--output', tmp_path / 'out')
     dataset = open_dataset(tmp_path / 'out')
     row = next(dataset.examples('train'))
-    texts = dataset.text(row['inputs'], 'inputs'), dataset.text(row['targets'])
-    assert texts in kept_pairs(small.pairs)
+    assert tuple(dataset.text(row[side], side) for side in sides) in kept_pairs(small.pairs)
     with pytest.raises(InputError, match='has the vocabulary that its rows were made with; leave'):
         open_dataset(tmp_path / 'out', vocabulary=vocabularies[0])
     copy = tmp_path / 'out' / 'tokenizer.inputs' / vocabularies[0].name
     copy.write_bytes(copy.read_bytes().replace(b'a', b'b'))
-    with pytest.raises(
-        InputError, match=f'^{re.escape(str(copy))} cannot be read, or is not the vocabulary of'
-    ):
+    said = f'^{re.escape(str(copy))} cannot be read, or is not the vocabulary of'
+    with pytest.raises(InputError, match=said):
         open_dataset(tmp_path / 'out').text(row['inputs'], 'inputs')

@@ -5,8 +5,8 @@ import itertools
 import json
 
 import pytest
-from dataset_files import files_of, lines_of, manifest_of, texts_of
-from jobs import refuse, succeed, write
+from dataset_files import lines_of, manifest_of, texts_of
+from jobs import succeed, write
 
 GOOD = [(f'good line {number}', f'好的 {number}') for number in range(40)]
 BAD_UTF8 = b'\xc3\x28 broken\tx'
@@ -71,12 +71,6 @@ def test_the_vocabulary_is_counted_without_them(tsv, tmp_path):
         assert (tmp_path / 'all' / name).read_bytes() == (tmp_path / 'clean' / name).read_bytes()
 
 
-def test_the_files_do_not_depend_on_how_the_corpus_is_cut(tsv, tmp_path):
-    build(tsv, tmp_path / 'whole')
-    build(tsv, tmp_path / 'cut', '@item-size', 64, '--workers', 2)
-    assert files_of(tmp_path / 'whole') == files_of(tmp_path / 'cut')
-
-
 def test_a_pair_with_one_bad_side_goes_as_a_whole(tmp_path):
     source = write(tmp_path / 'a.en', b'one\ntwo\nthree\n')
     target = write(tmp_path / 'a.zh', '一\n'.encode() + b'\xff\n' + '三\n'.encode())
@@ -96,12 +90,3 @@ def test_count_and_vocab_keep_them_beside_their_output(tsv, tmp_path):
         succeed(command, '--tsv', tsv, '--on-error', 'skip', '--output', tmp_path / output, *size)
         rejected = tmp_path / f'{output}.rejected'
         assert len(list(rejected.glob('train.*.jsonl'))) == 2
-
-
-def test_by_default_the_first_bad_line_stops_the_job(tsv, tmp_path):
-    sentence = refuse(
-        'build', '--tsv', tsv, '--name', 'x', '--vocab-size', 120, '--output', tmp_path / 'out'
-    )
-    assert 'pairs.tsv' in sentence
-    assert 'too few columns' in sentence
-    assert not (tmp_path / 'out').exists()

@@ -6,7 +6,6 @@ import html.parser
 import json
 import math
 import re
-import shutil
 import sys
 import unicodedata
 
@@ -17,9 +16,8 @@ from jobs import refuse, run, succeed, write
 
 import tokcore
 from pipelines.engines.progress import listening
-from pipelines.trust import corpus_figures, figures, row_text
-from pipelines.trust.charts import line_chart
-from pipelines.trust.report import table
+from pipelines.report import corpus_figures, figures, row_text
+from pipelines.report.page import table
 
 
 @pytest.fixture
@@ -254,17 +252,6 @@ def test_counts_the_search_and_the_lines_are_as_recorded(small_build, report):
     assert told['seconds'].keys() and all(each >= 0 for each in told['seconds'].values())
 
 
-def test_a_manifest_without_shards_has_figures_of_nothing(small_build, report, tmp_path):
-    folder = shutil.copytree(small_build, tmp_path / 'out')
-    fields = {**manifest_of(folder), 'files': [], 'lines': []}
-    del fields['root']
-    (folder / 'tokbeam.json').write_text(json.dumps(fields))
-    figures_of_it = report(folder, '--no-corpus')
-    assert figures_of_it['rows'] == []
-    assert [use['used'] for use in figures_of_it['vocabularies']] == [0, 0]
-    assert [sample['ids'] for sample in figures_of_it['samples']] == [[0, 0], [0, 0]]
-
-
 def test_lines_left_out_have_reasons_and_samples(report, tmp_path):
     text = write(tmp_path / 'text', b'one line\n\xff broken\n\nthree lines\n' + b'more\n' * 20)
     out = tmp_path / 'out'
@@ -406,13 +393,6 @@ def test_the_page_is_whole_and_needs_nothing_else(small, page, tmp_path):
     assert not re.findall(r'#[0-9a-f]{6}\b', drawn) and 'currentColor' in drawn
     assert text == page('report', out)
     assert 'was not read: --no-corpus' in page('report', out, '--no-corpus')
-
-
-def test_no_two_of_eight_lines_of_a_chart_look_alike():
-    pytest.importorskip('matplotlib', reason='the extra report is not installed')
-    drawn = line_chart({str(n): [(1, 1), (2, n + 1)] for n in range(8)}, 'x', 'y')
-    lines = re.findall(r'<path d="[^"]*" clip-path="[^"]*" style="([^"]*var[^"]*)"', drawn)
-    assert len({line for line in lines if '--series' in line}) == 8
 
 
 def test_a_column_without_a_value_is_left_out_of_a_table():

@@ -35,18 +35,6 @@ def root(tmp_path):
 
 @SETTINGS
 @given(
-    workers=st.integers(1, 3),
-    item_size=st.integers(20, 2_000),
-    shuffle=st.sampled_from(['files', 'engine']),
-)
-def test_how_a_job_is_run_changes_no_root(root, workers, item_size, shuffle):
-    expected = root(LINES, BYTES)
-    running = ('--workers', workers, '@item-size', item_size, '@shuffle', shuffle)
-    assert root(LINES, BYTES, *running) == expected
-
-
-@SETTINGS
-@given(
     changed=st.one_of(
         st.tuples(st.just('--seed'), st.integers(1, 2**64 - 1)),
         st.tuples(st.just('--shards'), st.sampled_from([1, 2, 4])),

@@ -5,7 +5,7 @@ import os
 import shutil
 
 import pytest
-from dataset_files import files_of, manifest_of, read_shards, shards_and_vocabularies, texts_of
+from dataset_files import files_of, manifest_of, read_shards, texts_of
 from generated_text import as_tsv, distinct_pairs, kept_pairs
 from jobs import refuse, succeed, write
 
@@ -192,14 +192,6 @@ def test_a_missing_or_cut_off_shard_is_not_skipped_over(job):
     assert shard.read_bytes() == data
 
 
-def test_overwriting_gives_the_bytes_of_a_new_run(job, tmp_path):
-    said = succeed(*command(job, '--overwrite'))
-    assert 'already done' not in said
-    succeed(*command((job[0], tmp_path / 'new')))
-    assert files_of(job[1]) == files_of(tmp_path / 'new')
-    assert sorted(texts_of(job[1])) == sorted(texts_of(tmp_path / 'new'))
-
-
 def test_overwriting_leaves_no_shard_of_the_old_number(job, tmp_path):
     succeed(*command(job, '--overwrite', shards=2))
     succeed(*command((job[0], tmp_path / 'new'), shards=2))
@@ -222,12 +214,6 @@ def test_overwriting_takes_changed_inputs(job):
     assert 'already done' in succeed(*command(job))
 
 
-def test_overwriting_with_a_shared_vocabulary_leaves_no_vocabulary_of_a_side(job):
-    succeed(*command(job, '--overwrite', '--shared-vocab'))
-    assert [path.name for path in job[1].glob('vocab.*')] == ['vocab.small.900.subwords']
-    read_shards(job[1])
-
-
 def test_files_that_no_run_began_are_refused(small, tmp_path):
     foreign = write(tmp_path / 'out' / 'small-train-00002-of-00003', b'precious')
     job = (small.tsv, tmp_path / 'out')
@@ -235,19 +221,3 @@ def test_files_that_no_run_began_are_refused(small, tmp_path):
     assert str(foreign) in sentence and '--overwrite' in sentence
     assert [path.name for path in (tmp_path / 'out').rglob('*')] == [foreign.name]
     assert foreign.read_bytes() == b'precious'
-
-
-def test_no_folder_of_an_attempt_is_left(job):
-    succeed(*command(job, '--overwrite'))
-    names = sorted(path.name for path in job[1].iterdir())
-    assert names == [
-        'counts.inputs',
-        'counts.targets',
-        'index',
-        *(f'small-train-{shard:05d}-of-00003' for shard in range(3)),
-        'tokbeam.json',
-        'tokbeam.run.json',
-        'vocab.small.900.subwords.inputs',
-        'vocab.small.900.subwords.targets',
-    ]
-    assert shards_and_vocabularies(job[1]).keys() == set(names[3:6]) | set(names[8:])

@@ -29,6 +29,8 @@ def test_each_row_is_in_one_split_and_each_line_is_counted_once(cut):
     assert sorted(sum(texts.values(), [])) == sorted(kept_pairs(PAIRS))
     assert sum(lines_of(cut, split)['lines'] for split in SPLITS) == len(PAIRS)
     assert 50 < len(texts['dev']) < 120 and 20 < len(texts['test']) < 70
+    rows = [each['rows'] for each in manifest_of(cut)['files'] if '-train-' in each['name']]
+    assert min(rows) > 0.7 * max(rows)
 
 
 def test_what_has_no_text_or_cannot_be_used_is_counted_with_the_training_lines(tmp_path):
@@ -66,26 +68,13 @@ def test_another_seed_is_another_cut_and_a_test_share_leaves_dev_as_it_is(tsv, c
     assert sorted(texts_of(tmp_path / 'dev', 'dev')) == dev
 
 
-def test_shards_are_as_full_as_without_a_share(cut):
-    rows = [each['rows'] for each in manifest_of(cut)['files'] if '-train-' in each['name']]
-    assert min(rows) > 0.7 * max(rows)
-
-
 def test_a_job_file_has_them_too(tsv, cut, tmp_path):
     job = write(
         tmp_path / 'job.toml',
-        f"""
-        [[train]]
-        format = "tsv"
-        paths = "{tsv}"
-        [output]
-        name = "n"
-        shards = 3
-        dev_share = "10%"
-        test_share = "5.0%"
-        [vocabulary]
-        vocab_size = 500
-        """.encode(),
+        (
+            f'[[train]]\nformat = "tsv"\npaths = "{tsv}"\n[output]\nname = "n"\nshards = 3\n'
+            'dev_share = "10%"\ntest_share = "5.0%"\n[vocabulary]\nvocab_size = 500\n'
+        ).encode(),
     )
     succeed('build', job, '--output', tmp_path / 'out')
     assert shards_and_vocabularies(tmp_path / 'out') == shards_and_vocabularies(cut)
@@ -102,16 +91,10 @@ def test_a_job_file_has_them_too(tsv, cut, tmp_path):
         (['--dev-share', '60%', '--test-share', '40%'], 'leave no rows to train on'),
         (['--dev-share', '1%', '--dev', 'TSV'], 'there are files for it; give one of the two'),
         (['--dev-share', '0.000001%'], 'give a larger --dev-share'),
+        (['--dev-share', '1%', '--vocab-sample', 't2t:1kB', '--text'], 'is cut off by --dev-share'),
     ],
 )
 def test_what_cannot_be_cut_is_refused(tsv, tmp_path, options, message):
     options = [tsv if option == 'TSV' else option for option in options]
-    assert message in refuse('build', '--tsv', tsv, *OPTIONS, *options, '--output', tmp_path / 'o')
-
-
-def test_a_sample_of_lines_cannot_leave_out_what_is_cut_off(tsv, tmp_path):
-    said = refuse(
-        *('build', '--text', tsv, *OPTIONS, '--dev-share', '1%'),
-        *('--vocab-sample', 't2t:1kB', '--output', tmp_path / 'out'),
-    )
-    assert 'is cut off by --dev-share' in said and '--vocab-sample uniform:0.1' in said
+    options += [tsv] if options[-1] == '--text' else ['--tsv', tsv]
+    assert message in refuse('build', *OPTIONS, *options, '--output', tmp_path / 'o')

@@ -2,8 +2,7 @@
 
 import pytest
 from dataset_files import files_of, manifest_of, read_shards
-from generated_text import as_lines, chinese_lines
-from jobs import succeed, write
+from jobs import succeed
 
 DATASET = ['--name', 'small', '--shards', 3]
 VOCABULARY = ['--vocab-size', 900]
@@ -47,21 +46,6 @@ def test_a_shared_vocabulary(small, build, tmp_path):
     both = ['--vocab', vocabulary, vocabulary]
     succeed(*arguments, *both, '--output', tmp_path / 'again')
     assert files_of(tmp_path / 'again') == files_of(tmp_path / 'out')
-
-
-def test_a_text_without_a_source_side(build, tmp_path):
-    text = write(tmp_path / 'corpus.txt', as_lines(chinese_lines(200, seed=4)))
-    built = build('--text', text)
-    counts, vocabulary = tmp_path / 'counts', tmp_path / 'vocab'
-    succeed('count', '--text', text, '--output', counts)
-    succeed('vocab', '--counts', counts, *VOCABULARY, '--output', vocabulary)
-    assert files_of(counts) == files_of(built / 'counts')
-    assert vocabulary.read_bytes() == (built / 'vocab.small.900.subwords').read_bytes()
-    succeed(
-        *('encode', '--text', text, *DATASET, '--output', tmp_path / 'out'),
-        *('--vocab', vocabulary),
-    )
-    assert_same_dataset(tmp_path / 'out', built)
 
 
 @pytest.mark.parametrize('side', ['inputs', 'targets'])

@@ -377,39 +377,6 @@ def test_a_users_mistake_ends_the_command_without_restarts(cluster, tmp_path):
     assert cluster.running() == []
 
 
-def test_workers_of_other_sources_are_refused(cluster, tmp_path):
-    """By the first job: none is run to try them."""
-    text = write(tmp_path / 'text', b'a line\n')
-    code = (
-        'import pipelines.engines.cluster_probe as probe\n'
-        'probe._checksum_of_sources = lambda: 1\n'
-        'import sys\nfrom pipelines.cli.main import main\n'
-        'sys.exit(main())\n'
-    )
-    before = len(cluster.jobs())
-    arguments = ['count', '--text', text, '--output', tmp_path / 'out', *cluster.flags]
-    ended = subprocess.run(
-        [sys.executable, '-c', code, *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env=environment(),
-    )
-    assert ended.returncode == 2 and 'the cluster goes on' not in ended.stderr, ended.stderr
-    assert ' for the workers on ' in ended.stderr and 'sources 00000001 where' in ended.stderr
-    assert len(cluster.jobs()) == before + 1 and cluster.running() == []
-
-
-def test_workers_that_do_not_start_are_told(cluster, tmp_path):
-    log = tmp_path / 'log'
-    text = write(tmp_path / 'text', b'a line\n')
-    arguments = ['count', '--text', text, '--output', tmp_path / 'out', *cluster.flags]
-    there = ['--environment_type=PROCESS', '--environment_options=process_command=/bin/false']
-    assert run([*arguments, *there], log) == 2, log.read_text()
-    assert 'no worker starts on the cluster' in log.read_text()
-    assert cluster.running() == []
-
-
 def test_a_full_disk_of_a_taskmanager_is_told_and_with_room_the_command_goes_on(
     cluster, corpus, local, tmp_path
 ):

@@ -1,7 +1,6 @@
 """Jobs that read TMX: languages, codes, encodings and archives."""
 
 import json
-import tarfile
 from html import escape
 
 import pytest
@@ -69,15 +68,8 @@ def test_units_with_both_languages_are_examples(built, pairs):
     assert read['role'] == 'tmx'
 
 
-@pytest.mark.parametrize('kind', ['tgz', 'utf-16'])
-def test_packed_and_in_another_encoding_it_is_the_same(kind, plain, built, tmp_path):
-    content = plain.read_bytes()
-    if kind == 'utf-16':
-        path = write(tmp_path / 'x.tmx', content.decode().encode('utf-16'))
-    else:
-        with tarfile.open(tmp_path / 'x.tgz', 'w:gz') as tar:
-            tar.add(plain, 'in/x.tmx')
-        path = f'{tmp_path}/x.tgz!in/*.tmx'
+def test_in_another_encoding_it_is_the_same(plain, built, tmp_path):
+    path = write(tmp_path / 'x.tmx', plain.read_text().encode('utf-16'))
     succeed(*building(path, tmp_path / 'out'))
     assert shards_and_vocabularies(tmp_path / 'out') == shards_and_vocabularies(built)
 
@@ -97,12 +89,7 @@ def test_its_languages_must_be_given(plain, tmp_path):
     )
 
 
-def test_filters_and_lines_of_it(plain, pairs, tmp_path):
-    succeed(*building(plain, tmp_path / 'out', '--clean', 'length:1:60', '--keep-rejected'))
-    lines = lines_of(tmp_path / 'out')
-    assert lines['filtered']['length'] + lines['examples'] + lines['empty'] == 108
-    first = (tmp_path / 'out' / 'rejected' / 'train.length.jsonl').read_text().splitlines()[0]
-    assert json.loads(first)['file'] == 'x.tmx'
+def test_by_lines_no_language_is_looked_at_and_the_codes_are_text(plain, tmp_path):
     job = write(
         tmp_path / 'job.toml', f'[[train]]\nformat = "tmx-lines"\npaths = "{plain}"\n'.encode()
     )
@@ -110,9 +97,7 @@ def test_filters_and_lines_of_it(plain, pairs, tmp_path):
         *('build', job, '--name', 'x', '--vocab-size', 900, '--shards', 1),
         *('--output', tmp_path / 'lines'),
     )
-    # By lines no language is looked at, and the codes are text.
-    by_lines = lines_of(tmp_path / 'lines')
-    assert by_lines['lines'] == 120
+    assert lines_of(tmp_path / 'lines')['lines'] == 120
     assert all(target.endswith('<ph>code</ph>') for _, target in texts_of(tmp_path / 'lines'))
 
 

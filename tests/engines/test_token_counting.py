@@ -13,15 +13,15 @@ from dataset_files import manifest_of
 from generated_text import as_tsv, kept_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jobs import refuse, succeed, write
+from jobs import succeed, write
 
 from pipelines.transforms.count_tokens import TABLES, CountTokens, CountTokensByElement
 from pipelines.transforms.read import ReadBlocks
 from pipelines.transforms.stats import STATS, WriteStats, read_stats
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
+from tokcore.corpus.declarations import Tsv
 from tokcore.corpus.formats import plan_items
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
-from tokcore.corpus.tsv import Tsv
 from tokcore.counts.tables import COUNT_PARTITIONS
 
 # Letters, digits, marks, spaces that are stripped and such that are not, and characters that
@@ -198,18 +198,6 @@ def test_folders_of_parts_are_added_up(small, counts, tmp_path):
         succeed('count', '--tsv', small.tsv, '--side', side, '--output', tmp_path / side)
     learned = learn(tmp_path / 'vocab-of-sides', tmp_path / 'inputs', tmp_path / 'targets')
     assert learned == (counts / 'vocab').read_bytes()
-
-
-def test_a_folder_without_a_manifest_is_refused(counts, tmp_path):
-    (tmp_path / 'counts').mkdir()
-    for path in (counts / 'counts').glob('*.parquet'):
-        (tmp_path / 'counts' / path.name).write_bytes(path.read_bytes())
-    sentence = refuse(
-        *('vocab', '--counts', tmp_path / 'counts'),
-        *('--vocab-size', 900, '--output', tmp_path / 'vocab'),
-    )
-    assert str(tmp_path / 'counts') in sentence
-    assert not (tmp_path / 'vocab').exists()
 
 
 def test_columns_and_bitext_are_counted_alike(small, counts, tmp_path):

@@ -216,15 +216,6 @@ def test_two_tokenizers_of_one_folder_have_the_same_file_beside(small, printed, 
         assert (tmp_path / 'out' / f'tokenizer.{side}' / 'tokenizer_config.json').exists()
 
 
-def test_a_text_with_a_label_has_its_tokenizer(encoded, printed, tmp_path):
-    path = tmp_path / 'labelled.tsv'
-    path.write_text('1\tthe cat\n0\tthe the\n')
-    how = ['--tsv', path, '--columns', 1, '--label', 0, '--vocab', encoded / 'ranks']
-    succeed('encode', *how, *DATASET, '--output', tmp_path / 'out')
-    _, rows = printed('inspect', tmp_path / 'out')
-    assert {row['inputs']['text'] for row in rows} == {'the cat', 'the the'}
-
-
 def test_the_bytes_of_text_are_those_that_were_encoded(small, tmp_path, printed, capsys):
     expected = sum(len(side.encode()) for pair in kept_pairs(small.pairs) for side in pair)
     pairs = ['encode', '--tsv', small.tsv, '--scheme', 'byte', '--name', 'x', '--shards', 2]
@@ -249,20 +240,6 @@ def test_the_bytes_of_text_are_those_that_were_encoded(small, tmp_path, printed,
     path.write_text(json.dumps(manifest))
     _, [found] = printed('verify', folder, '--rerun', '1%')
     assert 'the corpus gives other numbers of lines of train' in str(found['findings'])
-
-
-def test_the_bytes_of_a_split_are_of_its_own_text(small, tmp_path):
-    succeed(
-        'encode', '--text', small.source, '--scheme', 'byte', '--name', 'x', '--dev-share', '20%',
-        '--output', tmp_path / 'out',
-    )  # fmt: skip
-    sizes = {
-        tally['split']: tally['text_bytes'] for tally in manifest_of(tmp_path / 'out')['lines']
-    }
-    dataset = open_dataset(tmp_path / 'out')
-    for split, size in sizes.items():
-        texts = [dataset.text(row['targets']) for row in dataset.examples(split)]
-        assert size == sum(len(text.encode()) for text in texts) > 0
 
 
 @pytest.mark.parametrize('options', [['--template', '$A'], ['--target-prefix', 'the ']], ids=str)

@@ -134,17 +134,6 @@ def test_a_kill_after_any_file_changes_no_piece(tmp_path, seed, monkeypatch):
     assert on_beam(tmp_path, paths, Runs(), OPTIONS).build(2) == memory.build(2)
 
 
-def test_a_damaged_file_is_an_error(tmp_path):
-    paths = write_counts(tmp_path, sample_counts(), 1, SHARED)
-    on_beam(tmp_path, paths, Runs(), OPTIONS).build(40)
-    path = tmp_path / 'files' / 'round-40' / 'pieces-4'
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 4
-    path.write_bytes(data)
-    with pytest.raises(InputError, match='pieces-4 is damaged; run again, and'):
-        on_beam(tmp_path, paths, Runs(), OPTIONS).build(40)
-
-
 def test_too_many_words_are_refused(tmp_path):
     paths = write_counts(tmp_path, sample_counts(), 1, SHARED)
     options = WordPieceOptions(vocab_size=99, max_words=10)

@@ -4,17 +4,22 @@ An edit changes, removes or moves one value of the manifest, or changes one file
 the manifest may be made to state the new bytes, so that only the root tells.
 """
 
+import contextlib
+import functools
 import hashlib
+import itertools
 import json
+import operator
 import random
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import dataset_files
 import google_crc32c
-import numpy as np
+from written_dataset import change_manifest, listed
 
 from tokcore import open_dataset
 from tokcore.errors import InputError
@@ -63,73 +68,49 @@ def changed_readings(before: dict[str, Any], after: dict[str, Any]) -> list[str]
 
 def _edits_of_manifest(dice: random.Random, fields: dict[str, Any]) -> Iterator[Edit]:
     for path in _paths(fields):
-        value = _at(fields, path)
+        value = functools.reduce(operator.getitem, path, fields)
         for other in _other_values(dice, value):
-            if other == value:
-                continue
-            yield _of_manifest(
-                f'{path} is {other!r:.60}',
-                path,
-                lambda place, key, new=other: _set(place, key, new),
-            )
-        yield _of_manifest(f'{path} is removed', path, lambda place, key: place.pop(key))
+            if other != value:
+                yield Edit(f'{path} is {other!r:.60}', partial(_set, path, other))
+        yield Edit(f'{path} is removed', partial(_remove, path))
     lists = [name for name, value in fields.items() if isinstance(value, list)]
     lists += ['datasets', 'sample', 'end_of_document', 'index']
-    for source in dict.fromkeys(lists):
-        for target in dict.fromkeys(lists):
-            if fields.get(source) and source != target:
-                yield _moved(source, target, 1)
-                yield _moved(source, target, len(fields[source]))
+    for source, target in itertools.permutations(dict.fromkeys(lists), 2):
+        for count in (1, len(fields[source])) if fields.get(source) else ():
+            what = f'{count} of {source} are moved to {target}'
+            yield Edit(what, partial(_move, source, target, count))
 
 
-def _moved(source: str, target: str, count: int) -> Edit:
+def _move(source: str, target: str, count: int, folder: Path) -> None:
     def move(fields: dict[str, Any]) -> None:
         records = fields[source][-count:]
         fields[source] = fields[source][:-count]
         fields[target] = [*fields.get(target, []), *records]
 
-    return Edit(
-        f'{count} of {source} are moved to {target}', lambda folder: change_json(folder, move)
+    change_manifest(folder, move)
+
+
+def _set(path: list, value: Any, folder: Path) -> None:
+    change_manifest(
+        folder,
+        lambda fields: operator.setitem(
+            functools.reduce(operator.getitem, path[:-1], fields), path[-1], value
+        ),
     )
 
 
-def _of_manifest(what: str, path: list, change: Callable[[Any, Any], object]) -> Edit:
-    def apply(folder: Path) -> None:
-        change_json(folder, lambda fields: change(_at(fields, path[:-1]), path[-1]))
-
-    return Edit(what, apply)
-
-
-def change_json(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Changes the manifest of a folder in place."""
-    path = folder / MANIFEST
-    fields = json.loads(path.read_bytes())
-    change(fields)
-    path.write_text(json.dumps(fields))
-
-
-def _set(place: Any, key: Any, value: Any) -> None:
-    place[key] = value
+def _remove(path: list, folder: Path) -> None:
+    change_manifest(
+        folder, lambda fields: functools.reduce(operator.getitem, path[:-1], fields).pop(path[-1])
+    )
 
 
 def _paths(value: Any, path: tuple = ()) -> Iterator[list]:
     """Yields the place of each value in a value of JSON, lists and objects among them."""
-    pairs = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
-    for key, item in pairs:
-        yield [*path, key]
-        yield from _paths(item, (*path, key))
-
-
-def _at(value: Any, path: list) -> Any:
-    for key in path:
-        value = value[key]
-    return value
+    if isinstance(value, (dict, list)):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield [*path, key]
+            yield from _paths(item, (*path, key))
 
 
 def _other_values(dice: random.Random, value: Any) -> list[Any]:
@@ -159,17 +140,16 @@ def _edits_of_files(dice: random.Random, folder: Path) -> Iterator[Edit]:
         for how, other in _other_bytes(dice, data):
             for is_stated in (False, True):
                 what = f'{name} is {how}' + (', and the manifest says so' if is_stated else '')
-                yield Edit(what, _replacement(name, other, is_stated))
+                yield Edit(what, partial(_replace, name, other, is_stated))
         yield Edit(f'{name} is removed', lambda folder, name=name: (folder / name).unlink())
         twin = dice.choice([other for other in names if other != name])
-        yield Edit(f'{name} and {twin} change places', _exchange(name, twin))
-        yield Edit(f'{name} is moved', _rename(name))
+        yield Edit(f'{name} and {twin} change places', partial(_exchange, name, twin))
+        yield Edit(f'{name} is moved', partial(_rename, name))
     for name in ADDED:
         data = dice.choice([b'{}', (folder / dice.choice(names)).read_bytes()])
         for list_name in (None, 'rejected', 'index'):
-            yield Edit(
-                f'{name} is added to {list_name or "nothing"}', _addition(name, data, list_name)
-            )
+            what = f'{name} is added to {list_name or "nothing"}'
+            yield Edit(what, partial(_add, name, data, list_name))
 
 
 def _other_bytes(dice: random.Random, data: bytes) -> Iterator[tuple[str, bytes]]:
@@ -200,13 +180,10 @@ def _parts(data: bytes) -> list[bytes]:
     return [data[at : at + 4] for at in range(0, len(data), 4)]
 
 
-def _replacement(name: str, data: bytes, is_stated: bool) -> Callable[[Path], None]:
-    def apply(folder: Path) -> None:
-        (folder / name).write_bytes(data)
-        if is_stated:
-            change_json(folder, lambda fields: _state(fields, name, data))
-
-    return apply
+def _replace(name: str, data: bytes, is_stated: bool, folder: Path) -> None:
+    (folder / name).write_bytes(data)
+    if is_stated:
+        change_manifest(folder, lambda fields: _state(fields, name, data))
 
 
 def _state(fields: Any, name: str, data: bytes) -> None:
@@ -227,33 +204,22 @@ def _entry(name: str, data: bytes) -> dict[str, object]:
     }
 
 
-def _exchange(name: str, twin: str) -> Callable[[Path], None]:
-    def apply(folder: Path) -> None:
-        data = (folder / name).read_bytes()
-        (folder / name).write_bytes((folder / twin).read_bytes())
-        (folder / twin).write_bytes(data)
-
-    return apply
+def _exchange(name: str, twin: str, folder: Path) -> None:
+    data = (folder / name).read_bytes()
+    (folder / name).write_bytes((folder / twin).read_bytes())
+    (folder / twin).write_bytes(data)
 
 
-def _rename(name: str) -> Callable[[Path], None]:
-    def apply(folder: Path) -> None:
-        (folder / name).rename(folder / f'{name}.moved')
-
-    return apply
+def _rename(name: str, folder: Path) -> None:
+    (folder / name).rename(folder / f'{name}.moved')
 
 
-def _addition(name: str, data: bytes, list_name: str | None) -> Callable[[Path], None]:
-    def apply(folder: Path) -> None:
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_bytes(data)
-        entry = _entry(name, data) | {'rows': data.count(b'\n')}
-        if list_name is not None:
-            change_json(
-                folder, lambda fields: _set(fields, list_name, [*fields.get(list_name, []), entry])
-            )
-
-    return apply
+def _add(name: str, data: bytes, list_name: str | None, folder: Path) -> None:
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_bytes(data)
+    entry = _entry(name, data) | {'rows': data.count(b'\n')}
+    if list_name is not None:
+        change_manifest(folder, lambda fields: fields.setdefault(list_name, []).append(entry))
 
 
 def copy_of(folder: Path, to: Path) -> Path:
@@ -271,12 +237,9 @@ def _or_none(way: Callable[[Dataset], Any], folder: Path) -> Any:
 
 
 def _about(dataset: Dataset) -> Any:
-    return (
-        dataset.features,
-        dataset.splits,
-        dataset.has_no_ends,
-        _or_refused(lambda: dataset.scheme),
-    )
+    with contextlib.suppress(InputError):
+        return dataset.features, dataset.splits, dataset.has_no_ends, dataset.scheme
+    return dataset.features, dataset.splits, dataset.has_no_ends, None
 
 
 def _vocabularies(dataset: Dataset) -> Any:
@@ -293,10 +256,6 @@ def _vocabularies(dataset: Dataset) -> Any:
     ]
 
 
-def _tokenizer(dataset: Dataset) -> Any:
-    return [*load_tokenizer(dataset.folder).encode('the Day, 12')]
-
-
 def _texts(dataset: Dataset) -> Any:
     return [
         [dataset.text(ids, feature) for feature, ids in row.items()]
@@ -305,59 +264,27 @@ def _texts(dataset: Dataset) -> Any:
     ]
 
 
-def _examples(dataset: Dataset) -> Any:
-    return [_lists(row) for split in dataset.splits for row in dataset.examples(split)]
-
-
-def _batches(dataset: Dataset) -> Any:
-    return [_lists(batch) for batch in dataset.batches('train', tokens_per_batch=64, max_length=60)]
-
-
-def _source_and_target(dataset: Dataset) -> Any:
-    return [_lists(batch) for batch in dataset.batches('train', batch_size=4)]
-
-
-def _packed(dataset: Dataset) -> Any:
-    return [_lists(batch) for batch in dataset.packed('train', 64)]
-
-
-def _joined(dataset: Dataset) -> Any:
-    return [_lists(batch) for batch in dataset.packed('train', 64, strategy='concat')]
-
-
-def _by_number(dataset: Dataset) -> Any:
-    return [_lists(row) for split in dataset.splits for row in dataset[split][:]]
-
-
-def _in_exact_order(dataset: Dataset) -> Any:
-    return [
-        _lists(batch) for batch in dataset.batches('train', tokens_per_batch=64, shuffle='exact')
-    ]
-
-
-def _lists(arrays: dict[str, np.ndarray]) -> dict[str, list]:
-    return {name: array.tolist() for name, array in arrays.items()}
-
-
-def _or_refused(get: Callable[[], Any]) -> Any:
-    try:
-        return get()
-    except InputError:
-        return None
+def _arrays(method: str, *arguments: Any, **asked: Any) -> Callable[[Dataset], Any]:
+    """Returns a way of reading the training rows."""
+    return lambda dataset: [*map(listed, getattr(dataset, method)('train', *arguments, **asked))]
 
 
 _WAYS: dict[str, Callable[[Dataset], Any]] = {
     'about': _about,
     'vocabularies': _vocabularies,
-    'tokenizer': _tokenizer,
+    'tokenizer': lambda dataset: [*load_tokenizer(dataset.folder).encode('the Day, 12')],
     'texts': _texts,
-    'examples': _examples,
-    'batches': _batches,
-    'source and target': _source_and_target,
-    'packed': _packed,
-    'joined': _joined,
-    'by number': _by_number,
-    'exact': _in_exact_order,
+    'examples': lambda dataset: [
+        listed(row) for split in dataset.splits for row in dataset.examples(split)
+    ],
+    'batches': _arrays('batches', tokens_per_batch=64, max_length=60),
+    'source and target': _arrays('batches', batch_size=4),
+    'packed': _arrays('packed', 64),
+    'joined': _arrays('packed', 64, strategy='concat'),
+    'by number': lambda dataset: [
+        listed(row) for split in dataset.splits for row in dataset[split][:]
+    ],
+    'exact': _arrays('batches', tokens_per_batch=64, shuffle='exact'),
 }
 
 

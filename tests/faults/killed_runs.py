@@ -71,12 +71,12 @@ def run_until(
     whether it was killed, which a run that ends before its moment is not, and what was seen of it. A
     run that ends otherwise than well is an error of the test, with what it said.
     """
-    seen = set(_names(folder))
+    seen = set(names_in(folder))
     before = len(seen)
     started = time.monotonic()
     with tempfile.TemporaryFile() as said, _process(arguments, said, packages) as process:
         while process.poll() is None:
-            seen.update(_names(folder))
+            seen.update(names_in(folder))
             if moment.has_come(len(seen) - before, time.monotonic() - started):
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
@@ -107,13 +107,13 @@ def _process(
             process.wait()
 
 
-def _names(folder: Path) -> Iterator[str]:
+def names_in(folder: Path) -> Iterator[str]:
     """Names a folder's entries at any depth, as far as they stay there long enough."""
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 yield entry.path
                 if entry.is_dir(follow_symlinks=False):
-                    yield from _names(Path(entry.path))
+                    yield from names_in(Path(entry.path))
     except (FileNotFoundError, NotADirectoryError):
         return

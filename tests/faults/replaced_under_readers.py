@@ -6,6 +6,7 @@ tells them apart. A moment is a number of rows that were read: nothing waits for
 
 import multiprocessing
 import os
+import pickle
 import random
 import re
 import shutil
@@ -20,9 +21,9 @@ from written_dataset import write_dataset
 
 from tokcore import mixture, open_dataset
 from tokcore.errors import InputError
-from tokcore.reading.corpus_order import write_corpus_order
 from tokcore.reading.dataset import Dataset
 from tokcore.reading.manifest import DatasetManifest
+from tokcore.reading.record_index import write_corpus_order
 
 _FIRST_IDS = {'a': 2, 'b': 44, 'c': 86}
 """Of 40 ids of a dataset, each of one byte."""
@@ -69,16 +70,16 @@ def play(dice: random.Random, folder: Path, originals: dict[str, Path], readers:
     """
     _replace(folder, originals['a'], lambda: None)
     names = {_first_checksum(open_dataset(path)): name for name, path in originals.items()}
-    moments, told = os.pipe()
+    moments, report = os.pipe()
     context = multiprocessing.get_context('fork')
     results = context.SimpleQueue()
     processes = [
-        context.Process(target=_read, args=(folder, names, dice.getrandbits(32), told, results))
+        context.Process(target=_read, args=(folder, names, dice.getrandbits(32), report, results))
         for _ in range(readers)
     ]
     for process in processes:
         process.start()
-    os.close(told)
+    os.close(report)
 
     def moment() -> None:
         if dice.random() < 0.5:
@@ -150,10 +151,10 @@ def _put(path: Path, data: bytes) -> None:
     os.replace(part, path)
 
 
-def _read(folder: Path, names: dict[str, str], seed: int, told: int, results: Any) -> None:
+def _read(folder: Path, names: dict[str, str], seed: int, report: int, results: Any) -> None:
     os.nice(5)  # whoever replaces datasets goes first, and readers look in vain less often
     try:
-        results.put(_counts(random.Random(seed), folder, names, told))
+        results.put(_counts(random.Random(seed), folder, names, report))
     except BaseException:
         results.put(traceback.format_exc())
 
@@ -162,12 +163,12 @@ def _first_checksum(dataset: Dataset) -> str:
     return dataset._manifest.splits['train'][0].crc32c
 
 
-def _counts(dice: random.Random, folder: Path, names: dict[str, str], told: int) -> list[int]:
+def _counts(dice: random.Random, folder: Path, names: dict[str, str], report: int) -> list[int]:
     """Reads whatever dataset is there, several times in drawn ways."""
     whole = refused = absent = 0
     reads = dice.randint(2, 8)
     while whole + refused < reads and absent < _MOST_ABSENT:
-        os.write(told, b'.')
+        os.write(report, b'.')
         try:
             dataset = open_dataset(folder)
         except InputError as error:
@@ -178,7 +179,7 @@ def _counts(dice: random.Random, folder: Path, names: dict[str, str], told: int)
         name, way, found = names[_first_checksum(dataset)], dice.choice([*_WAYS]), []
         try:
             for row in _WAYS[way](dataset, dice):
-                os.write(told, b'.')
+                os.write(report, b'.')
                 assert row in _rows(name), f'{way}: {row} is not a row of {name}'
                 found.append(row)
         except InputError as error:
@@ -194,16 +195,10 @@ def _counts(dice: random.Random, folder: Path, names: dict[str, str], told: int)
 Rows = Iterable[list[int]]
 
 
-def _examples(dataset: Dataset, dice: random.Random) -> Rows:
-    for row in dataset.examples('train', on_error=dice.choice(['stop', 'skip'])):
-        yield row['targets'].tolist()
-
-
 def _batches(dataset: Dataset, dice: random.Random) -> Rows:
     shuffle = dice.choice([True, False, 'exact', 'corpus'])
-    batches = dataset.batches(
-        'train', tokens_per_batch=9, shuffle=shuffle, window=dice.choice([2, 9])
-    )
+    asked = {'shuffle': shuffle, 'window': dice.choice([2, 9])}
+    batches = dataset.batches('train', tokens_per_batch=9, **asked)
     return _in_batches(batches.prefetch(2) if dice.random() < 0.2 else batches)
 
 
@@ -220,30 +215,34 @@ def _packed(dataset: Dataset, dice: random.Random) -> Rows:
                 yield row[segments == number].tolist()
 
 
-def _mixed(dataset: Dataset, dice: random.Random) -> Rows:
-    mixed = mixture({'once': dataset, 'again': dataset}, stop='all')
-    return _in_batches(mixed.batches('train', tokens_per_batch=9, window=5))
-
-
-def _by_number(dataset: Dataset, dice: random.Random) -> Rows:
-    rows = dataset['train']
-    for number in dice.sample(range(_ROWS), _ROWS):
-        yield rows[number]['targets'].tolist()
-
-
 def _in_batches(batches: Iterable[dict[str, np.ndarray]]) -> Iterator[list[int]]:
     for batch in batches:
         for row, length in zip(batch['targets'], batch['targets_length'], strict=True):
             yield row[:length].tolist()
 
 
+def _targets(rows: Iterable[dict[str, np.ndarray]]) -> Rows:
+    return (row['targets'].tolist() for row in rows)
+
+
 _WAYS: dict[str, Callable[[Dataset, random.Random], Rows]] = {
-    'examples': _examples,
+    'examples': lambda dataset, dice: _targets(
+        dataset.examples('train', on_error=dice.choice(['stop', 'skip']))
+    ),
     'batches': _batches,
     'resumed': _resumed,
     'packed': _packed,
-    'mixture': _mixed,
-    'by number': _by_number,
+    'mixture': lambda dataset, dice: _in_batches(
+        mixture({'once': dataset, 'again': dataset}, stop='all').batches(
+            'train', tokens_per_batch=9, window=5
+        )
+    ),
+    'by number': lambda dataset, dice: _targets(
+        map(dataset['train'].__getitem__, dice.sample(range(_ROWS), _ROWS))
+    ),
+    'pickled': lambda dataset, dice: _targets(
+        pickle.loads(pickle.dumps(dataset)).examples('train')
+    ),
 }
 
 

@@ -1,7 +1,6 @@
 """Counts that were changed, damaged, or never were counts: one sentence, and nothing is made."""
 
 import dataclasses
-import gzip
 import io
 import json
 import random
@@ -144,21 +143,10 @@ def without_utf8_name() -> bytes:
             parquet_bytes({'token': ['a'], 'count': [1]}, {b'tokbeam.unicode': b'\xff1'}),
             'tokbeam.unicode',
         ),
-        (parquet_bytes({'token': [['a'], ['b']], 'count': [1, 1]}), 'must hold strings'),
-        (parquet_bytes({'token': [{'x': 'a'}], 'count': [1]}), 'must hold strings'),
-        (parquet_bytes({'token': ['a'], 'count': [[1]]}), 'must hold integers'),
-        (parquet_bytes({'token': [1], 'count': [1]}), 'must hold strings'),
-        (parquet_bytes({'token': [b'a'], 'count': [1]}), 'must hold strings'),
-        (parquet_bytes({'token': ['a'], 'count': ['1']}), 'must hold integers'),
-        (parquet_bytes({'token': ['a'], 'count': [1.0]}), 'must hold integers'),
-        (parquet_bytes({'token': ['a', None], 'count': [1, 1]}), ''),
-        (parquet_bytes({'token': ['a', 'b'], 'count': [1, None]}), ''),
         (parquet_bytes({'token': ['a', 'b'], 'count': [1, -1]}), 'negative'),
         (parquet_bytes({'token': ['a'], 'count': pa.array([1 << 63], pa.uint64())}), '2'),
         (parquet_bytes({'token': ['a', 'a'], 'count': [1 << 62, 1 << 62]}), 'a'),
         (parquet_bytes({'token': pa.array([b'\xff']).view(pa.string()), 'count': [1]}), 'UTF8'),
-        (parquet_bytes({'word': ['a'], 'count': [1]}), 'token'),
-        (parquet_bytes({'token': ['a']}), 'count'),
         (parquet_bytes({}), 'token'),
         (sound_parquet()[:-1], ''),
         (sound_parquet()[:40], ''),
@@ -167,10 +155,8 @@ def without_utf8_name() -> bytes:
         (b'PK\x03\x04\xff\xff', 'is a zip archive'),
     ],
     ids=[
-        'column-name', 'unicode', 'list', 'struct', 'list-of-counts', 'integers', 'binary',
-        'string-counts', 'fractions', 'null', 'null-count', 'negative', 'unsigned', 'sum',
-        'not-utf8', 'no-token', 'no-count', 'no-columns', 'cut-by-one', 'cut', 'magic', 'encrypted',
-        'zip',
+        'column-name', 'unicode', 'negative', 'unsigned', 'sum', 'not-utf8', 'no-columns',
+        'cut-by-one', 'cut', 'magic', 'encrypted', 'zip',
     ],
 )  # fmt: skip
 def test_files_that_are_not_counts(tmp_path, learner, data, reason):
@@ -249,33 +235,3 @@ def test_a_small_gzip_file_that_holds_very_much(lane, tmp_path, byte, reason):
     path = tmp_path / 'counts.gz'
     path.write_bytes(data)
     assert_refused(lane, path, reason)
-
-
-def test_mutated_files_with_and_without_a_manifest(lane, tmp_path):
-    # Some of each; the fuzz driver draws thousands.
-    dice = random.Random(6)
-    sound = [
-        sound_parquet(),
-        ''.join(f'{word} {len(word)}\n' for word in WORDS).encode(),
-        gzip.compress(b'ka 4\nto 5\n', mtime=0),
-    ]
-    for number in range(30):
-        folder = tmp_path / str(number)
-        data = bytearray(sound[number % 3])
-        for _ in range(dice.choice([1, 1, 4])):
-            place = dice.randrange(4, len(data))
-            if dice.random() < 0.2:
-                del data[place : place + dice.randint(1, 9)]
-            else:
-                data[place] = dice.choice([0, 1, 0x7F, 0x80, 0xFF, dice.randrange(256)])
-        given = write(folder / 'counts' / 'counts-00003-of-00032.parquet', bytes(data))
-        if dice.random() < 0.5:
-            crc32c = f'{google_crc32c.value(bytes(data)):08x}'
-            file = {'name': given.name, 'bytes': len(data), 'crc32c': crc32c, 'rows': len(WORDS)}
-            given = given.parent
-            write(given / 'tokbeam.json', json.dumps(manifest_of_counts([file])).encode())
-        ended = lane.run(learn(given, output=folder / 'out' / 'vocab'), folder)
-        assert ended.stopped is None and ended.status in (0, 2), (number, ended)
-        if ended.status == 2:
-            ended.assert_refused()
-            assert_nothing_made(folder / 'out')

@@ -1,4 +1,4 @@
-"""JSON lines that no parser should be asked to hold: told, or left out, in bounded memory."""
+"""JSON lines that are too long or too deep, or lack fields: refused or rejected, in bounded memory."""
 
 import pytest
 from dataset_files import lines_of
@@ -45,7 +45,7 @@ NESTED = {
 
 @pytest.mark.parametrize('what', NESTED)
 @pytest.mark.parametrize('field', ['text', 'text.text.text'])
-def test_a_value_ten_thousand_deep_is_told_or_left_out(count, tmp_path, field, what):
+def test_a_value_ten_thousand_deep_is_refused_or_rejected(count, tmp_path, field, what):
     data = b'{"text": ' + NESTED[what] + b'}\n'
     sound = b'{"text":{"text":{"text":"x"}}}\n' if '.' in field else SOUND
     count(data * 3 + sound, '--fields', field).assert_refused(
@@ -60,8 +60,22 @@ def test_a_value_ten_thousand_deep_is_told_or_left_out(count, tmp_path, field, w
 
 
 @pytest.mark.parametrize('depth', [DEPTH, 1_000_000])
-def test_nobody_goes_down_into_a_field_that_is_not_wanted(count, tmp_path, depth):
+def test_a_field_that_is_not_read_may_be_of_any_depth(count, tmp_path, depth):
     data = b'{"text": "x", "other": ' + b'[' * depth + b']' * depth + b'}\n'
     ended = count(data + SOUND)
     assert ended.status == 0, ended.stderr
     assert lines_of(tmp_path / 'out')['examples'] == 2
+
+
+def test_no_line_has_a_string_and_an_object_in_one_field(tokbeam, tmp_path):
+    path = tmp_path / 'docs.jsonl'
+    path.write_text('{"doc": "x"}\n{"doc": {"text": "x"}}\n{}\n{"id": 1}\n')
+    for fields in ('doc,doc.text', 'doc.text,doc'):
+        words = ['count', '--jsonl', path, '--fields', fields, '--output', tmp_path / 'out']
+        tokbeam(*words).assert_refused('docs.jsonl, line 1: the line at byte 0')
+        tokbeam(*words, '--on-error=skip').assert_refused('docs.jsonl')
+    good = tmp_path / 'good.jsonl'
+    good.write_text('{"doc": "a", "text": "b"}\n' + path.read_text())
+    words = ['count', '--jsonl', good, '--fields', 'doc,text', '--on-error=skip']
+    assert tokbeam(*words, '--output', tmp_path / 'out').status == 0
+    assert lines_of(tmp_path / 'out')['examples'] == 1

@@ -34,43 +34,12 @@ def encode(tokbeam, write_corpus, tmp_path):
 
 
 @pytest.fixture
-def build(tokbeam, write_corpus, tmp_path):
-    def run(*extra, name='small'):
-        return tokbeam(
-            'build', *write_corpus('tsv').arguments, '--vocab-size', 120,
-            f'--name={name}', '--output', tmp_path / 'out', *extra,
-        )  # fmt: skip
-
-    return run
-
-
-@pytest.fixture
 def count(tokbeam, write_corpus, tmp_path):
     def run(*extra):
         corpus = write_corpus('tsv')
         return tokbeam('count', *corpus.arguments, '--output', tmp_path / 'out', *extra)
 
     return run
-
-
-NUMBERS = [
-    ('--shards', '1000000000'),
-    ('--workers', '1000000000'),
-    ('--columns', '0,9223372036854775808'),
-    ('--seed', '1' * 5000),
-]
-
-
-@pytest.mark.parametrize(('option', 'value'), NUMBERS)
-def test_an_absurd_number_is_refused_with_its_range(encode, tmp_path, option, value):
-    encode(f'{option}={value}').assert_refused(option, value[:30])
-    assert_nothing_made(tmp_path / 'out')
-
-
-@pytest.mark.parametrize('option', ['--on-error', '--text', '--job_name'])
-def test_two_dashes_are_no_value(count, tmp_path, option):
-    count(f'{option}=--').assert_refused(f'{option} cannot have the value --')
-    assert_nothing_made(tmp_path / 'out')
 
 
 def test_more_memory_than_there_is_cannot_be_given(encode, tmp_path):
@@ -87,20 +56,11 @@ def test_a_buffer_beyond_memory_is_cut_down_to_it(encode, tmp_path):
     assert result_files(tmp_path / 'out') == plain
 
 
-@pytest.mark.parametrize(
-    'name', ['.tokbeam-attempt-z', '.tokbeam', 'tokbeam.json', 'a/b', '', 'a\nb', '\udcff']
-)
-def test_a_name_that_is_none(encode, build, tmp_path, name):
-    encode(name=name).assert_refused('--name')
-    build(name=name).assert_refused('--name')
-    assert_nothing_made(tmp_path / 'out')
-
-
 @pytest.mark.parametrize('character', ['x', 'ü', '语'])
-def test_a_name_beyond_the_filesystems_limit_is_refused_before_counting(build, tmp_path, character):
+def test_a_name_beyond_the_filesystems_limit_is_refused_before_work(encode, tmp_path, character):
     longest = os.pathconf(tmp_path, 'PC_NAME_MAX')
     name = character * (longest // len(character.encode()))
-    build(name=name).assert_refused('--name', f'at most {longest}')
+    encode(name=name).assert_refused('--name', f'at most {longest}')
     assert_nothing_made(tmp_path / 'out')
 
 
@@ -131,22 +91,13 @@ def test_a_path_beyond_the_limit_is_refused(encode, tmp_path, option):
     assert_nothing_made(tmp_path / 'out')
 
 
-@pytest.mark.parametrize(
-    'option', ['--name', '--source-prefix', '--target-prefix', '--reserved-token']
-)
-def test_text_that_is_not_utf8_is_refused_by_its_option(build, tmp_path, option):
-    build(f'{option}=\udcff').assert_refused(option, 'UTF-8')
-    assert_nothing_made(tmp_path / 'out')
-
-
-@pytest.mark.parametrize('command', ['build', 'count', 'encode'])
 @pytest.mark.parametrize('option', ['--output', '--tsv'])
 def test_an_empty_path_is_refused_and_not_the_working_directory(
-    request, tmp_path, monkeypatch, command, option
+    count, tmp_path, monkeypatch, option
 ):
     (tmp_path / 'here').mkdir()
     monkeypatch.chdir(tmp_path / 'here')
-    request.getfixturevalue(command)(option, '').assert_refused(option, 'not a path')
+    count(option, '').assert_refused(option, 'not a path')
     assert not list((tmp_path / 'here').iterdir())
 
 
@@ -174,14 +125,6 @@ BEAM = {
 @pytest.mark.parametrize('line', BEAM)
 def test_options_that_beam_cannot_work_with_are_refused(count, tmp_path, line):
     count(*line.split(' ')).assert_refused(*BEAM[line])
-    assert_nothing_made(tmp_path / 'out')
-
-
-def test_columns_are_refused_without_a_file_that_has_them(tokbeam, write_corpus, tmp_path):
-    count = ['count', '--output', tmp_path / 'out', '--columns', '0,1']
-    tokbeam(*count).assert_refused('--columns goes with --tsv')
-    text = write_corpus('text').arguments
-    tokbeam(*count, *text).assert_refused('--columns goes with --tsv, not with --text')
     assert_nothing_made(tmp_path / 'out')
 
 
@@ -271,7 +214,7 @@ def test_a_container_that_docker_would_download_is_refused(count, nothing_cached
     outcome.assert_refused('Docker', '--environment_type')
 
 
-def test_a_job_server_that_does_not_answer_is_told(count, tmp_path):
+def test_a_job_server_that_does_not_answer_is_refused(count, tmp_path):
     outcome = count(
         '--runner=PortableRunner', '--job_endpoint=localhost:1', '--job_server_timeout=1',
         '--environment_type=LOOPBACK',

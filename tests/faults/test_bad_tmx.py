@@ -10,10 +10,11 @@ from xml.parsers import expat
 import pytest
 from dataset_files import lines_of
 from jobs import refuse, succeed, write
+from read_format import read_files
 
-from tokcore.corpus.corpus import CorpusFile, Split
-from tokcore.corpus.formats import block_rows, plan_items, read_blocks
-from tokcore.corpus.tmx import Tmx
+from tokcore.corpus.corpus import CorpusFile
+from tokcore.corpus.declarations import Tmx
+from tokcore.corpus.formats import block_rows
 from tokcore.errors import InputError
 from tokcore.text.normalizers import T2T_LINES
 
@@ -36,18 +37,25 @@ def building(path, folder, *further):
     )
 
 
-def rows_of(data, pieces=1 << 20):
-    """How many rows a file has, read without a command."""
-    return rows_and_rejects(data, pieces)[0]
-
-
-def rows_and_rejects(data, pieces):
+def read_blocks_of(data, languages=('en', 'zh'), block_bytes=1 << 20):
+    """The blocks of a file, read without a command."""
     file = CorpusFile('x.tmx', 'x.tmx', len(data), False)
-    split = Split('train', Tmx(('en', 'zh')), ((file,),))
-    [item] = plan_items(split)
-    blocks = read_blocks(item, lambda _: io.BytesIO(data), pieces, 1 << 20)
-    rows = [block_rows(block, T2T_LINES) for block in blocks]
+    opened = lambda _: io.BytesIO(data)  # noqa: E731
+    return read_files(Tmx(languages), (file,), opened, 1 << 20, block_bytes, 1 << 20)[1]
+
+
+def rows_and_rejects(data, block_bytes=1 << 20):
+    rows = [block_rows(block, T2T_LINES) for block in read_blocks_of(data, block_bytes=block_bytes)]
     return sum(map(len, rows)), sum(len(each.rejects) for each in rows)
+
+
+def peak_of(read):
+    """The result of a call, and the most memory that it took."""
+    tracemalloc.start()
+    try:
+        return read(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_document_type_that_names_a_dtd_is_read_and_nothing_is_fetched(tmp_path):
@@ -84,7 +92,7 @@ def test_what_cannot_be_read_is_a_sentence(content, said, tmp_path):
     assert str(path) in sentence and said in sentence
 
 
-def test_bytes_that_are_not_utf8_are_told_by_their_place(tmp_path):
+def test_bytes_that_are_not_utf8_are_named_by_their_offset(tmp_path):
     data = whole('one', 'two').encode().replace(b'text two', b'text \xff')
     sentence = refuse(*building(write(tmp_path / 'x.tmx', data), tmp_path / 'out'))
     assert f'byte {data.index(0xFF)}' in sentence
@@ -98,19 +106,12 @@ def test_utf16_without_a_mark_and_halves_of_it_are_refused(tmp_path):
     assert 'odd.tmx' in refuse(*building(odd, tmp_path / 'out'))
 
 
-def test_an_unknown_entity_may_be_left_out(tmp_path):
-    path = write(tmp_path / 'x.tmx', whole('a &eacute; b', 'fine').encode())
-    succeed(*building(path, tmp_path / 'out', '--on-error', 'skip'))
-    lines = lines_of(tmp_path / 'out')
-    assert (lines['examples'], lines['undefined_entity']) == (1, 1)
-
-
 def test_a_file_cut_anywhere_is_not_taken_for_a_whole_one():
     data = whole('one', 'two & three'.replace('&', '&amp;')).encode()
-    assert rows_of(data) == rows_of(data.rstrip()) == 2
+    assert rows_and_rejects(data) == rows_and_rejects(data.rstrip()) == (2, 0)
     for end in range(len(data.rstrip())):
         with pytest.raises(InputError, match='x.tmx'):
-            rows_of(data[:end], 7)
+            rows_and_rejects(data[:end], 7)
 
 
 MARKUP = [
@@ -157,31 +158,21 @@ def test_what_expat_refuses_is_refused_or_rejected_and_all_else_has_rows():
 def test_markup_without_an_end_does_not_fill_memory(unclosed, message):
     size = 24 << 20
     data = f'<tmx>{unclosed}'.encode() + b' ' * size
-    file = CorpusFile('x.tmx', 'x.tmx', len(data), False)
-    [item] = plan_items(Split('train', Tmx(('en', 'zh')), ((file,),)))
-    tracemalloc.start()
-    try:
+
+    def read():
         with pytest.raises(InputError, match=message):
-            list(read_blocks(item, lambda _: io.BytesIO(data), 1 << 20, 1 << 20))
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+            read_blocks_of(data)
+
+    _, peak = peak_of(read)
     assert peak - sys.getsizeof(data) < size // 2
 
 
 def test_a_unit_that_is_too_long_does_not_fill_memory():
-    assert rows_of(whole('one').encode()) == 1  # imports the reader
+    assert rows_and_rejects(whole('one').encode()) == (1, 0)  # imports the reader
     words = b'word ' * (2 << 20)
     variant = b'<tuv xml:lang="en"><note>' + words + b'</note><seg>' + words + b'</seg></tuv>'
     data = b'<tmx><tu>' + variant * 2 + b'</tu></tmx>'
-    file = CorpusFile('x.tmx', 'x.tmx', len(data), False)
-    [item] = plan_items(Split('train', Tmx(('en',)), ((file,),)))
-    tracemalloc.start()
-    try:
-        blocks = list(read_blocks(item, lambda _: io.BytesIO(data), 1 << 20, 1 << 20))
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    blocks, peak = peak_of(lambda: read_blocks_of(data, ('en',)))
     [reject] = [each for block in blocks for each in block_rows(block, T2T_LINES).rejects]
     assert (reject.offset, reject.size) == (5, len(data) - len('<tmx></tmx>'))
     assert peak < len(words)

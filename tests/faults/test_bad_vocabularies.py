@@ -32,16 +32,8 @@ def test_encoding_with_what_is_not_a_vocabulary(tokbeam, write_corpus, tmp_path,
     good.write_bytes(GOOD_LINES + b"'a'\n")
     bad.write_bytes(data)
     files = {'both': [bad], 'source': [bad, good], 'target': [good, bad]}[side]
-    outcome = tokbeam(
-        'encode',
-        *write_corpus('tsv').arguments,
-        '--vocab',
-        *files,
-        '--name',
-        'small',
-        '--output',
-        tmp_path / 'out',
-    )
+    arguments = [*write_corpus('tsv').arguments, '--vocab', *files, '--name', 'small']
+    outcome = tokbeam('encode', *arguments, '--output', tmp_path / 'out')
     outcome.assert_refused(bad, 'vocabulary')
     assert_nothing_made(tmp_path / 'out')
 
@@ -102,15 +94,9 @@ def learn(tokbeam, tmp_path):
     """Learns from one file of counts into `tmp_path/out`."""
 
     def run(counts, *extra, size=8):
+        output = tmp_path / 'out' / 'vocab.subwords'
         return tokbeam(
-            'vocab',
-            '--counts',
-            counts,
-            '--vocab-size',
-            size,
-            '--output',
-            tmp_path / 'out' / 'vocab.subwords',
-            *extra,
+            'vocab', '--counts', counts, '--vocab-size', size, '--output', output, *extra
         )
 
     return run
@@ -136,14 +122,8 @@ def test_a_size_below_the_alphabet_names_the_smallest(learn, tmp_path, search, r
     smallest = smallest_size('abc', 'cab', reserved=reserved)
     learn(counts, '--search', search, *extra, size=smallest - 1).assert_refused(smallest)
     assert_nothing_made(tmp_path / 'out')
-
-
-@pytest.mark.parametrize('search', ['t2t', 'closest'])
-def test_the_smallest_size_itself_can_be_asked_for(learn, tmp_path, search):
-    counts = write_counts(tmp_path / 'counts', COUNTS)
-    outcome = learn(counts, '--search', search, size=SMALLEST)
-    assert outcome.status == 0
-    assert (tmp_path / 'out' / 'vocab.subwords').read_bytes().count(b'\n') == SMALLEST
+    assert learn(counts, '--search', search, *extra, size=smallest).status == 0
+    assert (tmp_path / 'out' / 'vocab.subwords').read_bytes().count(b'\n') == smallest
 
 
 def test_a_size_below_the_alphabet_with_an_explicit_range_is_a_warning(learn, tmp_path):
@@ -185,34 +165,25 @@ def test_malformed_counts_are_named_with_their_line(learn, tmp_path, text, line,
     assert_nothing_made(tmp_path / 'out')
 
 
-def test_counts_whose_sum_is_too_large(learn, tmp_path):
-    counts = write_counts(tmp_path / 'counts', f'a {2**63 - 1}\nb 1\na 1\n')
-    learn(counts).assert_refused(counts)
-    assert_nothing_made(tmp_path / 'out')
+GZIPPED = ''.join(f'word{n} {n}\n' for n in range(1, 500)).encode()
 
-
-def test_counts_whose_substrings_sum_is_too_large(learn, tmp_path):
+BAD_COUNTS = {
+    'a sum that is too large': f'a {2**63 - 1}\nb 1\na 1\n',
     # Each count fits, and what the tokens have in common does not.
-    counts = write_counts(tmp_path / 'counts', f'ab {2**62}\nac {2**62}\nad {2**62}\n')
+    'substrings whose sum is too large': f'ab {2**62}\nac {2**62}\nad {2**62}\n',
+    'no bytes': '',
+    'blank lines': '\n \n',
+    'gzip that is cut off': gzip.compress(GZIPPED)[:-30],
+    'missing': None,
+}
+
+
+@pytest.mark.parametrize('text', BAD_COUNTS.values(), ids=BAD_COUNTS)
+def test_counts_that_cannot_be_learned_from(learn, tmp_path, text):
+    counts = tmp_path / 'counts'
+    if text is not None:
+        write_counts(counts, text)
     learn(counts, size=30).assert_refused(counts)
-    assert_nothing_made(tmp_path / 'out')
-
-
-@pytest.mark.parametrize('text', ['', '\n \n'], ids=['no bytes', 'blank lines'])
-def test_counts_without_a_token(learn, tmp_path, text):
-    counts = write_counts(tmp_path / 'counts', text)
-    learn(counts).assert_refused(counts, 'no token')
-    assert_nothing_made(tmp_path / 'out')
-
-
-def test_counts_that_are_not_there(learn, tmp_path):
-    learn(tmp_path / 'missing').assert_refused(tmp_path / 'missing', 'does not exist')
-
-
-def test_counts_in_a_gzip_file_that_is_cut_off(learn, tmp_path):
-    text = ''.join(f'word{n} {n}\n' for n in range(1, 500))
-    counts = write_counts(tmp_path / 'counts', gzip.compress(text.encode())[:-30])
-    learn(counts).assert_refused(counts, 'it was cut off')
     assert_nothing_made(tmp_path / 'out')
 
 
@@ -227,19 +198,15 @@ NO_COUNT_TABLES = {
 }
 
 
-@pytest.mark.parametrize('columns', NO_COUNT_TABLES.values(), ids=NO_COUNT_TABLES)
-def test_a_parquet_file_that_holds_no_counts(learn, tmp_path, columns):
+@pytest.mark.parametrize(
+    'columns', [*NO_COUNT_TABLES.values(), None], ids=[*NO_COUNT_TABLES, 'cut']
+)
+def test_a_parquet_file_without_whole_counts(learn, tmp_path, columns):
     counts = tmp_path / 'counts.parquet'
-    parquet.write_table(pa.table(columns), counts)
+    parquet.write_table(pa.table(columns or {'token': ['a', 'b'], 'count': [1, 2]}), counts)
+    if columns is None:
+        counts.write_bytes(counts.read_bytes()[:-30])
     learn(counts).assert_refused(counts)
-    assert_nothing_made(tmp_path / 'out')
-
-
-def test_a_parquet_file_that_is_cut_off(learn, tmp_path):
-    counts = tmp_path / 'counts.parquet'
-    parquet.write_table(pa.table({'token': ['a', 'b'], 'count': [1, 2]}), counts)
-    counts.write_bytes(counts.read_bytes()[:-30])
-    learn(counts).assert_refused(counts, 'Parquet')
     assert_nothing_made(tmp_path / 'out')
 
 
@@ -250,35 +217,21 @@ def counts_folder(tokbeam, write_corpus, tmp_path):
     return folder
 
 
-def test_a_counts_folder_without_its_manifest(learn, counts_folder, tmp_path):
-    (counts_folder / 'tokbeam.json').unlink()
-    learn(counts_folder).assert_refused(counts_folder, 'tokbeam.json')
-    assert_nothing_made(tmp_path / 'out')
-
-
-def test_a_counts_folder_with_a_missing_file(learn, counts_folder, tmp_path):
-    missing = sorted(counts_folder.glob('*.parquet'))[3]
-    missing.unlink()
-    learn(counts_folder).assert_refused(missing, 'missing')
-    assert_nothing_made(tmp_path / 'out')
-
-
-def test_a_counts_folder_whose_manifest_is_cut_off(learn, counts_folder, tmp_path):
-    manifest = counts_folder / 'tokbeam.json'
-    manifest.write_bytes(manifest.read_bytes()[:-20])
-    learn(counts_folder).assert_refused(manifest)
-    assert_nothing_made(tmp_path / 'out')
-
-
-def test_a_counts_folder_whose_file_was_damaged_without_a_change_of_size(
-    learn, counts_folder, tmp_path
-):
-    sizes = {path: path.stat().st_size for path in counts_folder.glob('*.parquet')}
-    largest = max(sizes, key=sizes.get)
-    data = bytearray(largest.read_bytes())
-    data[4:64] = bytes(60)
-    largest.write_bytes(data)
-    learn(counts_folder, size=200).assert_refused(largest)
+@pytest.mark.parametrize('damage', ['no manifest', 'cut manifest', 'missing file', 'bytes'])
+def test_a_damaged_counts_folder(learn, counts_folder, tmp_path, damage):
+    manifest = wrong = counts_folder / 'tokbeam.json'
+    if damage == 'no manifest':
+        manifest.unlink()
+    elif damage == 'cut manifest':
+        manifest.write_bytes(manifest.read_bytes()[:-20])
+    else:
+        wrong = max(counts_folder.glob('*.parquet'), key=lambda path: path.stat().st_size)
+        data = bytearray(wrong.read_bytes())
+        data[4:64] = bytes(60)  # of the same size
+        wrong.unlink()
+        if damage == 'bytes':
+            wrong.write_bytes(data)
+    learn(counts_folder, size=200).assert_refused(wrong if wrong != manifest else counts_folder)
     assert_nothing_made(tmp_path / 'out')
 
 

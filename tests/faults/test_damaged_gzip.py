@@ -15,11 +15,6 @@ def cut_off(path):
     path.write_bytes(path.read_bytes()[:-20])
 
 
-def cut_to_nothing(path):
-    """A download that failed at once; only the name still says what it was to be."""
-    path.write_bytes(b'')
-
-
 def flip_a_byte(path):
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0xFF
@@ -44,9 +39,11 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize('damage', DAMAGES, ids=lambda damage: damage.__name__)
-@pytest.mark.parametrize('kind', KINDS)
-def test_a_damaged_file_is_named_with_the_place(build, write_corpus, tmp_path, kind, damage):
+@pytest.mark.parametrize(
+    ('kind', 'damage'),
+    [*((kind, cut_off) for kind in KINDS), *(('bitext', damage) for damage in [*DAMAGES][1:])],
+)
+def test_a_damaged_file_is_named_with_the_byte(build, write_corpus, tmp_path, kind, damage):
     corpus = write_corpus(kind)
     compress(corpus.last)
     damage(corpus.last)
@@ -54,13 +51,12 @@ def test_a_damaged_file_is_named_with_the_place(build, write_corpus, tmp_path, k
     assert_nothing_made(tmp_path / 'out')
 
 
-@pytest.mark.parametrize('kind', KINDS)
-def test_a_gzip_file_of_no_bytes_was_cut_off_too(tokbeam, write_corpus, tmp_path, kind):
-    corpus = write_corpus(kind)
+def test_a_gzip_file_of_no_bytes_was_cut_off_too(tokbeam, write_corpus, tmp_path):
+    """A download that failed at once; only the name still says what it was to be."""
+    corpus = write_corpus('text')
     zipped = corpus.last.rename(f'{corpus.last}.gz')
-    cut_to_nothing(zipped)
-    arguments = [f'{word}.gz' if word == str(corpus.last) else word for word in corpus.arguments]
-    outcome = tokbeam('count', *arguments, '--output', tmp_path / 'out')
+    zipped.write_bytes(b'')
+    outcome = tokbeam('count', '--text', zipped, '--output', tmp_path / 'out')
     outcome.assert_refused(zipped, 'it was cut off')
     assert_nothing_made(tmp_path / 'out')
 

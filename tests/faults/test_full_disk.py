@@ -2,7 +2,6 @@
 
 import mmap
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,7 +82,7 @@ def disk_job(folder: Path, command: str, corpus: Path) -> DiskJob:
     scheme = ['--scheme', 'byte'] if command == 'encode' else ['--vocab-size', 1000]
     words = [command, *scheme, '--text', corpus, '--name', 'full', '--shards', 2]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
+        patch.setattr('pipelines.shuffle.plan.KeptRuns.sweep', lambda *_, **__: None)
         succeed(*words, '--output', folder / 'out')
     runs_room = room_of(folder / 'out' / '.tokbeam')
     result_room = room_of(folder / 'out') - runs_room
@@ -133,17 +132,6 @@ def test_short_lines_take_many_times_their_text(tmp_path, small_disk):
     # What is needed is told as it is, and not by the text's size.
     [needed] = re.findall(r'about (\d+) MiB', outcome.stderr)
     assert abs(int(needed) - job.room / (1 << 20)) <= 1 < int(needed) / 2
-
-
-def test_a_job_refused_before_the_start_succeeds_with_room(tmp_path, small_disk):
-    corpus = write(tmp_path / 'text.txt', as_lines(english_lines(9000, 7)))
-    job = disk_job(tmp_path / 'whole', 'encode', corpus)
-    disk = small_disk(job.room // 4)
-    outcome = job.end_on(disk)
-    assert 'by a sample of the text' in outcome.stderr and 'MiB are free' in outcome.stderr
-    assert not (disk / 'out').exists()
-    subprocess.run(['mount', '-o', f'remount,size={job.room * 11 // 10}', disk], check=True)
-    assert job.end_on(disk).status == 0
 
 
 @pytest.mark.corpora

@@ -7,6 +7,7 @@ import tarfile
 import pytest
 from jobs import refuse, run, succeed, write
 from leftovers import result_files
+from written_dataset import change_manifest
 
 from pipelines.files.attempts import Attempt
 
@@ -50,24 +51,24 @@ def precious(folder):
 
 
 SHARDS = ['chapters/wmt-train-00000-of-00001', 'chapters/vocab.n.90.subwords']
+OTHERS = ['chapters', 'chapters/1', 'thesis.tex']
 
 
 @pytest.mark.parametrize('record', ['tokbeam.run.json', 'tokbeam.json'])
-def test_files_of_other_folders_stay_though_they_are_named_as_shards(encode, victim, record):
+def test_files_of_other_folders_stay_though_they_are_named_as_shards(
+    encode, victim, recorded, record
+):
     """A result has its shards and vocabularies in its folder, and none below it."""
     folder = victim / 'out'
     for name in SHARDS:
         write(folder / name, b'precious')
     if record == 'tokbeam.json':
         succeed(*encode(folder))
-        manifest = json.loads((folder / record).read_text())
-        manifest['files'] += [
-            {'name': name, 'bytes': 8, 'crc32c': '0' * 8, 'rows': 1} for name in SHARDS
-        ]
-        (folder / record).write_text(json.dumps(manifest))
+        entry = {'bytes': 8, 'crc32c': '0' * 8, 'rows': 1}
+        more = [{'name': name, **entry} for name in SHARDS + OTHERS]
+        change_manifest(folder, lambda fields: fields['files'].extend(more))
     else:
-        said = {'inputs': [], 'files': SHARDS, 'seconds': {}, 'runner': []}
-        (folder / record).write_text(json.dumps(said))
+        recorded(*SHARDS)
     succeed(*encode(folder, '--seed', 1, '--overwrite'))
     assert precious(victim) == 5
 
@@ -75,6 +76,18 @@ def test_files_of_other_folders_stay_though_they_are_named_as_shards(encode, vic
 HOSTILE = [
     '../victim', '../victim/1', 'chapters', 'chapters/1', 'thesis.tex', '.', '', 'a/../..', '\0',
 ]  # fmt: skip
+
+
+@pytest.fixture
+def recorded(victim):
+    """Writes a record of an earlier run that has made some files; returns the folder."""
+
+    def record(*names):
+        said = {'inputs': [], 'files': names, 'seconds': {}, 'runner': []}
+        (victim / 'out' / 'tokbeam.run.json').write_text(json.dumps(said))
+        return victim / 'out'
+
+    return record
 
 
 @pytest.mark.parametrize(
@@ -86,62 +99,41 @@ HOSTILE = [
         pytest.param(('--overwrite',), True, marks=pytest.mark.slow),
     ],
 )
-def test_a_run_record_deletes_nothing_but_what_the_tool_makes(encode, victim, extra, absolute):
+def test_a_run_record_deletes_nothing_but_what_the_tool_makes(
+    encode, victim, recorded, extra, absolute
+):
     names = [str(victim / 'victim'), str(victim / 'victim' / '1')] if absolute else HOSTILE
     left = ['n-train-00000-of-00005', 'vocab.n.8192.subwords']
     for name in left:
         write(victim / 'out' / name, b'of an earlier result')
-    record = {'inputs': [], 'files': [*names, *left], 'seconds': {}, 'runner': []}
-    (victim / 'out' / 'tokbeam.run.json').write_text(json.dumps(record))
-    succeed(*encode(victim / 'out', *extra))
+    succeed(*encode(recorded(*names, *left), *extra))
     assert precious(victim) == 3
     assert not any((victim / 'out' / name).exists() for name in left)
-
-
-def test_a_manifest_deletes_nothing_but_what_the_tool_makes(encode, victim):
-    folder = victim / 'out'
-    succeed(*encode(folder))
-    manifest = json.loads((folder / 'tokbeam.json').read_text())
-    for name in ('chapters', 'chapters/1', 'thesis.tex'):
-        manifest['files'].append({'name': name, 'bytes': 8, 'crc32c': '0' * 8, 'rows': 1})
-    (folder / 'tokbeam.json').write_text(json.dumps(manifest))
-    succeed(*encode(folder, '--seed', 1, '--overwrite'))
-    assert precious(victim) == 3
 
 
 @pytest.mark.parametrize('name', ['../victim/1', pytest.param('', marks=pytest.mark.slow)])
 def test_a_manifest_with_such_names_is_none(encode, victim, name):
     folder = victim / 'out'
     succeed(*encode(folder))
-    manifest = json.loads((folder / 'tokbeam.json').read_text())
-    manifest['files'][0]['name'] = name
-    (folder / 'tokbeam.json').write_text(json.dumps(manifest))
+    change_manifest(folder, lambda fields: fields['files'][0].update(name=name))
     assert 'is not a manifest of tokbeam' in refuse(*encode(folder))
     succeed(*encode(folder, '--overwrite'))
     assert precious(victim) == 3
 
 
-def test_a_folder_in_the_place_of_an_earlier_file_is_not_deleted(encode, victim):
+def test_a_folder_in_the_place_of_an_earlier_file_is_not_deleted(encode, victim, recorded):
     write(victim / 'out' / 'n-train-00004-of-00005' / '1', b'precious')
-    record = {'inputs': [], 'files': ['n-train-00004-of-00005'], 'seconds': {}, 'runner': []}
-    (victim / 'out' / 'tokbeam.run.json').write_text(json.dumps(record))
-    succeed(*encode(victim / 'out'))
+    succeed(*encode(recorded('n-train-00004-of-00005')))
     assert precious(victim) == 4
 
 
-def test_a_link_in_the_place_of_an_earlier_file_is_removed(encode, victim):
-    (victim / 'out' / 'n-train-00004-of-00005').symlink_to('../victim/1')
-    record = {'inputs': [], 'files': ['n-train-00004-of-00005'], 'seconds': {}, 'runner': []}
-    (victim / 'out' / 'tokbeam.run.json').write_text(json.dumps(record))
-    succeed(*encode(victim / 'out'))
-    assert precious(victim) == 3
-    assert not os.path.lexists(victim / 'out' / 'n-train-00004-of-00005')
-
-
-def test_a_link_that_looks_like_an_attempt_is_not_followed(encode, victim):
-    link = Attempt(str(victim / 'out')).path
-    os.symlink('../victim', link)
-    succeed(*encode(victim / 'out'))
+@pytest.mark.parametrize('name', ['n-train-00004-of-00005', None])
+def test_a_link_in_the_place_of_an_earlier_file_or_an_attempt_is_removed(
+    encode, victim, recorded, name
+):
+    link = victim / 'out' / (name or Attempt(str(victim / 'out')).path)
+    link.symlink_to('../victim/1' if name else '../victim')
+    succeed(*encode(recorded('n-train-00004-of-00005')))
     assert precious(victim) == 3
     assert not os.path.lexists(link)
 
@@ -165,26 +157,24 @@ def test_a_work_folder_gives_up_only_what_the_tool_made_there(encode, victim):
     assert precious(victim) == 4
 
 
-@pytest.mark.parametrize('place', ['file', 'link'])
-def test_what_is_in_the_place_of_the_work_folder_is_told_before_any_work(encode, victim, place):
+@pytest.mark.parametrize('is_link', [False, True])
+def test_what_is_in_the_place_of_a_folder_of_ours_is_reported(encode, victim, material, is_link):
     folder = victim / 'out'
     succeed(*encode(folder))
     whole = result_files(folder)
-    if place == 'file':
-        (folder / '.tokbeam').write_text('mine')
-    else:
+    if is_link:
         (folder / '.tokbeam').symlink_to('../victim')
-    assert '.tokbeam is in the place of the work folder' in refuse(
-        *encode(folder, '--seed', 1, '--overwrite')
-    )
+    else:
+        (folder / '.tokbeam').write_text('mine')
+    said = refuse(*encode(folder, '--seed', 1, '--overwrite'))
+    assert '.tokbeam is in the place of the work folder' in said
     assert result_files(folder).items() >= whole.items()
     assert precious(victim) == 3
-
-
-def test_rejected_lines_are_not_written_through_a_link(encode, victim, material):
+    # Nor are rejected lines written through a link.
     bad = write(victim / 'bad', (material / 'text').read_bytes() + b'\xff\n')
-    (victim / 'out' / 'rejected').symlink_to('../victim')
-    command = [bad if each == material / 'text' else each for each in encode(victim / 'out')]
+    (folder / 'rejected').symlink_to('../victim')
+    (folder / '.tokbeam').unlink()
+    command = [bad if each == material / 'text' else each for each in encode(folder, '--overwrite')]
     assert 'symbolic link' in refuse(*command, '--on-error', 'skip')
     assert precious(victim) == 3
     assert not (victim / 'victim' / 'train.invalid_utf8.jsonl').exists()
@@ -217,90 +207,59 @@ def test_records_of_any_shape_end_in_a_sentence_or_are_passed_over(encode, tmp_p
     assert result_files(folder) == whole
 
 
-@pytest.mark.parametrize('how', ['itself', 'link', 'other spelling'])
-def test_no_input_is_replaced_by_the_result(material, tmp_path, how):
-    text = write(tmp_path / 'text', (material / 'text').read_bytes())
-    given = text
+TEXT = b'a line of words\n' * 9
+JOB = b'[train]\nformat = "text"\npaths = "text"\n[vocabulary]\nvocab_size = 50\n'
+
+
+@pytest.mark.parametrize('how', ['itself', 'link', 'other spelling', 'hard link', 'archive', 'job', 'of a job'])  # fmt: skip
+def test_no_input_is_replaced_by_the_result(tmp_path, how):
+    text, job = write(tmp_path / 'text', TEXT), write(tmp_path / 'job.toml', JOB)
+    asked, output = ['--text', text, '--scheme', 'word', '--vocab-size', 50], text
     if how == 'link':
-        given = tmp_path / 'link'
-        given.symlink_to(text)
-    output = tmp_path / 'x' / '..' / 'text' if how == 'other spelling' else text
-    said = refuse('vocab', '--text', given, '--vocab-size', 120, '--output', output, '--overwrite')
+        asked[1] = tmp_path / 'link'
+        asked[1].symlink_to(text)
+    elif how == 'hard link':
+        output = tmp_path / 'vocabulary'
+        os.link(text, output)
+    elif how == 'other spelling':
+        output = tmp_path / 'x' / '..' / 'text'
+    elif how == 'archive':
+        output = tmp_path / 'c.tar'
+        with tarfile.open(output, 'w') as archive:
+            archive.add(text, 'a')
+        asked[1] = f'{output}!a'
+    elif 'job' in how:
+        asked, output = [job], job if how == 'job' else text
+    before = output.read_bytes() if how != 'other spelling' else TEXT
+    said = refuse('vocab', *asked, '--output', output, '--overwrite')
     assert 'is read by this run and would be replaced' in said
-    assert text.read_bytes() == (material / 'text').read_bytes()
+    assert (text if how == 'other spelling' else output).read_bytes() == before
+    assert (text.read_bytes(), job.read_bytes()) == (TEXT, JOB)
 
 
 def test_no_vocabulary_is_deleted_with_the_result_that_it_belongs_to(material, tmp_path):
-    folder = tmp_path / 'out'
-    text = material / 'text'
-    succeed('build', '--text', text, '--name', 'n', '--vocab-size', 120, '--output', folder)
+    folder, text = tmp_path / 'out', ['--text', material / 'text', '--name', 'n']
+    succeed('build', *text, '--vocab-size', 120, '--output', folder)
     vocabulary = folder / 'vocab.n.120.subwords'
-    said = refuse(
-        'encode', '--text', text, '--vocab', vocabulary, '--name', 'n', '--output', folder,
-        '--overwrite',
-    )  # fmt: skip
+    said = refuse('encode', *text, '--vocab', vocabulary, '--output', folder, '--overwrite')
     assert str(vocabulary) in said and 'would be replaced' in said
     assert vocabulary.exists() and (folder / 'tokbeam.json').exists()
 
 
-REPLACED = 'is read by this run and would be replaced'
-
-
-def test_an_archive_is_not_replaced_by_what_is_made_of_a_member(tmp_path):
-    write(tmp_path / 'a', b'a line of words\n' * 9)
-    with tarfile.open(tmp_path / 'c.tar', 'w') as archive:
-        archive.add(tmp_path / 'a', 'a')
-    before = (tmp_path / 'c.tar').read_bytes()
-    said = refuse(
-        'vocab', '--text', f'{tmp_path}/c.tar!a', '--scheme', 'word', '--vocab-size', 50,
-        '--output', tmp_path / 'c.tar', '--overwrite',
-    )  # fmt: skip
-    assert f'{tmp_path}/c.tar {REPLACED}' in said
-    assert (tmp_path / 'c.tar').read_bytes() == before
-
-
 @pytest.mark.parametrize('name', ['n-train-00000-of-00001', 'rejected/train.unknown_label.jsonl'])
-@pytest.mark.parametrize('how', ['itself', 'link', 'hard link'])
-def test_names_of_labels_are_not_replaced(tmp_path, name, how):
-    out = tmp_path / 'out'
-    labels = write(out / name, b'good\nbad\n')
-    given = labels
-    if how != 'itself':
-        given = tmp_path / 'labels'
-        os.symlink(labels, given) if how == 'link' else os.link(labels, given)
-    write(tmp_path / 'text', b'a line\nanother\n')
-    write(tmp_path / 'marks', b'good\nbad\n')
+@pytest.mark.parametrize('link', [None, os.symlink, os.link])
+def test_names_of_labels_are_not_replaced(tmp_path, name, link):
+    marks, text = (write(tmp_path / each, b'good\nbad\n') for each in ('marks', 'text'))
+    labels = asked = write(tmp_path / 'out' / name, b'good\nbad\n')
+    if link is not None:
+        asked = tmp_path / 'labels'
+        link(labels, asked)
     said = refuse(
-        'encode', '--text', tmp_path / 'text', '--line-labels', tmp_path / 'marks',
-        '--labels', given, '--scheme', 'byte', '--name', 'n', '--shards', 1, '--output', out,
-        '--overwrite',
+        'encode', '--text', text, '--line-labels', marks, '--labels', asked, '--scheme', 'byte',
+        '--name', 'n', '--shards', 1, '--output', tmp_path / 'out', '--overwrite',
     )  # fmt: skip
-    assert f'{given} {REPLACED}' in said
+    assert f'{asked} is read by this run and would be replaced' in said
     assert labels.read_bytes() == b'good\nbad\n'
-
-
-def test_a_job_file_and_what_it_names_are_not_replaced(tmp_path):
-    write(tmp_path / 'text', b'a line of words\n' * 9)
-    job = write(
-        tmp_path / 'job.toml',
-        b'[train]\nformat = "text"\npaths = "text"\n[vocabulary]\nvocab_size = 50\n',
-    )
-    whole = job.read_bytes()
-    for output in ('job.toml', 'text'):
-        said = refuse('vocab', job, '--output', tmp_path / output, '--overwrite')
-        assert f'{tmp_path / output} {REPLACED}' in said
-    assert job.read_bytes() == whole
-
-
-def test_an_input_is_not_replaced_under_another_of_its_names(material, tmp_path):
-    text = write(tmp_path / 'text', (material / 'text').read_bytes())
-    os.link(text, tmp_path / 'vocabulary')
-    said = refuse(
-        'vocab', '--text', text, '--vocab-size', 120, '--output', tmp_path / 'vocabulary',
-        '--overwrite',
-    )  # fmt: skip
-    assert REPLACED in said
-    assert text.read_bytes() == (tmp_path / 'vocabulary').read_bytes()
 
 
 @pytest.mark.parametrize('place', ['labels', 'job file', 'manifest', 'run record', 'plan', 'lock'])
@@ -335,14 +294,11 @@ def test_an_output_that_cannot_be_written_to_can_still_be_done(encode, tmp_path)
 
 
 def test_a_vocabulary_that_is_not_the_one_that_was_learned_is_refused(material, encode, tmp_path):
+    vocabulary = tmp_path / 'vocab'
     for name in ('vocab', 'vocab.tokbeam.json'):
         write(tmp_path / name, (material / name).read_bytes())
-    data = bytearray((tmp_path / 'vocab').read_bytes())
-    data[-3] ^= 1
-    (tmp_path / 'vocab').write_bytes(data)
-    command = [
-        tmp_path / 'vocab' if each == material / 'vocab' else each
-        for each in encode(tmp_path / 'out')
-    ]
-    assert str(tmp_path / 'vocab') in refuse(*command)
+    vocabulary.write_bytes(vocabulary.read_bytes()[:-3] + b"x'\n")
+    command = encode(tmp_path / 'out')
+    command[command.index('--vocab') + 1] = vocabulary
+    assert str(vocabulary) in refuse(*command)
     assert not (tmp_path / 'out').exists()

@@ -51,28 +51,10 @@ def test_it_is_made_for_this_user_alone_whatever_the_umask(tmp_path, variable):
     assert {mode_of(each) for each in made} == {0o700}
 
 
-def test_a_link_in_its_place_is_not_followed(tmp_path):
-    folder = cache_folder(HOME=tmp_path)
-    folder.rmdir()
-    (tmp_path / 'elsewhere').mkdir()
-    folder.symlink_to(tmp_path / 'elsewhere')
-    assert cache_folder(HOME=tmp_path) is None
-
-
 def test_a_place_where_others_may_replace_it_is_not_used(shared, tmp_path):
     # The next candidate is, if there is one.
     assert cache_folder(HOME=tmp_path, NUMBA_CACHE_DIR=shared).is_relative_to(tmp_path)
     assert cache_folder(HOME='nowhere', NUMBA_CACHE_DIR=shared) is None
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a folder away')
-def test_one_that_another_user_owns_is_not_used(shared, tmp_path):
-    shared.chmod(0o1777)
-    folder = cache_folder(HOME='nowhere', NUMBA_CACHE_DIR=shared)
-    assert folder.parent == shared
-    os.chown(folder, 12345, 12345)
-    assert cache_folder(HOME='nowhere', NUMBA_CACHE_DIR=shared) is None
-    assert cache_folder(HOME=tmp_path, NUMBA_CACHE_DIR=shared).is_relative_to(tmp_path)
 
 
 @pytest.mark.slow

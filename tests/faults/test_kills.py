@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from attempts import attempt_at
 from generated_text import as_tsv, pairs_with_gaps
 from jobs import succeed, write
 from killed_runs import NEVER, Measured, Moment, moments_of, run_until
 from leftovers import assert_finished, final_files, result_files
 
 from pipelines.files import filesystem
-from pipelines.files.attempts import Attempt
 
 pytestmark = pytest.mark.slow
 
@@ -129,39 +129,12 @@ def test_other_schemes_killed_at_some_moments(corpus, tmp_path, scheme):
         kill_and_rerun(corpus, tmp_path / str(number), 700, moment, reference, *extra)
 
 
-def test_killed_again_and_again_in_one_folder(corpus, measured_build, tmp_path):
-    measured, reference = measured_build
-    folder = tmp_path / 'out'
-    arguments = build_arguments(corpus, folder, 1000)
-    for moment in moments_of(measured, 2, seed=2):
-        run_until(arguments, folder, moment)
-        assert_all_whole(folder, reference)
-    succeed(*arguments)
-    assert result_files(folder) == reference
-    assert_finished(folder)
-
-
-def test_killed_while_it_replaces_another_result(corpus, measured_build, tmp_path):
-    measured, reference = measured_build
-    folder = tmp_path / 'out'
-    other = build_arguments(corpus, folder, 1000, '--seed', 1)
-    succeed(*other)
-    before = result_files(folder)
-    assert before != reference
-    arguments = [*build_arguments(corpus, folder, 1000), '--overwrite']
-    run_until(arguments, folder, Moment(seconds=measured.seconds * 0.9))
-    assert_all_whole(folder, reference, before)
-    succeed(*arguments)
-    assert result_files(folder) == reference
-    assert_finished(folder)
-
-
 def test_what_was_left_in_a_stage_that_had_just_ended_is_swept_too(build, write_corpus, tmp_path):
     # As if it had been killed after the counts' manifest and before the end of their attempt.
     folder = tmp_path / 'out'
     assert build(write_corpus('text')).status == 0
     (folder / 'tokbeam.json').unlink()
-    left = Attempt(str(folder / 'counts')).__enter__()
+    left = attempt_at(folder / 'counts').__enter__()
     filesystem.write_bytes(os.path.join(left.path, 'counts-00000-of-00032.parquet'), b'half')
     assert build(write_corpus('text')).status == 0
     assert_finished(folder)
@@ -170,7 +143,7 @@ def test_what_was_left_in_a_stage_that_had_just_ended_is_swept_too(build, write_
 def test_what_a_killed_run_left_beside_a_finished_result_is_swept(build, write_corpus, tmp_path):
     folder = tmp_path / 'out'
     assert build(write_corpus('text')).status == 0
-    left = Attempt(str(folder)).__enter__()
+    left = attempt_at(folder).__enter__()
     filesystem.write_bytes(os.path.join(left.path, 'tokbeam.run.json'), b'{')
     assert build(write_corpus('text')).status == 0
     assert_finished(folder)

@@ -35,26 +35,18 @@ def test_a_token_with_a_carriage_return(tokbeam, tmp_path, learner, token):
     assert_nothing_made(tmp_path / 'out')
 
 
-def test_a_size_below_the_alphabet(tokbeam, tmp_path):
+def test_a_size_below_the_alphabet_and_a_work_folder_that_is_a_file(tokbeam, tmp_path):
     counts = write_counts(tmp_path / 'counts.parquet', ['one', 'two', 'three'])
-    work = tmp_path / 'work'
+    work, file = tmp_path / 'work', tmp_path / 'file'
     work.mkdir()
-    for place in ([], ['--work', work]):
-        ended = tokbeam(
-            'vocab', '--counts', counts, '--vocab-size', 4, '--learner', 'beam',
-            '--output', tmp_path / 'out' / 'vocab', *place,
-        )  # fmt: skip
-        ended.assert_refused('smallest possible size')
+    file.write_text('')
+    learning = ['vocab', '--counts', counts, '--learner', 'beam']
+    output = ['--output', tmp_path / 'out' / 'vocab']
+    for options, said in [
+        (['--vocab-size', 4], 'smallest possible size'),
+        (['--vocab-size', 4, '--work', work], 'smallest possible size'),
+        (['--vocab-size', 40, '--work', file], file),
+    ]:
+        tokbeam(*learning, *output, *options).assert_refused(said)
         assert_nothing_made(tmp_path / 'out')
     assert list(work.iterdir()) == []
-
-
-def test_a_work_folder_that_is_a_file(tokbeam, tmp_path):
-    counts = write_counts(tmp_path / 'counts.parquet', ['one', 'two', 'three'])
-    (tmp_path / 'work').write_text('')
-    ended = tokbeam(
-        'vocab', '--counts', counts, '--vocab-size', 40, '--learner', 'beam',
-        '--output', tmp_path / 'out' / 'vocab', '--work', tmp_path / 'work',
-    )  # fmt: skip
-    ended.assert_refused(tmp_path / 'work')
-    assert_nothing_made(tmp_path / 'out')

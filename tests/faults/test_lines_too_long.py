@@ -5,8 +5,7 @@ import json
 
 import pytest
 from dataset_files import lines_of, manifest_of, texts_of
-from killed_runs import Moment, run_until
-from leftovers import assert_finished, assert_nothing_made, result_files
+from leftovers import assert_nothing_made
 from small_corpus import PAIRS
 
 pytestmark = pytest.mark.slow
@@ -49,7 +48,7 @@ def start_of(path, line):
 
 @pytest.mark.parametrize(
     'kind, side, zipped',
-    [('text', 0, False), ('tsv', 1, True), ('bitext', 0, True), ('bitext', 1, False)],
+    [('tsv', 1, True), ('bitext', 1, False)],
 )
 def test_it_ends_a_job_with_its_place_its_size_and_both_remedies(
     build, write_corpus, tmp_path, kind, side, zipped
@@ -66,23 +65,9 @@ def test_it_ends_a_job_with_its_place_its_size_and_both_remedies(
     assert_nothing_made(tmp_path / 'out')
 
 
-@pytest.mark.parametrize('command', ['count', 'vocab', 'encode'])
-def test_each_command_stops_at_it(tokbeam, write_corpus, vocabulary, tmp_path, command):
-    corpus = write_corpus('tsv', pairs=with_long_lines('tsv'))
-    extra = {
-        'count': (),
-        'vocab': ('--vocab-size', 100),
-        'encode': ('--vocab', vocabulary, '--name', 'small'),
-    }
-    output = tmp_path / 'out' / 'result'
-    arguments = [command, *corpus.arguments, *extra[command], '--output', output]
-    tokbeam(*arguments, *BOUND).assert_refused(corpus.last, '--max-line-size')
-    assert_nothing_made(tmp_path / 'out')
-
-
 @pytest.mark.parametrize(
     'kind, side, item_size',
-    [('text', 0, '8MiB'), ('tsv', 1, 64), ('bitext', 1, 64), ('bitext', 1, '8MiB')],
+    [('text', 0, '8MiB'), ('bitext', 1, 64)],
 )
 def test_it_is_left_out_and_kept_under_its_reason(
     build, write_corpus, tmp_path, kind, side, item_size
@@ -115,32 +100,6 @@ def test_it_is_left_out_and_kept_under_its_reason(
     ]
 
 
-@pytest.mark.parametrize('kind', ['text', 'tsv', 'bitext'])
-def test_the_result_does_not_depend_on_how_the_corpus_is_cut(
-    build, tokbeam, write_corpus, tmp_path, kind
-):
-    corpus = write_corpus(kind, pairs=with_long_lines(kind, [(3, 0), (4, 1), (50, 0)]))
-    build(corpus, extra=SKIP)
-    whole = result_files(tmp_path / 'out')
-    for extra in [('@item-size', 100), ('@item-size', '2KiB', '--workers', 3)]:
-        outcome = build(corpus, extra=(*SKIP, *extra, '--overwrite'))
-        assert outcome.status == 0, outcome.stderr
-        assert result_files(tmp_path / 'out') == whole
-
-
-def test_the_vocabulary_is_that_of_the_lines_that_are_left(build, write_corpus, tmp_path):
-    shares = []
-    for pairs in (with_long_lines('tsv'), PAIRS[:41] + PAIRS[42:]):
-        outcome = build(write_corpus('tsv', pairs=pairs), extra=(*SKIP, '--overwrite'))
-        assert outcome.status == 0, outcome.stderr
-        shares.append({
-            name: data
-            for name, data in result_files(tmp_path / 'out').items()
-            if name.startswith('vocab.')
-        })  # fmt: skip
-    assert shares[0] == shares[1]
-
-
 def test_manifests_say_nothing_of_it_where_nothing_is_asked_and_nothing_too_long(
     build, write_corpus, tmp_path
 ):
@@ -158,27 +117,6 @@ def test_another_bound_makes_another_result(build, write_corpus, tmp_path):
     build(corpus, extra=('--max-line-size', 999)).assert_refused('another --max-line-size')
     assert build(corpus, extra=('--overwrite',)).status == 0
     assert 'already done' in build(corpus, extra=('--max-line-size', '16MiB')).stderr
-
-
-def test_a_killed_encode_goes_on_after_it(tokbeam, write_corpus, tmp_path):
-    pairs = with_long_lines('tsv', [(number, number % 2) for number in range(0, 80, 9)])
-    corpus = write_corpus('tsv', pairs=pairs * 40)
-    source = tmp_path / 'v'
-    learned = tokbeam('vocab', *corpus.arguments, '--vocab-size', 120, '--output', source)
-    assert learned.status == 0, learned.stderr
-    zip_files(corpus)
-    arguments = [
-        'encode', *corpus.arguments, '--vocab', source, '--name', 'x', '--shards', 2, *SKIP,
-        '@item-size', '4KiB', '@buffer', '16KiB',
-    ]  # fmt: skip
-    whole, folder = tmp_path / 'whole', tmp_path / 'killed'
-    assert tokbeam(*arguments, '--output', whole).status == 0
-    killed, _ = run_until([*arguments, '--output', folder], folder, Moment(names=15))
-    assert killed and list(folder.glob('.tokbeam/shuffle-*/run-*'))
-    assert tokbeam(*arguments, '--output', folder).status == 0
-    assert result_files(folder) == result_files(whole)
-    assert lines_of(folder)['too_long'] == 40 * 9
-    assert_finished(folder)
 
 
 def zero_bytes(path, size):
@@ -267,14 +205,6 @@ def test_the_longest_line_takes_at_most_16_times_its_size(lane, vocabulary, tmp_
         assert ended.status == 0, ended.stderr
         peaks[name] = ended.peak
     assert {name for name, peak in peaks.items() if peak - peaks['usual'] >= 16 * size} == set()
-
-
-def test_line_feeds_alone_are_lines_as_any(lane, tmp_path):
-    path = tmp_path / 'feeds.gz'
-    path.write_bytes(gzip.compress(b'\n' * MIB, mtime=0) * 32 + gzip.compress(b'text\n'))
-    ended = lane.run(['count', '--text', path, '--output', tmp_path / 'out'], tmp_path)
-    assert ended.status == 0, ended.stderr
-    assert lines_of(tmp_path / 'out')['empty'] == 32 * MIB
 
 
 def test_the_memory_asked_for_must_hold_the_longest_line(tokbeam, vocabulary, tmp_path):

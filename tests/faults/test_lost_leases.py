@@ -11,8 +11,7 @@ from pipelines.files import filesystem
 from pipelines.files.claims import LostError
 from pipelines.jobs.job import Execution
 from pipelines.learning.rounds import OutputRounds, SearchRounds
-from pipelines.shuffle.merge_runs import KeptRuns
-from pipelines.shuffle.plan import PLAN_NAME, fingerprint_of, plan_json
+from pipelines.shuffle.plan import PLAN_NAME, KeptRuns, fingerprint_of, plan_json
 from pipelines.stages.run_stage import StageResult, run_stage
 from tokcore.records.manifest import OutputFile
 from tokcore.schemes import find_scheme
@@ -48,26 +47,26 @@ def rounds_of_other():
     return SearchRounds(OutputRounds(WORK, FOLDER), {'seed': 1})
 
 
-def run(make):
+def run(make, overwrite=False):
     key = StageKey('encode', {}, (), find_scheme('subword').rules)
     engine = types.SimpleNamespace(flags=(), scheme=None)
     run_stage(
         [StageTask(key, StageOutput.of_dataset(FOLDER), [SHARD])],
         lambda attempt: [StageResult(key.manifest((), files=make(attempt)))],
-        Execution(engine),
+        Execution(engine, overwrite=overwrite),
         kept=[KeptRuns(WORK, FOLDER), OutputRounds(WORK, FOLDER)],
     )
 
 
 def write_shard(attempt):
-    attempt.write(SHARD, b'abc')
+    filesystem.write_bytes(f'{attempt.path}/{SHARD}', b'abc')
     return (OutputFile(SHARD, 3, CRC32C, 1),)
 
 
 def read_again(attempt):
     write_shard(attempt)
     take_over()
-    filesystem.read_bytes(attempt.path_of(SHARD))
+    filesystem.read_bytes(f'{attempt.path}/{SHARD}')
 
 
 def refuse(attempt):
@@ -90,29 +89,26 @@ def assert_other_is_unharmed(*files):
     assert names == {'.tokbeam-lock', *files}
 
 
-@pytest.mark.parametrize('moment', ['delete_final', 'publish_as', 'publish'])
-def test_a_run_that_stops_while_it_publishes_deletes_no_manifest_of_the_other(monkeypatch, moment):
+@pytest.mark.parametrize('request_', range(2))
+def test_a_run_that_stops_while_it_publishes_deletes_no_manifest_of_the_other(
+    monkeypatch, request_
+):
     """As it stands still within one request, for longer than its lease."""
 
     def make(attempt):
-        publish = getattr(attempt, moment)
+        publish, calls = attempt.publish, []
 
-        def stand_still(*arguments):
-            monkeypatch.setattr(attempt, moment, publish)
-            take_over()
-            filesystem.write_bytes(f'{FOLDER}/tokbeam.json', b'of the other')
-            return publish(*arguments)
+        def stand_still(moves):
+            calls.append(moves)
+            if len(calls) > request_:
+                monkeypatch.setattr(attempt, 'publish', publish)
+                take_over()
+                filesystem.write_bytes(f'{FOLDER}/tokbeam.json', b'of the other')
+            publish(moves)
 
-        files = write_shard(attempt)
-        monkeypatch.setattr(attempt, moment, stand_still)
-        return files
+        monkeypatch.setattr(attempt, 'publish', stand_still)
+        return write_shard(attempt)
 
-    if moment == 'delete_final':
-        # Nothing is deleted where there was no manifest, so it does not come there before its end.
-        monkeypatch.setattr(
-            'pipelines.artifacts.outputs._publish_rejected', lambda output, attempt, names:
-            attempt.delete_final(FOLDER, 'rejected/train.empty.jsonl'),
-        )  # fmt: skip
     with pytest.raises(LostError, match=LOST):
         run(make)
     assert filesystem.read_bytes(f'{FOLDER}/tokbeam.json') == b'of the other'
@@ -124,19 +120,17 @@ def test_a_manifest_that_was_there_goes_before_its_files_do(monkeypatch):
 
     def make(attempt):
         publish = attempt.publish
-        monkeypatch.setattr(
-            attempt, 'publish', lambda names: (seen.extend(names_in_folder()), publish(names))
-        )
+
+        def look(moves):
+            if dict(moves).keys() == {SHARD}:
+                seen.extend(names_in_folder())
+            publish(moves)
+
+        monkeypatch.setattr(attempt, 'publish', look)
         return write_shard(attempt)
 
     filesystem.write_bytes(f'{FOLDER}/tokbeam.json', b'{}')
-    key = StageKey('encode', {}, (), find_scheme('subword').rules)
-    engine = types.SimpleNamespace(flags=(), scheme=None)
-    run_stage(
-        [StageTask(key, StageOutput.of_dataset(FOLDER), [SHARD])],
-        lambda attempt: [StageResult(key.manifest((), files=make(attempt)))],
-        Execution(engine, overwrite=True),
-    )
+    run(make, overwrite=True)
     assert 'tokbeam.run.json' in seen and 'tokbeam.json' not in seen
     assert 'tokbeam.json' in names_in_folder()
 

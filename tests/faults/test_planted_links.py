@@ -12,18 +12,17 @@ import types
 
 import google_crc32c
 import pytest
+from attempts import attempt_at
 from jobs import run, write
 from planted_links import Planter, make_victim, state_of
 
 from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
 from pipelines.files import filesystem
-from pipelines.files.attempts import Attempt
+from pipelines.files.attempts import WorkFolder
 from pipelines.files.claims import CLAIM_NAME, Claim
-from pipelines.files.work_folder import WorkFolder
 from pipelines.jobs.job import Execution
-from pipelines.learning.rounds import LearnerFiles, OutputRounds, SearchRounds
-from pipelines.shuffle.merge_runs import KeptRuns
-from pipelines.shuffle.plan import PLAN_NAME, fingerprint_of, plan_json
+from pipelines.learning.rounds import LearnerFiles, OutputRounds, SearchRounds, write_json
+from pipelines.shuffle.plan import PLAN_NAME, KeptRuns, fingerprint_of, plan_json
 from pipelines.stages.run_stage import StageResult, run_stage
 from tokcore.errors import InputError
 from tokcore.records.manifest import OutputFile
@@ -54,7 +53,7 @@ def make_result(folder, shards, seed):
             filesystem.write_bytes(os.path.join(runs, 'run-000000-0000'), b'sorted')
         rounds = SearchRounds(place, {'seed': seed})
         with rounds.claimed():
-            LearnerFiles(rounds.folder).round(3).write_sizes({1: 2})
+            write_json(LearnerFiles(rounds.folder).round(3).sizes_path, [[1, 2]])
         files = tuple(entry(attempt, name) for name in names)
         rejected = entry(attempt, 'rejected/train.invalid_utf8.jsonl')
         return [StageResult(key.manifest((), files=files), (rejected,))]
@@ -166,6 +165,6 @@ def test_an_attempt_that_was_replaced_by_a_link_is_not_followed_to_be_deleted(ma
     os.kill(process.pid, signal.SIGCONT)
     _, said = process.communicate()
     assert process.returncode in (0, 2), said
-    with Attempt(str(out)):  # of the next run
+    with attempt_at(out):  # of the next run
         assert not os.path.lexists(attempt)
     assert state_of(material / 'victim') == before

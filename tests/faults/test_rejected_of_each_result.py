@@ -21,18 +21,8 @@ def texts(tmp_path):
 
 
 def vocab(text, output, *extra):
-    return [
-        'vocab',
-        '--text',
-        text,
-        '--vocab-size',
-        200,
-        '--on-error',
-        'skip',
-        '--output',
-        output,
-        *extra,
-    ]
+    skipping = ['--on-error', 'skip', '--output', output, *extra]
+    return ['vocab', '--text', text, '--vocab-size', 200, *skipping]
 
 
 def count(text, output, *extra):
@@ -55,17 +45,6 @@ def test_two_results_in_one_folder(texts, tmp_path, command):
     assert {name: data for name, data in now.items() if name[0] == '2'} == {
         name: data for name, data in whole.items() if name[0] == '2'
     }
-
-
-@pytest.mark.parametrize('command', [pytest.param(vocab, marks=pytest.mark.slow), count])
-def test_replacing_leaves_none_behind_that_is_stale(texts, tmp_path, command):
-    path = tmp_path / 'd' / '1'
-    succeed(*command(texts['x'], path))
-    succeed(*command(texts['y'], path, '--overwrite'))
-    [line] = (tmp_path / 'd' / '1.rejected' / REASON).read_bytes().splitlines()
-    assert json.loads(line)['file'] == 'y'
-    succeed(*command(texts['clean'], path, '--overwrite'))
-    succeed(*command(texts['x'], tmp_path / 'd' / '2'))
 
 
 @pytest.mark.parametrize('command', [vocab, count])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 SEED = int(os.environ.get('FUZZ_SEED', '0'))
-ROUNDS = int(os.environ.get('FUZZ_CASES', '12'))
+ROUNDS = int(os.environ.get('FUZZ_CASES', '5'))
 
 pytestmark = pytest.mark.skipif(not hasattr(os, 'fork'), reason='readers are forked')
 

@@ -16,7 +16,7 @@ from leftovers import result_files
 from sizes import command_of, program_of, sizes_apart
 
 from pipelines.files.claims import CLAIM_NAME, Claim
-from pipelines.shuffle.plan import sweep_shuffles
+from pipelines.shuffle.plan import KeptRuns
 
 pytestmark = pytest.mark.slow
 
@@ -65,7 +65,7 @@ def killed(killed_once):
 @pytest.fixture
 def keeping_runs(monkeypatch):
     """Leaves the runs where they are when the output is whole, to be looked at."""
-    monkeypatch.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
+    monkeypatch.setattr('pipelines.shuffle.plan.KeptRuns.sweep', lambda *_, **__: None)
 
 
 def runs_of(folder: Path) -> dict[str, tuple[int, int]]:
@@ -179,15 +179,6 @@ def test_killed_before_there_was_a_plan(arguments, whole, tmp_path):
     assert shards_of(result_files(folder)) == shards_of(whole)
 
 
-def test_killed_again_and_again_and_nothing_is_left(arguments, whole, tmp_path):
-    folder = tmp_path / 'out'
-    for runs in (5, 30, 60):
-        kill_after([*arguments, *CUT], folder, runs)
-    succeed(*arguments, *CUT, '--output', folder)
-    assert result_files(folder) == whole
-    assert not (folder / '.tokbeam').exists()
-
-
 def test_a_run_that_is_not_whole_is_made_again(arguments, whole, killed, keeping_runs):
     folder, before = killed, runs_of(killed)
     [shuffle] = (folder / '.tokbeam').iterdir()
@@ -253,14 +244,7 @@ def test_runs_whose_plan_is_damaged_are_swept(killed, damage):
     plan.write_bytes(DAMAGES[damage](plan.read_bytes()))
     (shuffle / f'.tokbeam-attempt-{"0123456789abcdef" * 2}').write_bytes(b'half')
     assert runs_of(killed)
-    sweep_shuffles(str(killed / '.tokbeam'), str(killed))
-    assert not (killed / '.tokbeam').exists()
-
-
-def test_they_are_swept_by_a_run_with_other_options(arguments, killed):
-    [plan] = (killed / '.tokbeam').glob('*/plan.json')
-    plan.write_bytes(plan.read_bytes() + b'x\n')
-    succeed(*arguments, *CUT, '--seed', 1, '--output', killed)
+    KeptRuns(str(killed / '.tokbeam'), str(killed)).sweep()
     assert not (killed / '.tokbeam').exists()
 
 
@@ -283,7 +267,7 @@ def test_what_is_not_the_tools_stays_where_a_plan_is_damaged(killed, tmp_path):
     (shuffle / 'notes').write_bytes(b'precious')
     linked = write(tmp_path / 'linked', b'precious')
     (shuffle / 'run-999999-0000').symlink_to(linked)
-    sweep_shuffles(str(killed / '.tokbeam'), str(killed))
+    KeptRuns(str(killed / '.tokbeam'), str(killed)).sweep()
     assert linked.read_bytes() == b'precious'
     assert [path.name for path in shuffle.iterdir()] == ['notes']
 
@@ -293,24 +277,16 @@ def test_a_folder_that_another_run_is_at_work_on_is_left_alone(killed):
     (shuffle / 'plan.json').write_bytes(b'')
     before = sorted(path.name for path in shuffle.iterdir())
     with Claim(str(shuffle / CLAIM_NAME), str(shuffle)):
-        sweep_shuffles(str(killed / '.tokbeam'), str(killed))
+        KeptRuns(str(killed / '.tokbeam'), str(killed)).sweep()
         assert sorted({CLAIM_NAME, *before}) == sorted(path.name for path in shuffle.iterdir())
-    sweep_shuffles(str(killed / '.tokbeam'), str(killed))
+    KeptRuns(str(killed / '.tokbeam'), str(killed)).sweep()
     assert not (killed / '.tokbeam').exists()
-
-
-def test_a_mistake_in_the_text_leaves_nothing(arguments, tmp_path):
-    folder = tmp_path / 'out'
-    corpus = write(tmp_path / 'bad.tsv', as_tsv(pairs_with_gaps(3000, 6)) + b'no column\n')
-    sentence = refuse(*arguments, '--test', corpus, *CUT, '--output', folder)
-    assert 'too few columns' in sentence
-    assert not folder.exists()
 
 
 def test_what_is_left_beside_a_finished_result_is_swept(arguments, whole, tmp_path, monkeypatch):
     folder = tmp_path / 'out'
     with monkeypatch.context() as patched:
-        patched.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
+        patched.setattr('pipelines.shuffle.plan.KeptRuns.sweep', lambda *_, **__: None)
         succeed(*arguments, '--output', folder)
     assert runs_of(folder)
     assert 'already done' in succeed(*arguments, '--output', folder)

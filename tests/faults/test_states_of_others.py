@@ -21,7 +21,8 @@ STATE = """
 from typing import NamedTuple
 
 class Marks(NamedTuple):
-    FIELDS
+    {}: int
+    {}: int
 """
 
 SPLITTING = """
@@ -46,84 +47,49 @@ def scan_at_marks(rows, row, position, pre_tokenizer, tokens):
     return row, -1, count
 """
 
-OURS = """
+COUNTING = """
 import numpy as np
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
-
-def counted(pre_tokenizer):
-    text = np.frombuffer(b'ab-cd ab', np.uint8)
-    sums = TokenAccumulator()
-    sums.add_rows(text, np.zeros(1, np.int64), np.full(1, len(text), np.int64), pre_tokenizer)
-    print(sorted(TokenTable(*sums.finish()).items()))
-"""
-
-WITH_THEIRS = (
-    OURS
-    + """
-from splitting import Marks
+from tokcore.text.t2t import T2TPreTokenizer
 
 class PreTokenizer:
     def prepare(self, rows):
+        from splitting import Marks
         return Marks(**{'border': 45, 'skipped': 1}), rows.text
 
-counted(PreTokenizer())
+text = np.frombuffer(b'ab-cd ab', np.uint8)
+sums = TokenAccumulator()
+sums.add_rows(text, np.zeros(1, np.int64), np.full(1, len(text), np.int64), %s())
+print(sorted(TokenTable(*sums.finish()).items()))
 """
-)
-
-WITH_T2T = (
-    OURS
-    + """
-from tokcore.text.t2t import T2TPreTokenizer
-counted(T2TPreTokenizer())
-"""
-)
 
 
-@pytest.fixture(scope='module')
-def cache(tmp_path_factory):
-    """A copy of the kernels that are compiled already, for all tests: others take long."""
-    folder = tmp_path_factory.mktemp('kernels')
-    if jit.CACHE_FOLDER is not None:
-        shutil.copytree(jit.CACHE_FOLDER, folder / jit.CACHE_FOLDER.name)
-    return folder
+def test_what_is_edited_is_compiled_again_and_processes_without_it_use_the_same_cache(tmp_path):
+    if jit.CACHE_FOLDER is not None:  # kernels that are compiled already: others take long
+        shutil.copytree(jit.CACHE_FOLDER, tmp_path / 'kernels' / jit.CACHE_FOLDER.name)
+    marks, splitting = tmp_path / 'marks.py', tmp_path / 'splitting.py'
 
-
-@pytest.fixture
-def run(cache):
-    """Runs Python in a new process, with some folders to import from."""
-
-    def run_python(code: str, *folders: pathlib.Path) -> str:
-        path = os.pathsep.join(map(str, (*folders, ROOT)))
+    def counted(pre_tokenizer):
         environment = {
-            **os.environ, 'PYTHONPATH': path, 'NUMBA_CACHE_DIR': str(cache),
-            'PYTHONDONTWRITEBYTECODE': '1',
+            **os.environ, 'PYTHONPATH': os.pathsep.join(map(str, (tmp_path, ROOT))),
+            'NUMBA_CACHE_DIR': str(tmp_path / 'kernels'), 'PYTHONDONTWRITEBYTECODE': '1',
         }  # fmt: skip
         ended = subprocess.run(
-            [sys.executable, '-c', code], env=environment, capture_output=True, text=True
+            [sys.executable, '-c', COUNTING % pre_tokenizer],
+            env=environment,
+            capture_output=True,
+            text=True,
         )
         assert ended.returncode == 0, ended.stderr
         return ended.stdout.strip()
 
-    return run_python
-
-
-@pytest.fixture
-def theirs(tmp_path):
-    folder = tmp_path / 'theirs'
-    folder.mkdir()
-    (folder / 'splitting.py').write_text(SPLITTING)
-    (folder / 'marks.py').write_text(STATE.replace('FIELDS', 'border: int\n    skipped: int'))
-    return folder
-
-
-def test_what_is_edited_is_compiled_again_and_processes_without_it_use_the_same_cache(run, theirs):
-    expected = run(WITH_THEIRS, theirs)
-    assert expected == "[('b', 1), ('d ab', 1)]"
-    assert run(WITH_T2T) == "[('-', 1), ('ab', 2), ('cd', 1)]"
+    splitting.write_text(SPLITTING)
     # numba's key has a named tuple's name and the types of its fields, and not their order.
-    (theirs / 'marks.py').write_text(STATE.replace('FIELDS', 'skipped: int\n    border: int'))
-    assert run(WITH_THEIRS, theirs) == expected
+    for fields in (('border', 'skipped'), ('skipped', 'border')):
+        marks.write_text(STATE.format(*fields))
+        assert counted('PreTokenizer') == "[('b', 1), ('d ab', 1)]"
+    assert counted('T2TPreTokenizer') == "[('-', 1), ('ab', 2), ('cd', 1)]"
     # Nor has it the bodies.
-    (theirs / 'splitting.py').write_text(SPLITTING.replace('place + pre_', 'place + 2 * pre_'))
-    assert run(WITH_THEIRS, theirs) == "[('', 1), (' ab', 1)]"
+    splitting.write_text(SPLITTING.replace('place + pre_', 'place + 2 * pre_'))
+    assert counted('PreTokenizer') == "[('', 1), (' ab', 1)]"

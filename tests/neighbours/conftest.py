@@ -59,30 +59,24 @@ def vocabularies(texts, tmp_path_factory) -> dict[str, Vocabulary]:
     pair = ['--source', SAMPLE / 'train.en', '--target', SAMPLE / 'train.zh', '--shards', 2]
     succeed('build', *text, *wordpiece, '--name', 'one', '--shards', 2, '--output', one)
     succeed('build', *pair, *bpe, '--name', 'two', '--output', two)
-    sides = {
-        side: Vocabulary(
-            two / f'vocab.two.900.bpe.json.{side}', two / f'tokenizer.{side}', 'BpeTokenizer'
-        )
-        for side in ('inputs', 'targets')
+    opened = {
+        'bert': ('bert/vocab.txt', 'bert'),
+        'cased': ('cased.txt', 'cased.txt.tokenizer'),
+        'gpt2': ('gpt2/tokenizer.json', 'gpt2'),
+        'cl100k': ('cl100k.json', 'cl100k.json.tokenizer'),
+        'exported': ('o200k.json', 'exported'),
+        'build': ('one/vocab.one.2500.wordpiece.txt', 'one'),
+        'build, inputs': ('two/vocab.two.900.bpe.json.inputs', 'two/tokenizer.inputs'),
+        'build, targets': ('two/vocab.two.900.bpe.json.targets', 'two/tokenizer.targets'),
     }
     return {
-        'bert': Vocabulary(
-            folder / 'bert' / 'vocab.txt', folder / 'bert', 'WordPieceTokenizer'
-        ),
-        'cased': Vocabulary(
-            folder / 'cased.txt', folder / 'cased.txt.tokenizer', 'WordPieceTokenizer'
-        ),
-        'gpt2': Vocabulary(folder / 'gpt2' / 'tokenizer.json', folder / 'gpt2', 'BpeTokenizer'),
-        'cl100k': Vocabulary(
-            folder / 'cl100k.json', folder / 'cl100k.json.tokenizer', 'BpeTokenizer'
-        ),
-        'exported': Vocabulary(folder / 'o200k.json', folder / 'exported', 'BpeTokenizer'),
-        'build': Vocabulary(
-            one / 'vocab.one.2500.wordpiece.txt', one, 'WordPieceTokenizer'
-        ),
-        'build, inputs': sides['inputs'],
-        'build, targets': sides['targets'],
-    }  # fmt: skip
+        name: Vocabulary(
+            folder / file,
+            folder / place,
+            'WordPieceTokenizer' if name in ('bert', 'cased', 'build') else 'BpeTokenizer',
+        )
+        for name, (file, place) in opened.items()
+    }
 
 
 @pytest.fixture(scope='session')

@@ -13,8 +13,8 @@ import pytest
 from environments import run_script
 from families import FAMILIES, family_file, lines
 
-from tokcore.pretrained.files import parse_pretrained
-from tokcore.tokenizers import PretrainedTokenizer
+from tokcore.foreign_tokenizers.files import parse_pretrained
+from tokcore.foreign_tokenizers.tokenizer import PretrainedTokenizer
 
 CORPUS = Path(__file__).parents[3] / 'shared' / 'corpora' / 'docs.en.txt.gz'
 LINES = int(os.environ.get('TOKBEAM_TEST_LINES', '20000'))

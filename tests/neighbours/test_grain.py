@@ -4,7 +4,7 @@ import pytest
 from environments import run_script
 from jobs import succeed
 
-from pipelines.shard_formats.array_record import OPTIONS
+from pipelines.foreign_formats.array_record import OPTIONS
 from tokcore import open_dataset
 from tokcore.records.tfrecord import read_records
 

@@ -22,41 +22,42 @@ def wide(tmp_path_factory):
     return folder / 'out'
 
 
+def converted(folder, output):
+    """The rows of each file that `convert` writes for Megatron, by the path of the file."""
+    succeed('convert', folder, '--to', 'megatron', '--output', output)
+    return {
+        path.with_suffix(''): [row[side] for row in shard]
+        for number, shard in enumerate(read_shards(folder))
+        for side in ('inputs', 'targets')
+        for path in output.glob(f'enzh-train-{number:05d}-of-*_{side}_document.bin')
+    }
+
+
 @pytest.mark.parametrize(('kind', 'token_size'), [('dataset_folder', 2), ('wide', 4)])
 def test_the_files_are_the_same(kind, token_size, environment, request, tmp_path):
     python, folder = environment('datatrove'), request.getfixturevalue(kind)
-    ours, theirs = tmp_path / 'ours', tmp_path / 'theirs'
-    succeed('convert', folder, '--to', 'megatron', '--output', ours)
-    rows = {}
-    for number, shard in enumerate(read_shards(folder)):
-        for side in ('inputs', 'targets'):
-            [path] = ours.glob(f'enzh-train-{number:05d}-of-*_{side}_document.bin')
-            rows[path.stem] = [row[side] for row in shard]
+    ours = converted(folder, tmp_path / 'ours')
+    rows, theirs = {path.name: those for path, those in ours.items()}, tmp_path / 'theirs'
     (tmp_path / 'rows.json').write_text(json.dumps(rows))
-    told = run_script(python, 'write_megatron.py', tmp_path / 'rows.json', theirs, token_size)
-    assert told == {stem: sum(map(len, those)) for stem, those in rows.items()}
-    for stem in rows:
+    ids = run_script(python, 'write_megatron.py', tmp_path / 'rows.json', theirs, token_size)
+    assert ids == {name: sum(map(len, those)) for name, those in rows.items()}
+    for path in ours:
         for ending in ('.bin', '.idx'):
-            assert (theirs / f'{stem}{ending}').read_bytes() == (
-                ours / f'{stem}{ending}'
-            ).read_bytes()
+            written = (theirs / f'{path.name}{ending}').read_bytes()
+            assert written == path.with_suffix(ending).read_bytes()
 
 
 # It brings PyTorch, which for Linux brings CUDA, three gigabytes.
 @pytest.mark.large
 @pytest.mark.parametrize(('kind', 'dtype'), [('dataset_folder', 'uint16'), ('wide', 'int32')])
 def test_megatron_reads_the_rows(kind, dtype, environment, request, tmp_path):
-    python, folder = environment('Megatron'), request.getfixturevalue(kind)
-    succeed('convert', folder, '--to', 'megatron', '--output', tmp_path / 'ours')
-    expected = {}
-    for number, shard in enumerate(read_shards(folder)):
-        for side in ('inputs', 'targets'):
-            rows = [row[side] for row in shard]
-            [path] = (tmp_path / 'ours').glob(f'enzh-train-{number:05d}-of-*_{side}_document.bin')
-            expected[str(path.with_suffix(''))] = {
-                'rows': rows,
-                'dtypes': [dtype],
-                'lengths': [*map(len, rows)],
-                'documents': [*range(len(rows) + 1)],
-            }
-    assert run_script(python, 'read_megatron.py', *expected) == expected
+    expected = {
+        str(path): {
+            'rows': rows,
+            'dtypes': [dtype],
+            'lengths': [*map(len, rows)],
+            'documents': [*range(len(rows) + 1)],
+        }
+        for path, rows in converted(request.getfixturevalue(kind), tmp_path / 'ours').items()
+    }
+    assert run_script(environment('Megatron'), 'read_megatron.py', *expected) == expected

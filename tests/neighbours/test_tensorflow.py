@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import partial
 
 import pytest
 from environments import run_script
@@ -13,14 +14,6 @@ ARGUMENTS = {'tokens_per_batch': 256, 'seed': 3}
 
 def lists(batches):
     return [batch['targets'].tolist() for batch in batches]
-
-
-def test_each_iteration_continues_with_the_next_epoch(tensorflow, dataset_folder):
-    dataset = open_dataset(dataset_folder)
-    batches = dataset.tensorflow('train', **ARGUMENTS).prefetch(2)
-    for epoch in (0, 1):
-        plain = lists(dataset.batches('train', first_epoch=epoch, **ARGUMENTS))
-        assert [batch['targets'].numpy().tolist() for batch in batches] == plain
 
 
 @pytest.mark.parametrize(
@@ -60,24 +53,14 @@ def test_each_batch_has_the_state_after_it(tensorflow, dataset_folder):
         assert rest == plain[given:]
 
 
-def test_a_state_goes_on_with_another_number_of_readers(tensorflow, dataset_folder):
+def test_readers_mixtures_and_packed_rows_have_states_too(tensorflow, dataset_folder):
     dataset = open_dataset(dataset_folder)
-    plain = lists(dataset.batches('train', **ARGUMENTS))
-    asked = {'num_readers': 4, 'reader_index': 2, **ARGUMENTS}
-    found, states = states_of(dataset.batches('train', **asked).tensorflow())
-    whole = len(plain) // 4
-    assert found[:whole] == plain[2 : 4 * whole : 4]
-    others = [
-        dataset.from_state(states[1], num_readers=2, reader_index=reader) for reader in (0, 1)
-    ]
-    shares = [states_of(other.tensorflow())[0] for other in others]
-    assert [batch for pair in zip(*shares, strict=True) for batch in pair] == plain[8:]
-
-
-def test_mixtures_and_packed_rows_have_states_too(tensorflow, dataset_folder):
-    dataset = open_dataset(dataset_folder)
-    mixed = mixture({'a': dataset, 'b': dataset})
+    mixed, reader = mixture({'a': dataset, 'b': dataset}), {'num_readers': 4, 'reader_index': 2}
     for make, resume in (
+        (
+            lambda: dataset.batches('train', **reader, **ARGUMENTS),
+            partial(dataset.from_state, **reader),
+        ),
         (lambda: mixed.batches('train', **ARGUMENTS), mixed.from_state),
         (lambda: dataset.packed('train', 128, seed=3), dataset.from_state),
     ):

@@ -54,6 +54,7 @@ def test_the_wheel_runs_the_readmes_first_command(distributions, version, tmp_pa
     [sample] = environment.glob('lib/python*/site-packages/pipelines/sample')
     code = (ROOT / 'README.md').read_text()
     build = code[code.index('tokbeam build') :].partition('--output')[0].replace('\\\n', ' ')
+    build = build.replace('pipelines/sample/', '')
     process = subprocess.run(
         [environment / 'bin' / 'tokbeam', *build.split()[1:], '--output', tmp_path / 'enzh'],
         cwd=sample,

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.bpe.codes import CodesSegmenter, NmtVocabulary, parse_nmt_codes
+from tokcore.bpe.apply_codes import CodesSegmenter
+from tokcore.bpe.codes import NmtVocabulary, parse_nmt_codes
 from tokcore.bpe.options import BpeOptions
 from tokcore.bpe.scheme import BpeScheme
 from tokcore.counts.token_table import TokenTable
@@ -59,75 +60,48 @@ def trained(tokenizers, *, alphabet=True, **model):
     return made
 
 
-def plain(tokenizers):
-    return trained(tokenizers)
-
-
-def prefixed(tokenizers):
+def with_parts(tokenizers, add_tokens=False, **parts):
     made = trained(tokenizers)
-    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    for name, part in parts.items():
+        setattr(made, name, part)
+    if add_tokens:
+        added = tokenizers.AddedToken
+        made.add_tokens([added('naïve', normalized=False), added(' the', normalized=True), '  '])
     return made
 
 
-def with_nfc(tokenizers):
-    made = trained(tokenizers)
-    made.normalizer = tokenizers.normalizers.NFC()
-    return made
-
-
-def with_nfkc_and_template(tokenizers):
-    made = trained(tokenizers)
-    made.normalizer = tokenizers.normalizers.NFKC()
-    made.post_processor = tokenizers.processors.TemplateProcessing(
+def template(tokenizers):
+    return tokenizers.processors.TemplateProcessing(
         single='<s> $A </s>', special_tokens=[('<s>', 1), ('</s>', 2)]
     )
-    return made
 
 
-def with_cl100k(tokenizers):
-    made = trained(tokenizers)
+def cl100k(tokenizers):
+    made = tokenizers.pre_tokenizers
     pattern = tokenizers.Regex(DEFINITIONS['cl100k'].expressions[0])
-    made.pre_tokenizer = tokenizers.pre_tokenizers.Sequence(
-        [
-            tokenizers.pre_tokenizers.Split(pattern, 'isolated'),
-            tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
-    return made
+    byte_level = made.ByteLevel(add_prefix_space=False, use_regex=False)
+    return made.Sequence([made.Split(pattern, 'isolated'), byte_level])
 
 
-def with_added_tokens(tokenizers):
-    made = trained(tokenizers)
-    added = tokenizers.AddedToken
-    made.add_tokens([added('naïve', normalized=False), added(' the', normalized=True), '  '])
-    return made
+MAKERS = {
+    'plain': trained,
+    'prefixed': lambda t: with_parts(
+        t, pre_tokenizer=t.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    ),
+    'NFC': lambda t: with_parts(t, normalizer=t.normalizers.NFC()),
+    'NFKC and template': lambda t: with_parts(
+        t, normalizer=t.normalizers.NFKC(), post_processor=template(t)
+    ),
+    'cl100k': lambda t: with_parts(t, pre_tokenizer=cl100k(t)),
+    'added tokens': lambda t: with_parts(t, True),
+    'added tokens and NFKC': lambda t: with_parts(t, True, normalizer=t.normalizers.NFKC()),
+    'without some bytes': lambda t: trained(t, alphabet=False),
+    'unknown': lambda t: trained(t, alphabet=False, unk_token='<pad>'),
+    'fused unknown': lambda t: trained(t, alphabet=False, unk_token='<pad>', fuse_unk=True),
+}
 
 
-def with_added_tokens_and_nfkc(tokenizers):
-    made = with_added_tokens(tokenizers)
-    made.normalizer = tokenizers.normalizers.NFKC()
-    return made
-
-
-def without_some_bytes(tokenizers):
-    return trained(tokenizers, alphabet=False)
-
-
-def with_unknown(tokenizers):
-    return trained(tokenizers, alphabet=False, unk_token='<pad>')
-
-
-def with_fused_unknown(tokenizers):
-    return trained(tokenizers, alphabet=False, unk_token='<pad>', fuse_unk=True)
-
-
-MAKERS = [
-    plain, prefixed, with_nfc, with_nfkc_and_template, with_cl100k, with_added_tokens,
-    with_added_tokens_and_nfkc, without_some_bytes, with_unknown, with_fused_unknown,
-]  # fmt: skip
-
-
-@pytest.fixture(scope='module', params=MAKERS, ids=lambda make: make.__name__)
+@pytest.fixture(scope='module', params=MAKERS.values(), ids=MAKERS)
 def pair(request, tokenizers, tmp_path_factory):
     """A tokenizer of the reference and ours of its file, special tokens allowed."""
     made = request.param(tokenizers)

@@ -1,12 +1,10 @@
 """Merges are those of Hugging Face's tokenizers and of subword-nmt."""
 
 import collections
-import gzip
 import io
 import json
 import os
 import random
-import re
 from pathlib import Path
 
 import pytest
@@ -143,13 +141,6 @@ def test_any_table_as_subword_nmt(learn_bpe):
         check_subword_nmt(learn_bpe, seed)
 
 
-def corpus_counts(name, lines, words):
-    """Counts of what a pattern finds in the first lines of a corpus."""
-    with gzip.open(CORPORA / name, 'rt', encoding='utf-8', newline='\n') as text:
-        found = (word for _, line in zip(range(lines), text) for word in words.findall(line))
-        return dict(collections.Counter(found))
-
-
 def test_subword_nmt_does_not_always_merge_the_most_frequent_pair_of_a_word_with_the_suffix_inside(
     learn_bpe,
 ):
@@ -179,28 +170,6 @@ def test_the_books_code_merges_across_symbols():
         words = {word.replace(' '.join(pair), ''.join(pair)): n for word, n in words.items()}
         replaced += 1
     assert (replaced, len(learned.merges)) == (2, 3)
-
-
-CORPUS_LINES = [('docs.en.txt.gz', 100_000), ('poetry.zh.txt.gz', 20_000), ('enzh.tsv.gz', 20_000)]
-
-
-@pytest.mark.corpora
-@pytest.mark.parametrize(('name', 'lines'), CORPUS_LINES)
-def test_a_corpus_as_tokenizers(tokenizers, name, lines):
-    counts = corpus_counts(name, lines, re.compile(r' ?\w+| ?[^\s\w|]+|[^\S\n]+'))
-    rules = BpeOptions(vocab_size=256 + 2000).rules('gpt2')
-    found = learn_merges(TokenTable.from_items(counts.items()), rules)
-    assert (found.entries, found.merges) == of_hugging_face(tokenizers, counts, rules)
-
-
-@pytest.mark.corpora
-@pytest.mark.parametrize(('name', 'lines'), CORPUS_LINES)
-def test_a_corpus_as_subword_nmt(learn_bpe, name, lines):
-    # White space within words is what the original merges wrongly.
-    counts = corpus_counts(name, lines, re.compile(r'\S+'))
-    rules = BpeOptions(merges=2000).rules('subword-nmt')
-    found = learn_merges(TokenTable.from_items(counts.items()), rules)
-    assert found.merges == of_subword_nmt(learn_bpe, counts, rules)
 
 
 TEXTS = [

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.text.byte_level import ALPHABET, spelled
-from tokcore.text.byte_level_scan import PatternPreTokenizer
 from tokcore.text.patterns import DEFINITIONS, WHITE_SPACE, split
 from tokcore.text.split_sequence import pattern_pre_tokenizer
 
@@ -95,6 +94,12 @@ class HuggingFace:
         }
         for name in {*EXPRESSIONS} - {*self._splits}:
             self._splits[name] = made.Split(tokenizers.Regex(EXPRESSIONS[name]), 'isolated')
+        self._splits['deepseek'] = made.Sequence(
+            [
+                made.Split(tokenizers.Regex(expression), 'isolated')
+                for expression in DEFINITIONS['deepseek'].expressions
+            ]
+        )
 
     def tokens(self, text, pattern):
         # ByteLevel gives tokens in its alphabet, and where they are.
@@ -154,11 +159,14 @@ def tik_token(tiktoken):
     return TikToken(tiktoken)
 
 
-def differing(engine, characters=CHARACTERS):
+LETTERS_AND_NUMBERS = ('Lu', 'Lt', 'Ll', 'Lm', 'Lo', 'M', 'N')
+
+
+def differing(engine, characters=CHARACTERS, classes=LETTERS_AND_NUMBERS):
     """The characters that are of one class there and of another here."""
     categories = [unicodedata.category(character) for character in characters]
     different = engine.matching(r'\s', characters) ^ {*WHITE_SPACE}
-    for category in ('Lu', 'Lt', 'Ll', 'Lm', 'Lo', 'M', 'N'):
+    for category in classes:
         here = {
             character
             for character, own in zip(characters, categories, strict=True)
@@ -178,6 +186,14 @@ def unlike_tik_token(tik_token):
     return differing(tik_token)
 
 
+@pytest.fixture(scope='module')
+def unlike(hugging_face, unlike_hugging_face, unlike_tik_token):
+    """By pattern the characters that are of another class there. tiktoken has no sequences."""
+    in_sequence = differing(hugging_face, classes=(*LETTERS_AND_NUMBERS, 'P', 'S'))
+    both = unlike_hugging_face | unlike_tik_token
+    return {'deepseek': in_sequence, **dict.fromkeys(PATTERNS, both)}
+
+
 def test_classes_differ_only_where_unicode_has_grown(unlike_hugging_face, unlike_tik_token):
     for unlike in unlike_hugging_face, unlike_tik_token:
         assert {unicodedata.category(character) for character in unlike} <= {'Cn'}
@@ -192,15 +208,14 @@ def texts_of(characters, unlike):
     yield ''.join(f'a{character}b' for character in known)
 
 
-@pytest.mark.parametrize('pattern', PATTERNS)
-def test_a_sample_of_characters(
-    hugging_face, tik_token, unlike_hugging_face, unlike_tik_token, pattern
-):
-    characters = SAMPLE[PATTERNS.index(pattern) % 3 :: 3]  # their classes are those of all patterns
-    for text in texts_of(characters, unlike_hugging_face | unlike_tik_token):
+@pytest.mark.parametrize('pattern', [*PATTERNS, 'deepseek'])
+def test_a_sample_of_characters(hugging_face, tik_token, unlike, pattern):
+    # Their classes are those of all patterns of one expression.
+    characters = SAMPLE if pattern == 'deepseek' else SAMPLE[PATTERNS.index(pattern) % 3 :: 3]
+    for text in texts_of(characters, unlike[pattern]):
         tokens = split(text, pattern)
         assert tokens == hugging_face.tokens(text, pattern)
-        assert tik_token.finds([tokens], pattern)
+        assert pattern == 'deepseek' or tik_token.finds([tokens], pattern)
 
 
 @pytest.fixture(scope='module')
@@ -225,16 +240,15 @@ def only(*patterns):
     ]
 
 
-@given(TEXTS, st.sampled_from(PATTERNS))
+@given(TEXTS, st.sampled_from([*PATTERNS, 'deepseek']))
 @example('a \n  ', 'cl100k')
 @example('a \n  ', 'llama3')
 @example("'ſa 'K \r\n\r\n  x12345٣٤٥", 'cl100k')
-def test_any_text(hugging_face, tik_token, unlike_hugging_face, unlike_tik_token, text, pattern):
-    tokens = split(text, pattern)
-    if unlike_hugging_face.isdisjoint(text):
+def test_any_text(hugging_face, tik_token, unlike, text, pattern):
+    if unlike[pattern].isdisjoint(text):
+        tokens = split(text, pattern)
         assert hugging_face.tokens(text, pattern) == tokens
-    if unlike_tik_token.isdisjoint(text):
-        assert tik_token.finds([tokens], pattern)
+        assert pattern == 'deepseek' or tik_token.finds([tokens], pattern)
 
 
 def lines_of(name, count):
@@ -259,17 +273,14 @@ def counted(lines, pre_tokenizer):
     }
 
 
-@pytest.mark.parametrize('pattern', only('gpt2', 'cl100k', 'llama3'))
+@pytest.mark.parametrize('pattern', [*only('gpt2', 'cl100k', 'llama3'), 'deepseek'])
 @pytest.mark.parametrize('name', ['docs.en.txt.gz', 'enzh.tsv.gz', 'poetry.zh.txt.gz'])
-def test_lines_of_the_corpora(
-    hugging_face, tik_token, unlike_hugging_face, unlike_tik_token, name, pattern
-):
-    unlike = unlike_hugging_face | unlike_tik_token
-    lines = [line for line in lines_of(name, 20_000) if unlike.isdisjoint(line)]
+def test_lines_of_the_corpora(hugging_face, tik_token, unlike, name, pattern):
+    lines = [line for line in lines_of(name, 20_000) if unlike[pattern].isdisjoint(line)]
     expected = [hugging_face.tokens(line, pattern) for line in lines]
-    assert tik_token.finds(expected, pattern)
+    assert pattern == 'deepseek' or tik_token.finds(expected, pattern)
     counts = collections.Counter(itertools.chain.from_iterable(expected))
-    assert counted(lines, PatternPreTokenizer(pattern)) == counts
+    assert counted(lines, pattern_pre_tokenizer(pattern)) == counts
 
 
 def test_every_pattern_with_a_kernel_is_compared():
@@ -278,52 +289,6 @@ def test_every_pattern_with_a_kernel_is_compared():
     assert [(EXPRESSIONS[name],) for name in PATTERNS if name != 'cl100k'] == [
         DEFINITIONS[name].expressions for name in PATTERNS if name != 'cl100k'
     ]
-
-
-@pytest.fixture(scope='module')
-def sequence(tokenizers):
-    """What tokenizers finds by DeepSeek's sequence of splits."""
-    made = tokenizers.pre_tokenizers
-    splits = [
-        made.Split(tokenizers.Regex(expression), 'isolated')
-        for expression in DEFINITIONS['deepseek'].expressions
-    ]
-    found = made.Sequence(splits)
-    return lambda text: [text[start:end] for _, (start, end) in found.pre_tokenize_str(text)]
-
-
-@pytest.fixture(scope='module')
-def unlike_in_sequence(hugging_face):
-    different = differing(hugging_face)
-    for category in 'PS':
-        here = {each for each in CHARACTERS if unicodedata.category(each).startswith(category)}
-        different |= hugging_face.matching(rf'\p{{{category}}}', CHARACTERS) ^ here
-    return different
-
-
-@given(TEXTS)
-def test_a_sequence_of_expressions(sequence, unlike_in_sequence, text):
-    if unlike_in_sequence.isdisjoint(text):
-        assert split(text, 'deepseek') == sequence(text)
-
-
-@pytest.mark.parametrize(
-    'characters',
-    [
-        pytest.param(SAMPLE, id='a sample'),
-        pytest.param(CHARACTERS, id='every character', marks=pytest.mark.corpora),
-    ],
-)
-def test_a_sequence_on_characters(sequence, unlike_in_sequence, characters):
-    for text in texts_of(characters, unlike_in_sequence):
-        assert split(text, 'deepseek') == sequence(text)
-
-
-@pytest.mark.parametrize('name', ['docs.en.txt.gz', 'enzh.tsv.gz', 'poetry.zh.txt.gz'])
-def test_lines_of_the_corpora_by_a_sequence(sequence, unlike_in_sequence, name):
-    lines = [line for line in lines_of(name, 20_000) if unlike_in_sequence.isdisjoint(line)]
-    counts = collections.Counter(token for line in lines for token in sequence(line))
-    assert counted(lines, pattern_pre_tokenizer('deepseek')) == counts
 
 
 def test_the_alphabet(tokenizers):

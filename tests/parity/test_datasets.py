@@ -2,7 +2,7 @@
 
 import pytest
 from dataset_files import encoders_of, read_shards, texts_of
-from generated_text import as_bitext, as_lines, as_tsv, chinese_lines, kept_pairs, pairs_with_gaps
+from generated_text import as_bitext, as_tsv, kept_pairs, pairs_with_gaps
 from jobs import succeed, write
 
 DATASET = ['--name', 'x', '--vocab-size', 900, '--shards', 7]
@@ -42,17 +42,6 @@ def test_pairs(tensorflow, tmp_path):
         ]
         assert sorted(texts) == sorted(kept_pairs(pairs))
         assert texts_of(tmp_path / 'out', split) == texts
-
-
-def test_text(tensorflow, tmp_path):
-    lines = [*chinese_lines(150, seed=6), '', 'x']
-    text = write(tmp_path / 'corpus.txt', as_lines(lines))
-    succeed('build', '--text', text, *DATASET, '--output', tmp_path / 'out')
-    found = read_with_tensorflow(tensorflow, tmp_path / 'out', 'train', ['targets'])
-    assert found == [each for shard in read_shards(tmp_path / 'out') for each in shard]
-    encoder = encoders_of(tmp_path / 'out')['targets']
-    texts = [encoder.decode(each['targets'][:-1]) for each in found]
-    assert sorted(texts) == sorted(filter(None, lines))
 
 
 @pytest.mark.parametrize('side, column', [('inputs', 0), ('targets', 1)])

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tokcore.bytes_of_ids import byte_lengths
 from tokcore.errors import InputError
-from tokcore.pretrained.files import parse_pretrained
+from tokcore.foreign_tokenizers.files import parse_pretrained
+from tokcore.foreign_tokenizers.tokenizer import PretrainedTokenizer
 from tokcore.schemes import find_scheme, schemes_of_file
-from tokcore.tokenizers import PretrainedTokenizer
 
 ODD = "²³¹¼½¾ªµº¡§·0123456789٣ⅷ½ '!?.,_\t\n\u00a0\u3000\u0301éßΣÀ中文字。、한🙂👍🏽"
 PHRASES = [*{word: None for line in lines()[::7] for word in line.split(' ')}][:2_000]

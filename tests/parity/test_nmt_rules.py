@@ -10,9 +10,8 @@ from generated_text import chinese_lines, english_lines
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.bpe.codes import CodesSegmenter, NmtVocabulary, entries_file, parse_nmt_codes
-from tokcore.bpe.dropout import Draws
-from tokcore.bpe.nmt_rules import NmtRules
+from tokcore.bpe.apply_codes import CodesSegmenter, Draws, NmtRules
+from tokcore.bpe.codes import NmtVocabulary, entries_file, parse_nmt_codes
 from tokcore.bpe.scheme import BpeEncodingOptions, BpeScheme
 from tokcore.text.rows import Side
 from tokcore.tokenizers import BpeTokenizer

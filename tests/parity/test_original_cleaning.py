@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.filters.plain_clean_en_xx import TESTS, clean_pair, sentences
-from tokcore.filters.rules import CleanEnXx
+from tests.plain_cleaning import TESTS, clean_pair, sentences
+from tokcore.filters.clean_en_xx import CleanEnXx
 from tokcore.text.rows import Side
 
 CORPORA = pathlib.Path(__file__).parents[3] / 'shared' / 'corpora'
@@ -142,20 +142,6 @@ def test_any_pairs_give_the_same_pairs(original, pairs):
     expected = cleaned_by(original, pairs)
     assert cleaned(pairs) == expected
     assert [each for pair in pairs for each in clean_pair(*pair)] == expected
-
-
-def test_splitting_into_several_fails_in_the_original_and_not_here(original):
-    pair = ('It is. Is it?', 'Ja. Nein?')
-    with pytest.raises(AttributeError, match='izip'):
-        list(original.clean_en_xx_pairs([pair]))
-    assert cleaned([pair]) == [('It is.', 'Ja.'), ('Is it?', 'Nein?')]
-
-
-def test_lines_of_sgm_that_are_none_fail_in_the_original(original):
-    """Its reader of SGM gives None for them; here a row is always text, and an empty one drops."""
-    with pytest.raises(TypeError):
-        list(original.clean_en_xx_pairs([(None, None)]))
-    assert cleaned([('', '')]) == []
 
 
 @pytest.mark.slow

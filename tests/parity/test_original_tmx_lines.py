@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from original_problems import problem_module
 from read_format import became_of
 
-from tokcore.corpus.tmx import TmxLines
+from tokcore.corpus.declarations import TmxLines
 
 heads = st.sampled_from(['', ' ', '   ', '\t', ' \t', '\u00a0'])
 inside = st.text(st.sampled_from('ab é中\u00a0\u3000;&<>/'), max_size=6)
@@ -40,11 +40,6 @@ def test_pairs_are_the_original_ones(original, content, block_bytes):
     theirs = [*original(io.BytesIO(content.encode()))]
     became = became_of(TmxLines(), content.encode(), block_bytes=block_bytes)
     assert texts_of(became) == theirs
-
-
-def test_a_last_segment_without_another_is_told(original):
-    became = became_of(TmxLines(), b' <seg>a</seg>\n <seg>b</seg>\n <seg>c</seg>\n')
-    assert [*became.found.values()] == [('a', 'b'), 'unmatched_segment']
 
 
 def test_the_plain_file_is_read_too(original):

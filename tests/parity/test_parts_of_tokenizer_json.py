@@ -9,9 +9,9 @@ import pytest
 from families import lines
 
 from tokcore.errors import InputError
-from tokcore.pretrained.files import parse_pretrained
-from tokcore.pretrained.protobuf import message_fields
-from tokcore.tokenizers import PretrainedTokenizer
+from tokcore.foreign_tokenizers.files import parse_pretrained
+from tokcore.foreign_tokenizers.sentencepiece import message_fields
+from tokcore.foreign_tokenizers.tokenizer import PretrainedTokenizer
 
 DOCS = pathlib.Path(__file__).parents[2] / 'docs' / 'schemes.md'
 MODULES = {

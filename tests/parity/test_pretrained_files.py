@@ -22,10 +22,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizer_files import CLIP_MERGES, RANKS, SENTENCEPIECE, TEKKEN, TOKENIZER_JSON
 
-from tokcore.pretrained.files import parse_pretrained
+from tokcore.foreign_tokenizers.files import parse_pretrained
+from tokcore.foreign_tokenizers.tokenizer import PretrainedTokenizer
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
 from tokcore.text.patterns import DEFINITIONS
-from tokcore.tokenizers import PretrainedTokenizer
 
 pytestmark = pytest.mark.files
 

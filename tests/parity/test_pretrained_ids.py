@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tokcore.pretrained.files import parse_pretrained
+from tokcore.foreign_tokenizers.files import parse_pretrained
+from tokcore.foreign_tokenizers.tokenizer import PretrainedTokenizer
 from tokcore.text.patterns import DEFINITIONS
-from tokcore.tokenizers import PretrainedTokenizer
 
 LINES = [
     'the quick brown fox jumps over the lazy dog', "It's a dog's life; we'll see, THEY'RE there!",

@@ -10,8 +10,8 @@ from tokcore.bpe.files import parse_tokenizer
 from tokcore.bpe.scheme import SCHEME as BPE
 from tokcore.encoding.encoder import PrefixEncoder
 from tokcore.encoding.scheme import Scheme
-from tokcore.pretrained.files import parse_pretrained
-from tokcore.pretrained.scheme import SCHEME as PRETRAINED
+from tokcore.foreign_tokenizers.files import parse_pretrained
+from tokcore.foreign_tokenizers.scheme import SCHEME as PRETRAINED
 from tokcore.subword.scheme import SCHEME as SUBWORD
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.rows import Side

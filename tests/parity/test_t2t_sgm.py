@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from original_problems import problem_module
+from read_format import rows_of_block
 
-from tokcore.corpus.corpus import BlockText, CorpusFile, Split
+from tokcore.corpus.corpus import CorpusFile, Split
+from tokcore.corpus.declarations import Sgm
 from tokcore.corpus.formats import block_rows, format_reader, index_ranges, plan_items, read_blocks
-from tokcore.corpus.sgm import Sgm
-from tokcore.corpus.sgm_reading import sgm_rows
 from tokcore.text.normalizers import T2T_LINES
 
 
@@ -52,10 +52,8 @@ def test_lines_are_what_the_original_makes_of_them(translate, pairs):
         # What it writes is stripped when it is read again, and nothing may be left then.
         if all(text.strip() for text in found):
             wanted.append(tuple(text.strip() for text in found))
-    source, target = (
-        BlockText(0, ''.join(f'{pair[side]}\n' for pair in pairs).encode()) for side in (0, 1)
-    )
-    rows = sgm_rows(source, target, T2T_LINES)
+    source, target = (''.join(f'{pair[side]}\n' for pair in pairs).encode() for side in (0, 1))
+    rows = rows_of_block(Sgm(), source, target)
     ours = [tuple(side.row(number) for side in rows.sides) for number in range(len(rows))]
     assert ours == wanted
     assert rows.lines == len(pairs) == len(rows) + rows.empty + len(rows.rejects)
@@ -126,13 +124,3 @@ def test_compressed_files_are_sgm_too(translate, tmp_path):
     source, target = (each.encode() for each in pair_of_files())
     found = rows_of(source, target, Sgm(), 300, True)
     assert found and not any('<' in text for pair in found for text in pair)
-
-
-def test_cleaning_takes_lines_that_are_not_segments(translate, tmp_path):
-    """The original gives None to its cleaning then, which asks for its length."""
-    for name, text in zip(('a.sgm', 'b.sgm'), pair_of_files(), strict=True):
-        (tmp_path / name).write_bytes(text.encode())
-    with pytest.raises((TypeError, AttributeError)):
-        translate.compile_data(
-            str(tmp_path), [['none', ('a.sgm', 'b.sgm')]], 'compiled', datatypes_to_clean=['txt']
-        )

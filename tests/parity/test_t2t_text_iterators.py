@@ -8,12 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jobs import succeed, write
 from original_problems import problem_module
+from read_format import rows_of_block
 
-from tokcore.corpus.bitext_reading import labelled_rows
-from tokcore.corpus.corpus import BlockText
-from tokcore.corpus.line_formats import Labelled
-from tokcore.corpus.tsv_reading import tsv_rows
-from tokcore.text.normalizers import T2T_LINES
+from tokcore.corpus.declarations import Labelled, Tsv
 
 NAMES = ('negative', 'positive', 'no idea')
 _FIXED = [HealthCheck.function_scoped_fixture]
@@ -42,7 +39,7 @@ def written(path, lines):
 
 def lines_of(path):
     with open(path, 'rb') as file:
-        return BlockText(0, file.read())
+        return file.read()
 
 
 @settings(suppress_health_check=_FIXED)
@@ -57,8 +54,7 @@ def test_labels_of_a_file_of_their_own(text_problems, folder, names, rows):
     examples = text_problems.text2class_txt_iterator(source, labels, list(names) or None)
     # A text without any word is an example there, whose inputs are EOS alone.
     wanted = [(each['inputs'], each['label']) for each in examples if each['inputs']]
-    field = Labelled(labels=names or None).extra_fields[0]
-    found = labelled_rows(lines_of(source), lines_of(labels), field, T2T_LINES)
+    found = rows_of_block(Labelled(labels=names or None), lines_of(source), lines_of(labels))
     [side], [column] = found.sides, found.extra_features
     assert [(side.row(each), int(column.values[each])) for each in range(len(found))] == wanted
     assert found.rejects == ()
@@ -69,19 +65,8 @@ def test_a_label_that_is_none_of_the_names_stops_the_original(text_problems, fol
     labels = written(folder / 'labels', ['negative', 'unheard of'])
     with pytest.raises(KeyError):
         list(text_problems.text2class_txt_iterator(source, labels, list(NAMES)))
-    field = Labelled(labels=NAMES).extra_fields[0]
-    found = labelled_rows(lines_of(source), lines_of(labels), field, T2T_LINES)
+    found = rows_of_block(Labelled(labels=NAMES), lines_of(source), lines_of(labels))
     assert [each.reason for each in found.rejects] == ['unknown_label'] and len(found) == 1
-
-
-def test_a_label_is_the_number_of_its_encoder(t2t_text_encoder, tmp_path):
-    path = tmp_path / 'names'
-    path.write_text(''.join(f'{name}\n' for name in NAMES))
-    encoder = t2t_text_encoder.ClassLabelEncoder(class_labels_fname=str(path))
-    field = Labelled(labels=NAMES).extra_fields[0]
-    words = ''.join(f'{name}\n' for name in NAMES).encode()
-    found = labelled_rows(BlockText(0, b'x\n' * len(NAMES)), BlockText(0, words), field, T2T_LINES)
-    assert found.extra_features[0].values.tolist() == [encoder.encode(name) for name in NAMES]
 
 
 cell = st.one_of(text, st.sampled_from(['', ' ', 'a', 'b c', '字']))
@@ -97,16 +82,8 @@ def test_targets_that_keep_tabs(text_problems, folder, lines):
     path = written(folder / 'table.tsv', lines)
     examples = text_problems.text2text_txt_tab_iterator(path)
     wanted = [(each['inputs'], each['targets']) for each in examples]
-    rows = tsv_rows(lines_of(path).data, 0, (0, 1), T2T_LINES, keep_tabs=True)
+    rows = rows_of_block(Tsv(keep_tabs=True), lines_of(path))
     assert [tuple(side.row(each) for side in rows.sides) for each in range(len(rows))] == wanted
-
-
-def test_a_row_without_a_source_is_not_an_example(text_problems, folder):
-    path = written(folder / 'table.tsv', ['\tthe target\tgoes on'])
-    [moved] = text_problems.text2text_txt_tab_iterator(path)
-    assert moved == {'inputs': 'the target', 'targets': 'goes on'}
-    rows = tsv_rows(lines_of(path).data, 0, (0, 1), T2T_LINES, keep_tabs=True)
-    assert (len(rows), rows.empty) == (0, 1)
 
 
 def multiset(examples):

@@ -13,10 +13,10 @@ from rows_of_text import side_of
 
 from tokcore.bpe.files import rust_float
 from tokcore.errors import InputError
+from tokcore.foreign_tokenizers.files import is_pretrained_file, parse_pretrained
+from tokcore.foreign_tokenizers.tokenizer import PretrainedTokenizer
 from tokcore.kernels.jit import read_only
-from tokcore.pretrained.files import is_pretrained_file, parse_pretrained
 from tokcore.text.patterns import WHITE_SPACE
-from tokcore.tokenizers import PretrainedTokenizer
 
 LINES = [
     'the quick brown fox jumps over the lazy dog', "It's a dog's life; we'll see, THEY'RE there!",
@@ -75,7 +75,7 @@ SENTENCEPIECE_CASES = {
     },
     'unigram across spaces': {'model_type': 'unigram', 'split_by_whitespace': False},
 }  # fmt: skip
-QUICK = {'unigram', 'bpe', 'bpe with bytes', 'bpe with symbols'}
+QUICK = {'unigram', 'bpe with bytes'}
 
 
 @pytest.mark.parametrize(
@@ -220,14 +220,15 @@ def model_of_rules(sentencepiece, folder, options):
 
 def charsmap_of(model):
     """The bytes of the charsmap of a model."""
-    from tokcore.pretrained.protobuf import message_fields
+    from tokcore.foreign_tokenizers.sentencepiece import message_fields
 
     spec = next(value for number, value, _ in message_fields(model, '') if number == 3)
     return next(value for number, value, _ in message_fields(spec, '') if number == 2)
 
 
 @pytest.mark.parametrize(
-    'rule', ['nmt_nfkc', pytest.param('nmt_nfkc_cf', marks=pytest.mark.slow), 'odd']
+    'rule',
+    [*(pytest.param(each, marks=pytest.mark.slow) for each in ('nmt_nfkc', 'nmt_nfkc_cf')), 'odd'],
 )
 def test_the_charsmap_as_tokenizers_reads_it(
     tokenizers, sentencepiece, unigram_file, tmp_path, rule

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 import tokcore
 from tokcore.bpe.codes import NmtVocabulary
 from tokcore.bytes_of_ids import byte_lengths
-from tokcore.pretrained.files import parse_pretrained
-from tokcore.tokenizers import BpeTokenizer, PretrainedTokenizer
+from tokcore.foreign_tokenizers.files import parse_pretrained
+from tokcore.foreign_tokenizers.tokenizer import PretrainedTokenizer
+from tokcore.tokenizers import BpeTokenizer
 
 LINES = ['the cat sat on the mat', 'Größe und Flüsse', '字典 naïve 😀', "it's the cats"] * 3
 
@@ -99,9 +100,3 @@ def test_marks_and_bytes_of_published_files():
     decoder = {'type': 'WordPiece', 'prefix': '#', 'cleanup': False}
     pieces = file_of(words, pre_tokenizer={'type': 'WhitespaceSplit'}, decoder=decoder)
     assert byte_lengths(pieces).tolist() == [0, 3, 1, 3]
-
-
-def test_the_exported_name_is_the_function():
-    import tokcore
-
-    assert tokcore.byte_lengths is byte_lengths

@@ -4,9 +4,6 @@ import apache_beam as beam
 import faster_beam
 import pytest
 from apache_beam.coders import VarIntCoder
-from apache_beam.internal import cloudpickle_pickler
-from apache_beam.io import filesystems
-from apache_beam.io.filesystem import FileSystem
 from apache_beam.options.pipeline_options import (
     DebugOptions,
     DirectOptions,
@@ -91,32 +88,6 @@ def test_a_function_that_yields_and_returns_is_found():
     for _ in range(2):
         assert core._check_fn_use_yield_and_return(both)
         assert not core._check_fn_use_yield_and_return(one)
-
-
-def test_what_is_pickled_comes_back():
-    assert cloudpickle_pickler.loads(cloudpickle_pickler.dumps(FLAGS)) == FLAGS
-
-
-@pytest.mark.parametrize('path', ['/a/b', 'a', '', 'C:b', ' /a'])
-def test_paths_without_a_scheme_are_local(path):
-    scheme = filesystems.FileSystems.get_scheme(path)
-    [local] = [each for each in FileSystem.get_all_subclasses() if each.scheme() == scheme]
-    assert type(filesystems.FileSystems.get_filesystem(path)) is local
-
-
-def test_a_scheme_is_looked_up():
-    with pytest.raises(ValueError, match='Unable to get filesystem'):
-        filesystems.FileSystems.get_filesystem('nowhere://a')
-
-
-def test_hints_of_types_are_those_of_the_function_and_tell_no_stack():
-    def doubled(number: int) -> float:
-        return 2.0 * number
-
-    for _ in range(2):
-        hints = decorators.IOTypeHints.from_callable(doubled)
-        assert hints.input_types == ((int,), {}) and hints.simple_output_type('') is float
-        assert len(hints.origin) == 3  # the function, its signature, its place
 
 
 def test_arguments_and_states_are_those_of_the_class():

@@ -1,4 +1,4 @@
-"""Added tokens: found in text before the pre-tokenizer splits it, each with an id of its own.
+"""Added tokens: each is found in text before the pre-tokenizer splits it, and has its own id.
 
 As `tokenizers` does, those that are not `normalized` are found in the original text first, then the
 others in the normalized text between them; always the leftmost, and the longest at one position.
@@ -21,9 +21,9 @@ from tokcore.encoding.encoder import DEFAULT_CACHE_BYTES, EncodedSide, RowEncode
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import with_margin
 from tokcore.kernels.jit import kernel_without_allocation, read_only
-from tokcore.text.listed_tokens import ListedTokens
 from tokcore.text.pre_tokenizer import (
     CHUNK_TOKENS,
+    ListedTokens,
     PreTokenizer,
     RowPart,
     ScannedTokens,
@@ -152,7 +152,7 @@ class _AddedTokenEncoder:
                         added.append((start, end, id_))
                 if added:
                     has_added = True
-                    rows[row] = _with_texts(added, parts[0][0], parts[-1][1])
+                    rows[row] = with_texts(added, parts[0][0], parts[-1][1])
         return rows if has_added else []
 
     def _prefixed(self, side: Side) -> Side:
@@ -186,15 +186,15 @@ class PrefixedRows:
         side = with_space_before(Side(*rows))
         prefixed = TextRows(with_margin(side.text), read_only(side.starts), read_only(side.ends))
         state, text = self.words.prepare(prefixed)
-        places = np.empty((2, _TOKENS_AT_ONCE + CHUNK_TOKENS), np.uint64)
-        scanned = ScannedTokens(text, places[0], places[1], np.zeros(len(side) + 1, np.int64))
-        found, counts = [places[:, :0]], np.zeros(len(side) + 1, np.int64)
+        bounds = np.empty((2, _TOKENS_AT_ONCE + CHUNK_TOKENS), np.uint64)
+        scanned = ScannedTokens(text, bounds[0], bounds[1], np.zeros(len(side) + 1, np.int64))
+        found, counts = [bounds[:, :0]], np.zeros(len(side) + 1, np.int64)
         row, position, total = 0, -1, 0
         while row < len(side):
             ended = slice(row + 1, None)
             row, position, count = scan_tokens(prefixed, row, position, state, scanned)
             counts[ended] = total + scanned.row_tokens[ended]
-            found.append(places[:, :count].copy())
+            found.append(bounds[:, :count].copy())
             total += count
         starts, ends = np.concatenate(found, axis=1)
         return ListedTokens.of(starts, ends, counts), text
@@ -205,7 +205,7 @@ class PrefixedRows:
             yield RowPart(text, start, end, True)
 
 
-def _with_texts(added: list[Part], start: int, end: int) -> list[Part]:
+def with_texts(added: list[Part], start: int, end: int) -> list[Part]:
     """Returns the added tokens of a row, and the texts between them."""
     parts = []
     for begin, stop, id_ in added:
@@ -219,7 +219,7 @@ def _with_texts(added: list[Part], start: int, end: int) -> list[Part]:
 
 
 def _part_rows(side: Side, parts_of_rows: list[list[Part]]) -> tuple[np.ndarray, Side, np.ndarray]:
-    """Returns of all parts: the index of the row, the text as a row of its own, and the id or -1.
+    """Returns the row index of each part, the texts of the parts as rows, and the ids or -1.
 
     The text of an added token is empty.
     """
@@ -239,7 +239,7 @@ def join_parts(
     """Returns the ids of `count` rows from those of their parts.
 
     Args:
-        encoded: the ids of parts; of an added token none.
+        encoded: the ids of parts; added tokens have none.
         rows: int64[parts], ascending: the row of each part.
         added: int64[parts]: the ids of added tokens, -1 of texts.
         count: the number of rows.

@@ -16,25 +16,21 @@ import abc
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.bpe.dropout import Draws
 from tokcore.bpe.model import LongestPieceModel, MergeModel
 from tokcore.bpe.model_kernels import NO_ENTRY, numbered_units
-from tokcore.bpe.nmt_rules import NmtRules, split_up
 from tokcore.counts.token_table import TokenTable
-from tokcore.encoding.encoder import EncodedSide, RowEncoder
+from tokcore.encoding.encoder import RowEncoder
 from tokcore.encoding.vocabulary import SpecialIds, special_ids_by_name
 from tokcore.errors import InputError
-from tokcore.kernels.bytes import row_offsets, with_margin
-from tokcore.text.listed_tokens import ListedTokens, RowTokens
-from tokcore.text.pre_tokenizer import PreTokenizer, RowPart, TextRows
+from tokcore.kernels.bytes import with_margin
+from tokcore.text.pre_tokenizer import ListedTokens, PreTokenizer, RowPart, RowTokens, TextRows
 from tokcore.text.rows import Side
 from tokcore.text.unicode import CODE_POINTS
-from tokcore.text.whitespace import SpacePreTokenizer
 
 SPECIAL_TOKENS = ('<pad>', '</s>', '<unk>')
 """The entries before pieces, by default."""
@@ -42,15 +38,12 @@ SPECIAL_TOKENS = ('<pad>', '</s>', '<unk>')
 BLANK = '\r\n '
 """The characters that subword-nmt strips from lines."""
 
-_END_OF_WORD = '</w>'
+END_OF_WORD = '</w>'
 SEPARATOR = '@@'
 UNKNOWN = '[UNK]'
 
 _NMT_VERSION = '#version: 0.2'
 _TEXTBOOK_VERSION = '#version: tokbeam textbook'
-
-_MOST_WORDS = 1 << 20
-"""The words whose pieces are cached, some 200 MB; then the cache is cleared."""
 
 _SEPARATED = re.compile(f'{SEPARATOR} |{SEPARATOR} ?$')
 
@@ -73,12 +66,12 @@ class CodesVocabulary(abc.ABC):
 
     @property
     def vocab_size(self) -> int:
-        """The number of ids; without any, that of merges."""
+        """The number of ids; without ids, the number of merges."""
         return len(self.merges) if self.entries is None else len(self.entries)
 
     @functools.cached_property
     def ids(self) -> Mapping[str, int]:
-        """The id of each piece; of equal ones the first counts.
+        """The id of each piece; the first of equal ones counts.
 
         Raises:
             InputError: there is no list of pieces.
@@ -106,16 +99,19 @@ class CodesVocabulary(abc.ABC):
         """The pieces by id."""
         return self.entries or ()
 
+    def decode(self, ids: Iterable[int]) -> str:
+        """Returns the text of ids."""
+        return self.joined(self.pieces_of(ids))
+
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Returns `decode` in UTF-8."""
         return self.decode(ids).encode()
 
     def pieces_of(self, ids: Iterable[int]) -> list[str]:
         """Returns the pieces of ids; ids out of range have none."""
-        entries = self.entries or ()
-        return [entries[id_] for id_ in ids if 0 <= id_ < len(entries)]
+        return [self.pieces[id_] for id_ in ids if 0 <= id_ < len(self.pieces)]
 
-    def _text_ids(self) -> dict[str, int]:
+    def text_ids(self) -> dict[str, int]:
         """Returns the ids of pieces of text: special tokens cannot occur in it."""
         special = {id_ for id_ in self.special_ids if id_ is not None}
         return {entry: id_ for entry, id_ in self.ids.items() if id_ not in special}
@@ -156,10 +152,6 @@ class CodesVocabulary(abc.ABC):
     def joined(self, pieces: Iterable[str]) -> str:
         """Returns the text of pieces."""
 
-    def decode(self, ids: Iterable[int]) -> str:
-        """Returns the text of ids."""
-        return self.joined(self.pieces_of(ids))
-
 
 @dataclass(frozen=True)
 class NmtVocabulary(CodesVocabulary):
@@ -173,7 +165,7 @@ class NmtVocabulary(CodesVocabulary):
         return {text: 2 * CODE_POINTS + index for index, text in enumerate(others)}
 
     @functools.cached_property
-    def _texts(self) -> list[str]:
+    def _strings(self) -> list[str]:
         return list(self._symbols)
 
     def _symbol(self, text: str) -> int:
@@ -184,8 +176,8 @@ class NmtVocabulary(CodesVocabulary):
         if symbol < CODE_POINTS:
             return chr(symbol)
         if symbol < 2 * CODE_POINTS:
-            return chr(symbol - CODE_POINTS) + _END_OF_WORD
-        return self._texts[symbol - 2 * CODE_POINTS]
+            return chr(symbol - CODE_POINTS) + END_OF_WORD
+        return self._strings[symbol - 2 * CODE_POINTS]
 
     @functools.cached_property
     def piece_model(self) -> MergeModel:
@@ -193,30 +185,26 @@ class NmtVocabulary(CodesVocabulary):
 
     @functools.cached_property
     def model(self) -> MergeModel:
-        unknown = self.special_ids.unknown
-        outputs = np.full(
-            2 * CODE_POINTS + len(self._symbols),
-            NO_ENTRY if unknown is None else unknown,
-            np.int32,
-        )
+        unknown = NO_ENTRY if self.special_ids.unknown is None else self.special_ids.unknown
+        outputs = np.full(2 * CODE_POINTS + len(self._symbols), unknown, np.int32)
         for text, id_ in self.ids_of_symbols().items():
             outputs[self._symbol(text)] = id_
         return self._model(self.vocab_size, outputs)
 
     def ids_of_symbols(self) -> dict[str, int]:
-        """Returns the ids of symbols, spelled as in merges; special tokens are none."""
+        """Returns the ids of symbols, spelled as in merges, without special tokens."""
         # `a@@` is a piece within a word, but also the last piece of a word that ends with @@.
         return {
             text: id_
-            for piece, id_ in self._text_ids().items()
-            for text in {piece + _END_OF_WORD, piece.removesuffix(SEPARATOR)} - {piece}
+            for piece, id_ in self.text_ids().items()
+            for text in {piece + END_OF_WORD, piece.removesuffix(SEPARATOR)} - {piece}
             if _character_symbol(text) is not None or text in self._symbols
         }
 
     def with_all_symbols(self) -> NmtVocabulary:
         """Returns these codes with ids for all symbols of merges: those without one get the next."""
         pieces = {
-            text.removesuffix(_END_OF_WORD) if text.endswith(_END_OF_WORD) else text + SEPARATOR
+            text.removesuffix(END_OF_WORD) if text.endswith(END_OF_WORD) else text + SEPARATOR
             for left, right in self.merges
             for text in (left, right, left + right)
         }
@@ -241,7 +229,7 @@ class NmtVocabulary(CodesVocabulary):
         texts = [self._text(int(symbol)) for symbol in symbols]
         return [
             *(text + SEPARATOR for text in texts[:-1]),
-            *(text.removesuffix(_END_OF_WORD) for text in texts[-1:]),
+            *(text.removesuffix(END_OF_WORD) for text in texts[-1:]),
         ]
 
     def joined(self, pieces: Iterable[str]) -> str:
@@ -276,14 +264,9 @@ class TextbookVocabulary(CodesVocabulary):
     @functools.cached_property
     def model(self) -> LongestPieceModel:
         unknown = NO_ENTRY if self.special_ids.unknown is None else self.special_ids.unknown
-        ids = self._text_ids()
-        pieces = self.symbols[1:]
-        return LongestPieceModel(
-            pieces,
-            [ids.get(piece, unknown) for piece in pieces],
-            unknown,
-            self._describe_missing_id,
-        )
+        ids = self.text_ids()
+        outputs = [ids.get(piece, unknown) for piece in self.symbols[1:]]
+        return LongestPieceModel(self.symbols[1:], outputs, unknown, self._describe_missing_id)
 
     def pieces_of_symbols(self, symbols: Iterable[int]) -> list[str]:
         return [self.symbols[symbol] for symbol in symbols]
@@ -300,14 +283,13 @@ def _character_symbol(text: str) -> int | None:
     """Returns the symbol of a character, or of one with the suffix; None for other strings."""
     if len(text) == 1:
         return ord(text)
-    is_last = len(text) == 1 + len(_END_OF_WORD) and text.endswith(_END_OF_WORD)
+    is_last = len(text) == 1 + len(END_OF_WORD) and text.endswith(END_OF_WORD)
     return CODE_POINTS + ord(text[0]) if is_last else None
 
 
 def is_codes_file(data: bytes) -> bool:
     """Whether the first line of a file is that of codes."""
-    first = data.split(b'\n', 1)[0].rstrip(b'\r ')
-    return first in (_NMT_VERSION.encode(), _TEXTBOOK_VERSION.encode())
+    return data.split(b'\n', 1)[0].rstrip(b'\r ') == _NMT_VERSION.encode() or is_textbook_file(data)
 
 
 def is_textbook_file(data: bytes) -> bool:
@@ -316,7 +298,7 @@ def is_textbook_file(data: bytes) -> bool:
 
 
 def parse_nmt_codes(data: bytes, path: str) -> Merges:
-    """Returns the merges of subword-nmt's codes; of equal ones only the first.
+    """Returns the merges of subword-nmt's codes, only the first of equal ones.
 
     Raises:
         InputError: the version is not 0.2, or a line is not a pair.
@@ -367,177 +349,6 @@ def _pairs(lines: list[str], path: str, first: int) -> Iterable[tuple[str, str]]
                 f'{path}, line {number}: {line[:80]!r} is not a pair; give whole codes'
             )
         yield pair[0], pair[1]
-
-
-class CodesSegmenter:
-    """Segments lines of text into lines of pieces, as subword-nmt's `apply-bpe`; for one thread."""
-
-    def __init__(self, vocabulary: CodesVocabulary, rules: NmtRules = NmtRules()):
-        """Takes codes, with or without ids, and what is done beside merging.
-
-        Raises:
-            InputError: pieces without ids are to be split, and the codes have no ids; or there are
-                rules, and the codes are the textbook's.
-        """
-        rules.check(isinstance(vocabulary, NmtVocabulary), vocabulary.path)
-        self._vocabulary, self._rules = vocabulary, rules
-        self._known = frozenset(vocabulary._text_ids()) if rules.split_unknown else frozenset()
-        self._suffix = '_' if isinstance(vocabulary, TextbookVocabulary) else ''
-        self._encoder = RowEncoder(SpacePreTokenizer('space'), vocabulary.piece_model, 0)
-        self._cache: dict[str, list[str]] = {}
-
-    def lines(self, lines: Sequence[str]) -> list[str]:
-        """Returns the pieces of each line, separated by spaces; line breaks are kept."""
-        pieces_of_lines = self.rows([_words(line) for line in lines])
-        return [_line(line, pieces) for line, pieces in zip(lines, pieces_of_lines, strict=True)]
-
-    def rows(self, rows: Sequence[Sequence[str]]) -> list[list[str]]:
-        """Returns the pieces of each row of words; those inside words end with `@@`."""
-        by_word = self.pieces_by_word(rows)
-        return [[piece for pieces in of_row for piece in pieces] for of_row in by_word]
-
-    def pieces_by_word(self, rows: Sequence[Sequence[str]]) -> list[list[list[str]]]:
-        """Returns the pieces of each word of each row; those inside words end with `@@`."""
-        if self._rules.dropout:
-            return [self._dropped(words) for words in rows]
-        self._segment(word for words in rows for word in words)
-        return [[self._cache[word] for word in words] for words in rows]
-
-    def text(self, line: str) -> str:
-        """Returns the text of a line of pieces, with or without ids."""
-        return self._vocabulary.joined(line.split(' '))
-
-    def pieces(self, text: str) -> list[str]:
-        """Returns the pieces of a text."""
-        [pieces] = self.rows([_words(text)])
-        return pieces
-
-    def _segment(self, words: Iterable[str]) -> None:
-        """Adds the pieces of words to the cache."""
-        if len(self._cache) > _MOST_WORDS:
-            self._cache.clear()
-        new = [word for word in dict.fromkeys(words) if word not in self._cache]
-        if new and not self._rules.is_plain:
-            segments = [self._rules.segments(word) for word in new]
-            parts = self._merged([*dict.fromkeys(part for own in segments for part in own)])
-            for word, own in zip(new, segments, strict=True):
-                self._cache[word] = self._word([piece for part in own for piece in parts[part]])
-        elif new:
-            self._cache |= self._pieces_by_merging(new)
-
-    def _dropped(self, words: Sequence[str]) -> list[list[str]]:
-        """Returns the pieces of each word of a row, some merges left out."""
-        assert isinstance(self._vocabulary, NmtVocabulary)  # the constructor saw to it
-        draws, pairs = Draws(self._rules.seed, words), self._vocabulary.piece_model.state.pairs
-        out: list[list[str]] = []
-        for word in words:
-            pieces: list[str] = []
-            for segment in self._rules.segments(word):
-                if len(segment) == 1 or self._rules.is_kept(segment):
-                    pieces.append(segment)
-                    continue
-                symbols = draws.merged(segment, pairs, self._rules.dropout)
-                pieces += self._split(self._vocabulary.pieces_of_symbols(symbols.tolist()))
-            out.append(self._word(pieces))
-        return out
-
-    def _merged(self, segments: Sequence[str]) -> dict[str, list[str]]:
-        """Returns the pieces of each segment, without separators."""
-        whole = [
-            segment for segment in segments if len(segment) == 1 or self._rules.is_kept(segment)
-        ]
-        others = [*dict.fromkeys(segments).keys() - {*whole}]
-        merged = self._pieces_by_merging(others) if others else {}
-        return {segment: [segment] for segment in whole} | {
-            segment: self._split(pieces) for segment, pieces in merged.items()
-        }
-
-    def _split(self, pieces: Sequence[str]) -> list[str]:
-        """Returns pieces without their separators, split up where that is asked for."""
-        bare = [piece.removesuffix(SEPARATOR) for piece in pieces[:-1]] + [*pieces[-1:]]
-        if not self._known:
-            return bare
-        return split_up(bare, self._halves, self._known, SEPARATOR)
-
-    @functools.cached_property
-    def _halves(self) -> dict[str, tuple[str, str]]:
-        # Of two merges to one string the first is undone.
-        return {left + right: (left, right) for left, right in reversed(self._vocabulary.merges)}
-
-    def _word(self, pieces: Sequence[str]) -> list[str]:
-        return [*(piece + SEPARATOR for piece in pieces[:-1]), *pieces[-1:]]
-
-    def _pieces_by_merging(self, new: Sequence[str]) -> dict[str, list[str]]:
-        """Returns the pieces of words, with separators."""
-        utf8 = [(word + self._suffix).encode('utf-8', 'surrogatepass') for word in new]
-        offsets = row_offsets([len(word) for word in utf8])
-        text = np.frombuffer(b''.join(utf8), np.uint8)
-        encoded = self._encoder.encode_side(Side(text, offsets[:-1], offsets[1:]))
-        symbols, bounds = encoded.ids.tolist(), encoded.offsets.tolist()
-        return {
-            word: self._vocabulary.pieces_of_symbols(symbols[start:end])
-            for word, start, end in zip(new, bounds, bounds[1:])
-        }
-
-
-def _line(line: str, pieces: Sequence[str]) -> str:
-    rest = line.lstrip(BLANK)
-    before, after = line[: len(line) - len(rest)], rest[len(rest.rstrip(BLANK)) :]
-    return before + ' '.join(pieces) + after
-
-
-class CodesEncoder:
-    """An `Encoder` with the rules of a `CodesSegmenter`, for one thread: in Python, word by word."""
-
-    def __init__(
-        self,
-        vocabulary: CodesVocabulary,
-        rules: NmtRules,
-        words: Callable[[str], Iterable[str]],
-        pre_tokenizer: PreTokenizer,
-    ):
-        """Takes codes with ids, the rules, and what cuts rows into words, in Python and as a kernel."""
-        self._segmenter = CodesSegmenter(vocabulary, rules)
-        self._vocabulary, self._words, self._pre_tokenizer = vocabulary, words, pre_tokenizer
-        self._ids = vocabulary._text_ids()
-
-    @property
-    def parts(self) -> tuple[PreTokenizer, MergeModel | LongestPieceModel]:
-        return self._pre_tokenizer, self._vocabulary.model
-
-    def encode_side(
-        self,
-        side: Side,
-        prefix: str = '',
-        before: Sequence[int] = (),
-        after: Sequence[int] = (),
-    ) -> EncodedSide:
-        """Returns the ids of each row, as `RowEncoder.encode_side` does."""
-        side = side.with_prefix(prefix)
-        data = side.text.tobytes()
-        words = [
-            [*self._words(data[start:end].decode('utf-8', 'surrogatepass'))]
-            for start, end in zip(side.starts.tolist(), side.ends.tolist(), strict=True)
-        ]
-        ids, bounds = [], [0]
-        for pieces in self._segmenter.rows(words):
-            ids += [*before, *map(self._id, pieces), *after]
-            bounds.append(len(ids))
-        return EncodedSide(np.array(ids, np.int32), np.array(bounds, np.int64))
-
-    def _id(self, piece: str) -> int:
-        id_ = self._ids.get(piece, self._vocabulary.special_ids.unknown)
-        if id_ is None:
-            raise ValueError(
-                f'the piece {piece[:60]!r} is not in the .vocab file beside {self._vocabulary.path}, '
-                'which has no <unk>; count the pieces again, or add <unk>'
-            )
-        return id_
-
-
-def _words(line: str) -> list[str]:
-    """Returns the words between spaces; other white space is part of words."""
-    return [word for word in line.strip(BLANK).split(' ') if word]
 
 
 def count_pieces(codes: CodesVocabulary, table: TokenTable) -> list[tuple[str, int]]:

@@ -18,7 +18,6 @@ Words and fragments are rows of symbols, as `FirstSymbols.words` writes them; co
 token table too, whose tokens are the 8 bytes of `left << 32 | right`, the lowest first.
 """
 
-import dataclasses
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -32,12 +31,7 @@ import pyarrow.compute as pc
 from tokcore.bpe.model import merge_work
 from tokcore.bpe.model_kernels import SHORT, merge_long, merge_short
 from tokcore.bpe.options import MOST_CELLS, BpeRules
-from tokcore.bpe.trainer import (
-    LearnedMerges,
-    Learning,
-    count_cells,
-    first_symbols,
-)
+from tokcore.bpe.trainer import LearnedMerges, Learning, count_cells, first_symbols
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
@@ -67,61 +61,41 @@ _0, _1 = np.uint64(0), np.uint64(1)
 
 @dataclass(frozen=True)
 class Round:
-    """What a round did.
+    """What a round did."""
 
-    Attributes:
-        largest_count: of a pair, when it began.
-        threshold: fragments were cut where pairs are rarer, and merges made down to it.
-        pairs: the number of distinct pairs.
-        fragments: the number of distinct fragments.
-        cells: the memory that the trainer needed for these, in symbols and borders.
-        merges: that it made.
-    """
-
-    largest_count: int
-    threshold: int
-    pairs: int
-    fragments: int
-    cells: int
-    merges: int
+    largest_count: int  # of a pair, when it began
+    threshold: int  # fragments were cut where pairs are rarer, and merges made down to it
+    pairs: int  # distinct ones
+    fragments: int  # distinct ones
+    cells: int  # the memory that the trainer needed for the fragments, in symbols and borders
+    merges: int  # that it made
 
 
 class Words(Protocol):
     """The words to learn from, wherever they are."""
 
-    def merge_and_count(self, learning: Learning) -> 'CountedPairs':
-        """Makes the merges so far in all words, and counts the pairs that may then be merged."""
+    def merge_and_count(self, learning: Learning) -> tuple[int, int]:
+        """Makes the merges so far in all words, and counts the pairs that may then be merged.
 
-    def cut(self, limit: 'Limit') -> tuple[TokenTable, int]:
-        """Cuts the words at all pairs that were counted less often than the limit's threshold.
+        Returns how many distinct pairs there are, and the largest count, or 0.
+        """
 
-        Returns the fragments, and the threshold that kept them within the limit.
+    def cut(self, threshold: int, most_cells: int) -> tuple[TokenTable, int]:
+        """Cuts the words at all pairs that were counted less often than the threshold.
+
+        Fragments that take more than `most_cells` cells are cut again at a higher threshold.
+        Returns the fragments, and the threshold that they were cut at.
         """
 
 
 @dataclass(frozen=True)
-class CountedPairs:
-    """The pairs of all words: how many distinct ones there are, and the largest count (or 0)."""
-
-    distinct: int
-    largest_count: int
-
-
-@dataclass(frozen=True)
 class NewMerges:
-    """Merges to be made in words.
+    """Merges to be made in words."""
 
-    Attributes:
-        pairs: int64[merges], left << 32 | right, in order.
-        products: int64[merges], the symbol that replaces each.
-        units: int32[symbols], the length of all symbols in bytes or characters.
-        max_piece_length: of `BpeRules`.
-    """
-
-    pairs: np.ndarray
-    products: np.ndarray
-    units: np.ndarray
-    max_piece_length: int | None
+    pairs: np.ndarray  # int64[merges], left << 32 | right, in order
+    products: np.ndarray  # int64[merges], the symbol that replaces each
+    units: np.ndarray  # int32[symbols], the length of all symbols in bytes or characters
+    max_piece_length: int | None  # of `BpeRules`
 
     @classmethod
     def since(cls, applied: int, learning: Learning) -> 'NewMerges':
@@ -129,23 +103,6 @@ class NewMerges:
         pairs = learning.pairs[applied:]
         products = learning.products(pairs)
         return cls(pairs, products, learning.units, learning.rules.max_piece_length)
-
-
-@dataclass(frozen=True)
-class Limit:
-    """How many cells fragments may take.
-
-    Attributes:
-        threshold: the least count of the pairs at which words are not cut.
-        most_cells: fragments that take more are cut again at a higher threshold.
-    """
-
-    threshold: int
-    most_cells: int
-
-    def exceeded_by(self, fragments: TokenTable, times: int = 1) -> bool:
-        """Whether fragments take more than so many times what they may."""
-        return count_cells(fragments) > times * self.most_cells
 
 
 def learn_by_cutting(
@@ -165,12 +122,12 @@ def learn_by_cutting(
     Args:
         tables: returns the tables, and is called twice; a token may be in several of them.
         rules: which pair is merged next, and when training ends.
-        most_cells: of fragments that are learned from at once, in symbols and one for each. They
-            may be more only if the most frequent pairs alone have more.
+        most_cells: of fragments that are learned from at once: their symbols, and one for each. Only
+            if the most frequent pairs alone have more, there are more.
         folder: an empty folder for files of words; None: they stay in memory.
         on_merges: is called with the number of merges so far, many times a second.
         on_round: is called after each round.
-        begun: has the merges to go on from, and symbols of all words; None: there are none.
+        begun: the merges to continue from, with the symbols of all words; None: there are none.
 
     Raises:
         InputError: the rules or a token, which is named, do not allow cutting.
@@ -207,24 +164,15 @@ def learn_in_rounds(
     choose = choose_threshold or _default_threshold
     while not learning.is_complete:
         made = len(learning.pairs)
-        pairs = words.merge_and_count(learning)
-        if pairs.largest_count < learning.min_count:
+        distinct, largest = words.merge_and_count(learning)
+        if largest < learning.min_count:
             break
-        chosen = choose(pairs.largest_count, learning.min_count)
-        limit = Limit(chosen, min(most_cells, MOST_CELLS))
-        fragments, threshold = words.cut(limit)
+        chosen = choose(largest, learning.min_count)
+        fragments, threshold = words.cut(chosen, min(most_cells, MOST_CELLS))
         learning.merge_words(fragments, threshold, on_merges)
         if on_round is not None:
-            on_round(
-                Round(
-                    pairs.largest_count,
-                    threshold,
-                    pairs.distinct,
-                    len(fragments),
-                    count_cells(fragments),
-                    len(learning.pairs) - made,
-                )
-            )
+            merges, cells = len(learning.pairs) - made, count_cells(fragments)
+            on_round(Round(largest, threshold, distinct, len(fragments), cells, merges))
 
 
 def _default_threshold(largest: int, min_count: int) -> int:
@@ -291,14 +239,12 @@ class LocalWords:
 
     def __init__(self, tables: Iterable[TokenTable], folder: str | os.PathLike[str] | None = None):
         self._folder = None if folder is None else Path(folder)
-        self._tables: list[TokenTable | Path] = []
-        for index, table in enumerate(tables):
-            self._tables.append(self._stored(index, table))
+        self._tables = [self._stored(index, table) for index, table in enumerate(tables)]
         self._applied = 0
         self._pairs = TokenTable.from_items(())
 
-    def merge_and_count(self, learning: Learning) -> CountedPairs:
-        """Makes the merges so far in all words, and counts the pairs that may then be merged."""
+    def merge_and_count(self, learning: Learning) -> tuple[int, int]:
+        """As of `Words`."""
         merges = NewMerges.since(self._applied, learning)
         self._applied = len(learning.pairs)
         sums = TokenAccumulator()
@@ -307,24 +253,23 @@ class LocalWords:
             add_pair_counts(merged, merges, sums)
             self._tables[index] = self._stored(index, merged)
         pairs = self._pairs = TokenTable(*sums.finish())
-        return CountedPairs(len(pairs), int(pairs.counts.max(initial=0)))
+        return len(pairs), int(pairs.counts.max(initial=0))
 
-    def cut(self, limit: Limit) -> tuple[TokenTable, int]:
-        """Returns the fragments, and the threshold that kept them within the limit."""
-        threshold = limit.threshold
+    def cut(self, threshold: int, most_cells: int) -> tuple[TokenTable, int]:
+        """As of `Words`."""
         frequent = frequent_pairs(self._pairs, threshold)
         largest = int(frequent.counts.max())
         sums = TokenAccumulator()
         for table in self._read():
             add_fragments(table, frequent, sums)
             fragments = TokenTable(*sums.finish())
-            while limit.exceeded_by(fragments, MORE_FRAGMENTS) and threshold < largest:
+            while count_cells(fragments) > MORE_FRAGMENTS * most_cells and threshold < largest:
                 threshold = min(2 * threshold, largest)
                 frequent = frequent_pairs(frequent, threshold)
                 fragments = cut_again(fragments, frequent)
                 sums = TokenAccumulator()
                 sums.add_tokens(fragments.data, fragments.offsets, fragments.counts)
-        return cut_to_limit(fragments, frequent, dataclasses.replace(limit, threshold=threshold))
+        return cut_to_limit(fragments, frequent, threshold, most_cells)
 
     def _read(self) -> Iterator[TokenTable]:
         for table in self._tables:
@@ -339,34 +284,35 @@ class LocalWords:
 
 
 def cut_to_limit(
-    fragments: TokenTable, frequent: TokenTable, limit: Limit
+    fragments: TokenTable, frequent: TokenTable, threshold: int, most_cells: int
 ) -> tuple[TokenTable, int]:
-    """Cuts fragments again if they exceed a limit; returns them with the threshold that they fit.
+    """Cuts fragments again until they take at most `most_cells`; returns them and their threshold.
 
-    It is the least one, but for the effort of a search: fragments grow in leaps where the threshold
+    That is the least such threshold, which takes a search: fragments grow in leaps where the threshold
     passes the pairs of frequent letters, so that twice the threshold could leave a hundredth of them.
 
     Args:
-        fragments: cut at the pairs that are rarer than the limit's threshold.
+        fragments: cut at the pairs that are rarer than the threshold.
         frequent: the pairs at which they were not cut.
-        limit: of the fragments.
+        threshold: of the fragments.
+        most_cells: of the result; more only if the most frequent pairs alone take more.
     """
-    if not limit.exceeded_by(fragments):
-        return fragments, limit.threshold
+    if count_cells(fragments) <= most_cells:
+        return fragments, threshold
     counts = np.unique(frequent.counts)
     too_low, high = 0, len(counts) - 1
     result = None
     while high - too_low > 1:
         middle = (too_low + high) // 2
         cut = cut_again(fragments, frequent_pairs(frequent, int(counts[middle])))
-        if limit.exceeded_by(cut):
+        if count_cells(cut) > most_cells:
             too_low, fragments = middle, cut
         else:
             high, result = middle, cut
     if result is None:
         result = cut_again(fragments, frequent_pairs(frequent, int(counts[high])))
     # No pair has a count between these two, so the least threshold cuts alike and merges more.
-    return result, int(counts[max(high - 1, 0)]) + 1 if high else limit.threshold
+    return result, int(counts[max(high - 1, 0)]) + 1 if high else threshold
 
 
 def cut_again(fragments: TokenTable, frequent: TokenTable) -> TokenTable:
@@ -419,12 +365,12 @@ def add_fragments(words: TokenTable, frequent: TokenTable, sums: TokenAccumulato
     table = _pair_table(pairs.astype(np.uint64), frequent.counts.astype(np.uint64))
     room = _room(words)
     starts, ends, indices = (np.empty(room, np.int64) for _ in range(3))
-    data, offsets, counts = words.data, words.offsets, words.counts
     word = 0
     while word < len(words):
-        word, size = _cut_words(data, offsets, word, table, starts, ends, indices)
-        fragments, borders = pick_ranges(data, read_only(starts[:size]), read_only(ends[:size]))
-        sums.add_tokens(fragments, borders, counts[indices[:size]])
+        word, size = _cut_words(words.data, words.offsets, word, table, starts, ends, indices)
+        bounds = read_only(starts[:size]), read_only(ends[:size])
+        fragments, borders = pick_ranges(words.data, *bounds)
+        sums.add_tokens(fragments, borders, words.counts[indices[:size]])
 
 
 def frequent_pairs(counts: TokenTable, threshold: int) -> TokenTable:

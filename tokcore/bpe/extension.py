@@ -25,7 +25,7 @@ from tokcore.encoding.encoder import RowEncoder
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import write_varints
 from tokcore.text.byte_level import ALPHABET, BYTE_TO_CHARACTER, CHARACTER_TO_BYTE, token_bytes
-from tokcore.text.listed_tokens import RowTokens
+from tokcore.text.pre_tokenizer import RowTokens
 from tokcore.text.rows import Side
 
 _SEVEN_BITS = 7

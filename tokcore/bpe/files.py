@@ -1,10 +1,10 @@
 """Vocabulary files of byte pair encoding: tokenizer.json, merges.txt with vocab.json, and codes.
 
-The content of a file tells which of them it is; JSON is parsed once while that is found out. The numbers
-in it are those that `tokenizers` reads. Its JSON reader (serde_json, without the feature
-`float_roundtrip`) multiplies or divides the digits by a power of ten, both in double precision. So a
-number of more than 15 digits may differ in its last bit from the nearest one, and with it which of
-two ways to cut a text has the larger score.
+Files are recognized by their content; JSON is parsed once for that. Its numbers are those that
+`tokenizers` reads, whose JSON reader (serde_json, without the feature `float_roundtrip`) multiplies or
+divides the digits by a power of ten, both in double precision. So a number of more than 15 digits may
+differ in its last bit from the nearest one, and with it which of two ways to cut a text has the larger
+score.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ def is_bpe_file(data: bytes) -> bool:
     if is_codes_file(data):
         return True
     file = json_object(data)
-    return file is not None and (is_plain_bpe(file) or _is_vocab_json(file))
+    if file is None:
+        return False
+    # A vocab.json gives ids of entries, and is nothing else.
+    return is_plain_bpe(file) or (bool(file) and all(type(id_) is int for id_ in file.values()))
 
 
 def parse_bpe_file(data: bytes, path: str, read: ReadBeside = read_if_there) -> AnyVocabulary:
@@ -159,11 +162,6 @@ def _entries(path: str, read: ReadBeside) -> tuple[str, ...] | None:
             f'{entries[0]!r:.80}; its lines must be pieces alone, {" ".join(SPECIAL_TOKENS)} first'
         )
     return entries
-
-
-def _is_vocab_json(file: Mapping[str, Any]) -> bool:
-    """Whether an object gives ids of entries, and is nothing else."""
-    return bool(file) and all(type(id_) is int for id_ in file.values())
 
 
 def is_tokenizer_json(file: Mapping[str, Any]) -> bool:
@@ -269,15 +267,15 @@ def model_vocabulary(
 
 def keep_tokenizer(data: bytes, file: Mapping[str, Any], vocabulary: BpeVocabulary) -> None:
     """Keeps the model of a tokenizer.json, so that other processes need not parse the file again."""
-    keep_parsed(
-        data,
-        lambda: ParsedFile(
-            rest_of_tokenizer(file),
-            dict(vocabulary.entries),
-            vocabulary.merges,
-            vocabulary.merge_ids,
-        ),
-    )
+
+    def parsed() -> ParsedFile:
+        rest = {**file, 'model': {**file['model'], 'vocab': {}, 'merges': []}}
+        entries = dict(vocabulary.entries)
+        return ParsedFile(
+            json.dumps(rest).encode(), entries, vocabulary.merges, vocabulary.merge_ids
+        )
+
+    keep_parsed(data, parsed)
 
 
 def parse_entries(entries: object, where: str) -> dict[str, int]:
@@ -303,7 +301,7 @@ def check_largest_id(largest: int, count: int, where: str) -> None:
 
 
 def parse_merges(merges: object, path: str) -> Iterable[tuple[str, str]]:
-    """Yields the merges of a tokenizer.json, pairs or strings; raises InputError for what is none."""
+    """Yields the merges of a tokenizer.json, pairs or strings; raises InputError for anything else."""
     if not isinstance(merges, list):
         raise InputError(f'{path}: $.model.merges is not a list; give a whole tokenizer.json')
     # There are some 200,000 of them, and as a rule all are of one kind.
@@ -431,7 +429,7 @@ def read_json(data: bytes, path: str) -> dict[str, Any]:
 
 
 def json_object(data: bytes) -> dict[str, Any] | None:
-    """Returns the same; None if the file is not a JSON object."""
+    """Returns the object of a JSON file as `read_json`; None if it is not a JSON object."""
     data = without_mark(data)
     if data.lstrip()[:1] != b'{':
         return None
@@ -444,11 +442,6 @@ def json_object(data: bytes) -> dict[str, Any] | None:
 def forget_json() -> None:
     """Frees the object that was parsed last, when its vocabulary has been made."""
     _parsed.cache_clear()
-
-
-def rest_of_tokenizer(file: Mapping[str, Any]) -> bytes:
-    """Returns a tokenizer.json of BPE without its entries and merges."""
-    return json.dumps({**file, 'model': {**file['model'], 'vocab': {}, 'merges': []}}).encode()
 
 
 # Several schemes look at a file before one makes its vocabulary, and it may have 40 MB.

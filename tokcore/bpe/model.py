@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tokcore.bpe.model_kernels import (
+    MEMORY_ROWS,
     NO_ENTRY,
     NONE,
     SHORT,
@@ -24,10 +25,10 @@ from tokcore.bpe.model_kernels import (
     MergeWork,
     Units,
     segment_by_merges,
+    token_memory,
 )
 from tokcore.bpe.phrases import IDS_AT_ONCE, NO_CUTS, PART_ROWS, Joins, part_memory
-from tokcore.bpe.token_memory import MEMORY_ROWS, token_memory
-from tokcore.encoding.dropped import DroppedCharacters
+from tokcore.encoding.encoder import DroppedCharacters
 from tokcore.encoding.kernels import (
     NO_ROOM,
     MissedTokens,
@@ -175,7 +176,7 @@ def lost_bytes(units: Units) -> np.ndarray | None:
 
 
 def _has_fallback(codes: np.ndarray, units: Units) -> np.ndarray:
-    """Tells for which characters all bytes of their UTF-8 have a symbol of `fallback`, bool[codes]."""
+    """Returns whether all UTF-8 bytes of each character have a symbol of `fallback`, bool[codes]."""
     return _count_in_utf8(codes, units.fallback == NONE) == 0
 
 
@@ -261,9 +262,9 @@ def premerged_characters(
 def _ranks_within(
     merges: np.ndarray, symbols: set[int], size: int
 ) -> dict[tuple[int, int], tuple[int, int]]:
-    """Returns (rank, merged) by (left, right) of the merges that a text of these symbols may have.
+    """Returns (rank, merged) by (left, right) of the merges that text of these symbols may need.
 
-    Of symbols that are bytes of characters, and have become one after three merges.
+    The symbols are bytes of characters, which are one symbol after at most three merges.
     """
     may_be = np.zeros(size + 1, bool)
     may_be[[*symbols]] = True  # -1, for a byte without a symbol, is the last

@@ -10,6 +10,10 @@ Of several pairs of the lowest rank the first is merged, as `tokenizers` does; w
 `batched_merges` all of them are, before any pair that these merges create, as subword-nmt does.
 A character without a symbol becomes the symbols of its UTF-8 bytes if all of them exist
 (`byte_fallback`), else the unknown symbol, or nothing.
+
+The encoder's cache is for short tokens of few ids, and gets them at the end of a pass. A longer
+token, or one that is twice in a pass, would be merged each time, which takes longer than all else
+that is done with it. So a `TokenMemory` keeps some thousand tokens that were merged lately.
 """
 
 from collections.abc import Collection
@@ -27,9 +31,8 @@ from tokcore.bpe.phrases import (
     recall_part,
     remember_part,
 )
-from tokcore.bpe.token_memory import TokenMemory, memory_row, recall_ids, remember_ids
-from tokcore.encoding.kernels import NO_ROOM, larger_workspace, segment_tokens
-from tokcore.kernels.bytes import grown
+from tokcore.encoding.kernels import NO_ROOM, cache_lines, larger_workspace, segment_tokens
+from tokcore.kernels.bytes import grown, hash_bytes
 from tokcore.kernels.hash_tables import NO_PAIR, PairTable, TokenLookup, find_pair, find_token
 from tokcore.kernels.jit import inlined_kernel, kernel, kernel_without_allocation, read_only
 from tokcore.kernels.simd import load_word
@@ -47,9 +50,17 @@ NO_ENTRY = -1
 NONE = -1
 """No symbol."""
 
-_0, _1, _2, _32 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(32)
+_0, _1, _2, _3, _8, _32 = (np.uint64(number) for number in (0, 1, 2, 3, 8, 32))
 _LOW = np.uint64(0xFFFF_FFFF)
 _END = np.uint32(0xFFFF_FFFF)
+
+MEMORY_ROWS = 1 << 15
+"""For one encoder; 4 MB if all are in use."""
+
+NO_ROW = ~np.uint64(0)
+
+_LONGEST = np.uint64(56)
+_MOST_IDS = np.uint64(16)
 
 _LEAD = 0xC0
 """The smallest first byte of a character of several bytes."""
@@ -90,6 +101,20 @@ class MergeState(NamedTuple):
     outputs: np.ndarray  # int32[symbols]: the id of each; int32[0]: symbols are ids
     batched_merges: int
     joins: Joins
+
+
+class TokenMemory(NamedTuple):
+    """Tokens and their ids that one thread has merged lately; of phrases, `PartMemory` has parts.
+
+    A token has one row, where the last one that was written stays. The row is two cache lines:
+
+        tokens   length << 32 | number of ids, then up to 56 bytes and zeros
+        ids      up to 16
+    """
+
+    tokens: np.ndarray  # uint64[a power of two, 8], or uint64[0, 8]: nothing is remembered
+    ids: np.ndarray  # int32[as many, 16]
+    shift: np.uint64  # 64 - log2 of the rows
 
 
 class MergeWork(NamedTuple):
@@ -414,3 +439,58 @@ def _larger_merge_work(missed, model, work):
         grown(work.previous, 0, most), grown(work.next, 0, most),
         grown(work.heap, 0, 3 * most), grown(work.batch, 0, most), work.memory, work.parts,
     )  # fmt: skip
+
+
+def token_memory(rows: int) -> TokenMemory:
+    """Returns a memory of so many rows, a power of two above 1, or 0."""
+    shift = np.uint64(64 - max(1, rows.bit_length() - 1))
+    return TokenMemory(cache_lines(rows), cache_lines(rows).view(np.int32), shift)
+
+
+@inlined_kernel
+def memory_row(text, start, end, memory):
+    """The row for text[start:end], NO_ROW if it is not to be remembered."""
+    length = end - start
+    if len(memory.tokens) == 0 or length > _LONGEST or is_phrase(load_word(text, start)):
+        return NO_ROW
+    return hash_bytes(text, start, end) >> memory.shift
+
+
+@inlined_kernel
+def recall_ids(text, start, end, row, memory, ids, used):
+    """Writes the ids of text[start:end] to ids[used:]; returns how many, 0 if it is not remembered."""
+    length = end - start
+    if row == NO_ROW or memory.tokens[row, _0] >> _32 != length:
+        return _0
+    word = _0
+    while word << _3 < length:
+        if _token_word(text, start, length, word) != memory.tokens[row, word + _1]:
+            return _0
+        word += _1
+    count = memory.tokens[row, _0] & _LOW
+    for k in range(count):
+        ids[used + k] = memory.ids[row, k]
+    return count
+
+
+@inlined_kernel
+def remember_ids(text, start, end, row, memory, ids, used, count):
+    """Remembers that text[start:end] has the ids ids[used:used + count], if there is room for them."""
+    if row == NO_ROW or count > _MOST_IDS:
+        return
+    length = end - start
+    memory.tokens[row, _0] = length << _32 | count
+    word = _0
+    while word << _3 < length:
+        memory.tokens[row, word + _1] = _token_word(text, start, length, word)
+        word += _1
+    for k in range(count):
+        memory.ids[row, k] = ids[used + k]
+
+
+@kernel_without_allocation
+def _token_word(text, start, length, word):
+    """Eight bytes of a token, or those that are left and zeros."""
+    left = length - (word << _3)
+    bits = load_word(text, start + (word << _3))
+    return bits & (~_0 >> (np.uint64(64) - (min(left, _8) << _3)))

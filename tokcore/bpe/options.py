@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import typing
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from tokcore.encoding.hub_folders import local_vocabulary
+from tokcore.encoding.hub_folders import GPT_END, local_vocabulary
 from tokcore.encoding.scheme import LearningOptions
-from tokcore.encoding.tokenizer_folder import GPT_END
 from tokcore.encoding.vocabulary import read_vocabulary_file
 from tokcore.errors import InputError
 from tokcore.options import (
@@ -26,9 +24,6 @@ from tokcore.options import (
     special_tokens_option,
 )
 
-if typing.TYPE_CHECKING:
-    pass
-
 _BYTES = 'its tokenizer.json holds bytes, all 256 of them, and no ends of words'
 _CODES = 'a file of codes holds characters and no ids'
 _HOLDS = {
@@ -37,7 +32,7 @@ _HOLDS = {
     'subword-nmt': f'{_CODES}, and words end with </w>',
     'textbook': f'{_CODES}, and words end with _',
 }
-"""For each preset what its file can hold."""
+"""What the file of each preset can hold."""
 
 _UNSUPPORTED = {
     'gpt2': ('limit_alphabet', 'total_symbols'),
@@ -140,7 +135,7 @@ class BpeOptions(LearningOptions):
     def for_manifest(self) -> dict[str, object]:
         options = super().for_manifest()
         if self.extend is not None:
-            # The content tells which vocabulary it is; a path does not.
+            # The content identifies the vocabulary; a path does not.
             digest = hashlib.sha256()
             for path in self.extended_files:
                 digest.update(read_vocabulary_file(path))
@@ -149,12 +144,12 @@ class BpeOptions(LearningOptions):
 
     @property
     def extended_files(self) -> tuple[str, ...]:
-        """The files of the vocabulary that `extend` names, which may be in a folder; its own first."""
+        """The files of the vocabulary that `extend` names, a file or a folder; the main one first."""
         from tokcore.bpe.files import files_of_vocabulary
 
-        return (
-            () if self.extend is None else files_of_vocabulary(local_vocabulary(self.extend).path)
-        )
+        if self.extend is None:
+            return ()
+        return files_of_vocabulary(local_vocabulary(self.extend).path)
 
     def rules(self, preset: str) -> BpeRules:
         """Returns a preset's rules, with these options in place of its own.

@@ -1,7 +1,7 @@
 """Large vocabulary files as they were parsed before: a cache on disk, beside that of kernels.
 
-To parse a tokenizer.json of 33 MB, and to see that its merges are of its entries, takes seconds. What
-came out is kept as plain strings and numbers, from which a process has the same vocabulary at once. A
+To parse a tokenizer.json of 33 MB, and to see that its merges are of its entries, takes seconds. The
+result is kept as plain strings and numbers, from which a process has the same vocabulary at once. A
 kept file is named by a digest of the original and of the sources of this package; a damaged one is
 written again. Others cannot write to the folder; see `kernels.jit`.
 """
@@ -21,8 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tokcore.errors import InputError
-from tokcore.kernels.cache_folder import PART, read_cached, write_cached
-from tokcore.source_digest import source_digest
+from tokcore.kernels.cache_folder import PART, read_cached, source_digest, write_cached
 
 LEAST_BYTES = 1 << 20
 """Smaller files are parsed within some 50 ms, and are not kept."""
@@ -158,10 +157,13 @@ def _packed(parsed: ParsedFile) -> bytes:
     parts = [
         parsed.rest,
         ''.join(parsed.entries).encode('utf-8', 'surrogatepass'),
-        _numbers([*map(len, parsed.entries)]),
-        _numbers([*parsed.entries.values()]),
-        _numbers(parsed.merge_ids),
-    ]
+        *(
+            np.array(numbers, '<i4').tobytes()
+            for numbers in (
+                [*map(len, parsed.entries)], [*parsed.entries.values()], parsed.merge_ids,
+            )
+        ),
+    ]  # fmt: skip
     return b''.join([np.array([*map(len, parts)], '<u8').tobytes(), *parts])
 
 
@@ -172,25 +174,17 @@ def _unpacked(content: bytes) -> ParsedFile:
     rest, text, *columns = parts
     lengths, ids, merge_ids = (np.frombuffer(column, '<i4').astype(np.int32) for column in columns)
     merge_ids = merge_ids.reshape(-1, 3)
-    entries = _cut(text.decode('utf-8', 'surrogatepass'), lengths)
-    places = np.zeros(1 + ids.max(initial=-1), np.int64)
-    places[ids] = np.arange(len(ids))
+    ends = np.cumsum(lengths).tolist()
+    joined = text.decode('utf-8', 'surrogatepass')
+    entries = [joined[start:end] for start, end in zip([0, *ends], ends)]
+    index_of = np.zeros(1 + ids.max(initial=-1), np.int64)
+    index_of[ids] = np.arange(len(ids))
     return ParsedFile(
         rest,
         dict(zip(entries, ids.tolist(), strict=True)),
-        _KeptMerges(entries, places[merge_ids[:, :2]]),
+        _KeptMerges(entries, index_of[merge_ids[:, :2]]),
         merge_ids,
     )
-
-
-def _cut(text: str, lengths: np.ndarray) -> list[str]:
-    ends = np.cumsum(lengths)
-    starts = (ends - lengths).tolist()
-    return [text[start:end] for start, end in zip(starts, ends.tolist(), strict=True)]
-
-
-def _numbers(values: Sequence[int] | np.ndarray) -> bytes:
-    return np.array(values, '<i4').tobytes()
 
 
 def _remove_oldest() -> None:

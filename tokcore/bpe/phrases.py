@@ -18,9 +18,7 @@ import numpy as np
 
 from tokcore.encoding.kernels import begins_wide, cache_lines, memo_row, short_token_words
 from tokcore.kernels.bytes import row_offsets, with_margin
-from tokcore.kernels.jit import inlined_kernel, kernel_without_allocation, read_only
-from tokcore.kernels.simd import load_word, store_pair
-from tokcore.text.character_pairs import (
+from tokcore.kernels.hash_tables import (
     MOST_BITS,
     CharacterPairs,
     add_characters,
@@ -29,6 +27,8 @@ from tokcore.text.character_pairs import (
     has_characters,
     no_pairs,
 )
+from tokcore.kernels.jit import inlined_kernel, kernel_without_allocation, read_only
+from tokcore.kernels.simd import load_word, store_pair
 from tokcore.text.unicode import CODE_POINTS, decode_word
 
 PART_ROWS = 1 << 16

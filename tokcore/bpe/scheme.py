@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import re
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from tokcore.bpe.nmt_rules import NmtRules
 from tokcore.bpe.options import MOST_CELLS, BpeOptions, BpeRules
-from tokcore.encoding.scheme import EncodingOptions, Learned, PieceWriter, Scheme
-from tokcore.encoding.tokenizer_folder import (
+from tokcore.bpe.vocabulary import BpeVocabulary, TokenizerParts
+from tokcore.encoding.hub_folders import (
     CONFIG_NAME,
     CONFIG_NAMES,
     TOKENIZER_NAME,
     tokenizer_config,
 )
+from tokcore.encoding.scheme import EncodingOptions, Learned, PieceWriter, Scheme
 from tokcore.encoding.vocabulary import (
     ReadBeside,
     Template,
@@ -43,12 +44,11 @@ from tokcore.text.expressions import ExpressionError, oniguruma
 from tokcore.text.patterns import DIGITS, PATTERNS, Pattern, expressions_of, patterns_of
 
 if typing.TYPE_CHECKING:
+    from tokcore.bpe.apply_codes import NmtRules
     from tokcore.bpe.files import AnyVocabulary
     from tokcore.bpe.trainer import LearnedMerges
-    from tokcore.bpe.vocabulary import BpeVocabulary, TokenizerParts
     from tokcore.counts.token_table import TokenTable
-    from tokcore.encoding.dropped import DroppedCharacters
-    from tokcore.encoding.encoder import Encoder
+    from tokcore.encoding.encoder import DroppedCharacters, Encoder
     from tokcore.text.pre_tokenizer import PreTokenizer
     from tokcore.text.rows import Normalizer
 
@@ -119,7 +119,9 @@ class BpeEncodingOptions(AddedTokenOptions):
 
     @property
     def nmt_rules(self) -> NmtRules:
-        """What is done beside merging."""
+        """What is done in addition to merging."""
+        from tokcore.bpe.apply_codes import NmtRules
+
         return NmtRules(self.glossary, self.split_unknown, self.dropout, self.dropout_seed)
 
 
@@ -331,15 +333,15 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         if options.extend is None:
             return self
         path, old = self._extensible(options)
-        told = self.configured_for(old)
+        configured = self.configured_for(old)
         if self.patterns == ('none',):
-            told = dataclasses.replace(told, pattern=(), pre_tokenizer_kind='none')
-        if self.rules == told.rules and self.preset not in CODES:
+            configured = dataclasses.replace(configured, pattern=(), pre_tokenizer_kind='none')
+        if self.rules == configured.rules and self.preset not in CODES:
             return self
         if self in (SCHEME, BpeScheme(pre_tokenizer_kind='none')):
-            return told
+            return configured
         raise InputError(
-            f'{path} is for {told.rules}, and the options give {self.rules}; leave them out, or give '
+            f'{path} is for {configured.rules}, and the options give {self.rules}; leave them out, or give '
             '--pre-tokenizer none alone, for merges across tokens'
         )
 
@@ -350,24 +352,14 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
 
         self.check(options)
         rules = options.rules(self.preset)
-        target = rules.merges or rules.vocab_size or 0
-        report(0, 0, target)
-
-        def on_merges(merges: int) -> None:
-            report(0, min(merges, target - 1), target)
-
-        learned: Learned[AnyVocabulary]
-        if options.extend is not None:
+        with reported_merges(rules, report) as on_merges:
+            if options.extend is None:
+                return self.learned_from(learn_merges(table, rules, on_merges), options)
             from tokcore.bpe.extension import extend_merges
 
             old = self.old_vocabulary(options)
             extended = extend_merges(table, old, rules, on_merges)
-            learned = Learned(extended, smallest_size=old.vocab_size)
-        else:
-            merges = learn_merges(table, rules, on_merges)
-            learned = self.learned_from(merges, options)
-        report(0, target, target)
-        return learned
+            return Learned(extended, smallest_size=old.vocab_size)
 
     def reason_against_rounds(self, options: BpeOptions) -> str | None:
         from tokcore.bpe.cutting import reason_against_cutting
@@ -396,18 +388,10 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             from tokcore.bpe.extension import begin_extension
 
             begun = begin_extension(self.old_vocabulary(options), rules)
-        target = rules.merges or rules.vocab_size or 0
-        report(0, 0, target)
-        learned = learn_by_cutting(
-            tables,
-            rules,
-            cells_within(memory_bytes, self.learner_bytes_per_character),
-            folder,
-            lambda merges: report(0, min(merges, target - 1), target),
-            begun=begun,
-        )
-        report(0, target, target)
-        return self.learned_from(learned, options)
+        most_cells = cells_within(memory_bytes, self.learner_bytes_per_character)
+        with reported_merges(rules, report) as on_merges:
+            learned = learn_by_cutting(tables, rules, most_cells, folder, on_merges, begun=begun)
+            return self.learned_from(learned, options)
 
     def rules_in_rounds(self, options: BpeOptions) -> BpeRules:
         """Returns the rules of learning in rounds, where merges of an old vocabulary count too."""
@@ -420,7 +404,6 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
     def learned_from(self, learned: LearnedMerges, options: BpeOptions) -> Learned[AnyVocabulary]:
         """Returns the vocabulary of merges that begin with those of an old one, if there is one."""
         from tokcore.bpe.codes import NmtVocabulary, TextbookVocabulary
-        from tokcore.bpe.vocabulary import BpeVocabulary
 
         if options.extend is not None:
             from tokcore.bpe.extension import extended
@@ -456,7 +439,8 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
     def piece_writer(
         self, vocabulary: AnyVocabulary, options: BpeEncodingOptions | None = None
     ) -> PieceWriter | None:
-        from tokcore.bpe.codes import CodesSegmenter, CodesVocabulary
+        from tokcore.bpe.apply_codes import CodesSegmenter
+        from tokcore.bpe.codes import CodesVocabulary
 
         if not isinstance(vocabulary, CodesVocabulary):
             return None
@@ -477,8 +461,6 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         return () if self.preset in CODES else (TOKENIZER_NAME, CONFIG_NAME)
 
     def tokenizer_files(self, vocabulary: AnyVocabulary) -> Mapping[str, bytes]:
-        from tokcore.bpe.vocabulary import BpeVocabulary
-
         if not isinstance(vocabulary, BpeVocabulary):
             return {}
         special_tokens = [token.content for token in vocabulary.added if token.special]
@@ -487,14 +469,11 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
     @property
     def _parts(self) -> TokenizerParts:
         """The parts of a learned vocabulary."""
-        from tokcore.bpe.vocabulary import TokenizerParts
-
         return TokenizerParts.of(self.patterns, self.form, self.add_prefix_space)
 
     def configured_for(self, vocabulary: AnyVocabulary) -> BpeScheme:
         """Returns this scheme with the normalizer and the pre-tokenizer of a vocabulary's file."""
         from tokcore.bpe.codes import TextbookVocabulary
-        from tokcore.bpe.vocabulary import BpeVocabulary
 
         if isinstance(vocabulary, BpeVocabulary):
             parts = vocabulary.parts
@@ -522,7 +501,6 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             InputError: the vocabulary's file has another normalizer or pre-tokenizer, or an added
                 token that is not supported.
         """
-        from tokcore.bpe.vocabulary import BpeVocabulary
         from tokcore.encoding.encoder import RowEncoder
 
         options = options or BpeEncodingOptions()
@@ -536,7 +514,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         if not isinstance(vocabulary, BpeVocabulary):
             if rules.is_plain:
                 return RowEncoder(self.pre_tokenizer, vocabulary.model)
-            from tokcore.bpe.codes import CodesEncoder
+            from tokcore.bpe.apply_codes import CodesEncoder
 
             return CodesEncoder(vocabulary, rules, self.tokens, self.pre_tokenizer)
         rules.check(False, 'a tokenizer.json')
@@ -560,7 +538,6 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
 
     def special_tokens_in(self, vocabulary: AnyVocabulary, prefix: str) -> Mapping[str, int]:
         from tokcore.bpe.added_tokens import check_flags
-        from tokcore.bpe.vocabulary import BpeVocabulary
 
         if not isinstance(vocabulary, BpeVocabulary):
             return bracketed_tokens(vocabulary.ids, prefix)
@@ -570,17 +547,11 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         return {token.content: token.id for token in tokens}
 
     def template(self, vocabulary: AnyVocabulary, text: str | None = None) -> Template:
-        from tokcore.bpe.vocabulary import BpeVocabulary
-
         if text is None and isinstance(vocabulary, BpeVocabulary):
             return vocabulary.template
         return super().template(vocabulary, text)
 
     def tokens(self, text: str) -> Iterable[str]:
-        tokens = self._word_tokens(text)
-        return [f'{token}_' for token in tokens] if self.preset == 'textbook' else tokens
-
-    def _word_tokens(self, text: str) -> list[str]:
         from tokcore.text.t2t import tokenize
 
         if self.patterns:
@@ -589,22 +560,20 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
             return cutter.tokens(prefix + text)
         match self.kind:
             case 'space':
-                return [word for word in text.split(' ') if word]
+                tokens = [word for word in text.split(' ') if word]
             case 'whitespace':
-                return text.split()
+                tokens = text.split()
             case 'bert':
-                return bert_tokens(text, 'bert', True, None, True)
+                tokens = bert_tokens(text, 'bert', True, None, True)
             case _:
-                return tokenize(text)
+                tokens = tokenize(text)
+        return [f'{token}_' for token in tokens] if self.preset == 'textbook' else tokens
 
     def dropped(self, vocabulary: AnyVocabulary) -> DroppedCharacters | None:
-        from tokcore.bpe.vocabulary import BpeVocabulary
-
         return vocabulary.model.dropped() if isinstance(vocabulary, BpeVocabulary) else None
 
     def vocabulary_of(self, characters: Sequence[str]) -> AnyVocabulary:
         from tokcore.bpe.codes import NmtVocabulary, TextbookVocabulary
-        from tokcore.bpe.vocabulary import BpeVocabulary
 
         if self.preset == 'textbook':
             return TextbookVocabulary((), ('<unk>',), characters=''.join(characters))
@@ -618,6 +587,15 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         suffix = 'codes' if self.preset in CODES else self.file_suffix
         stem = f'vocab.{dataset}.{size}.{suffix}'
         return stem if side is None else f'{stem}.{side}'
+
+
+@contextlib.contextmanager
+def reported_merges(rules: BpeRules, report: Progress) -> Iterator[Callable[[int], None]]:
+    """Yields a function that reports the number of merges so far; reports the end after the block."""
+    target = rules.merges or rules.vocab_size or 0
+    report(0, 0, target)
+    yield lambda merges: report(0, min(merges, target - 1), target)
+    report(0, target, target)
 
 
 SCHEME = BpeScheme()

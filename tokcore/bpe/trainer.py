@@ -76,24 +76,17 @@ _INNER, _FINAL = 0, 1
 
 @dataclass(frozen=True)
 class LearnedMerges:
-    """A learned vocabulary.
-
-    Attributes:
-        entries: by id, as files spell them (`Ġthe`, or with the end-of-word suffix): special
-            tokens, then bytes or characters, then the results of merges.
-        merges: (left, right) as entries, in the order in which they were learned.
-        counts: int64[merges], of the pair when it was merged.
-        special_tokens: without duplicates.
-        characters: of the words, by code point; '' if words are bytes.
-        smallest_size: the number of entries without any merge.
-    """
+    """A learned vocabulary."""
 
     entries: tuple[str, ...]
-    merges: tuple[tuple[str, str], ...]
-    counts: np.ndarray
-    special_tokens: tuple[str, ...]
-    characters: str
-    smallest_size: int
+    """By id, as files spell them (`Ġthe`, or with the end-of-word suffix): special tokens, then bytes
+    or characters, then the results of merges."""
+
+    merges: tuple[tuple[str, str], ...]  # (left, right) as entries, in the order of learning
+    counts: np.ndarray  # int64[merges], of the pair when it was merged
+    special_tokens: tuple[str, ...]  # without duplicates
+    characters: str  # of the words, by code point; '' if words are bytes
+    smallest_size: int  # the number of entries without any merge
 
 
 def learn_merges(
@@ -173,7 +166,7 @@ def first_symbols(tables: Iterable[TokenTable], rules: BpeRules) -> FirstSymbols
         if rules.end_of_word:
             raise ValueError('words of bytes have no end of word')
         return symbols_of_bytes(rules)
-    return symbols_of_characters(count_characters(tables), rules)
+    return symbols_of_characters(*count_characters(tables), rules)
 
 
 def symbols_of_bytes(rules: BpeRules) -> FirstSymbols:
@@ -188,45 +181,33 @@ def symbols_of_bytes(rules: BpeRules) -> FirstSymbols:
     return FirstSymbols(entries, strings, _units(ids, len(entries)), ids, '', 256)
 
 
-@dataclass(frozen=True)
-class CharacterCounts:
-    """The characters of tokens.
-
-    Attributes:
-        occur: bool[2, code points], whether each occurs within a token, and at the end of one.
-        totals: int64[code points], how often each occurs; 2^63 - 1 if that is more.
-    """
-
-    occur: np.ndarray
-    totals: np.ndarray
-
-    def strings(self) -> tuple[str, str]:
-        """Returns the characters within tokens, and those at their ends, by code point."""
-        within, at_ends = (''.join(map(chr, np.flatnonzero(row).tolist())) for row in self.occur)
-        return within, at_ends
-
-
-def characters_from(within: str, at_ends: str) -> CharacterCounts:
-    """Returns the characters whose `strings` these are, as if each occurred once."""
+def characters_from(within: str, at_ends: str) -> tuple[np.ndarray, np.ndarray]:
+    """Returns what `count_characters` would return if each of these characters occurred once."""
     occur = np.zeros((2, CODE_POINTS), np.bool_)
     for row, characters in zip(occur, (within, at_ends)):
         row[[ord(character) for character in characters]] = True
-    return CharacterCounts(occur, occur.sum(0, np.int64))
+    return occur, occur.sum(0, np.int64)
 
 
-def count_characters(tables: Iterable[TokenTable]) -> CharacterCounts:
-    """Counts the characters of all tokens of some tables."""
+def count_characters(tables: Iterable[TokenTable]) -> tuple[np.ndarray, np.ndarray]:
+    """Returns whether each character occurs within a token and at the end of one, and how often.
+
+    They are bool[2, code points] and int64[code points]; a count above 2^63 - 1 is 2^63 - 1.
+    """
     occur = np.zeros((2, CODE_POINTS), np.bool_)
     totals = np.zeros(CODE_POINTS, np.int64)
     for table in tables:
         _count_characters(table.data, table.offsets, table.counts, occur, totals)
-    return CharacterCounts(occur, totals)
+    return occur, totals
 
 
-def symbols_of_characters(characters: CharacterCounts, rules: BpeRules) -> FirstSymbols:
-    """Returns the symbols of words that are characters, before any merge."""
-    occur, totals = characters.occur, characters.totals
-    alphabet = _limited_alphabet(np.flatnonzero(occur.any(0)), totals, rules)
+def symbols_of_characters(occur: np.ndarray, totals: np.ndarray, rules: BpeRules) -> FirstSymbols:
+    """Returns the symbols of words that are characters (see `count_characters`), before any merge."""
+    alphabet = np.flatnonzero(occur.any(0))
+    if rules.limit_alphabet is not None:
+        by_count = alphabet[np.argsort(-totals[alphabet], kind='stable')]
+        special = [ord(token) for token in rules.special_tokens if len(token) == 1]
+        alphabet = alphabet[np.isin(alphabet, [*by_count[: rules.limit_alphabet], *special])]
     suffix = rules.end_of_word
     inner = [chr(code) for code in alphabet]
     final = [chr(code) + suffix for code in alphabet if occur[_FINAL, code]]
@@ -298,7 +279,7 @@ class Learning:
         trainer.store(self)
 
     def resume(self, pairs: np.ndarray, counts: np.ndarray) -> None:
-        """Takes up the merges of an earlier learning of the same words, its `pairs` and `counts`."""
+        """Continues with the merges (`pairs` and `counts`) of an earlier learning of these words."""
         ids = self._ids()
         units = self.units.tolist()
         for pair in pairs.tolist():
@@ -475,10 +456,9 @@ class _Trainer:
             self._merges = Merges(*(_resized(array, room) for array in self._merges))
 
     def _strings(self, symbols: Iterable[int]) -> list[bytes]:
-        text, starts, lengths = self._symbols.strings, self._symbols.starts, self._symbols.lengths
-        return [
-            text[starts[symbol] : starts[symbol] + lengths[symbol]].tobytes() for symbol in symbols
-        ]
+        text, starts = self._symbols.strings, self._symbols.starts
+        ends = starts + self._symbols.lengths
+        return [text[starts[symbol] : ends[symbol]].tobytes() for symbol in symbols]
 
     def store(self, learning: Learning) -> None:
         """Adds the merges and their results to what is learned."""
@@ -517,15 +497,6 @@ def _resized(array: np.ndarray, room: int) -> np.ndarray:
     larger = np.zeros(room, array.dtype)
     larger[: len(array)] = array
     return larger
-
-
-def _limited_alphabet(codes: np.ndarray, totals: np.ndarray, rules: BpeRules) -> np.ndarray:
-    """Returns the code points that stay in words, ascending: all without `rules.limit_alphabet`."""
-    if rules.limit_alphabet is None:
-        return codes
-    by_count = codes[np.argsort(-totals[codes], kind='stable')]
-    special = [ord(token) for token in rules.special_tokens if len(token) == 1]
-    return codes[np.isin(codes, [*by_count[: rules.limit_alphabet], *special])]
 
 
 def _lay_out(

@@ -5,6 +5,7 @@ A part that is not supported is refused by name, with its JSON path in the file.
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import functools
 import json
@@ -12,9 +13,7 @@ import logging
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any, Literal, NamedTuple
 
 from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template, special_ids_by_name
 from tokcore.errors import InputError
@@ -31,6 +30,8 @@ from tokcore.text.patterns import (
 )
 
 if typing.TYPE_CHECKING:
+    import numpy as np
+
     from tokcore.bpe.model import MergeModel
     from tokcore.bpe.model_kernels import Units
     from tokcore.bpe.phrases import Joins
@@ -128,11 +129,41 @@ class TokenizerParts:
         return dataclasses.replace(self, patterns=whole.patterns, components=components)
 
 
-class EntriesWithAddedTokens:
+class Spelling(NamedTuple):
+    """How entries spell text.
+
+    Attributes:
+        byte_level: whether their characters stand for bytes.
+        mark: stands for a space.
+        joiner: begins entries that do not begin a word.
+        suffix: ends entries that end a word.
+    """
+
+    byte_level: bool
+    mark: str = '▁'
+    joiner: str = ''
+    suffix: str = ''
+
+
+class EntriesWithAddedTokens(abc.ABC):
     """What vocabularies with entries and added tokens of Hugging Face's kind have in common."""
 
     entries: Mapping[str, int]
     added: tuple[AddedToken, ...]
+
+    @property
+    @abc.abstractmethod
+    def spelling(self) -> Spelling:
+        """How entries spell text."""
+
+    @property
+    @abc.abstractmethod
+    def special_ids(self) -> SpecialIds:
+        """The ids that have a role."""
+
+    @abc.abstractmethod
+    def decode(self, ids: Iterable[int]) -> str:
+        """Returns the text of ids, with U+FFFD for invalid UTF-8."""
 
     @functools.cached_property
     def vocab_size(self) -> int:
@@ -185,6 +216,10 @@ class BpeVocabulary(EntriesWithAddedTokens):
         ids = {entry: id_ for id_, entry in enumerate(entries)}
         added = tuple(AddedToken(ids[token], token) for token in special_tokens)
         return cls(ids, tuple(merges), added, parts or TokenizerParts.of())
+
+    @property
+    def spelling(self) -> Spelling:
+        return Spelling(self.parts.byte_level)
 
     @functools.cached_property
     def special_ids(self) -> SpecialIds:
@@ -270,6 +305,8 @@ class BpeVocabulary(EntriesWithAddedTokens):
     @functools.cached_property
     def merge_ids(self) -> np.ndarray:
         """int32[merges, 3]: the ids of both parts and of the result of each merge, by rank."""
+        import numpy as np  # the declaration of a scheme, which imports this module, is without it
+
         id_of, count = self.entries.__getitem__, len(self.merges)
         columns = (
             (left for left, _ in self.merges),
@@ -286,6 +323,8 @@ class BpeVocabulary(EntriesWithAddedTokens):
 
     def _unmerged(self) -> TokenLookup:
         """Returns the ids of tokens that are entries."""
+        import numpy as np
+
         from tokcore.kernels.hash_tables import token_lookup, token_lookup_of
 
         if not self.parts.byte_level:
@@ -298,6 +337,8 @@ class BpeVocabulary(EntriesWithAddedTokens):
 
     def units(self) -> Units:
         """Returns the symbols of bytes or characters."""
+        import numpy as np
+
         from tokcore.bpe.model import premerged_characters
         from tokcore.bpe.model_kernels import NONE, Units
         from tokcore.kernels.jit import read_only
@@ -378,8 +419,8 @@ def report_ignored(file: Mapping[str, Any], path: str) -> None:
     """Logs that a tokenizer.json has `truncation` or `padding`, which transformers does not apply either."""
     names = [name for name in ('truncation', 'padding') if file.get(name) is not None]
     if names:
-        said = '%s: ignored %s, as AutoTokenizer does; rows keep all of their ids'
-        _LOGGER.warning(said, path, ' and '.join(names))
+        message = '%s: ignored %s, as AutoTokenizer does; rows keep all of their ids'
+        _LOGGER.warning(message, path, ' and '.join(names))
 
 
 def refuse(path: str, place: str, what: str) -> typing.NoReturn:
@@ -406,11 +447,11 @@ def _components(
     patterns: Sequence[str], form: Form | None, add_prefix_space: bool
 ) -> dict[str, Any]:
     """Returns the JSON of a learned vocabulary's parts."""
-    has_own = patterns[-1] == 'gpt2'  # ByteLevel's own
-    byte_level = {**_BYTE_LEVEL, 'add_prefix_space': add_prefix_space, 'use_regex': has_own}
+    is_last_gpt2 = patterns[-1] == 'gpt2'  # which ByteLevel has itself
+    byte_level = {**_BYTE_LEVEL, 'add_prefix_space': add_prefix_space, 'use_regex': is_last_gpt2}
     pre_tokenizer: Any = byte_level
-    if len(patterns) > 1 or not has_own:
-        others = patterns[: len(patterns) - has_own]
+    if len(patterns) > 1 or not is_last_gpt2:
+        others = patterns[: len(patterns) - is_last_gpt2]
         cutting = [part for pattern in others for part in _cutting(pattern)]
         pre_tokenizer = {'type': 'Sequence', 'pretokenizers': [*cutting, byte_level]}
     return {

@@ -62,44 +62,30 @@ def in_passes(
         together.setdefault(key, []).append(number)
     passes: list[list[int]] = []
     for numbers in together.values():
-        if len(numbers) == 1:
-            passes.append(numbers)
-            continue
-        members = [_members(files_of(elements[number])) for number in numbers]
-        passes += _cut(numbers, members, pass_bytes)
+        members = {
+            number: [file for file in files_of(elements[number]) if isinstance(file, MemberFile)]
+            for number in numbers
+        }
+        starts = {number: [file.start for file in files] for number, files in members.items()}
+        size = 0
+        before: list[MemberFile] | None = None
+        for number in sorted(numbers, key=starts.__getitem__):
+            files = members[number]
+            # A new pass begins only where nothing is read twice then.
+            if before is None or (
+                size >= pass_bytes
+                and all(
+                    file.access_point not in (0, last.access_point)
+                    for file, last in zip(files, before, strict=True)
+                )
+            ):
+                passes.append([])
+                size = 0
+            passes[-1].append(number)
+            size += sum([file.size for file in files])
+            before = files
     passes.sort(key=min)
     return [tuple(elements[number] for number in numbers) for numbers in passes]
-
-
-def _members(files: tuple[CorpusFile, ...]) -> list[MemberFile]:
-    return [file for file in files if isinstance(file, MemberFile)]
-
-
-def _cut(
-    numbers: Sequence[int], members: Sequence[list[MemberFile]], pass_bytes: int
-) -> list[list[int]]:
-    order = sorted(
-        zip(numbers, members, strict=True), key=lambda pair: [file.start for file in pair[1]]
-    )
-    passes: list[list[int]] = []
-    size = 0
-    before: list[MemberFile] = []
-    for number, files in order:
-        if not passes or (size >= pass_bytes and _may_begin(files, before)):
-            passes.append([])
-            size = 0
-        passes[-1].append(number)
-        size += sum([file.size for file in files])
-        before = files
-    return passes
-
-
-def _may_begin(files: list[MemberFile], before: list[MemberFile]) -> bool:
-    """Returns whether a pass may begin at members, so that nothing is read twice."""
-    return all(
-        file.access_point not in (0, last.access_point)
-        for file, last in zip(files, before, strict=True)
-    )
 
 
 def text_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
@@ -121,6 +107,16 @@ def text_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
         pieces = _by_itself(file, open_binary)
     # Members of a tar that are not compressed were all looked at when it was listed.
     return checked_text(file, pieces) if file.compressed or is_zip(file.archive) else pieces
+
+
+def text_beginning(file: CorpusFile, open_binary: OpenBinary, size: int) -> bytes:
+    """Returns the first `size` bytes of a file's text, or all of it; raises InputError as `text_pieces`."""
+    beginning = b''
+    for piece in text_pieces(file, open_binary):
+        beginning += piece
+        if len(beginning) >= size:
+            break
+    return beginning[:size]
 
 
 def with_whole_head(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
@@ -227,7 +223,7 @@ class _Reader:
         self.is_busy = False  # from the call of `text` to the end of the member
 
     def expects(self, file: MemberFile) -> bool:
-        return self._place_of(file) is not None
+        return self._index_of(file) is not None
 
     def first_piece(self, file: MemberFile) -> bytes | None:
         """Returns a member's first piece if no more was read; a header is read before the text."""
@@ -252,9 +248,9 @@ class _Reader:
     def text(self, file: MemberFile) -> Iterator[bytes]:
         """Yields a member's text in small pieces."""
         self.is_busy = True
-        place = self._place_of(file)
-        if place is not None:
-            del self._expected[file.archive.path][place]
+        index = self._index_of(file)
+        if index is not None:
+            del self._expected[file.archive.path][index]
         pieces = self._stored(file)
         if file.extents:
             pieces = _with_zeros(file, pieces)
@@ -292,15 +288,15 @@ class _Reader:
         finally:
             self.is_busy = False
 
-    def _place_of(self, file: MemberFile) -> int | None:
-        """Returns the place of a member among those that are expected of its archive, if it is one."""
+    def _index_of(self, file: MemberFile) -> int | None:
+        """Returns the index of a member among those that are expected of its archive, if it is one."""
         of_archive = self._expected.get(file.archive.path, ())
-        place = bisect.bisect_left(of_archive, (file.start,))
-        if place == len(of_archive):
+        index = bisect.bisect_left(of_archive, (file.start,))
+        if index == len(of_archive):
             return None
-        expected = of_archive[place][1]
+        expected = of_archive[index][1]
         # Comparing the fields of ten thousand members takes its time.
-        return place if expected is file or expected == file else None
+        return index if expected is file or expected == file else None
 
     def _zip_pieces(self, file: MemberFile) -> Iterator[bytes]:
         if self._zip is None or self._zip.archive != file.archive:

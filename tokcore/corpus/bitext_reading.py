@@ -1,16 +1,19 @@
 """Reads bitext, and texts with labels: the lines of two files are matched by their numbers.
 
-The two files of a pair drift apart, so a first pass counts their lines in chunks (`line_index`), and
-a pair is cut where neither side of an item outgrows the limit. A pair with a compressed file, or with
-a member of an archive, is one item, whose lines wait in two queues for their counterparts. If both
-files are members of one archive without an index, two readers decompress it side by side.
+The same byte range of the two files of a pair holds different lines. So a first pass counts the line
+feeds in each small chunk of both files: the sums show which chunk has the n-th line feed, and a pair is
+cut where neither side of an item outgrows the limit. A pair with a compressed file, or with a member of an
+archive, is one item, whose lines wait in two queues for their counterparts. If both files are members of
+one archive without an index, two readers decompress it side by side.
 """
 
 from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,9 +21,8 @@ import numpy as np
 from tokcore.corpus.archive_reading import text_pieces
 from tokcore.corpus.arrow_columns import extra_features, side_array
 from tokcore.corpus.corpus import (
-    MAX_LINE_BYTES,
     Block,
-    BlockText,
+    CorpusFile,
     LongLine,
     OpenBinary,
     Rows,
@@ -28,26 +30,25 @@ from tokcore.corpus.corpus import (
     TextRange,
     WorkItem,
 )
-from tokcore.corpus.fields import ExtraField
+from tokcore.corpus.declarations import Labelled
 from tokcore.corpus.formats import FormatReader
-from tokcore.corpus.line_formats import Labelled
-from tokcore.corpus.line_index import (
-    IndexRange,
-    LineCount,
-    LineIndex,
-    count_lines,
-    index_items,
-    join_counts,
-)
 from tokcore.corpus.line_reading import Lines, line_block, read_counted_lines, whole_lines
-from tokcore.corpus.line_rows import lines_of_pair, long_rows, rows_of_lines
-from tokcore.corpus.storage import PIECE_BYTES
+from tokcore.corpus.line_rows import BlockLines, lines_of_block, long_rows, rows_of_lines
+from tokcore.corpus.storage import PIECE_BYTES, open_stored, read_pieces
 from tokcore.errors import InputError
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.rows import Normalizer
 
-IndexedRange = tuple[IndexRange, tuple[Any, ...]]
+IndexedRange = tuple['IndexRange', tuple[Any, ...]]
 """A range of a file, and what `BitextReader.index` returned for it."""
+
+_CHUNKS_PER_ITEM = 16
+"""With so many, an item is filled to at least 14/16 on its fuller side, and at most 1/16 of it is read in
+vain. With half as many the waste doubles; with twice as many the index does."""
+
+_UNIT_BYTES = 8 << 20
+"""The least that one task counts, however small the work items: with less, the overhead of a task takes
+longer than its reading."""
 
 
 class BitextReader(FormatReader):
@@ -57,9 +58,7 @@ class BitextReader(FormatReader):
         return index_items(split, item_bytes)
 
     def index(self, part: IndexRange, open_binary: OpenBinary) -> tuple[Any, ...]:
-        """Returns the line feeds of each chunk, the bytes of text, and whether a line feed ends them."""
-        count = count_lines(part, open_binary)
-        return count.newlines.tolist(), count.text_bytes, count.ends_with_newline
+        return count_lines(part, range_pieces(part, open_binary))
 
     def plan(
         self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
@@ -95,16 +94,7 @@ class BitextReader(FormatReader):
         item_bytes: int,
     ) -> list[WorkItem]:
         """Cuts one pair of files by their line numbers; `indexes` has the ranges of each file."""
-        source, target = (
-            join_counts(
-                file,
-                [
-                    LineCount(part, np.array(newlines, np.int64), text_bytes, ends_with_newline)
-                    for part, (newlines, text_bytes, ends_with_newline, *_) in ranges
-                ],
-            )
-            for file, ranges in zip(split.files_at(file_index), indexes, strict=True)
-        )
+        source, target = map(join_counts, split.files_at(file_index), indexes)
         return [
             WorkItem(
                 split.name,
@@ -112,14 +102,21 @@ class BitextReader(FormatReader):
                 file_index,
                 (_line_range(source, first, end), _line_range(target, first, end)),
             )
-            for first, end in _cuts(source, target, item_bytes)
+            for first, end in itertools.pairwise(_cuts(source, target, item_bytes))
         ]
 
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
     ) -> Iterator[Block]:
-        for pair in _read_pairs(item, open_binary, block_bytes, max_line_bytes):
-            yield line_block(item, max_line_bytes, pair)
+        if any(file.is_stream for file in item.files):
+            for pair in _stream_pairs(item, open_binary, block_bytes, max_line_bytes):
+                yield line_block(item, max_line_bytes, pair)
+            return
+        sides = (
+            read_counted_lines(side, text_range, open_binary, max_line_bytes)
+            for side, text_range in enumerate(item.ranges)
+        )
+        yield line_block(item, max_line_bytes, tuple(sides))
 
     def first_block(
         self,
@@ -137,38 +134,19 @@ class BitextReader(FormatReader):
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         if block.long_lines:
             return long_rows(block.long_lines[0], len(self.format.sides), block.offset)
-        source, target = block.texts
-        return self.rows_of_lines(source, target, normalizer, block.max_line_bytes)
+        return self.rows_of_lines(lines_of_block(block), normalizer)
 
-    def rows_of_lines(
-        self, source: BlockText, target: BlockText, normalizer: Normalizer, max_line_bytes: int
-    ) -> Rows:
-        """Returns the rows of the same lines of two files."""
-        return bitext_rows(source, target, normalizer, max_line_bytes)
-
-
-def bitext_rows(
-    source: BlockText,
-    target: BlockText,
-    normalizer: Normalizer,
-    max_line_bytes: int = MAX_LINE_BYTES,
-) -> Rows:
-    """Returns the rows of the same lines of two files, with two sides.
-
-    A pair with a blank side is empty. If both sides are too long, or both are invalid UTF-8, the
-    source is rejected. Raises ValueError if the blocks have different numbers of lines.
-    """
-    files = lines_of_pair(source, target, max_line_bytes)
-    normalized = [normalizer.apply(lines.side()) for lines in files]
-    damages = [rows.damages for rows in normalized]
-    return rows_of_lines(files, damages, [rows.side for rows in normalized])
+    def rows_of_lines(self, files: Sequence[BlockLines], normalizer: Normalizer) -> Rows:
+        """Returns the rows of the same lines of two files; a pair with a blank side is empty."""
+        normalized = [normalizer.apply(lines.side()) for lines in files]
+        damages = [rows.damages for rows in normalized]
+        return rows_of_lines(files, damages, [rows.side for rows in normalized])
 
 
-def _cuts(source: LineIndex, target: LineIndex, item_bytes: int) -> Iterator[tuple[int, int]]:
-    """Yields the lines [first, end) of each item of a pair.
+def _cuts(source: LineIndex, target: LineIndex, item_bytes: int) -> list[int]:
+    """Returns the line numbers where the items of a pair begin and end; the last is their end.
 
-    Raises:
-        InputError: the files have different numbers of lines.
+    An item has as many lines as surely fit. Raises InputError if one file has more lines than the other.
     """
     if source.lines != target.lines:
         raise InputError(
@@ -176,14 +154,7 @@ def _cuts(source: LineIndex, target: LineIndex, item_bytes: int) -> Iterator[tup
             f'{target.lines}; the two files of a pair must have the same number of lines'
         )
     if source.file.is_stream or target.file.is_stream:
-        cuts = [0, source.lines] if source.lines else []
-    else:
-        cuts = _cut_lines(source, target, item_bytes)
-    return zip(cuts, cuts[1:], strict=False)
-
-
-def _cut_lines(source: LineIndex, target: LineIndex, item_bytes: int) -> list[int]:
-    """Returns the line numbers between the items; an item has as many lines as surely fit."""
+        return [0, source.lines] if source.lines else []
     cuts = [0]
     while (line := cuts[-1]) < source.lines:
         fitting = min(_end_within(side, line, item_bytes) for side in (source, target))
@@ -208,19 +179,6 @@ def _line_range(index: LineIndex, first: int, end: int) -> TextRange:
     last_byte = index.file.size if end == index.lines else index.start_of(index.chunk_of(end) + 1)
     skip = first - int(index.newlines_before[chunk])
     return TextRange(index.file, index.start_of(chunk), last_byte, skip, end - first)
-
-
-def _read_pairs(
-    item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
-) -> Iterator[tuple[Lines, Lines]]:
-    if any(text_range.file.is_stream for text_range in item.ranges):
-        yield from _stream_pairs(item, open_binary, block_bytes, max_line_bytes)
-        return
-    source, target = item.ranges
-    yield (
-        read_counted_lines(0, source, open_binary, max_line_bytes),
-        read_counted_lines(1, target, open_binary, max_line_bytes),
-    )
 
 
 def _stream_pairs(
@@ -334,30 +292,124 @@ class LabelledReader(BitextReader):
 
     format: Labelled
 
-    def rows_of_lines(
-        self, source: BlockText, target: BlockText, normalizer: Normalizer, max_line_bytes: int
-    ) -> Rows:
-        [field] = self.format.extra_fields
-        return labelled_rows(source, target, field, normalizer, max_line_bytes)
+    def rows_of_lines(self, files: Sequence[BlockLines], normalizer: Normalizer) -> Rows:
+        """Returns rows with one side and a label.
+
+        A blank text is an empty row, whatever its label is. A label is its line stripped of white
+        space; one that the format does not have rejects the row, in the second file.
+        """
+        texts, names = normalizer.apply(files[0].side()), T2T_LINES.apply(files[1].side())
+        features, unfit = extra_features([side_array(names.side)], self.format.extra_fields)
+        damages = [texts.damages, names.damages]
+        return rows_of_lines(files, damages, [texts.side], features=features, unfit=unfit)
 
 
-def labelled_rows(
-    text: BlockText,
-    labels: BlockText,
-    field: ExtraField,
-    normalizer: Normalizer,
-    max_line_bytes: int = MAX_LINE_BYTES,
-) -> Rows:
-    """Returns the rows, with one side, of equally many lines of texts and of labels.
+@dataclass(frozen=True)
+class IndexRange:
+    """What one task counts: chunks of `chunk_bytes` of an uncompressed file, or a whole stream."""
 
-    A blank text is an empty row, whatever its label is. A label is its line stripped of white space;
-    one that `field` does not have rejects the row, in the second file.
+    side: int  # 0 source, 1 target
+    file_index: int
+    file: CorpusFile
+    start: int
+    end: int
+    chunk_bytes: int
+
+    @property
+    def stored_bytes(self) -> int:
+        """The stored bytes that are read."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True, eq=False)
+class LineIndex:
+    """The index of one whole file."""
+
+    file: CorpusFile
+    chunk_bytes: int
+    newlines_before: np.ndarray  # int64[chunks + 1]: in all chunks before; the last is the total
+    lines: int  # a last line without line feed is a line
+
+    def chunk_of(self, line: int) -> int:
+        """Returns the chunk with the line feed before a (0-based) line."""
+        return max(0, int(np.searchsorted(self.newlines_before, line)) - 1)
+
+    def start_of(self, chunk: int) -> int:
+        """Returns the byte where a chunk begins; the file's size for those past the end."""
+        return min(chunk * self.chunk_bytes, self.file.size)
+
+
+def index_items(split: Split, item_bytes: int, unit_bytes: int = _UNIT_BYTES) -> list[IndexRange]:
+    """Returns the ranges to be counted before a bitext can be cut; empty files have none."""
+    chunk = max(1, item_bytes // _CHUNKS_PER_ITEM)
+    step = chunk * max(1, max(item_bytes, unit_bytes) // chunk)
+    ranges = []
+    for file_index, pair in zip(split.file_indexes, split.files, strict=True):
+        for side, file in enumerate(pair):
+            unit = max(1, file.size) if file.is_stream else step
+            size = unit if file.is_stream else file.size
+            ranges += [
+                IndexRange(side, file_index, file, start, min(start + unit, file.size), chunk)
+                for start in range(0, size, unit)
+            ]
+    return ranges
+
+
+def range_pieces(range: IndexRange, open_binary: OpenBinary) -> Iterator[bytes]:
+    """Yields the text of a range.
 
     Raises:
-        ValueError: the blocks differ in their number of lines.
+        InputError: the file cannot be read, has changed its size, or is compressed and cut off or
+            damaged.
     """
-    files = lines_of_pair(text, labels, max_line_bytes)
-    texts, names = normalizer.apply(files[0].side()), T2T_LINES.apply(files[1].side())
-    features, unfit = extra_features([side_array(names.side)], [field])
-    damages = [texts.damages, names.damages]
-    return rows_of_lines(files, damages, [texts.side], features=features, unfit=unfit)
+    if range.file.is_stream:
+        yield from text_pieces(range.file, open_binary)
+        return
+    with open_stored(range.file, open_binary) as stream:
+        yield from read_pieces(stream, range.file, range.start, range.end)
+
+
+def count_lines(range: IndexRange, pieces: Iterable[bytes]) -> tuple[list[int], int, bool]:
+    """Counts the line feeds of a range by its text, in pieces.
+
+    Returns:
+        The line feeds of each chunk, or of a whole stream; the bytes of text; and whether a line feed
+        ends them.
+    """
+    is_stream = range.file.is_stream
+    chunks = 1 if is_stream else -(-(range.end - range.start) // range.chunk_bytes)
+    newlines = np.zeros(chunks, np.int64)
+    piece, position = b'', 0
+    for piece in pieces:
+        positions = np.flatnonzero(np.frombuffer(piece, np.uint8) == ord('\n'))
+        if is_stream:
+            newlines[0] += len(positions)
+        else:
+            first = position // range.chunk_bytes
+            counts = np.bincount((positions + position) // range.chunk_bytes - first)
+            newlines[first : first + len(counts)] += counts
+        position += len(piece)
+    return newlines.tolist(), position, piece.endswith(b'\n')
+
+
+def join_counts(file: CorpusFile, counts: Iterable[IndexedRange]) -> LineIndex:
+    """Joins the counts of one file, in any order, to its index.
+
+    Each count begins as the result of `count_lines` does.
+
+    Raises:
+        ValueError: they do not cover the file exactly.
+    """
+    newlines, text_bytes, end = [0], 0, 0
+    chunk_bytes = 1
+    ordered = sorted(counts, key=lambda count: count[0].start)
+    for part, (feeds, part_bytes, *_) in ordered:
+        if part.file != file or part.start != end:
+            raise ValueError(f'line counts of {file.name} have a gap or overlap at byte {end}')
+        newlines += feeds
+        text_bytes, end, chunk_bytes = text_bytes + part_bytes, part.end, part.chunk_bytes
+    if end != file.size:
+        raise ValueError(f'line counts of {file.name} end at byte {end} of {file.size}')
+    newlines_before = np.cumsum(newlines, dtype=np.int64)
+    lines = int(newlines_before[-1]) + (text_bytes > 0 and not ordered[-1][1][2])
+    return LineIndex(file, chunk_bytes, newlines_before, lines)

@@ -1,8 +1,8 @@
-"""Batches of small blocks, whose rows are made at once: a corpus may be many thousand small files.
+"""Batches of small blocks, whose rows are made together: a corpus may be many thousand small files.
 
 What a block costs whatever its size (calls of kernels, arrays of a few numbers, a cache that is set up)
 is paid once for a batch. The results are those of the blocks one by one. A batch with a line that cannot
-be used is taken block by block, so that the error can name its file and place.
+be used is taken block by block, so that the error can name its file and line.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from tokcore.corpus.corpus import Block, BlockText, Rows, Split, split_of
 from tokcore.corpus.formats import format_reader
-from tokcore.corpus.key_ranges import rows_within
 from tokcore.corpus.line_rows import mark_bytes
+from tokcore.corpus.order_keys import rows_within
 from tokcore.corpus.stats import BlockStats, add_tallies, block_checksums, block_stats
 from tokcore.text.rows import Normalizer
 

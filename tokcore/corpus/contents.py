@@ -272,7 +272,7 @@ def refuse(
             f'{path} is {seen.encoding} text, and UTF-8 is needed; convert it: '
             f'{_iconv(path, seen, inside)}'
         )
-    elif not seen.encoding and _has_many_nuls(seen):
+    elif not seen.encoding and seen.nuls > _MOST_NULS and seen.nuls * _BYTES_PER_NUL > seen.size:
         raise InputError(
             f'{path} has {seen.nuls:,} NUL bytes among the first {seen.size:,} bytes of its text, so it '
             'is not text in UTF-8; convert it, or give another file'
@@ -391,10 +391,6 @@ def _iconv(path: str, seen: Look, inside: Inside | None) -> str:
     return f'{command} > {shlex.quote(f"{name}.utf-8")}'
 
 
-def _has_many_nuls(seen: Look) -> bool:
-    return seen.nuls > _MOST_NULS and seen.nuls * _BYTES_PER_NUL > seen.size
-
-
 def _zipped(beginning: bytes) -> Content:
     header = beginning[:_ZIP_HEADER_BYTES]
     for name, content in _ZIPPED:
@@ -437,12 +433,12 @@ def _encoding(text: bytes, nuls: int) -> str:
 def _unmarked_encoding(text: bytes) -> str:
     r"""Returns the encoding of UTF-16 and UTF-32 without a mark, of text that has NULs.
 
-    Of UTF-32, each fourth byte is a NUL. Of UTF-16 in alphabets, half of all bytes are the upper ones
+    In UTF-32, each fourth byte is a NUL. In UTF-16 of an alphabet, half of all bytes are the upper ones
     of the characters, mostly NULs or other control characters: `a\0b\0`, or `0\4@\4`.
     Chinese is known by being text in UTF-16, and far from text in UTF-8.
     """
     if len(text) >= 8:
-        quarters = [text[place::4] for place in range(4)]
+        quarters = [text[start::4] for start in range(4)]
         for encoding, top, next_to_top in (('UTF-32LE', 3, 2), ('UTF-32BE', 0, 1)):
             planes = quarters[next_to_top].strip(bytes(range(0x11)))
             if not quarters[top].strip(b'\0') and not planes and text.strip(b'\0'):
@@ -462,7 +458,7 @@ def _unmarked_encoding(text: bytes) -> str:
 
 
 _LEAST_UPPER_SHARE = 0.5
-"""Of the upper bytes, half at least are control characters; the rest are those of punctuation."""
+"""At least half of the upper bytes are control characters; the rest are those of punctuation."""
 
 _LEAST_NUL_SHARE = 0.05
 """Spaces, digits and line feeds are more than this in text of any alphabet. With so many NULs, tabs and
@@ -478,8 +474,8 @@ _LEAST_LINE_FEEDS = 4
 def _encoding_by_line_feeds(sample: bytes) -> str:
     """Returns the encoding of UTF-16 whose upper bytes may be any: its line feeds have a NUL each.
 
-    Of what is also UTF-8, all line feeds must have one, and at an even place; in other text one or two
-    may by chance.
+    If the text is also UTF-8, all line feeds must have one, and at an even offset; in other text one or
+    two may have one by chance.
     """
     line_feeds = sample.count(b'\n')
     try:
@@ -487,7 +483,7 @@ def _encoding_by_line_feeds(sample: bytes) -> str:
         least = max(line_feeds, _LEAST_LINE_FEEDS)
     except UnicodeDecodeError:
         least = max(line_feeds // 2, 1)
-    pairs = [sample[place : place + 2] for place in range(0, len(sample) - 1, 2)]
+    pairs = [sample[at : at + 2] for at in range(0, len(sample) - 1, 2)]
     for encoding, line_feed in (('UTF-16LE', b'\n\0'), ('UTF-16BE', b'\0\n')):
         if pairs.count(line_feed) >= least and _is_text_in(encoding, sample):
             return encoding

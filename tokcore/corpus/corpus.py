@@ -7,6 +7,7 @@ between processes, so they are frozen and hold plain values.
 
 from __future__ import annotations
 
+import abc
 import bisect
 import dataclasses
 import functools
@@ -16,8 +17,10 @@ import typing
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import Any, BinaryIO, ClassVar, Literal
 
+from tokcore.corpus.contents import TEXT
+from tokcore.corpus.fields import ExtraField
 from tokcore.text.rows import Side
 
 if typing.TYPE_CHECKING:
@@ -145,16 +148,16 @@ class Split:
             that has the job's.
         max_examples: takes only the first rows, by file index and offset; None takes all.
         end: file index and identity of the first row beyond `max_examples`, once it is known.
-        key_range: which rows of the files are its own; None: all of them.
+        key_range: which rows of the files belong to it; None: all of them.
         filters: applied to its rows in this order; `max_examples` counts the rows that they return.
-        keeps_dropped: whether the rows that filters drop are written to files of their own.
+        keeps_dropped: whether the rows that filters drop are written to separate files.
 
     Raises:
         ValueError: another number of files than the format has roles.
     """
 
     name: str
-    format: Format
+    format: CorpusFormat
     files: tuple[tuple[CorpusFile, ...], ...]
     dataset: str = ''
     first_file_index: int = 0
@@ -264,7 +267,7 @@ class WorkItem:
     """What one worker reads at a time. Each row of a split is in exactly one item."""
 
     split: str
-    format: Format
+    format: CorpusFormat
     file_index: int
     ranges: tuple[TextRange, ...]  # of each of its files
     first_line: int | None = None  # 0-based, in its files, if lines are numbered
@@ -298,7 +301,7 @@ class WorkItem:
 
 @dataclass(frozen=True)
 class LongLine:
-    """A line longer than a job allows: it was read, and not held."""
+    """A line longer than a job allows: it was read, and not kept in memory."""
 
     side: int  # 0 source, 1 target
     offset: int  # of its first byte in the decompressed file
@@ -336,7 +339,7 @@ class Block:
     """
 
     split: str
-    format: Format
+    format: CorpusFormat
     file_index: int
     texts: tuple[BlockText, ...]  # of each of its files
     max_line_bytes: int = MAX_LINE_BYTES  # without the line feed
@@ -360,40 +363,77 @@ class Block:
         return self.held_bytes + sum([line.length for line in self.long_lines])
 
 
-class Format(Protocol):
-    """What `formats.CorpusFormat` has to offer to users of splits, items and blocks."""
+class CorpusFormat(abc.ABC):
+    """The declaration of a format: a frozen dataclass, whose fields are its options.
+
+    Attributes:
+        name: in the registry, in fingerprints and errors.
+        what: its files, for a list in the help.
+        roles: of the files that are read side by side; each role is an option of the command and a
+            name in manifests. Formats may share roles.
+        endings: of the names of its files, by which it is chosen among formats with the same roles.
+        is_in_job_files_only: whether the command has no options for its files.
+        help: of these options, in the same order.
+        reader: 'module:class' of its `FormatReader`; not needed by a format that is its own reader.
+        reasons: for which it leaves out rows, in addition to those of all formats.
+        identity: what identifies a row in its file: `offset`, where it begins, or `row`, its number.
+        takes_any_text: whether any lines are rows of it; warming up compiles kernels with such lines.
+        rows_are_lines: whether the n-th line of each file, whole, is a side of the n-th row.
+        has_same_lines: whether a row is on the same line of all files that are read side by side.
+        content: what its files hold, of the kinds in `contents`; other files are refused.
+    """
+
+    name: ClassVar[str]
+    what: ClassVar[str]
+    roles: ClassVar[tuple[str, ...]]
+    help: ClassVar[tuple[str, ...]]
+    reader: ClassVar[str] = ''
+    reasons: ClassVar[tuple[str, ...]] = ()
+    identity: ClassVar[str] = 'offset'
+    takes_any_text: ClassVar[bool] = True
+    rows_are_lines: ClassVar[bool] = False
+    has_same_lines: ClassVar[bool] = True
+    endings: ClassVar[tuple[str, ...]] = ()
+    is_in_job_files_only: ClassVar[bool] = False
+    content: ClassVar[str] = TEXT
 
     @property
-    def name(self) -> str: ...
+    @abc.abstractmethod
+    def sides(self) -> tuple[str, ...]:
+        """The names of the columns of its rows: `inputs` and `targets` of pairs."""
 
     @property
-    def what(self) -> str: ...
+    def forbidden_characters(self) -> str:
+        """ASCII characters that no row can have, so that no filter may return them; '' by default."""
+        return ''
 
     @property
-    def roles(self) -> tuple[str, ...]: ...
+    def extra_fields(self) -> tuple[ExtraField, ...]:
+        """The fields that become features in addition to the text; none by default."""
+        return ()
 
     @property
-    def identity(self) -> str: ...
+    def features(self) -> tuple[str, ...]:
+        """The names of all features of its examples."""
+        return (*self.sides, *(field.name for field in self.extra_fields))
 
     @property
-    def rows_are_lines(self) -> bool: ...
+    def key(self) -> tuple[object, ...]:
+        """Its options as plain values, for fingerprints."""
+        return dataclasses.astuple(self)  # type: ignore[call-overload]  # a format is a dataclass
 
     @property
-    def has_same_lines(self) -> bool: ...
+    def options(self) -> dict[str, object]:
+        """Its options by name, for manifests."""
+        names = (field.name for field in dataclasses.fields(self))  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in names}
 
-    @property
-    def sides(self) -> tuple[str, ...]: ...
+    def explain(self, reject: Reject) -> str:
+        """Returns the text of an error about a row that was left out for one of its `reasons`.
 
-    @property
-    def options(self) -> dict[str, object]: ...
-
-    @property
-    def key(self) -> tuple[object, ...]: ...
-
-    @property
-    def forbidden_characters(self) -> str: ...
-
-    def explain(self, reject: Reject) -> str: ...
+        It follows the file's name, and says where the row is, what is wrong and what to do.
+        """
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -418,7 +458,7 @@ class Reject:
 
 @dataclass(frozen=True)
 class ExtraFeature:
-    """A feature of examples beside their text, as a label: one value for each row.
+    """A feature of examples in addition to their text, as a label: one value for each row.
 
     Attributes:
         name: of the feature.
@@ -468,7 +508,7 @@ class Rows:
     extra_features: tuple[ExtraFeature, ...] = ()  # of the same rows
     not_sampled: int = 0  # rows outside a sample for the vocabulary
     filtered: Mapping[str, int] = field(default_factory=dict)  # rows that each filter dropped
-    added: int = 0  # rows that filters returned for one row, beside the first of each
+    added: int = 0  # rows that filters returned for one row, not counting the first of each
     dropped: tuple[
         DroppedRow, ...
     ] = ()  # the rows that filters dropped, if they are kept, in order
@@ -509,3 +549,79 @@ class Rows:
     def identities(self) -> np.ndarray:
         """A number for each row, unique and ascending in its file: int64[rows]. Order keys hash it."""
         return self.offsets if self.assigned_identities is None else self.assigned_identities
+
+
+@dataclass(frozen=True)
+class RowLimits:
+    """What a row of a block can be.
+
+    Attributes:
+        most_bytes: the most that may be made from one row, on each side.
+        forbidden_characters: ASCII characters that no row of the format can have.
+    """
+
+    most_bytes: int = MAX_LINE_BYTES
+    forbidden_characters: str = ''
+
+
+@dataclass(frozen=True)
+class UnfitRow:
+    """A row from which a filter made something that cannot be a row: it is rejected, not dropped.
+
+    Attributes:
+        row: its number among the rows that the filter received.
+        reason: the reason that it is counted under.
+        why: the end of an error message that begins with where the row is.
+    """
+
+    row: int
+    reason: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """The result of a filter.
+
+    Attributes:
+        sides: the texts of the output rows, as many sides as there were.
+        rows: int64[output rows], not descending: the input row that each was made from. A row whose
+            number is absent was dropped; one whose number is repeated became several.
+        is_kept: bool[output rows]. False: the filter itself discarded this output row. None: it
+            discarded whole input rows only.
+        unfit: rows that are rejected, in order; they have no output rows.
+    """
+
+    sides: tuple[Side, ...]
+    rows: np.ndarray
+    is_kept: np.ndarray | None = None
+    unfit: tuple[UnfitRow, ...] = ()
+
+
+class RowFilter(abc.ABC):
+    """A filter with its options, a frozen dataclass.
+
+    Attributes:
+        name: the name in options, under which dropped rows are counted.
+        makes_several: whether a row may become several.
+    """
+
+    name: str
+    makes_several: ClassVar[bool] = False
+
+    @property
+    def stamp(self) -> str:
+        """What results depend on besides the options, in short; empty if nothing."""
+        return ''
+
+    def with_limits(self, limits: RowLimits) -> RowFilter:
+        """Returns this filter for rows with these limits; only a filter of the user can exceed them."""
+        return self
+
+    @abc.abstractmethod
+    def apply(self, sides: tuple[Side, ...]) -> Filtered:
+        """Filters rows of valid UTF-8 text, of one side or two, without changing its input.
+
+        Raises:
+            InputError: the filter is not for rows of so many sides.
+        """

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.corpus.row_filter import Filtered, RowFilter
+from tokcore.corpus.corpus import Filtered, RowFilter
 from tokcore.kernels.jit import kernel, kernel_without_allocation
 from tokcore.text.rewriting import find_byte, rewrite_rows
 from tokcore.text.rows import Side
@@ -91,10 +91,10 @@ def _read_reference(text, position, end):
     if position < end and text[position] == 0x23:
         return _read_number(text, position + 1, end)
     word = np.int64(0)
-    for place in range(position, min(position + 5, end)):
-        if text[place] == 0x3B:
-            return _named_character(word), place + 1
-        word = word << 8 | np.int64(text[place])
+    for index in range(position, min(position + 5, end)):
+        if text[index] == 0x3B:
+            return _named_character(word), index + 1
+        word = word << 8 | np.int64(text[index])
     return np.int64(-1), position
 
 
@@ -122,7 +122,7 @@ def _put_character(text, size, character):
 
 @kernel_without_allocation
 def _named_character(word):
-    """Returns the code point of a name, given as a number made of its bytes, or -1."""
+    """Returns the code point of a name, which is a number made of its bytes, or -1."""
     if word == 0x616D70:
         return np.int64(0x26)
     if word == 0x6C74:

@@ -159,10 +159,10 @@ def _content(path: str) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class ExtraFieldOptions:
-    """The options of a format with fields beside those of its texts.
+    """The options of a format with more fields than those of its texts.
 
     Attributes:
-        keep: fields that become features, with their names and kinds as they were given.
+        keep: fields that become features, with their names and kinds as the user wrote them.
         label: the field that becomes the targets; the text becomes the inputs then.
         labels: the names of the numbers from 0 on, if the label's field holds names.
     """
@@ -236,7 +236,9 @@ class ExtraFieldOptions:
     def explain_extra_field(self, reason: str) -> str:
         """Returns the text of an error about a row left out for one of `EXTRA_FIELD_REASONS`."""
         if reason == UNKNOWN_LABEL:
-            return f'has a label in {self.label} that is none of the {len(self.labels or ())} names'
+            return (
+                f'has a label in {self.label} that is not one of the {len(self.labels or ())} names'
+            )
         fields = [*([self.label] if self.label else []), *self.keep]
         return f'has a value that does not fit one of the fields {",".join(fields)}'
 
@@ -275,6 +277,10 @@ class NamedFieldOptions(ExtraFieldOptions):
         return {'fields': self.fields, **self.extra_field_options}
 
     @property
+    def fields_to_read(self) -> FieldsToRead:
+        return FieldsToRead(tuple(map(field_path, self.fields)), self.extra_fields)
+
+    @property
     def field_names(self) -> str:
         """All fields that are read, for messages."""
         return ','.join((*self.fields, *(field.field for field in self.extra_fields)))
@@ -282,10 +288,10 @@ class NamedFieldOptions(ExtraFieldOptions):
 
 @dataclass(frozen=True)
 class ExtraField:
-    """A field that becomes a feature beside the text.
+    """A field that becomes a feature in addition to the text.
 
     Attributes:
-        field: as it was given: with dots and backslashes, or a column's name or number.
+        field: as the user wrote it: with dots and backslashes, or a column's name or number.
         name: of the feature.
         kind: `bytes`, `int` for int64, or `float` for 32 bits of it.
         labels: the names of the numbers from 0 on, if the field holds names.

@@ -1,9 +1,9 @@
 """The formats by name, and what one consists of.
 
-A format is a declaration and a reader. The declaration (`tsv.py`) is a frozen dataclass of the
-options, with names, sides and reasons. `--help` imports it, so it imports neither numpy nor kernels,
-and it is sent to other processes with each split, work item and block. The reader
-(`tsv_reading.py`) cuts files into work items, reads blocks and makes rows of them; `format_reader`
+A format is a declaration and a reader. The declaration (`declarations.py`) is a frozen dataclass of
+the options, with names, sides and reasons. `--help` imports it, so it imports neither numpy nor
+kernels, and it is sent to other processes with each split, work item and block. The reader (such as
+`tsv_reading.py`) cuts files into work items, reads blocks and makes rows of them; `format_reader`
 imports it when the first file is read. A format that needs nothing heavy may be both in one class.
 
 To add a format, name its declaration in `_FORMATS`, or call `register` before the command begins;
@@ -13,14 +13,12 @@ To add a format, name its declaration in `_FORMATS`, or call `register` before t
 from __future__ import annotations
 
 import abc
-import dataclasses
 import functools
 import importlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-from tokcore.corpus.contents import TEXT
 from tokcore.corpus.corpus import (
     BLOCK_BYTES,
     ITEM_BYTES,
@@ -28,117 +26,42 @@ from tokcore.corpus.corpus import (
     OF_ALL_FORMATS,
     Block,
     CorpusFile,
-    Format,
+    CorpusFormat,
     OpenBinary,
-    Reject,
     Rows,
     Split,
     TextRange,
     WorkItem,
 )
-from tokcore.corpus.fields import ExtraField
 from tokcore.text.rows import Normalizer
 
 _FORMATS = {
-    'bitext': 'tokcore.corpus.line_formats:Bitext',
-    'tsv': 'tokcore.corpus.tsv:Tsv',
-    'jsonl': 'tokcore.corpus.jsonl:JsonLines',
-    'parquet': 'tokcore.corpus.parquet:Parquet',
-    'sgm': 'tokcore.corpus.sgm:Sgm',
-    'tmx': 'tokcore.corpus.tmx:Tmx',
-    'tmx-lines': 'tokcore.corpus.tmx:TmxLines',
-    'labelled': 'tokcore.corpus.line_formats:Labelled',
-    'text': 'tokcore.corpus.line_formats:PlainText',
+    'bitext': 'tokcore.corpus.declarations:Bitext',
+    'tsv': 'tokcore.corpus.declarations:Tsv',
+    'jsonl': 'tokcore.corpus.declarations:JsonLines',
+    'parquet': 'tokcore.corpus.declarations:Parquet',
+    'sgm': 'tokcore.corpus.declarations:Sgm',
+    'tmx': 'tokcore.corpus.declarations:Tmx',
+    'tmx-lines': 'tokcore.corpus.declarations:TmxLines',
+    'labelled': 'tokcore.corpus.declarations:Labelled',
+    'text': 'tokcore.corpus.declarations:PlainText',
 }
 """The module and class of each declaration, in the order of the help."""
 
 _COMPRESSED = r'\.(gz|bz2|xz|zst)$'
 
 
-class CorpusFormat(abc.ABC):
-    """The declaration of a format: a frozen dataclass, whose fields are its options.
-
-    Attributes:
-        name: in the registry, in fingerprints and errors.
-        what: its files, for a list in the help.
-        roles: of the files that are read side by side; each role is an option of the command and a
-            name in manifests. Formats may share roles.
-        endings: of the names of its files, by which it is chosen among formats with the same roles.
-        is_in_job_files_only: whether the command has no options for its files.
-        help: of these options, in the same order.
-        reader: 'module:class' of its `FormatReader`; not needed by a format that is its own reader.
-        reasons: for which it leaves out rows, beside those of all formats.
-        identity: what identifies a row in its file: `offset`, where it begins, or `row`, its number.
-        takes_any_text: whether any lines are rows of it; warming up compiles kernels with such lines.
-        rows_are_lines: whether the n-th line of each file, whole, is a side of the n-th row.
-        has_same_lines: whether a row is on the same line of all files that are read side by side.
-        content: what its files hold, of the kinds in `contents`; other files are refused.
-    """
-
-    name: ClassVar[str]
-    what: ClassVar[str]
-    roles: ClassVar[tuple[str, ...]]
-    help: ClassVar[tuple[str, ...]]
-    reader: ClassVar[str] = ''
-    reasons: ClassVar[tuple[str, ...]] = ()
-    identity: ClassVar[str] = 'offset'
-    takes_any_text: ClassVar[bool] = True
-    rows_are_lines: ClassVar[bool] = False
-    has_same_lines: ClassVar[bool] = True
-    endings: ClassVar[tuple[str, ...]] = ()
-    is_in_job_files_only: ClassVar[bool] = False
-    content: ClassVar[str] = TEXT
-
-    @property
-    @abc.abstractmethod
-    def sides(self) -> tuple[str, ...]:
-        """The names of the columns of its rows: `inputs` and `targets` of pairs."""
-
-    @property
-    def forbidden_characters(self) -> str:
-        """ASCII characters that no row can have, so that no filter may return them; '' by default."""
-        return ''
-
-    @property
-    def extra_fields(self) -> tuple[ExtraField, ...]:
-        """The fields that become features beside the text; none by default."""
-        return ()
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """The names of all features of its examples."""
-        return (*self.sides, *(field.name for field in self.extra_fields))
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Its options as plain values, for fingerprints."""
-        return dataclasses.astuple(self)  # type: ignore[call-overload]  # a format is a dataclass
-
-    @property
-    def options(self) -> dict[str, object]:
-        """Its options by name, for manifests."""
-        names = (field.name for field in dataclasses.fields(self))  # type: ignore[arg-type]
-        return {name: getattr(self, name) for name in names}
-
-    def explain(self, reject: Reject) -> str:
-        """Returns the text of an error about a row that was left out for one of its own `reasons`.
-
-        It follows the file's name, and says where the row is, what is wrong and what to do.
-        """
-        raise NotImplementedError
-
-
 class FormatReader(abc.ABC):
     """Checks, cuts and reads the files of a format, and makes rows of their blocks."""
 
-    def __init__(self, format: Format):
+    def __init__(self, format: CorpusFormat):
         self.format: Any = format
 
     @property
     def rows_are_of_lines(self) -> bool:
         """Whether a row depends on its line of one file alone, wherever that is; no by default.
 
-        Then the lines of several small files may be made rows at once.
+        Then the lines of several small files may be made rows together.
         """
         return False
 
@@ -233,7 +156,7 @@ def corpus_format(name: str) -> type[CorpusFormat]:
         ValueError: there is no such format.
     """
     if name not in _FORMATS:
-        raise ValueError(f'format {name!r} is none of {", ".join(_FORMATS)}')
+        raise ValueError(f'format {name!r} is not one of {", ".join(_FORMATS)}')
     return _import(_FORMATS[name])
 
 
@@ -276,7 +199,7 @@ def register(name: str, origin: str) -> None:
     _FORMATS[name] = origin
 
 
-def format_reader(declaration: Format) -> FormatReader:
+def format_reader(declaration: CorpusFormat) -> FormatReader:
     """Returns the reader of a format, whose module is imported at the first call."""
     if isinstance(declaration, CorpusFormat) and declaration.reader:
         return _import(declaration.reader)(declaration)

@@ -11,15 +11,15 @@ import io
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.json as pj
 
 from tokcore.corpus.arrow_columns import array_side, extra_features
-from tokcore.corpus.corpus import INVALID_UTF8, MAX_LINE_BYTES, TOO_LONG, Block, Reject, Rows
+from tokcore.corpus.corpus import INVALID_UTF8, TOO_LONG, Block, Reject, Rows
+from tokcore.corpus.declarations import JsonLines
 from tokcore.corpus.fields import (
     FLOAT,
     INT,
@@ -31,9 +31,7 @@ from tokcore.corpus.fields import (
     ExtraField,
     FieldPath,
     FieldsToRead,
-    field_path,
 )
-from tokcore.corpus.jsonl import JsonLines
 from tokcore.corpus.line_reading import LineReader
 from tokcore.corpus.line_rows import finish_rows, line_bounds, long_rows, mark_bytes, reject_of
 from tokcore.kernels.bytes import pick_ranges
@@ -57,36 +55,24 @@ class JsonLinesReader(LineReader):
         if block.long_lines:
             return long_rows(block.long_lines[0], len(declared.sides), block.offset)
         [text] = block.texts
-        fields = FieldsToRead(tuple(map(field_path, declared.fields)), declared.extra_fields)
-        return json_rows(text.data, text.offset, fields, normalizer, block.max_line_bytes)
+        fields, most = declared.fields_to_read, block.max_line_bytes
+        return _json_rows(text.data, text.offset, fields, normalizer, most)
 
 
-@dataclass(frozen=True)
-class _Unusable:
+class _Unusable(NamedTuple):
     """Why a line is not a row: the reason, and the position in it where its UTF-8 breaks."""
 
     reason: str
     position: int = 0
 
 
-def json_rows(
-    data: bytes,
-    offset: int,
-    fields: FieldsToRead,
-    normalizer: Normalizer,
-    max_line_bytes: int = MAX_LINE_BYTES,
+def _json_rows(
+    data: bytes, offset: int, fields: FieldsToRead, normalizer: Normalizer, max_line_bytes: int
 ) -> Rows:
-    """Returns the rows of a block of whole lines.
+    """Returns the rows of a block of whole lines that begins at byte `offset` of its file.
 
     A blank line, or one with a blank string as a text, is empty, whatever values the extra fields
     have. Strings may hold line feeds.
-
-    Args:
-        data: the lines.
-        offset: of the first line in its file.
-        fields: those of texts are the sides of the rows.
-        normalizer: makes text of strings.
-        max_line_bytes: a longer line is rejected.
     """
     text = np.frombuffer(data, np.uint8)
     bounds, _ = line_bounds(text)
@@ -130,8 +116,7 @@ def json_rows(
     return finish_rows(offset, starts, joined.lines, sides, rejects, features, unfit)
 
 
-@dataclass(frozen=True)
-class _ParsedLines:
+class _ParsedLines(NamedTuple):
     """Some lines by number, ascending, and an array for each field."""
 
     lines: np.ndarray
@@ -204,9 +189,7 @@ def _parsed(lines: Side, schema: pa.Schema, fields: FieldsToRead) -> list[pa.Arr
         return None
     if table.num_rows != len(lines.starts):
         return None
-    return [
-        _column(table, path, kind) for path, kind in zip(fields.paths, _types(fields), strict=True)
-    ]
+    return [_column(table, *each) for each in zip(fields.paths, _types(fields), strict=True)]
 
 
 def _joined(parts: Sequence[_ParsedLines], fields: FieldsToRead) -> _ParsedLines:
@@ -238,11 +221,8 @@ def _of_values(
     lines: Sequence[int], values: Sequence[Sequence[object]], fields: FieldsToRead
 ) -> _ParsedLines:
     columns = zip(*values, strict=True) if values else [()] * len(fields.paths)
-    arrays = [
-        pa.array(column, _stored(kind))
-        for column, kind in zip(columns, _types(fields), strict=True)
-    ]
-    return _ParsedLines(np.array(lines, np.int64), arrays)
+    arrays = map(pa.array, columns, map(_stored, _types(fields)))
+    return _ParsedLines(np.array(lines, np.int64), [*arrays])
 
 
 def _stored(kind: pa.DataType) -> pa.DataType:

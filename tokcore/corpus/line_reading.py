@@ -3,13 +3,16 @@
 A line belongs to the range in which it starts. In an uncompressed file both ends of a range's lines
 are looked for first, so that lines are read once and never copied. A compressed file is one item, or
 several if it has an index of its parts, and is read as a stream. A line longer than a job allows is
-read piece by piece and never held whole: a `LongLine` says where it is, and has its checksum.
+read piece by piece and never kept whole: a `LongLine` says where it is, and has its checksum.
 """
+
+from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
 import google_crc32c
@@ -30,7 +33,7 @@ from tokcore.corpus.corpus import (
 )
 from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.seekable import may_have_index, part_ends, text_from
-from tokcore.corpus.storage import PIECE_BYTES, open_stored, read_range
+from tokcore.corpus.storage import PIECE_BYTES, open_stored, read_pieces, read_range
 from tokcore.errors import InputError
 
 Lines = tuple[int, bytes | LongLine]
@@ -47,17 +50,32 @@ such lines is still smaller than its text."""
 class LineReader(FormatReader):
     """Reads formats whose rows are lines of one file, wherever the file is cut."""
 
-    def index_ranges(self, split: Split, item_bytes: int) -> Sequence[Any]:
-        return _part_indexes(split, item_bytes)
+    def index_ranges(self, split: Split, item_bytes: int) -> Sequence[_PartIndex]:
+        return [
+            _PartIndex(file_index, file, item_bytes)
+            for file_index, (file,) in zip(split.file_indexes, split.files, strict=True)
+            if may_have_index(file) and file.size > item_bytes
+        ]
 
-    def index(self, part: Any, open_binary: OpenBinary) -> tuple[Any, ...]:
-        """Returns where a compressed file can be cut, in bytes of its text."""
-        return part.cuts(open_binary)
+    def index(self, part: _PartIndex, open_binary: OpenBinary) -> tuple[Any, ...]:
+        """Returns where the ranges of a compressed file's text end, each of as few parts as reach a size.
+
+        Empty if the file has no index, or if all of it is one range. Raises InputError as `part_ends`.
+        """
+        cuts: list[int] = []
+        start = 0
+        ends = part_ends(part.file, open_binary)
+        for end in ends:
+            if end - start >= part.item_bytes or end == ends[-1] > start:
+                cuts.append(end)
+                start = end
+        return tuple(cuts) if len(cuts) > 1 else ()
 
     def plan(
         self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
     ) -> list[WorkItem]:
-        return byte_ranges(split, item_bytes, index)
+        indexed = zip(self.index_ranges(split, item_bytes), index, strict=True)
+        return byte_ranges(split, item_bytes, {part.file_index: cuts for part, cuts in indexed})
 
     def beginning(self, item: WorkItem, size: int) -> WorkItem:
         [text_range] = item.ranges
@@ -89,51 +107,19 @@ class _PartIndex:
     item_bytes: int
     stored_bytes = 0  # an index is small
 
-    def cuts(self, open_binary: OpenBinary) -> tuple[int, ...]:
-        """Returns where the ranges of its text end, each of as few parts as reach `item_bytes`.
-
-        Empty if the file has no index, or if all of it is one range.
-
-        Raises:
-            InputError: it cannot be read, or has changed its size.
-        """
-        cuts: list[int] = []
-        start = 0
-        ends = part_ends(self.file, open_binary)
-        for end in ends:
-            if end - start >= self.item_bytes or end == ends[-1] > start:
-                cuts.append(end)
-                start = end
-        return tuple(cuts) if len(cuts) > 1 else ()
-
-
-def _part_indexes(split: Split, item_bytes: int) -> list[_PartIndex]:
-    """Returns the files of a split that may have an index of parts, and are larger than an item."""
-    return [
-        _PartIndex(file_index, file, item_bytes)
-        for file_index, (file,) in zip(split.file_indexes, split.files, strict=True)
-        if may_have_index(file) and file.size > item_bytes
-    ]
-
 
 def byte_ranges(
-    split: Split, item_bytes: int, cuts: Sequence[Sequence[int]] | None = None
+    split: Split, item_bytes: int, cuts: Mapping[int, Sequence[int]] = MappingProxyType({})
 ) -> list[WorkItem]:
     """Cuts a split, of files read one by one, into items of at most `item_bytes`, in order.
 
-    `cuts` has those of each of `_part_indexes`; without it, each compressed file is one item.
-
-    Raises:
-        ValueError: the cuts are of other files.
+    `cuts` has, by file index, where the ranges of a compressed file's text end; without it, such a file is
+    one item.
     """
-    cuts_of: dict[int, Sequence[int]] = {}
-    if cuts is not None:
-        parts = _part_indexes(split, item_bytes)
-        cuts_of = {part.file_index: ends for part, ends in zip(parts, cuts, strict=True)}
     return [
         WorkItem(split.name, split.format, file_index, (text_range,))
         for file_index, (file,) in zip(split.file_indexes, split.files, strict=True)
-        for text_range in _ranges_of(file, item_bytes, cuts_of.get(file_index, ()))
+        for text_range in _ranges_of(file, item_bytes, cuts.get(file_index, ()))
     ]
 
 
@@ -143,7 +129,7 @@ def line_block(item: WorkItem, max_line_bytes: int, sides: tuple[Lines, ...]) ->
         # Each side is one line here, and the other one may be too long too.
         sides = tuple(
             (offset, long_line(side, offset, [lines]))
-            if isinstance(lines, bytes) and is_longer(lines, max_line_bytes)
+            if isinstance(lines, bytes) and len(lines) - lines.endswith(b'\n') > max_line_bytes
             else (offset, lines)
             for side, (offset, lines) in enumerate(sides)
         )
@@ -202,7 +188,7 @@ def read_counted_lines(
 ) -> Lines:
     """Returns the lines of a range that has a number of lines.
 
-    Several lines fit in a work item; a single one of more than `max_line_bytes` is not held.
+    Several lines fit in a work item; a single one of more than `max_line_bytes` is not kept.
 
     Raises:
         InputError: the file cannot be read, or no longer has these lines.
@@ -259,7 +245,7 @@ def _read_starting_lines(
         if first < last:
             lines.append((first, read_range(stream, file, first, last)))
         if last < until:
-            lines.append((last, long_line(0, last, _pieces(stream, file, last, until))))
+            lines.append((last, long_line(0, last, read_pieces(stream, file, last, until))))
     return lines
 
 
@@ -278,7 +264,7 @@ def _read_line(
     until = newline or file.size
     if until - first - (newline is not None) <= max_line_bytes:
         return first, read_range(stream, file, first, until)
-    return first, long_line(side, first, _pieces(stream, file, first, until))
+    return first, long_line(side, first, read_pieces(stream, file, first, until))
 
 
 def _after_newlines(
@@ -324,11 +310,6 @@ def _last_line(stream: BinaryIO, file: CorpusFile, start: int, end: int) -> int:
     return start
 
 
-def _pieces(stream: BinaryIO, file: CorpusFile, start: int, end: int) -> Iterator[bytes]:
-    for offset in range(start, end, PIECE_BYTES):
-        yield read_range(stream, file, offset, min(offset + PIECE_BYTES, end))
-
-
 def whole_lines(
     pieces: Iterable[bytes],
     block_bytes: int,
@@ -346,13 +327,40 @@ def whole_lines(
 
     >>> list(whole_lines([b'a\nb', b'b\n\nc'], 3))
     [b'a\nbb\n', b'\nc']
-
-    Raises:
-        ValueError: `block_bytes` is below 1.
     """
-    if block_bytes < 1:
-        raise ValueError(f'block_bytes must be at least 1, not {block_bytes}')
-    return _whole_lines(pieces, block_bytes, max_line_bytes, side, offset)
+    block = _OpenBlock(block_bytes)  # begins at `offset`
+    long: LongLineReader | None = None  # reads a line that is too long
+    for piece in pieces:
+        start = 0
+        while start < len(piece):
+            if long is None:
+                start = block.add(piece, start)
+                if block.last_line_is_longer(max_line_bytes):
+                    before, beginning = block.cut()
+                    block = _OpenBlock(block_bytes)
+                    offset += len(before)
+                    long = LongLineReader(side, offset)
+                    long.add(beginning)
+                    del beginning
+                    if before:
+                        yield before
+                elif block.is_complete:
+                    yield block.data()
+                    offset += block.size
+                    block = _OpenBlock(block_bytes)
+            else:
+                end = piece.find(b'\n', start) + 1 or len(piece)
+                long.add(piece[start:end])
+                start = end
+            if long is not None and long.is_complete:
+                line = long.line()
+                yield line
+                offset += line.length
+                long = None
+    if long is not None:
+        yield long.line()
+    elif block.size:
+        yield block.data()
 
 
 def starting_lines(pieces: Iterable[bytes], start: int, end: int) -> Iterator[tuple[int, bytes]]:
@@ -416,42 +424,6 @@ class _OpenBlock:
         return b''.join(self._pieces)
 
 
-def _whole_lines(
-    pieces: Iterable[bytes], block_bytes: int, max_line_bytes: int, side: int, offset: int
-) -> Iterator[bytes | LongLine]:
-    block = _OpenBlock(block_bytes)  # begins at `offset`
-    long: LongLineReader | None = None  # reads a line that is too long
-    for piece in pieces:
-        start = 0
-        while start < len(piece):
-            if long is None:
-                start = block.add(piece, start)
-                if block.last_line_is_longer(max_line_bytes):
-                    before, beginning = block.cut()
-                    block = _OpenBlock(block_bytes)
-                    offset += len(before)
-                    long = LongLineReader(side, offset)
-                    long.add(beginning)
-                    del beginning
-                    if before:
-                        yield before
-                elif block.is_complete:
-                    yield block.data()
-                    offset += block.size
-                    block = _OpenBlock(block_bytes)
-            else:
-                start = long.add_up_to_end(piece, start)
-            if long is not None and long.is_complete:
-                line = long.line()
-                yield line
-                offset += line.length
-                long = None
-    if long is not None:
-        yield long.line()
-    elif block.size:
-        yield block.data()
-
-
 class LongLineReader:
     """Reads a line piece by piece, and keeps only its beginning, its length and its checksum.
 
@@ -473,12 +445,6 @@ class LongLineReader:
         self._beginning += piece[: BEGINNING_BYTES - len(self._beginning)]
         self.is_complete = piece.endswith(b'\n')
 
-    def add_up_to_end(self, piece: bytes, start: int) -> int:
-        """Adds piece[start:] up to the line's end; returns where that is."""
-        end = piece.find(b'\n', start) + 1 or len(piece)
-        self.add(piece[start:end])
-        return end
-
     def line(self) -> LongLine:
         """Returns the line, complete or the last of its file."""
         size = self._length - self.is_complete
@@ -496,8 +462,3 @@ def long_line(side: int, offset: int, pieces: Iterable[bytes]) -> LongLine:
     for piece in pieces:
         reader.add(piece)
     return reader.line()
-
-
-def is_longer(line: bytes, most: int) -> bool:
-    """Returns whether a line has more than `most` bytes, without its line feed."""
-    return len(line) - line.endswith(b'\n') > most

@@ -19,7 +19,6 @@ from tokcore.corpus.corpus import (
     MAX_LINE_BYTES,
     TOO_LONG,
     Block,
-    BlockText,
     ExtraFeature,
     LongLine,
     Reject,
@@ -109,14 +108,14 @@ def lines_of(data: bytes, offset: int, max_line_bytes: int) -> BlockLines:
     return BlockLines(data, offset, bounds, text_ends, too_long)
 
 
-def lines_of_pair(
-    source: BlockText, target: BlockText, max_line_bytes: int
-) -> tuple[BlockLines, BlockLines]:
-    """Returns the same lines of two files; raises ValueError if there are more of one than of the other."""
-    first, second = (lines_of(text.data, text.offset, max_line_bytes) for text in (source, target))
-    if len(first) != len(second):
-        raise ValueError(f'{len(first)} lines of the source and {len(second)} of the target')
-    return first, second
+def lines_of_block(block: Block) -> list[BlockLines]:
+    """Returns the same lines of two files; raises ValueError if one has more than the other."""
+    source, target = (
+        lines_of(text.data, text.offset, block.max_line_bytes) for text in block.texts
+    )
+    if len(source) != len(target):
+        raise ValueError(f'{len(source)} lines of the source and {len(target)} of the target')
+    return [source, target]
 
 
 def mark_bytes(data: bytes, offset: int) -> int:
@@ -223,6 +222,13 @@ def long_rows(line: LongLine, sides: int, offset: int) -> Rows:
     nothing = Side(np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int64))
     reject = Reject(TOO_LONG, line.side, line.offset, line.offset, line.beginning, line.nbytes)
     return Rows((nothing,) * sides, offset, np.empty(0, np.int64), 1, 0, (reject,))
+
+
+def side_of_strings(strings: Sequence[bytes]) -> Side:
+    """Returns strings as rows, with a line feed between them."""
+    sizes = np.array([len(string) for string in strings], np.int64)
+    ends = np.cumsum(sizes + 1) - 1
+    return Side(np.frombuffer(b'\n'.join(strings), np.uint8), ends - sizes, ends)
 
 
 @kernel_without_allocation

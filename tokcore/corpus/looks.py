@@ -8,6 +8,7 @@ converts a file, which a user can paste.
 from __future__ import annotations
 
 import contextlib
+import re
 import shlex
 from collections.abc import Generator, Iterator
 from typing import IO
@@ -90,7 +91,7 @@ def _first_text(file: CorpusFile, stream: IO[bytes]) -> bytes:
 
 
 def checked_text(file: CorpusFile, pieces: Iterator[bytes]) -> Generator[bytes, None, None]:
-    """Yields the pieces of a text; raises InputError first if its beginning shows that it is none."""
+    """Yields the pieces of a text; raises InputError first if its beginning shows that it is not text."""
     first: list[bytes] = []
     for piece in pieces:
         first.append(piece)
@@ -102,6 +103,33 @@ def checked_text(file: CorpusFile, pieces: Iterator[bytes]) -> Generator[bytes, 
     refuse(file.path, look(text, file.compressed), expected, inside=inside(file))
     yield from first
     yield from pieces
+
+
+_ASIDE = re.compile(rb'\A\xef\xbb\xbf|<!--.*?-->|<\?.*?\?>|<!DOCTYPE[^>]*>', re.DOTALL)
+_WMT_ROOT = re.compile(rb'\s*<dataset[\s>]')
+
+_WMT_CONVERTING = (
+    'import sys, xml.etree.ElementTree as E; '
+    "print(*(' '.join(''.join(s.itertext()).split()) + '\\t' + ' '.join(''.join(r.itertext()).split()) "
+    "for d in E.parse(sys.stdin.buffer).iter('doc') if d.find('ref') is not None "
+    "for s in d.find('src').iter('seg') "
+    "for r in d.find('ref').iter('seg') if r.get('id') == s.get('id')), sep='\\n')"
+)
+"""Prints the segments of the source and of each document's first reference, as columns."""
+
+
+def is_wmt_xml(beginning: bytes) -> bool:
+    """Returns whether a file is WMT's XML: test sets from 2021 on, with source and references in one."""
+    return _WMT_ROOT.match(_ASIDE.sub(b'', beginning)) is not None
+
+
+def wmt_xml_error(file: CorpusFile) -> InputError:
+    """Returns the error for a file that is WMT's XML, with a command that makes a TSV of it."""
+    command, made = converting_command(file, _WMT_CONVERTING)
+    return InputError(
+        f'{file.path} is the XML of WMT, with sources and references in one file; give --tsv {made}, '
+        f'made first: {command}'
+    )
 
 
 def inside(file: CorpusFile) -> Inside | None:

@@ -1,12 +1,23 @@
 """The order of examples: from where a row stood in the input to where it goes in the output.
 
 A row's identity (which file, which byte) is turned into a 64-bit key by a seeded bijection. Keys of
-different rows therefore never tie, and the key alone decides both shard and place within it, so the
+different rows therefore never tie, and the key alone decides both the shard and the position in it, so the
 whole corpus is shuffled at once, whoever does the work.
+
+Other keys, with a changed seed, cut splits off a corpus:
+
+    a row ─ its file and offset, the seed ─▶ a key of 64 bits ─▶ dev: keys below 1 %
+                                                               test: the next 1 %
+                                                               train: all others
 """
+
+import dataclasses
+from collections.abc import Mapping
+from fractions import Fraction
 
 import numpy as np
 
+from tokcore.corpus.corpus import KeyRange, Rows
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import GOLDEN_RATIO
 
@@ -14,7 +25,7 @@ OFFSET_BITS = 44
 """Bits of a byte offset: files up to 16 TiB of decompressed text."""
 
 _FILE_INDEX_BITS = 64 - OFFSET_BITS
-"""Bits of a file's place among the inputs: about a million files."""
+"""Bits of a file's number among the inputs: about a million files."""
 
 _MAX_SHARDS = 1 << 32
 """More would not fit in the product of two halves of 32 bits, and no job needs them."""
@@ -27,11 +38,11 @@ _INVERSE_1, _INVERSE_2 = (pow(factor, -1, 1 << 64) for factor in (_MULTIPLIER_1,
 def order_keys(file_index: int | np.ndarray, offsets: np.ndarray, seed: int) -> np.ndarray:
     """Returns the order key of each row: uint64[rows].
 
-    `file_index` is the file's place among the inputs (below 2^20), of all rows or int64[rows], and
+    `file_index` is the file's number among the inputs (below 2^20), of all rows or int64[rows], and
     `offsets`, int64[rows], holds the byte offset of each row's line in the decompressed text (below
     2^44).
 
-    Raises InputError if a place or an offset is too large, or the seed is outside 0 to 2^64 - 1.
+    Raises InputError if a number or an offset is too large, or the seed is outside 0 to 2^64 - 1.
     """
     return mix64(_identities(file_index, offsets), seed)
 
@@ -122,3 +133,40 @@ def _unmix13(x: np.ndarray) -> np.ndarray:
         x = (x ^ (x >> np.uint64(31)) ^ (x >> np.uint64(62))) * np.uint64(_INVERSE_2)
         x = (x ^ (x >> np.uint64(27)) ^ (x >> np.uint64(54))) * np.uint64(_INVERSE_1)
     return x ^ (x >> np.uint64(30)) ^ (x >> np.uint64(60))
+
+
+_SALT = 0x5B1F_70C2_9D3A_E846
+"""Changes the seed. A shard is a range of order keys, so a split by these would empty some shards."""
+
+_END = 1 << 64
+
+
+def rows_within(key_range: KeyRange, rows: Rows, file_index: int) -> Rows:
+    """Returns the rows of a split among those of its files; `lines` counts the lines of the split only.
+
+    `file_index` is that of the rows, unless these have `file_indexes`.
+    """
+    indexes = file_index if rows.file_indexes is None else rows.file_indexes
+    keys = order_keys(indexes, rows.offsets, key_range.seed ^ _SALT)
+    within = keys >= np.uint64(key_range.low)
+    if key_range.end < _END:
+        within &= keys < np.uint64(key_range.end)
+    selected = rows.select(within)
+    if key_range.has_others:
+        return dataclasses.replace(selected, lines=rows.lines - len(rows) + len(selected))
+    return dataclasses.replace(selected, lines=len(selected), empty=0, missing_side=0, rejects=())
+
+
+def key_ranges(shares: Mapping[str, Fraction], seed: int) -> dict[str, KeyRange]:
+    """Returns the range of keys of `train`, and of each split that has a share of its files.
+
+    Args:
+        shares: by split, in an order that is always the same; together below 1.
+        seed: of the keys.
+    """
+    ranges, low = {}, Fraction(0)
+    for split, share in shares.items():
+        ranges[split] = KeyRange(seed, int(low * _END), int((low + share) * _END))
+        low += share
+    ranges['train'] = KeyRange(seed, int(low * _END), _END, has_others=True)
+    return ranges

@@ -35,11 +35,11 @@ from tokcore.corpus.corpus import (
     TextRange,
     WorkItem,
 )
+from tokcore.corpus.declarations import Parquet
 from tokcore.corpus.fields import BYTES, FLOAT, INT, NULL, FieldPath, FieldsToRead, field_path
 from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_rows import finish_rows, reject_of
-from tokcore.corpus.parquet import Parquet
-from tokcore.corpus.storage import PIECE_BYTES, open_stored, read_range
+from tokcore.corpus.storage import open_stored, read_pieces
 from tokcore.errors import InputError
 from tokcore.kernels.jit import read_only
 from tokcore.text.rows import Normalizer, Side
@@ -56,19 +56,15 @@ class ParquetReader(FormatReader):
 
     format: Parquet
 
-    @property
-    def _columns(self) -> FieldsToRead:
-        return FieldsToRead(tuple(map(field_path, self.format.fields)), self.format.extra_fields)
-
     def check(self, files: tuple[CorpusFile, ...], open_binary: OpenBinary) -> None:
-        _read_shares(files[0], open_binary, self._columns)
+        _read_shares(files[0], open_binary, self.format.fields_to_read)
 
     def index_ranges(self, split: Split, item_bytes: int) -> Sequence[Any]:
         return [_FooterRange(file) for (file,) in split.files]
 
     def index(self, part: _FooterRange, open_binary: OpenBinary) -> tuple[Any, ...]:
         """Returns where each row group's share of the file begins; the file is cut there."""
-        return _read_shares(part.file, open_binary, self._columns)
+        return _read_shares(part.file, open_binary, self.format.fields_to_read)
 
     def plan(
         self, split: Split, index: Sequence[tuple[Any, ...]], item_bytes: int
@@ -92,7 +88,9 @@ class ParquetReader(FormatReader):
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
     ) -> Iterator[Block]:
-        return _read_row_groups(item, self._columns, open_binary, block_bytes, max_line_bytes)
+        return _read_row_groups(
+            item, self.format.fields_to_read, open_binary, block_bytes, max_line_bytes
+        )
 
     def first_block(
         self,
@@ -103,7 +101,7 @@ class ParquetReader(FormatReader):
         max_line_bytes: int,
     ) -> Block | None:
         [file] = split.files_at(file_index)
-        starts = _read_shares(file, open_binary, self._columns)
+        starts = _read_shares(file, open_binary, self.format.fields_to_read)
         end = starts[1] if len(starts) > 1 else file.size
         text_range = TextRange(file, 0, end, 0, min(1, len(starts)))
         item = WorkItem(split.name, split.format, file_index, (text_range,))
@@ -111,7 +109,9 @@ class ParquetReader(FormatReader):
 
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:
         [text] = block.texts
-        return _column_rows(text.data, text.offset, self._columns, normalizer, block.max_line_bytes)
+        return _column_rows(
+            text.data, text.offset, self.format.fields_to_read, normalizer, block.max_line_bytes
+        )
 
 
 @dataclass(frozen=True)
@@ -197,22 +197,16 @@ def _opened(file: CorpusFile, open_binary: OpenBinary) -> Iterator[BinaryIO]:
         raise InputError(
             f'{file.path} is compressed as a whole, and Parquet is compressed inside; unpack it'
         )
-    with open_stored(file, open_binary) as stream, _named(file):
-        yield stream
-
-
-@contextlib.contextmanager
-def _named(file: CorpusFile) -> Iterator[None]:
-    """Raises an InputError with the file's name for errors of Arrow."""
-    try:
-        yield
-    except (pa.ArrowException, OSError, EOFError, ValueError) as error:
-        if isinstance(error, InputError):
+    with open_stored(file, open_binary) as stream:
+        try:
+            yield stream
+        except InputError:
             raise
-        reason = ' '.join(str(error).split())[:200] or type(error).__name__
-        raise InputError(
-            f'{file.path} is not a whole Parquet file ({reason}); get it again'
-        ) from error
+        except (pa.ArrowException, OSError, EOFError, ValueError) as error:
+            reason = ' '.join(str(error).split())[:200] or type(error).__name__
+            raise InputError(
+                f'{file.path} is not a whole Parquet file ({reason}); get it again'
+            ) from error
 
 
 def _check_columns(file: CorpusFile, schema: pa.Schema, columns_read: FieldsToRead) -> None:
@@ -252,14 +246,10 @@ def _is_text(kind: pa.DataType) -> bool:
     return any(getattr(pa.types, f'is_{name}')(kind) for name in tests)
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind)
-
-
 _TYPES: dict[str, tuple[str, Callable[[pa.DataType], bool]]] = {
     'text': ('text or bytes', _is_text),
     INT: ('whole numbers', pa.types.is_integer),
-    FLOAT: ('numbers', _is_number),
+    FLOAT: ('numbers', lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind)),
 }
 
 
@@ -306,14 +296,9 @@ def _block(
 def _checksum(text_range: TextRange, open_binary: OpenBinary) -> ReadRange:
     file, crc32c = text_range.file, 0
     with open_stored(file, open_binary) as stream:
-        for piece in _pieces(stream, text_range):
+        for piece in read_pieces(stream, file, text_range.start, text_range.end):
             crc32c = google_crc32c.extend(crc32c, piece)
     return ReadRange(0, text_range.start, text_range.end - text_range.start, crc32c)
-
-
-def _pieces(stream: BinaryIO, text_range: TextRange) -> Iterator[bytes]:
-    for start in range(text_range.start, text_range.end, PIECE_BYTES):
-        yield read_range(stream, text_range.file, start, min(start + PIECE_BYTES, text_range.end))
 
 
 def open_parquet(
@@ -408,17 +393,13 @@ def _longest(array: pa.Array) -> int:
 
 def _select_columns(batch: pa.RecordBatch, paths: Sequence[FieldPath]) -> pa.RecordBatch:
     """Returns the columns of paths, in this order; a value is null if it is at any depth."""
-    arrays = [_column_at(batch, path) for path in paths]
+    arrays = []
+    for path in paths:
+        column = batch.column(path[0])
+        for name in path[1:]:
+            column = pc.struct_field(column, [name])
+        arrays.append(column.dictionary_decode() if pa.types.is_dictionary(column.type) else column)
     return pa.RecordBatch.from_arrays(arrays, ['.'.join(path) for path in paths])
-
-
-def _column_at(batch: pa.RecordBatch, path: FieldPath) -> pa.Array:
-    column = batch.column(path[0])
-    for name in path[1:]:
-        column = pc.struct_field(column, [name])
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    return column
 
 
 def _column_rows(

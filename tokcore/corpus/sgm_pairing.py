@@ -6,14 +6,18 @@ have no counterpart and are rejected, and so are those whose id is in the docume
 
 A segment may be on several lines, and a line may have several. A row is known by where its line begins,
 as in files that are paired by lines, or by where its segment begins if an earlier one is on that line.
+
+Whether files are paired by lines depends on their layouts: digests of the lines, the ids and the documents of
+their segments, which a first pass over each file finds.
 """
 
 from __future__ import annotations
 
 import collections
+import dataclasses
+import hashlib
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -27,26 +31,38 @@ from tokcore.corpus.corpus import (
     Block,
     BlockText,
     CorpusFile,
+    LongLine,
     OpenBinary,
     Reject,
     Rows,
     WorkItem,
 )
+from tokcore.corpus.declarations import SgmByIds
 from tokcore.corpus.entities import decode_references
 from tokcore.corpus.formats import FormatReader
-from tokcore.corpus.line_reading import BEGINNING_BYTES
-from tokcore.corpus.sgm import SgmByIds
-from tokcore.corpus.sgm_layout import MOST_PAIRED_BYTES, Segment, find_segments
+from tokcore.corpus.line_reading import BEGINNING_BYTES, whole_lines
+from tokcore.corpus.line_rows import finish_rows, mark_bytes, side_of_strings
 from tokcore.errors import InputError
 from tokcore.options import shown
 from tokcore.text.normalizers import find_damage
 from tokcore.text.rows import Normalizer, Side
 
-_T = TypeVar('_T', '_Document', Segment)
+MOST_PAIRED_BYTES = 16 << 20
+"""The size of a text whose segments are paired by ids, in memory: the largest of WMT's has one MB, and
+a line may be as long."""
+
+_TAG = re.compile(
+    rb'<seg(?=[\s/>])[^>]*>|(?P<end></seg>)|(?P<document>(?i:<doc)(?=[\s>])[^>]*>)|(?i:</doc)(?=[\s>])'
+)
+_ID = r'\s{}\s*=\s*(?:"([^"]+)"|\'([^\']+)\'|([^\s"\'>]+))'
+_SEGMENT_ID, _DOCUMENT_ID, _OTHER_DOCUMENT_ID = (
+    re.compile(_ID.format(name).encode(), re.IGNORECASE) for name in ('id', 'docid', 'id')
+)
 
 _MARKUP = re.compile(rb'<[^>]*>?')
 _LINE_WITH_TEXT = re.compile(rb'[^\n]*[^\s][^\n]*')
-_MARK = b'\xef\xbb\xbf'
+
+_T = TypeVar('_T', '_Document', 'Segment')
 
 
 class SgmPairReader(FormatReader):
@@ -74,16 +90,13 @@ class SgmPairReader(FormatReader):
         pairs, unmatched = _pair(files[0], files[1])
         texts = [[files[side].content(pair[side]) for pair in pairs] for side in range(len(files))]
         sides, damages = [], []
-        for side in map(_side_of, texts):
+        for side in map(side_of_strings, texts):
             if self.format.entities == 'decode':
                 side = Side(*decode_references(side.text, side.starts, side.ends))
             normalized = normalizer.apply(side)
             sides.append(normalized.side)
             damages.append(normalized.damages)
-        is_row = np.ones(len(pairs), bool)
-        for side in sides:
-            is_row &= side.ends > side.starts
-        rejects = []
+        rejects = {}
         for number, pair in enumerate(pairs):
             wrong = [
                 reject
@@ -91,23 +104,17 @@ class SgmPairReader(FormatReader):
                 if (reject := file.flaw(segment, number in damaged, block.max_line_bytes))
             ]
             if wrong:
-                is_row[number] = False
-                rejects.append(min(wrong, key=lambda reject: _REASONS.index(reject.reason)))
-        rows = np.flatnonzero(is_row)
-        empty = len(pairs) - len(rows) - len(rejects)
-        for file, segments in zip(files, unmatched, strict=True):
-            rejects += [file.reject(UNMATCHED_SEGMENT, *segment) for segment in segments]
-            rejects += file.texts_outside()
-        rejects.sort(key=lambda reject: (reject.side, reject.offset))
+                rejects[number] = min(wrong, key=lambda reject: _REASONS.index(reject.reason))
         identities = np.array([files[0].identity(source) for source, _ in pairs], np.int64)
-        return Rows(
-            tuple(side.take(rows) for side in sides),
-            0,
-            identities[rows],
-            len(rows) + empty + len(rejects),
-            empty,
-            tuple(rejects),
+        rows = finish_rows(0, identities, None, sides, rejects)
+        others: list[Reject] = []
+        for file, segments in zip(files, unmatched, strict=True):
+            others += [file.reject(UNMATCHED_SEGMENT, *segment) for segment in segments]
+            others += file.texts_outside()
+        all_rejects = sorted(
+            (*rows.rejects, *others), key=lambda reject: (reject.side, reject.offset)
         )
+        return dataclasses.replace(rows, lines=len(pairs) + len(others), rejects=tuple(all_rejects))
 
 
 _REASONS = (TOO_LONG, INVALID_UTF8, OUTSIDE_SEGMENT)
@@ -127,9 +134,8 @@ def _text_of(file: CorpusFile, open_binary: OpenBinary) -> bytes:
     return bytes(text)
 
 
-class _Unmatched(NamedTuple):
-    segment: Segment
-    why: str
+_Unmatched = tuple['Segment', str]
+"""A segment without a counterpart, and why it has none."""
 
 
 class _FileSegments:
@@ -183,7 +189,7 @@ class _FileSegments:
     def texts_outside(self) -> list[Reject]:
         """Returns the rejects of text in no segment, one for each of its lines."""
         rejects = []
-        start = len(_MARK) if self._data.startswith(_MARK) else 0
+        start = mark_bytes(self._data, 0)
         for end, after in [*(segment[:2] for segment in self.segments), (len(self._data), 0)]:
             between = _MARKUP.sub(lambda tag: _blanks(tag[0]), self._data[start:end])
             for match in _LINE_WITH_TEXT.finditer(between):
@@ -212,15 +218,7 @@ def _blanks(tag: bytes) -> bytes:
     return re.sub(rb'[^\n]', b' ', tag)
 
 
-def _side_of(texts: Sequence[bytes]) -> Side:
-    """Returns texts as rows, with a line feed between them."""
-    sizes = np.array([len(text) for text in texts], np.int64)
-    ends = np.cumsum(sizes + 1) - 1
-    return Side(np.frombuffer(b'\n'.join(texts), np.uint8), ends - sizes, ends)
-
-
-@dataclass(frozen=True)
-class _Document:
+class _Document(NamedTuple):
     id: bytes | None
     segments: list[Segment]
 
@@ -235,16 +233,14 @@ def _pair(
     for side, alone in enumerate(left_documents):
         for document in alone:
             why = f'is in {_named_document(document)}, which has no counterpart in the other file'
-            unmatched[side] += [
-                _Unmatched(each, f'{_named(each)} {why}') for each in document.segments
-            ]
+            unmatched[side] += [(each, f'{_named(each)} {why}') for each in document.segments]
     for two in documents:
         matched, left, twice = _match(two[0].segments, two[1].segments)
         pairs += matched
         for side, document in enumerate(two):
             where = f'of {_named_document(document)}'
             unmatched[side] += [
-                _Unmatched(segment, f'{_named(segment)} {where} {what}')
+                (segment, f'{_named(segment)} {where} {what}')
                 for segments, what in (
                     (left[side], 'has no counterpart in the other file'),
                     (twice[side], 'is there twice, or twice in the other file'),
@@ -287,3 +283,166 @@ def _named_document(document: _Document) -> str:
 
 def _shown(name: bytes) -> str:
     return shown(name.decode('utf-8', 'replace'))
+
+
+class Segment(NamedTuple):
+    """A segment of a text.
+
+    Attributes:
+        start: of its start tag, in bytes of the text.
+        end: of its end tag; of a segment without one, where the next tag begins.
+        text: where its text starts and ends.
+        document: its number among the documents of the text, from 1; 0 outside of all.
+        id: None if it has none.
+        is_closed: whether it has an end tag.
+    """
+
+    start: int
+    end: int
+    text: tuple[int, int]
+    document: int
+    id: bytes | None
+    is_closed: bool
+
+
+def find_segments(
+    text: bytes, open_document: bytes | None = None
+) -> tuple[list[Segment], list[bytes | None], bytes | None]:
+    """Returns the segments of a text, and the id of each document; document 0 is outside of all.
+
+    `open_document` is the id of the one in which the text begins; that in which it ends is returned too.
+    """
+    segments: list[Segment] = []
+    documents: list[bytes | None] = [None]
+    document = 0
+    if open_document is not None:
+        documents.append(open_document)
+        document = 1
+    opened: re.Match[bytes] | None = None
+
+    def close(at: int, end: int, is_closed: bool) -> None:
+        if opened is not None:
+            bounds = (opened.end(), at)
+            found = _id_of(_SEGMENT_ID, opened[0])
+            segments.append(Segment(opened.start(), end, bounds, document, found, is_closed))
+
+    for tag in _TAG.finditer(text):
+        if tag['end']:
+            close(tag.start(), tag.end(), True)
+            opened = None
+            continue
+        close(tag.start(), tag.start(), False)
+        opened = None
+        if tag['document']:
+            document = len(documents)
+            name = _id_of(_DOCUMENT_ID, tag[0])
+            documents.append(name or _id_of(_OTHER_DOCUMENT_ID, tag[0]))
+        elif tag[0].startswith(b'<seg'):
+            opened = tag
+        else:
+            document = 0
+    close(len(text), len(text), False)
+    return segments, documents, documents[document]
+
+
+def _id_of(pattern: re.Pattern[bytes], tag: bytes) -> bytes | None:
+    match = pattern.search(tag)
+    return match[match.lastindex or 0] if match else None
+
+
+class Layout(NamedTuple):
+    """The segments of a file, as values that JSON can hold.
+
+    Attributes:
+        is_of_lines: whether each segment is the only one of its line, and ends there.
+        has_ids: whether any segment has an id.
+        has_document_ids: whether any segment is in a document with an id.
+        line_count: of the file.
+        lines: digest of the line number of each segment.
+        ids: digest of the id of each.
+        document_ids: digest of the id of the document of each.
+    """
+
+    is_of_lines: bool
+    has_ids: bool
+    has_document_ids: bool
+    line_count: int
+    lines: str
+    ids: str
+    document_ids: str
+
+
+def corresponds(source: Layout, target: Layout) -> bool:
+    """Returns whether the same lines of two files have segments with the same ids.
+
+    Ids count where both files have any. Files without any ids correspond if their segments are those
+    of lines.
+    """
+    both = (source, target)
+    if not all(layout.is_of_lines for layout in both):
+        return False
+    if not any(layout.has_ids or layout.has_document_ids for layout in both):
+        return True
+    same_ids = source.ids == target.ids or not all(layout.has_ids for layout in both)
+    same_documents = source.document_ids == target.document_ids or not all(
+        layout.has_document_ids for layout in both
+    )
+    same_lines = (source.line_count, source.lines) == (target.line_count, target.lines)
+    return same_ids and same_documents and same_lines
+
+
+class LayoutReader:
+    """Finds the layout of a text that is read in pieces; it holds `MOST_PAIRED_BYTES`, or a line."""
+
+    def __init__(self) -> None:
+        self._digests = [hashlib.blake2b(digest_size=16) for _ in range(3)]
+        self._is_of_lines = True
+        self._has_ids = self._has_document_ids = False
+        self._lines = 0
+        self._document: bytes | None = None  # the id of the open one
+
+    def watched(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """Yields the pieces of a whole text, and adds them."""
+        passed: list[bytes] = []
+
+        def passing() -> Iterator[bytes]:
+            for piece in pieces:
+                passed.append(piece)
+                yield piece
+
+        for text in whole_lines(passing(), MOST_PAIRED_BYTES):
+            if isinstance(text, LongLine):
+                self._lines += 1
+            else:
+                self._add(text)
+            yield from passed
+            passed.clear()
+        yield from passed
+
+    def _add(self, text: bytes) -> None:
+        segments, documents, self._document = find_segments(text, self._document)
+        newlines = np.flatnonzero(np.frombuffer(text, np.uint8) == ord('\n'))
+        bounds = np.array([segment[:2] for segment in segments], np.int64).reshape(-1, 2)
+        first, last = np.searchsorted(newlines, bounds).T
+        is_alone = len(np.unique(first)) == len(first) and np.array_equal(first, last)
+        self._is_of_lines &= is_alone and all(segment.is_closed for segment in segments)
+        ids = [segment.id for segment in segments]
+        in_documents = [documents[segment.document] for segment in segments]
+        self._has_ids |= any(ids)
+        self._has_document_ids |= any(in_documents)
+        lines, *digests = self._digests
+        lines.update((first + self._lines).astype('<i8').tobytes())
+        for digest, names in zip(digests, (ids, in_documents), strict=True):
+            digest.update(b''.join(_prefixed(name) for name in names))
+        self._lines += len(newlines) + (not text.endswith(b'\n'))
+
+    def layout(self) -> Layout:
+        """Returns the layout of what was read."""
+        return Layout(
+            bool(self._is_of_lines), self._has_ids, self._has_document_ids, self._lines,
+            *(digest.hexdigest() for digest in self._digests),
+        )  # fmt: skip
+
+
+def _prefixed(name: bytes | None) -> bytes:
+    return b'-' if name is None else b'%d:%s' % (len(name), name)

@@ -46,13 +46,19 @@ _RECORDED_IF_SET = (
 )  # fmt: skip
 """Fields that manifests record only if they are not 0, empty or None."""
 
+_SUMMED = (
+    'lines', 'examples', 'empty', 'no_token', 'beyond_max_examples', 'not_sampled', 'added',
+    'dropped_bytes', 'missing_side', 'text_bytes',
+)  # fmt: skip
+"""Fields that are plain sums over blocks."""
+
 MOST_UNKNOWN_WORDS = 100
 """The limit for a block and for all blocks; the ten commonest are reported."""
 
 _ONE = 1 << 31
 
 _MOST_NUMBERED = 1 << 30
-"""Bytes of text before a line whose number an error tells: to count so far takes seconds, and a file of
+"""Bytes of text before a line whose number an error has: to count so far takes seconds, and a file of
 terabytes would be read for an hour before its user hears of the mistake."""
 
 
@@ -78,7 +84,7 @@ class LineTally:
         beyond_max_examples: lines after the last one that a dataset's `max_examples` takes.
         not_sampled: lines outside the sample from which a vocabulary is counted.
         filtered: rows that each filter dropped, by its name, in alphabetical order.
-        added: rows that filters returned for one row, beside the first of each.
+        added: rows that filters returned for one row, not counting the first of each.
         dropped_bytes: of characters for which the vocabulary has no entry and no unknown token, or that its
             pattern does not match.
         missing_side: rows that have no text for a side at all, as units without a language.
@@ -128,7 +134,7 @@ class LineTally:
         return self.lines + self.added == self.examples + left_out + not_reached
 
     def record(self) -> dict[str, object]:
-        """Returns the tally as JSON, with the reasons beside the other fields."""
+        """Returns the tally as JSON, with the reasons next to the other fields."""
         reasons = dict.fromkeys(_ALWAYS_RECORDED, 0) | dict(self.left_out)
         always = {name: getattr(self, name) for name in ('split', 'lines', 'examples', 'empty')}
         if_set = {name: getattr(self, name) for name in _RECORDED_IF_SET if getattr(self, name)}
@@ -199,8 +205,8 @@ def block_stats(
         rows: of the block.
         splits: the corpus, for the names of files.
         on_error: what to do at rejected lines; rows that filters drop are not rejected.
-        open_binary: opens the file again, so that the error tells the line's number; None: only its
-            place in bytes is told.
+        open_binary: opens the file again, so that the error has the line's number; None: it has only the
+            line's position in bytes.
 
     Raises:
         InputError: there are rejected lines, and `on_error` is 'stop'.
@@ -224,12 +230,12 @@ def block_stats(
         missing_side=rows.missing_side,
     )
     lines: dict[str, list[bytes]] = {reason: [] for reason in tally.left_out}
-    for reject in rows.rejects:
-        name = _files_of(block, splits)[reject.side].name
-        lines[reject.reason].append(_json_line(reject, name, block.format.identity))
-    for row in rows.dropped:
-        name = _files_of(block, splits)[0].name
-        lines.setdefault(row.filter, []).append(_dropped_line(row, name, block.format.identity))
+    if rows.rejects or rows.dropped:
+        names, identity = [file.name for file in _files_of(block, splits)], block.format.identity
+        for reject in rows.rejects:
+            lines[reject.reason].append(_json_line(reject, names[reject.side], identity))
+        for row in rows.dropped:
+            lines.setdefault(row.filter, []).append(_dropped_line(row, names[0], identity))
     rejected = tuple(
         RejectedLines(
             block.split,
@@ -251,29 +257,18 @@ def add_tallies(split: str, tallies: Iterable[LineTally]) -> LineTally:
     """
     of_split = [tally for tally in tallies if tally.split == split]
     datasets = {tally.dataset for tally in of_split}
-    left_out: collections.Counter[str] = collections.Counter()
-    filtered: collections.Counter[str] = collections.Counter()
-    for tally in of_split:
-        left_out.update(tally.left_out)
-        filtered.update(tally.filtered)
+    sums: dict[str, Any] = {
+        name: sum(getattr(tally, name) for tally in of_split) for name in _SUMMED
+    }
     total = LineTally(
         split,
-        sum(tally.lines for tally in of_split),
-        sum(tally.examples for tally in of_split),
-        sum(tally.empty for tally in of_split),
-        left_out,
-        sum(tally.no_token for tally in of_split),
-        _sum(tally.ids for tally in of_split),
-        _sum(tally.unknown for tally in of_split),
-        commonest(tally.unknown_words for tally in of_split),
-        datasets.pop() if len(datasets) == 1 else '',
-        sum(tally.beyond_max_examples for tally in of_split),
-        sum(tally.not_sampled for tally in of_split),
-        filtered,
-        sum(tally.added for tally in of_split),
-        sum(tally.dropped_bytes for tally in of_split),
-        sum(tally.missing_side for tally in of_split),
-        sum(tally.text_bytes for tally in of_split),
+        **sums,
+        left_out=_sum_counts(tally.left_out for tally in of_split),
+        filtered=_sum_counts(tally.filtered for tally in of_split),
+        ids=_sum(tally.ids for tally in of_split),
+        unknown=_sum(tally.unknown for tally in of_split),
+        unknown_words=commonest(tally.unknown_words for tally in of_split),
+        dataset=datasets.pop() if len(datasets) == 1 else '',
     )
     if not total.is_conserved:
         raise RuntimeError(f'lines were lost: {total}')
@@ -282,10 +277,7 @@ def add_tallies(split: str, tallies: Iterable[LineTally]) -> LineTally:
 
 def commonest(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Returns the sum of counts, with the `MOST_UNKNOWN_WORDS` commonest words."""
-    total: collections.Counter[str] = collections.Counter()
-    for words in counts:
-        total.update(words)
-    ordered = sorted(total.items(), key=lambda item: (-item[1], item[0]))
+    ordered = sorted(_sum_counts(counts).items(), key=lambda item: (-item[1], item[0]))
     return dict(ordered[:MOST_UNKNOWN_WORDS])
 
 
@@ -300,28 +292,27 @@ def reject_error(
     by_number = block.format.identity == 'row'
     line = f'row {reject.offset}' if by_number else f'the line that starts at byte {reject.offset}'
     number = reject.number
-    if (
-        number is None and open_binary is not None and block.read_ranges is None
-    ):  # else `offset` is not of the file
+    # With `read_ranges`, `offset` is not that of the file.
+    if number is None and open_binary is not None and block.read_ranges is None:
         number = _line_number(file, reject.offset, open_binary)
-    place = file.path if number is None else f'{file.path}, line {number}'
+    where = file.path if number is None else f'{file.path}, line {number}'
     if reject.why and reject.reason in OF_ALL_FORMATS:
-        return InputError(f'{place}: {line}: {reject.why}')
+        return InputError(f'{where}: {line}: {reject.why}')
     if reject.reason == TOO_LONG:
         return InputError(
-            f'{place}: {line} has {reject.size} bytes, '
+            f'{where}: {line} has {reject.size} bytes, '
             f'more than the {block.max_line_bytes} of --max-line-size; give a larger '
             '--max-line-size, or leave such lines out with --on-error=skip'
         )
     if reject.reason == INVALID_UTF8 and by_number:
-        return InputError(f'{place}: {line} is not UTF-8; mend it, or give --on-error=skip')
+        return InputError(f'{where}: {line} is not UTF-8; mend it, or give --on-error=skip')
     if reject.reason == INVALID_UTF8:
         return InputError(
-            f'{place}: invalid UTF-8 at byte {reject.position}, in the line that starts at '
+            f'{where}: invalid UTF-8 at byte {reject.position}, in the line that starts at '
             f'byte {reject.offset}; convert the file to UTF-8, mend the line, or leave such lines out with '
             '--on-error=skip'
         )
-    return InputError(f'{place}: {block.format.explain(reject)}')
+    return InputError(f'{where}: {block.format.explain(reject)}')
 
 
 def line_at(file: CorpusFile, offset: int, open_binary: OpenBinary) -> int | None:
@@ -345,6 +336,13 @@ def _line_number(file: CorpusFile, offset: int, open_binary: OpenBinary) -> int 
         with contextlib.suppress(InputError, OSError):
             return line_at(file, offset, open_binary)
     return None
+
+
+def _sum_counts(counts: Iterable[Mapping[str, int]]) -> collections.Counter[str]:
+    total: collections.Counter[str] = collections.Counter()
+    for each in counts:
+        total.update(each)
+    return total
 
 
 def _sum(numbers: Iterable[int | None]) -> int | None:
@@ -438,11 +436,15 @@ def join_checksums(checksums: Iterable[RangeChecksum], length: int | None = None
         if checksum.offset != end:
             what = 'lost' if checksum.offset > end else 'read twice'
             first, last = sorted((end, checksum.offset))
-            raise ValueError(f'bytes {first} to {last} of (split, place, side) {file} were {what}')
+            raise ValueError(
+                f'bytes {first} to {last} of (split, file index, side) {file} were {what}'
+            )
         crc = combine_crc32c(crc, checksum.crc32c, checksum.length)
         end += checksum.length
     if length is not None and end != length:
-        raise ValueError(f'{end} of {length} bytes of (split, place, side) {previous} were read')
+        raise ValueError(
+            f'{end} of {length} bytes of (split, file index, side) {previous} were read'
+        )
     return TextSummary(end, crc)
 
 

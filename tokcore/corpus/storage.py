@@ -1,8 +1,8 @@
 """A file's stored bytes, and its decompressed text as a stream.
 
-The first bytes show the compression. gzip is decompressed here member by member, bzip2 and xz by
-Python, zstd by the package zstandard. A file must end where a member or frame ends, and errors name
-the byte; Beam reads a truncated gzip file without an error. Memory is bounded by the size of the
+The first bytes show the compression. gzip, bzip2 and xz are decompressed by Python, stream by stream, and
+zstd by the package zstandard. A file must end where a stream ends, and errors name the byte; Beam reads a
+truncated gzip file without an error. Memory is bounded by the size of the
 pieces, and a file that unpacks to thousands of times its size is refused. So is a file that no longer
 has the size it was planned with, since its work items and line index are those of another text.
 """
@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Callable, Generator, Iterator
 from typing import BinaryIO, Protocol
 
-from tokcore.corpus.contents import BZIP2, XZ, Compression, compression_by
+from tokcore.corpus.contents import BZIP2, XZ, compression_name
 from tokcore.corpus.corpus import CorpusFile, OpenBinary
 from tokcore.errors import InputError
 
@@ -32,7 +32,7 @@ _READ_BYTES = 4 << 10
 """The bytes read first of a stream. What follows a stream is copied when that ends; with small reads,
 the time for a file of many tiny streams stays linear."""
 
-_MOST_READ_BYTES = 64 << 10
+_MOST_READ_BYTES = 32 << 10
 """The bytes read at a time of a long stream, at which the overhead of the calls vanishes."""
 
 _ZSTD_BLOCKS = 8
@@ -67,12 +67,6 @@ gigabyte of text that somebody wrote does not."""
 
 _Failures = tuple[type[Exception], ...]
 
-_GZIP_MAGIC = b'\x1f\x8b'
-
-_GZIP_READ_BYTES = 32 << 10
-"""zlib copies what follows a member, so small reads keep the time for many tiny members linear; 32 KiB
-still unpack to about 100 KiB, at which the overhead of the calls vanishes."""
-
 PIECE_BYTES = 1 << 20
 """The largest piece of text: it fits in a processor's cache, and bounds the memory for a tiny file that
 unpacks to a thousand times its size."""
@@ -82,12 +76,6 @@ class Readable(Protocol):
     """The part of a binary file that decompression needs."""
 
     def read(self, size: int = -1, /) -> bytes: ...
-
-
-def compression_of(path: str, open_binary: OpenBinary) -> Compression:
-    """Returns how a file is compressed; raises InputError if it cannot be opened."""
-    with open_path(path, open_binary) as stream:
-        return compression_by(read_up_to(stream, FIRST_BYTES), path)
 
 
 def unpacked_pieces(file: CorpusFile, open_binary: OpenBinary) -> Generator[bytes, None, None]:
@@ -103,23 +91,10 @@ def unpacked_pieces(file: CorpusFile, open_binary: OpenBinary) -> Generator[byte
         if not file.compressed:
             while piece := stream.read(PIECE_BYTES):
                 yield piece
-        elif file.compressed is True:
-            yield from _gunzip(file, stream)
         else:
             counting = _CountingReader(stream)
-            pieces = _decompress(file, counting)
+            pieces = unpacked_stream(file, counting)
             yield from bounded(file, pieces, lambda: counting.bytes_read)
-
-
-def unpacked_stream(file: CorpusFile, stream: Readable, begin: int = 0) -> Iterator[bytes]:
-    """Yields the text of a compressed file, whose bytes come from any stream.
-
-    Checks as `unpacked_pieces`, but sets no limit to the text. `begin` is the position in the file of
-    the stream's first byte, for errors; of gzip the stream must be the whole file.
-    """
-    if file.compressed is True:
-        return _gunzip(file, stream)
-    return _decompress(file, stream, begin)
 
 
 def is_bomb(file: CorpusFile, text_bytes: int) -> bool:
@@ -185,6 +160,28 @@ class _Decompressor(Protocol):
     def unused_data(self) -> bytes: ...
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+
+
+class _GzipMember:
+    """A decompressor of one member of gzip."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(wbits=31)
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._member.unconsumed_tail
+
+    @property
+    def eof(self) -> bool:
+        return self._member.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._member.unused_data
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        return self._member.decompress(self._member.unconsumed_tail + data, max_length)
 
 
 class _ZstdFrame:
@@ -262,6 +259,8 @@ class _ZstdBlocks:
 
 def _decompressors(name: str) -> tuple[Callable[[], _Decompressor], _Failures, bytes]:
     """Returns the constructor of a decompressor, its exceptions, and the first bytes of a stream."""
+    if name == 'gzip':
+        return _GzipMember, (zlib.error,), b'\x1f\x8b'
     if name == BZIP2:
         return bz2.BZ2Decompressor, (OSError, ValueError), b'BZh'
     if name == XZ:
@@ -277,8 +276,14 @@ def _decompressors(name: str) -> tuple[Callable[[], _Decompressor], _Failures, b
     return lambda: _ZstdFrame(decompressor), (zstandard.ZstdError,), b''
 
 
-def _decompress(file: CorpusFile, stream: Readable, begin: int = 0) -> Iterator[bytes]:
-    make, failures, magic = _decompressors(str(file.compressed))
+def unpacked_stream(file: CorpusFile, stream: Readable, begin: int = 0) -> Iterator[bytes]:
+    """Yields the text of a compressed file, whose bytes come from any stream.
+
+    Checks as `unpacked_pieces`, but sets no limit to the text. `begin` is the position in the file of
+    the stream's first byte, for errors.
+    """
+    name = compression_name(file.compressed)
+    make, failures, magic = _decompressors(name)
     streams, pending = 0, b''  # the streams so far, and the bytes read but not decompressed
     empty = 0  # the number of latest streams without text
     position = begin  # of the first byte in `pending`
@@ -293,12 +298,12 @@ def _decompress(file: CorpusFile, stream: Readable, begin: int = 0) -> Iterator[
             if not streams:
                 raise _cut_off(file, begin, begin)
             return
-        pending += _rest_of_magic(stream, pending, magic)
-        if not pending.startswith(magic):
+        if len(pending) < len(magic):
+            pending += read_up_to(stream, len(magic) - len(pending))
+        if streams and not pending.startswith(magic):
             raise InputError(
-                f'{file.path} has something else than {file.compressed} data at byte '
-                f'{position}, after its last stream; remove what was appended, or get the file '
-                'again'
+                f'{file.path} has something else than {name} data at byte {position}, after its last '
+                'stream; remove what was appended, or get the file again'
             )
         decompressor, start = make(), position
         position, pending, has_text = yield from _one_stream(
@@ -308,14 +313,9 @@ def _decompress(file: CorpusFile, stream: Readable, begin: int = 0) -> Iterator[
         empty = 0 if has_text else empty + 1
         if empty > _MOST_EMPTY_STREAMS:
             raise InputError(
-                f'{file.path} has more than {_MOST_EMPTY_STREAMS:,} {file.compressed} streams without '
+                f'{file.path} has more than {_MOST_EMPTY_STREAMS:,} {name} streams without '
                 f'any text before byte {position}, one after the other; pack it again'
             )
-
-
-def _rest_of_magic(stream: Readable, pending: bytes, magic: bytes) -> bytes:
-    missing = len(magic) - len(pending)
-    return read_up_to(stream, missing) if missing > 0 else b''
 
 
 def _one_stream(
@@ -330,7 +330,7 @@ def _one_stream(
 
     Returns the position after it, the bytes read from there on, and whether it has any text.
     """
-    position = start
+    position = latest = start  # of the next bytes, and of the latest ones
     has_text = False
     size = _READ_BYTES
     while not decompressor.eof:
@@ -339,15 +339,17 @@ def _one_stream(
             size = min(2 * size, _MOST_READ_BYTES)
             if not pending:
                 raise _cut_off(file, position, start)
+        if pending:
+            latest, position = position, position + len(pending)
         try:
             piece = decompressor.decompress(pending, PIECE_BYTES)
         except failures as error:
             raise InputError(
-                f'{file.path} is damaged within {len(pending) or size} bytes after byte '
-                f'{position}, in the {file.compressed} stream that begins at byte {start} '
-                f'({error}); get the file again'
+                f'{file.path} is damaged within {position - latest} bytes after byte {latest}, in the '
+                f'{compression_name(file.compressed)} stream that begins at byte {start} ({error}); get '
+                'the file again'
             ) from error
-        position, pending = position + len(pending), b''
+        pending = b''
         if piece:
             has_text = True
             yield piece
@@ -357,57 +359,9 @@ def _one_stream(
 
 def _cut_off(file: CorpusFile, position: int, start: int) -> InputError:
     return InputError(
-        f'{file.path} ends at byte {position}, inside the {file.compressed} stream that begins at '
-        f'byte {start}: it was cut off; get the file again'
+        f'{file.path} ends at byte {position}, inside the {compression_name(file.compressed)} stream that '
+        f'begins at byte {start}: it was cut off; get the file again'
     )
-
-
-def _gunzip(file: CorpusFile, stream: Readable) -> Iterator[bytes]:
-    position = 0  # of the first byte in `pending`
-    pending = b''
-    member_start = 0
-    member: zlib._Decompress | None = zlib.decompressobj(wbits=31)  # None between members
-    while True:
-        if not pending:
-            pending = read_up_to(stream, _GZIP_READ_BYTES)
-            if not pending:
-                break
-        if member is None:
-            # Tapes and disk images pad a file with zero bytes, which the gzip program accepts.
-            padding = len(pending) - len(pending.lstrip(b'\0'))
-            position += padding
-            pending = pending[padding:]
-            if not pending:
-                continue
-            if len(pending) < len(_GZIP_MAGIC):
-                pending += read_up_to(stream, len(_GZIP_MAGIC) - len(pending))
-            if pending[:2] != _GZIP_MAGIC:
-                raise InputError(
-                    f'{file.path} has something else than gzip data at byte {position}, after '
-                    'its last gzip member; remove what was appended, or get the file again'
-                )
-            member = zlib.decompressobj(wbits=31)
-            member_start = position
-        try:
-            piece = member.decompress(pending, PIECE_BYTES)
-        except zlib.error as error:
-            raise InputError(
-                f'{file.path} is damaged within {len(pending)} bytes after byte {position}, in '
-                f'the gzip member that begins at byte {member_start} ({error}); get the file '
-                'again'
-            ) from error
-        rest = member.unused_data if member.eof else member.unconsumed_tail
-        position += len(pending) - len(rest)
-        pending = rest
-        if member.eof:
-            member = None
-        if piece:
-            yield piece
-    if member is not None:
-        raise InputError(
-            f'{file.path} ends at byte {position}, inside the gzip member that begins at byte '
-            f'{member_start}: it was cut off; get the file again'
-        )
 
 
 @contextlib.contextmanager
@@ -469,3 +423,9 @@ def read_range(stream: BinaryIO, file: CorpusFile, start: int, end: int) -> byte
             'was planned; run again when nothing writes to it any more'
         )
     return data
+
+
+def read_pieces(stream: BinaryIO, file: CorpusFile, start: int, end: int) -> Iterator[bytes]:
+    """Yields bytes [start, end) of a corpus file in pieces; raises InputError as `read_range`."""
+    for first in range(start, end, PIECE_BYTES):
+        yield read_range(stream, file, first, min(first + PIECE_BYTES, end))

@@ -39,11 +39,11 @@ from tokcore.corpus.corpus import (
     TextRange,
     WorkItem,
 )
+from tokcore.corpus.declarations import BROKEN_UNIT, UNDEFINED_ENTITY, Tmx
 from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_reading import BEGINNING_BYTES
 from tokcore.corpus.line_rows import finish_rows
-from tokcore.corpus.tmx import BROKEN_UNIT, UNDEFINED_ENTITY, Tmx
-from tokcore.corpus.wmt_xml import wmt_xml_error
+from tokcore.corpus.looks import wmt_xml_error
 from tokcore.errors import InputError
 from tokcore.options import shown
 from tokcore.text.rows import Normalizer
@@ -72,7 +72,7 @@ _LONGEST_END = 40
 """Bytes of the longest match of `_UNIT_END`, and more: a piece may end within it."""
 
 _FIRST_STEP = 4 << 10
-"""Bytes that a parser is first given after a broken unit; expat copies all that it is given, and the
+"""Bytes that a parser gets first after a broken unit; expat copies all that it gets, and the
 next unit may be broken too."""
 
 _CUT_OFF = {
@@ -163,7 +163,7 @@ class TmxReader(FormatReader):
             item = WorkItem('', self.format, 0, (TextRange(file, 0, file.size),))
             reader = _UnitReader(item, self.format, _LEAST_LIMIT, _LEAST_LIMIT)
             pieces = itertools.islice(text_pieces(file, open_binary), _MOST_SEARCHED)
-            # Of a file that is cut off there, the error is not of interest.
+            # The error of a file that is cut off there is not of interest.
             with contextlib.suppress(InputError):
                 for _ in reader.blocks(pieces):
                     pass
@@ -207,7 +207,7 @@ def _tag_end(text: bytes | bytearray, start: int, index: int) -> int:
 
 
 @dataclass
-class _Held:
+class _Window:
     """The text of a file from an offset on, of which only the beginning is dropped."""
 
     offset: int = 0
@@ -289,14 +289,14 @@ class _UnitReader:
         self._block_bytes, self._max_line_bytes = block_bytes, max_line_bytes
         self._decoder: codecs.IncrementalDecoder | None = None
         self._read = (0, 0, 0)  # offset, length and checksum of stored bytes since the last block
-        self._held = _Held()
+        self._window = _Window()
         self._unit_start: int | None = None  # of the open unit
-        self._long_beginning: bytes | None = None  # of the open unit, if it is not held
+        self._long_beginning: bytes | None = None  # of the open unit, if it is not kept
         self._long_line = 0  # the number of the line where that unit begins
         self._units = _Units()  # of the next block
         self._declaration = b''  # of XML, for later parsers
         self._around: list[str] = []  # the open elements, without those in a unit
-        self._parsed = 0  # the end of the text that the parser was given
+        self._parsed = 0  # the end of the text that the parser got
         self._shift = 0  # from positions of the parser to those of the text
         self._broken: _Wrong | None = None  # the unit whose end is being looked for
         self._follows_broken = False  # whether what is read is after a broken unit, before the next
@@ -311,7 +311,7 @@ class _UnitReader:
             offset, length, checksum = self._read
             self._read = offset, length + len(piece), google_crc32c.extend(checksum, piece)
             self._parse(self._decode(piece))
-            if self._units.starts and self._held.end - self._block_start >= self._block_bytes:
+            if self._units.starts and self._window.end - self._block_start >= self._block_bytes:
                 yield self._next_block()
         if is_first:
             self._start(b'')
@@ -348,19 +348,19 @@ class _UnitReader:
             raise InputError(f'{self._path} is not UTF-16: {error.reason}; convert it') from None
 
     def _parse(self, text: bytes, is_last: bool = False) -> None:
-        held = self._held
-        held.text += text
+        window = self._window
+        window.text += text
         step = len(text)
         while True:
             if self._broken is not None:
                 if not self._end_broken_unit(self._broken):
                     break
                 step = _FIRST_STEP
-            start, end = self._parsed, min(self._parsed + step, held.end)
-            is_piece = (start, end) == (held.end - len(text), held.end)
-            part = text if is_piece else held.slice(start, end)
+            start, end = self._parsed, min(self._parsed + step, window.end)
+            is_piece = (start, end) == (window.end - len(text), window.end)
+            part = text if is_piece else window.slice(start, end)
             self._parsed, step = end, 2 * step
-            is_end = end == held.end
+            is_end = end == window.end
             try:
                 self._parser.Parse(part, is_last and is_end)
             except _UnendedUnit as error:
@@ -388,7 +388,7 @@ class _UnitReader:
         Raises:
             InputError: it is not in a unit, or the file ends within it.
         """
-        held = self._held
+        window = self._window
         position = index + self._shift
         if self._unit_start is None:
             self._unit_start = self._tag_around(position)
@@ -397,13 +397,13 @@ class _UnitReader:
             hint = 'is the file whole? ' if code in _CUT_OFF else ''
             raise self._not_well_formed(what, position, hint)
         reason = UNDEFINED_ENTITY if code == _UNDECLARED else BROKEN_UNIT
-        if _is_damaged(held.slice(position, position + 4)):
+        if _is_damaged(window.slice(position, position + 4)):
             if self._decoder is None:
                 reason = INVALID_UTF8
             else:
                 what = 'a lone surrogate'
         why = f'{what} at byte {position} of its text' if reason == BROKEN_UNIT else ''
-        self._broken = _Wrong(reason, position, held.line_at(position), why)
+        self._broken = _Wrong(reason, position, window.line_at(position), why)
         self._searched = position
         if self._unit_start is not None:
             # The end tag may be what is wrong, and expat names the byte after its slash.
@@ -411,22 +411,22 @@ class _UnitReader:
 
     def _tag_around(self, position: int) -> int | None:
         """Returns where the start tag of a unit begins that a position is in; None if it is in none."""
-        held = self._held
-        end = position - held.offset
-        start = held.text.rfind(b'<', 0, end)
-        if start < 0 or not _UNIT_TAG.match(held.text, start):
+        window = self._window
+        end = position - window.offset
+        start = window.text.rfind(b'<', 0, end)
+        if start < 0 or not _UNIT_TAG.match(window.text, start):
             return None
-        return None if _START_TAG.match(held.text, start, end) else held.offset + start
+        return None if _START_TAG.match(window.text, start, end) else window.offset + start
 
     def _end_broken_unit(self, broken: _Wrong) -> bool:
         """Goes on after a broken unit, or returns False if the text so far does not have its end."""
-        held = self._held
-        match = _UNIT_END.search(held.text, self._searched - held.offset)
+        window = self._window
+        match = _UNIT_END.search(window.text, self._searched - window.offset)
         if match is None:
-            self._searched = max(self._searched, held.end - _LONGEST_END)
+            self._searched = max(self._searched, window.end - _LONGEST_END)
             return False
         is_end_tag = match[0].startswith(b'</tu')
-        end = held.offset + (match.end() if is_end_tag else match.start())
+        end = window.offset + (match.end() if is_end_tag else match.start())
         if self._unit_start is not None:
             self._add_unit(self._unit_start, end, (), broken)
         self._follows_broken = True
@@ -437,38 +437,38 @@ class _UnitReader:
         self._parsed = end
         self._broken = None
         self._set_element_handlers()
-        held.drop(end)
+        window.drop(end)
         return True
 
     def _not_well_formed(self, what: str, position: int, hint: str = '') -> InputError:
         return InputError(
-            f'{self._path} is not well-formed XML: {what} at line {self._held.line_at(position)}, byte '
+            f'{self._path} is not well-formed XML: {what} at line {self._window.line_at(position)}, byte '
             f'{position} of its text; {hint}mend it there, as `xmllint --noout` would show'
         )
 
     def _limit_memory(self) -> None:
         """Drops text that is not needed any more; the open unit is, if it is not too long."""
-        held = self._held
+        window = self._window
         most = self._block_bytes + max(self._max_line_bytes, BEGINNING_BYTES)
         if self._broken is None:
             # The start of the token that expat has not seen the end of.
-            parsed = max(self._parser.CurrentByteIndex + self._shift, held.offset)
+            parsed = max(self._parser.CurrentByteIndex + self._shift, window.offset)
         else:
             parsed = self._searched
-        if held.end - parsed > max(most, _LEAST_LIMIT):
+        if window.end - parsed > max(most, _LEAST_LIMIT):
             raise InputError(
-                f'{self._path}: the markup at byte {parsed} has no end within {held.end - parsed} '
+                f'{self._path}: the markup at byte {parsed} has no end within {window.end - parsed} '
                 'bytes; is a comment or a quote not closed? mend it, or give a larger --max-line-size'
             )
         start = self._unit_start
         if start is not None and self._long_beginning is None:
-            if held.end - start <= most:
-                held.drop(start)
+            if window.end - start <= most:
+                window.drop(start)
                 return
-            self._long_beginning = held.slice(start, start + BEGINNING_BYTES)
-            self._long_line = held.line_at(start)
+            self._long_beginning = window.slice(start, start + BEGINNING_BYTES)
+            self._long_line = window.line_at(start)
             self._parser.CharacterDataHandler = None
-        held.drop(parsed)
+        window.drop(parsed)
 
     def _next_block(self) -> Block:
         """Returns a block of the units since the last one, of which there may be none."""
@@ -482,18 +482,18 @@ class _UnitReader:
 
     @property
     def _block_start(self) -> int:
-        """Where the first unit of the next block starts; if there is none, where the held text ends."""
-        return self._units.starts[0] if self._units.starts else self._held.end
+        """Where the first unit of the next block starts; if there is none, where the text in memory ends."""
+        return self._units.starts[0] if self._units.starts else self._window.end
 
     def _set_element_handlers(self) -> None:
         """Lets expat call functions, which cost less than methods.
 
-        Of a variant the first segment counts; of variants that fit equally well, the first.
+        The first segment of a variant counts; of variants that fit equally well, the first.
         """
         parser, languages, drop_codes = self._parser, self._wanted, self._drop_codes
         around, shift = self._around, self._shift
         depth = len(around)
-        # Of the open unit, by language: a segment, `_UNDEFINED` or None; how well it fits.
+        # For the open unit, by language: a segment, `_UNDEFINED` or None; how well it fits.
         segments: list[Any] = []
         fits: list[int] = []
         fits_of: dict[str, Sequence[tuple[int, int]]] = {}  # by language
@@ -570,17 +570,17 @@ class _UnitReader:
         parser.SkippedEntityHandler = skip_entity
 
     def _end_unit(self, start: int, segments: Sequence[Any]) -> None:
-        held = self._held
+        window = self._window
         index = self._parser.CurrentByteIndex + self._shift
-        end = held.offset + _tag_end(held.text, start - held.offset, index - held.offset)
+        end = window.offset + _tag_end(window.text, start - window.offset, index - window.offset)
         self._follows_broken = False
         wrong = None
         if self._long_beginning is not None:
             wrong = _Wrong(TOO_LONG, start, self._long_line)
         elif end - start > self._max_line_bytes:
-            wrong = _Wrong(TOO_LONG, start, held.line_at(start))
+            wrong = _Wrong(TOO_LONG, start, window.line_at(start))
         elif _UNDEFINED in segments:
-            wrong = _Wrong(UNDEFINED_ENTITY, start, held.line_at(start))
+            wrong = _Wrong(UNDEFINED_ENTITY, start, window.line_at(start))
         self._add_unit(start, end, segments, wrong)
 
     def _add_unit(
@@ -591,7 +591,7 @@ class _UnitReader:
             is_long = end - start > self._max_line_bytes
             kept = min(end, start + BEGINNING_BYTES) if is_long else end
             reject = {
-                'text': self._long_beginning or self._held.slice(start, kept),
+                'text': self._long_beginning or self._window.slice(start, kept),
                 'size': end - start if is_long else None,
                 **vars(wrong),
             }

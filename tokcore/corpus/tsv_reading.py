@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tokcore.corpus.archive_reading import text_pieces, with_whole_head
+from tokcore.corpus.archive_reading import text_beginning, text_pieces, with_whole_head
 from tokcore.corpus.arrow_columns import extra_features, side_array
 from tokcore.corpus.corpus import (
     INVALID_UTF8,
-    MAX_LINE_BYTES,
     MISSING_COLUMN,
     TOO_LONG,
     Block,
@@ -34,7 +33,8 @@ from tokcore.corpus.corpus import (
     Split,
     WorkItem,
 )
-from tokcore.corpus.fields import INVALID_CSV, ExtraField
+from tokcore.corpus.declarations import Tsv
+from tokcore.corpus.fields import INVALID_CSV
 from tokcore.corpus.line_reading import LineReader, byte_ranges, line_block
 from tokcore.corpus.line_rows import (
     finish_rows,
@@ -43,11 +43,10 @@ from tokcore.corpus.line_rows import (
     mark_bytes,
     reject_of,
     rows_of_lines,
+    side_of_strings,
 )
 from tokcore.corpus.looks import converting_command
-from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
-from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import CHUNK, byte_range_mask, trailing_zeros
 from tokcore.text.normalizers import find_damage
@@ -110,49 +109,31 @@ class TsvReader(LineReader):
         declared = self.format
         [text] = block.texts
         data, offset = text.data, text.offset
-        if block.long_lines:
-            if declared.header and not offset:
-                return tsv_rows(b'', offset, declared.columns, normalizer)
+        has_header = declared.header and not offset
+        if block.long_lines and not has_header:
             return long_rows(block.long_lines[0], len(declared.sides), block.offset)
-        if declared.header and not offset:
+        if has_header:
             offset = data.find(b'\n') + 1 or len(data)
             data = data[offset:]
-        options = (declared.columns, normalizer, block.max_line_bytes, declared.extra_fields)
-        if declared.is_quoted:
-            rows = _quoted_rows(data, offset, *options)
-        else:
-            rows = tsv_rows(data, offset, *options, declared.keep_tabs)
-        header_bytes = offset - text.offset
-        if not header_bytes:
+        rows_of = _quoted_rows if declared.is_quoted else _plain_rows
+        rows = rows_of(data, offset, declared, normalizer, block.max_line_bytes)
+        if not has_header:
             return rows
         # The rows' positions count from the beginning of the block, which has the header too.
-        return dataclasses.replace(
-            rows, offset=text.offset, line_starts=rows.line_starts + header_bytes
-        )
+        return dataclasses.replace(rows, offset=0, line_starts=rows.line_starts + offset)
 
 
-def tsv_rows(
-    data: bytes,
-    offset: int,
-    columns: Sequence[int | str],
-    normalizer: Normalizer,
-    max_line_bytes: int = MAX_LINE_BYTES,
-    extra_fields: Sequence[ExtraField] = (),
-    keep_tabs: bool = False,
+def _plain_rows(
+    data: bytes, offset: int, declared: Tsv, normalizer: Normalizer, max_line_bytes: int
 ) -> Rows:
-    """Returns the rows of a block of TAB-separated lines, one side for each 0-based column.
+    """Returns the rows of a block of TAB-separated lines, whose columns have numbers.
 
-    A blank line, or one with a blank column among these, is empty, whatever values extra fields have.
-    A line with too few columns is rejected, and so is one where the column of an extra field has a
-    value of another kind. With `keep_tabs` the last of all these columns is the rest of its line, tabs
-    included.
-
-    Raises:
-        ValueError: no column, a negative one, or one that is a name.
+    A blank line, or one with a blank column among those of the texts, is empty, whatever values extra
+    fields have. A line with too few columns is rejected, and so is one where the column of an extra
+    field has a value of another kind.
     """
-    numbers = [column for column in columns if isinstance(column, int)]
-    if len(numbers) < len(columns) or min(numbers, default=-1) < 0:
-        raise ValueError(f'columns must be at least one number from 0 on, not {columns!r}')
+    extra_fields, keep_tabs = declared.extra_fields, declared.keep_tabs
+    numbers = [int(column) for column in declared.columns]
     lines = lines_of(data, offset, max_line_bytes)
     column_numbers = sorted({*numbers, *(int(field.field) for field in extra_fields)})
     text = lines.side()
@@ -184,7 +165,7 @@ def tsv_rows(
 def _check_whole_lines(
     text: Side, coverage: np.ndarray, damages: dict[int, int], normalizer: Normalizer
 ) -> set[int]:
-    """Checks lines with columns beside those that are read, or with too few.
+    """Checks lines with other columns than those that are read, or with too few.
 
     Adds invalid UTF-8 in other columns to `damages`. Returns the lines that lack a column and are
     neither damaged nor blank.
@@ -200,7 +181,7 @@ def _check_whole_lines(
 
 
 def _with_numbers(declared: Tsv, file: CorpusFile, open_binary: OpenBinary) -> Tsv:
-    """Returns the format of one file, with numbers for the columns that were given by name."""
+    """Returns the format of one file, with numbers for the columns that were chosen by name."""
     numbers = _column_numbers(file, open_binary, declared.all_columns, declared.is_quoted)
     texts = len(declared.columns)
     extra = [
@@ -218,7 +199,7 @@ def _with_numbers(declared: Tsv, file: CorpusFile, open_binary: OpenBinary) -> T
 def _column_numbers(
     file: CorpusFile, open_binary: OpenBinary, columns: Sequence[int | str], is_quoted: bool
 ) -> tuple[int, ...]:
-    """Returns the numbers of columns, some of which are given by name.
+    """Returns the numbers of columns, some of which are chosen by name.
 
     Raises:
         InputError: the file cannot be read, or its header lacks a name or has it twice.
@@ -299,18 +280,11 @@ def _read_records(
 
 
 def _quoted_rows(
-    data: bytes,
-    offset: int,
-    columns: Sequence[int | str],
-    normalizer: Normalizer,
-    max_line_bytes: int = MAX_LINE_BYTES,
-    extra_fields: Sequence[ExtraField] = (),
+    data: bytes, offset: int, declared: Tsv, normalizer: Normalizer, max_line_bytes: int
 ) -> Rows:
-    """Returns the rows of a block of whole records, one side for each 0-based column.
+    """Returns the rows of a block of whole records as `_plain_rows` does for lines.
 
-    A blank record, or one with a blank column among these, is empty. A record is rejected if it has
-    too few columns, if Python's csv refuses it, if its last quote is not closed, or if the value of
-    an extra field is of another kind.
+    A record is rejected also if Python's csv refuses it, or if its last quote is not closed.
     """
     mark = mark_bytes(data, offset)
     ends = np.empty(len(data), np.int64)
@@ -322,7 +296,7 @@ def _quoted_rows(
     unclosed = len(bounds) - 2 if state == _QUOTED else None
     reasons: dict[int, str] = {}
     records: list[int] = []
-    column_numbers = [*map(int, columns), *(int(field.field) for field in extra_fields)]
+    column_numbers = [int(column) for column in declared.all_columns]
     cells: list[list[bytes]] = [[] for _ in column_numbers]
     for number, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False)):
         record = data[start:end].removesuffix(b'\n')
@@ -349,9 +323,10 @@ def _quoted_rows(
         damage = find_damage(line) if reason == INVALID_UTF8 else None
         return reject_of(reason, offset + bounds[number], line, damage=damage or 0)
 
-    sides = [normalizer.apply(_side(cell)).side for cell in cells[: len(columns)]]
-    arrays = [pa.array(cell, pa.large_binary()) for cell in cells[len(columns) :]]
-    features, bad_values = extra_features(arrays, extra_fields)
+    texts = len(declared.columns)
+    sides = [normalizer.apply(side_of_strings(cell)).side for cell in cells[:texts]]
+    arrays = [pa.array(cell, pa.large_binary()) for cell in cells[texts:]]
+    features, bad_values = extra_features(arrays, declared.extra_fields)
     rejects = {number: reject(number, reason) for number, reason in reasons.items()}
     unfit = {row: reject(records[row], reason) for row, reason in bad_values.items()}
     starts, numbers = np.array(bounds[:-1], np.int64), np.array(records, np.int64)
@@ -375,12 +350,6 @@ def _decoded(record: bytes) -> str | None:
         return record.decode()
     except UnicodeDecodeError:
         return None
-
-
-def _side(strings: Sequence[bytes]) -> Side:
-    """Returns strings as rows, with a line feed between them."""
-    offsets = row_offsets(np.array([len(string) for string in strings], np.int64))
-    return Side(np.frombuffer(b''.join(strings), np.uint8), offsets[:-1], offsets[1:]).joined()
 
 
 @kernel_without_allocation
@@ -460,7 +429,7 @@ def _find_tab(data, start, end):
 
 
 _BEGINNING_BYTES = 64 << 10
-"""Of a file: some hundred lines, in all of which a sentence does not have the same number of commas."""
+"""Some hundred lines of a file, in all of which a sentence does not have the same number of commas."""
 
 _SEPARATORS = {',': 'commas', ';': 'semicolons'}
 
@@ -481,7 +450,9 @@ def check_separator(declared: Tsv, file: CorpusFile, open_binary: OpenBinary) ->
     Raises:
         InputError: it is refused; the message has a command that makes tabs of its separators.
     """
-    beginning, is_whole = _beginning(file, open_binary)
+    beginning = text_beginning(file, open_binary, _BEGINNING_BYTES + 1)
+    is_whole = len(beginning) <= _BEGINNING_BYTES
+    beginning = beginning[:_BEGINNING_BYTES]
     text = beginning.decode('utf-8', 'replace').removeprefix('\ufeff')
     first = text.partition('\n')[0].rstrip('\r')
     if not text.strip() or '\t' in first or declared.all_columns == [first]:
@@ -502,16 +473,6 @@ def check_separator(declared: Tsv, file: CorpusFile, open_binary: OpenBinary) ->
             '%s has no tab in its first %d bytes, so that a row is a whole line%s',
             file.path, len(beginning), question,
         )  # fmt: skip
-
-
-def _beginning(file: CorpusFile, open_binary: OpenBinary) -> tuple[bytes, bool]:
-    """Returns the beginning of a file's text, and whether that is all of it."""
-    beginning = b''
-    for piece in text_pieces(file, open_binary):
-        beginning += piece
-        if len(beginning) > _BEGINNING_BYTES:
-            return beginning[:_BEGINNING_BYTES], False
-    return beginning, True
 
 
 def _separates(separator: str, text: str, is_whole: bool, declared: Tsv) -> bool:

@@ -7,7 +7,6 @@ the file finds, for work items that begin within the file too. Lines that cannot
 the original fails, cost nothing here. A share of the rows is chosen by their order keys.
 """
 
-import abc
 import dataclasses
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +25,7 @@ from tokcore.corpus.corpus import (
     Split,
     WorkItem,
 )
-from tokcore.corpus.line_formats import PlainText
+from tokcore.corpus.declarations import PlainText
 from tokcore.corpus.line_reading import whole_lines
 from tokcore.corpus.line_rows import count_buffer_lines, line_bounds, lines_of, mark_bytes
 from tokcore.corpus.order_keys import order_keys
@@ -39,7 +38,7 @@ from tokcore.text.rewriting import count_characters
 from tokcore.text.rows import Normalizer, Side
 
 _SEED = 0
-"""Of the order keys, whatever the shuffle's seed is: reordered examples have the same vocabulary."""
+"""The seed of the order keys, whatever that of the shuffle is: reordered examples have the same vocabulary."""
 
 _CHUNK = np.uint64(CHUNK)
 _0, _1 = np.uint64(0), np.uint64(1)
@@ -59,40 +58,8 @@ class RowsToCount:
     sides: tuple[Side, ...]
 
 
-class RowSample(abc.ABC):
-    """A sample, in the form that is sent to workers."""
-
-    @abc.abstractmethod
-    def rows(
-        self, block: Block, splits: Sequence[Split], normalizer: Normalizer, sides: frozenset[int]
-    ) -> RowsToCount:
-        """Returns the sampled rows of a block; see `rows_to_count`."""
-
-
-def rows_to_count(
-    block: Block,
-    splits: Sequence[Split],
-    normalizer: Normalizer,
-    sides: frozenset[int],
-    sample: RowSample | None,
-) -> RowsToCount:
-    """Returns the rows of a block to count.
-
-    Args:
-        block: whole rows.
-        splits: the corpus.
-        normalizer: turns rows into text.
-        sides: the numbers of the sides that are counted.
-        sample: the sample that rows must be in; None for all rows.
-    """
-    if sample is not None:
-        return sample.rows(block, splits, normalizer, sides)
-    rows = select_rows(block, splits, normalizer)
-    return RowsToCount(rows, rows.sides)
-
-
 @dataclass(frozen=True)
-class UniformSample(RowSample):
+class UniformSample:
     """Rows whose order key is below a threshold, however the corpus is split into blocks."""
 
     threshold: int
@@ -125,7 +92,7 @@ class SampledLines:
 
 
 @dataclass(frozen=True)
-class LineSample(RowSample):
+class LineSample:
     """Lines of files by their numbers, as `sample_file` finds them.
 
     Tensor2Tensor samples a file by itself, so a line is counted as it is: even if the other side of
@@ -155,6 +122,27 @@ class LineSample(RowSample):
                 is_sampled[numbers] = True
         line_numbers = np.searchsorted(block_lines[0].starts, rows.line_starts)
         return RowsToCount(_sampled(rows, is_sampled[line_numbers]), tuple(texts))
+
+
+RowSample = UniformSample | LineSample
+"""A sample, in the form that is sent to workers."""
+
+
+def rows_to_count(
+    block: Block,
+    splits: Sequence[Split],
+    normalizer: Normalizer,
+    sides: frozenset[int],
+    sample: RowSample | None,
+) -> RowsToCount:
+    """Returns the rows of a block to count; without a sample, all rows.
+
+    `sides` are the numbers of the sides that are counted.
+    """
+    if sample is not None:
+        return sample.rows(block, splits, normalizer, sides)
+    rows = select_rows(block, splits, normalizer)
+    return RowsToCount(rows, rows.sides)
 
 
 def _sampled(rows: Rows, is_sampled: np.ndarray) -> Rows:

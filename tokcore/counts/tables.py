@@ -16,9 +16,10 @@ from tokcore.corpus.block_batches import Batch, add_stats, batch_rows, batch_sta
 from tokcore.corpus.corpus import UNSTORABLE_TOKEN, Block, OnError, OpenBinary, Reject, Split
 from tokcore.corpus.line_rows import line_bounds
 from tokcore.corpus.stats import BlockStats, block_stats
-from tokcore.counts.counting import TokenAccumulator, TokenIndex
-from tokcore.counts.kernels import (
+from tokcore.counts.counting import (
     LARGEST_COUNT,
+    TokenAccumulator,
+    TokenIndex,
     add_partition_sizes,
     hash_partitions,
     scatter_tokens,
@@ -184,11 +185,24 @@ class UnstorableTokens:
         for number in sides:
             for row in self._rows_with(rows.sides[number]):
                 text = rows.sides[number].row(row)
-                character = self._unstorable_character(text)
+                character = next(
+                    (
+                        each
+                        for token in self.tokens(text)
+                        for each in self.characters
+                        if each in token
+                    ),
+                    None,
+                )
                 if character and row not in rejects:
                     offset = int(rows.offsets[row])
+                    why = (
+                        f'a token of it has {character_name(character)}, and a vocabulary file of this '
+                        'scheme holds none; write it otherwise, or leave such rows out with '
+                        '--on-error=skip'
+                    )
                     rejects[row] = Reject(
-                        UNSTORABLE_TOKEN, 0, offset, offset, text.encode(), why=_why(character)
+                        UNSTORABLE_TOKEN, 0, offset, offset, text.encode(), why=why
                     )
         if not rejects:
             return counted
@@ -208,21 +222,6 @@ class UnstorableTokens:
         first = np.searchsorted(positions, side.starts)
         is_within = np.append(positions, np.iinfo(np.int64).max)[first] < side.ends
         yield from np.flatnonzero(is_within).tolist()
-
-    def _unstorable_character(self, text: str) -> str | None:
-        """Returns the first of the characters that is in a token of the text."""
-        for token in self.tokens(text):
-            for character in self.characters:
-                if character in token:
-                    return character
-        return None
-
-
-def _why(character: str) -> str:
-    return (
-        f'a token of it has {character_name(character)}, and a vocabulary file of this scheme '
-        'holds none; write it otherwise, or leave such rows out with --on-error=skip'
-    )
 
 
 class TableMerger:
@@ -277,12 +276,6 @@ def concatenate_tables(tables: Sequence[TokenTable]) -> TokenTable:
 
 def refuse_unstorable(path: str, data: np.ndarray, offsets: np.ndarray, unstorable: str) -> None:
     """Refuses tokens that the vocabulary file to be learned cannot hold.
-
-    Args:
-        path: the file that the tokens are from, or what they are.
-        data: uint8, the tokens' text.
-        offsets: int64[n + 1], their positions in it.
-        unstorable: characters of ASCII that no token may have; see `Scheme.unstorable`.
 
     Raises:
         InputError: there is one.

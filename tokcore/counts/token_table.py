@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tokcore.counts.counting import TokenAccumulator
-from tokcore.counts.kernels import is_ascending
+from tokcore.counts.counting import TokenAccumulator, is_ascending
 from tokcore.kernels.bytes import pick_ranges, read_varints, row_offsets, write_varints
 from tokcore.kernels.jit import read_only
 
@@ -33,9 +32,7 @@ class TokenTable:
     data: np.ndarray  # uint8: the tokens' UTF-8, one after another
     offsets: np.ndarray  # int64[n + 1]; the first is 0
     counts: np.ndarray  # int64[n]
-    is_ordered: bool = (
-        False  # by the user, as the lines of a text are; else the order means nothing
-    )
+    is_ordered: bool = False  # by the user, as lines of a text; else the order means nothing
 
     def __post_init__(self) -> None:
         for name in ('data', 'offsets', 'counts'):
@@ -50,7 +47,7 @@ class TokenTable:
         return len(self.counts)
 
     def __repr__(self) -> str:
-        """Tells how many tokens there are, distinct and in all."""
+        """Shows how many tokens there are, distinct and in all."""
         return f'<TokenTable: {len(self):,} distinct tokens of {self.total:,}>'
 
     @property

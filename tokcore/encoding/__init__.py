@@ -14,7 +14,7 @@ One call of `kernels.encode_rows` encodes the rows of a block, some thousand tok
     IdRows      ids      before ··· after before ··· after      Surround, around each row
                 offsets  0                 9                18
 
-`row_encoder.RowEncoder` holds all of it for one thread. It takes rows of megabytes apart, whose
+`encoder.RowEncoder` holds all of it for one thread. It takes rows of megabytes apart, whose
 long tokens the model gets by themselves (`Model.segment_long_token`).
 
 A scheme's pre-tokenizer and model are classes with a state each, a `NamedTuple`; they register their

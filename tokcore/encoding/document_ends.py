@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tokcore.checked_json import Within
-from tokcore.encoding.hub_folders import eos_tokens
-from tokcore.encoding.tokenizer_folder import END_TOKENS
+from tokcore.encoding.hub_folders import END_TOKENS, eos_tokens
 from tokcore.encoding.vocabulary import ReadBeside, Template, Vocabulary, named_id, read_if_there
 from tokcore.errors import InputError
 
@@ -58,11 +57,6 @@ def end_candidates(
     vocabulary: Vocabulary, path: str = '', read: ReadBeside = read_if_there
 ) -> dict[str, int]:
     """Returns the ids of the tokens that may end documents, by token; a single one does.
-
-    Args:
-        vocabulary: the entries.
-        path: of its file.
-        read: reads files next to it.
 
     Raises:
         InputError: a file that configures the end is not a JSON object.

@@ -1,7 +1,8 @@
 """Encodes the rows of a block at once, without a step of Python for each row.
 
 Most tokens of a text have occurred before, so an encoder keeps the ids of tokens in a cache of
-bounded size; the model segments the others. `unknown_tokens` lists those with the unknown id.
+bounded size; the model segments the others. `unknown_tokens` lists those with the unknown id;
+`DroppedCharacters` and `UnmatchedText` count the text that is in no id.
 
 A prefix is cut at its special tokens, which get their ids in every scheme: at the leftmost, and of
 several at one offset at the longest. The text between two of them is encoded by itself, and the text
@@ -14,10 +15,12 @@ A prefix without special tokens and the row are one text.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import reprlib
+import typing
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -47,6 +50,9 @@ from tokcore.text.pre_tokenizer import (
 )
 from tokcore.text.rows import Side
 
+if typing.TYPE_CHECKING:
+    from tokcore.text.regex_splits import SplitPreTokenizer
+
 DEFAULT_CACHE_BYTES = 8 << 20
 """Some 260,000 tokens."""
 
@@ -63,6 +69,11 @@ _UINT16_IDS = 1 << 16
 _SEGMENTED_AT_ONCE = 256
 _LONGEST_UNKNOWN = 1 << 10
 """Bytes of a token; longer ones are not among the commonest."""
+
+_PIECE_BYTES = 1 << 20
+"""Text that is looked at in one go: as code points it takes four times as much memory."""
+
+_LINE_FEED = 0x0A
 
 
 class Encoder(Protocol):
@@ -95,7 +106,7 @@ class RowEncoder:
         self._pre_tokenizer = pre_tokenizer
         self._model = model
         self._state, self._work = read_only_state(model.state), model.workspace(TOKENS)
-        self._cache = empty_cache(cache_bytes, TOKENS)
+        self._cache = empty_cache(cache_bytes)
         self._places = (np.empty(TOKENS, np.uint64), np.empty(TOKENS, np.uint64))
 
     @property
@@ -187,15 +198,7 @@ class SharedEncoder:
 
     def encode(self, text: str, before: Sequence[int] = (), after: Sequence[int] = ()) -> list[int]:
         """Returns the ids of a text as it is, between other ids; raises ValueError as `encode_side`."""
-        row = side_of_text(text)
-        try:
-            encoder = self._idle.pop()
-        except IndexError:
-            encoder = self._make()
-        try:
-            return encoder.encode_side(row, '', before, after).ids.tolist()
-        finally:
-            self._idle.append(encoder)
+        return self._encode(side_of_text(text), before, after).ids.tolist()
 
     def encode_batch(
         self, texts: Sequence[str], before: Sequence[int] = (), after: Sequence[int] = ()
@@ -205,20 +208,20 @@ class SharedEncoder:
             return []
         for text in texts:
             check_text(text)
-        rows = [text.encode('utf-8', 'surrogatepass') for text in texts]
-        ends = np.cumsum([len(row) + 1 for row in rows]) - 1
-        starts = np.append(0, ends[:-1] + 1)
-        side = Side(np.frombuffer(b'\n'.join(rows), np.uint8), starts, ends)
+        side = side_of_rows([text.encode('utf-8', 'surrogatepass') for text in texts])
+        encoded = self._encode(side, before, after)
+        ids, offsets = encoded.ids.tolist(), encoded.offsets.tolist()
+        return [ids[start:end] for start, end in zip(offsets, offsets[1:])]
+
+    def _encode(self, side: Side, before: Sequence[int], after: Sequence[int]) -> EncodedSide:
         try:
             encoder = self._idle.pop()
         except IndexError:
             encoder = self._make()
         try:
-            encoded = encoder.encode_side(side, '', before, after)
+            return encoder.encode_side(side, '', before, after)
         finally:
             self._idle.append(encoder)
-        ids, offsets = encoded.ids.tolist(), encoded.offsets.tolist()
-        return [ids[start:end] for start, end in zip(offsets, offsets[1:])]
 
 
 class PrefixEncoder:
@@ -276,6 +279,13 @@ def side_of_text(text: str) -> Side:
     check_text(text)
     data = np.frombuffer(text.encode('utf-8', 'surrogatepass'), np.uint8)
     return Side(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
+
+
+def side_of_rows(rows: Sequence[bytes]) -> Side:
+    """Returns one or more rows as a side, with a line feed between two of them."""
+    ends = np.cumsum([len(row) + 1 for row in rows]) - 1
+    starts = np.append(0, ends[:-1] + 1)
+    return Side(np.frombuffer(b'\n'.join(rows), np.uint8), starts, ends)
 
 
 def first_row_without_ids(
@@ -351,7 +361,7 @@ def _unknown(
             yield token
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class EncodedSide:
     """The ids of rows, one after another."""
 
@@ -402,3 +412,67 @@ class _GrowingSide:
             larger = np.empty(size, self.ids.dtype)
             larger[: self.used] = self.ids[: self.used]
             self.ids = larger
+
+
+def _as_it_is(side: Side) -> Side:
+    return side
+
+
+@dataclass(frozen=True)
+class DroppedCharacters:
+    """How much of each character is lost.
+
+    Attributes:
+        lost: uint8[0x110000], how many bytes of a character's UTF-8 have no id.
+        normalize: brings rows into the form that the model gets.
+    """
+
+    lost: np.ndarray
+    normalize: Callable[[Side], Side] = _as_it_is
+
+    def count(self, side: Side, most: int) -> tuple[int, dict[str, int]]:
+        """Returns how many bytes of rows have no id, and in which characters they are.
+
+        At most `most` characters, the commonest; of equal counts, the first by code.
+        """
+        rows = self.normalize(side).joined()
+        data = rows.text.tobytes()
+        size, counts, start = 0, Counter[str](), 0
+        while start < len(data):
+            end = min(start + _PIECE_BYTES, len(data))
+            while end < len(data) and data[end] & 0xC0 == 0x80:
+                end -= 1
+            text = data[start:end].decode('utf-8', 'surrogatepass')
+            codes = np.frombuffer(text.encode('utf-32-le', 'surrogatepass'), np.uint32)
+            lost = self.lost[codes]
+            size += int(lost.sum())
+            found, times = np.unique(codes[lost > 0], return_counts=True)
+            counts.update(dict(zip(map(chr, found.tolist()), times.tolist(), strict=True)))
+            start = end
+        if self.lost[_LINE_FEED]:  # one follows each of the joined rows
+            size -= int(self.lost[_LINE_FEED]) * len(side)
+            counts['\n'] -= len(side)
+        return size, _commonest(+counts, most)
+
+
+@dataclass(frozen=True)
+class UnmatchedText:
+    """How much text is in no token, because no expression of a pre-tokenizer matches it."""
+
+    pre_tokenizer: SplitPreTokenizer
+
+    def count(self, side: Side, most: int) -> tuple[int, dict[str, int]]:
+        """Returns how many bytes of rows are in no token, and in which characters; as the other `count`."""
+        tokens, _ = self.pre_tokenizer.prepare(TextRows(side.text, side.starts, side.ends))
+        borders = np.zeros(len(side.text) + 1, np.int64)
+        for places in (side.starts, tokens.ends):
+            np.add.at(borders, places, 1)
+        for places in (side.ends, tokens.starts):
+            np.subtract.at(borders, places, 1)
+        lost = side.text[np.cumsum(borders)[:-1] > 0].tobytes()
+        return len(lost), _commonest(Counter(lost.decode('utf-8', 'surrogatepass')), most)
+
+
+def _commonest(counts: Counter[str], most: int) -> dict[str, int]:
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return dict(ordered[:most])

@@ -1,23 +1,62 @@
-"""Folders of tokenizers, as hubs have them or in a dataset: which file of one is its vocabulary.
+"""Folders of tokenizers, as hubs and datasets have them: the file of the vocabulary, and those next to it.
 
 A dataset's manifest names its vocabularies. In other folders the order is that of transformers 4.57:
 `tokenizer.json` is taken if it is there. Otherwise transformers asks the class of the tokenizer for its
 files; here the files' names decide, and two of them are refused.
+
+A scheme makes files with which Hugging Face's libraries open its vocabularies (`Scheme.tokenizer_files`):
+`tokenizer.json` is the tokenizer of `tokenizers`, and `tokenizer_config.json` says to transformers which
+of its tokens are for padding, for the end of a text and so on.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from tokcore.checked_json import FilePath, checked
-from tokcore.encoding.tokenizer_folder import CONFIG_NAME, TOKENIZER_NAME
-from tokcore.encoding.vocabulary import ReadBeside, read_if_there
+from tokcore.encoding.vocabulary import ReadBeside, Template, read_if_there
 from tokcore.errors import InputError
 from tokcore.text.patterns import Pattern
+
+TOKENIZER_NAME, CONFIG_NAME = 'tokenizer.json', 'tokenizer_config.json'
+
+CONFIG_NAMES = (CONFIG_NAME, 'special_tokens_map.json')
+"""Files next to a vocabulary that say which of its special tokens have a role."""
+
+GPT_END = '<|endoftext|>'
+
+END_TOKENS = (
+    '</s>', '<eos>', '<EOS>', GPT_END, '<|end_of_text|>', '<｜end▁of▁sentence｜>', '<EOS_TOKEN>',
+    '[EOS]',
+)  # fmt: skip
+"""The special tokens that end documents: of Llama 2, Mistral and T5; Gemma; Tensor2Tensor; GPT, Qwen, OLMo
+and Falcon; Llama 3; DeepSeek; Command R; Kimi."""
+
+ROLE_TOKENS = {
+    'bos_token': ('<s>', '<bos>', '<|begin_of_text|>'),
+    'eos_token': END_TOKENS,
+    'unk_token': ('[UNK]', '<unk>'),
+    'pad_token': ('[PAD]', '<pad>', '<|pad|>'),
+    'cls_token': ('[CLS]', '<cls>'),
+    'sep_token': ('[SEP]', '<sep>'),
+    'mask_token': ('[MASK]', '<mask>'),
+}
+"""Transformers' roles, and the usual names of the tokens that have them, the first ones first."""
+
+ExportTarget = Literal['huggingface', 'tiktoken', 'sentencepiece', 'vocab.txt', 'subword-nmt']
+EXPORT_TARGETS: tuple[ExportTarget, ...] = get_args(ExportTarget)
+"""The tools whose files `tokbeam export` makes."""
+
+_CLASS = 'PreTrainedTokenizerFast'
+"""A class of transformers 4, and an alias in 5: it takes tokenizer.json as it is. Classes of models make some
+of it anew, differently in 4 and 5."""
+
+_UNLIMITED = 10**30
+"""By convention: texts may have any length."""
 
 DATASET_MANIFEST = 'tokbeam.json'
 """The manifest of a dataset's folder; `records.manifest` says what it holds."""
@@ -58,7 +97,7 @@ _PATTERNS: dict[str, Pattern] = {
     'cl100k_base.tiktoken': 'cl100k', 'o200k_base.tiktoken': 'o200k', 'p50k_base.tiktoken': 'gpt2',
     'r50k_base.tiktoken': 'gpt2', 'gpt2.tiktoken': 'gpt2', 'multilingual.tiktoken': 'gpt2',
 }  # fmt: skip
-"""By file of ranks the pattern that it is for: those of tiktoken and Whisper. Other names do not tell it."""
+"""By file of ranks the pattern that it is for: those of tiktoken and Whisper. Other names are for any pattern."""
 
 
 @dataclass(frozen=True)
@@ -131,10 +170,10 @@ def vocabulary_in_folder(
             'path of one of them'
         )
     path = f'{folder.rstrip("/")}/{name}'
-    told, place = _class_of(path, read)
-    if name in _CLASSES and told not in (None, *_CLASSES[name]):
+    class_name, config_path = _class_of(path, read)
+    if name in _CLASSES and class_name not in (None, *_CLASSES[name]):
         raise InputError(
-            f'{place} says {told}, whose ids {name} alone does not give; write its tokenizer.json by '
+            f'{config_path} says {class_name}, whose ids {name} alone does not give; write its tokenizer.json by '
             'AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER) of transformers, or give '
             f'{path} itself to read it as {_READ_AS.get(name, "SentencePiece")} would'
         )
@@ -173,12 +212,12 @@ def _vocabularies_of_dataset(folder: str, read: ReadBeside) -> dict[str, Dataset
 
 
 def pattern_of_ranks(path: str) -> Pattern | None:
-    """Returns the pattern that a file of ranks is for by its name; None if the name does not tell it."""
+    """Returns the pattern that a file of ranks is for by its name; None if the name is for any pattern."""
     return _PATTERNS.get(path.rpartition('/')[2])
 
 
 def config_beside(path: str, read: ReadBeside = read_if_there) -> Mapping[str, Any]:
-    """Returns what the tokenizer_config.json beside a vocab.txt says; nothing for another class's.
+    """Returns what the tokenizer_config.json next to a vocab.txt says; nothing for another class's.
 
     Raises:
         InputError: it is not a JSON object.
@@ -202,20 +241,20 @@ def eos_tokens(path: str, read: ReadBeside = read_if_there) -> list[str]:
 
 
 def _class_of(path: str, read: ReadBeside) -> tuple[str | None, str]:
-    """Returns the class of tokenizers or the type of model that is told beside a file, and where."""
+    """Returns the class of tokenizers or the type of model that a file next to a vocabulary states, and its path."""
     for name, key in (
         (CONFIG_NAME, 'tokenizer_class'),
         (_MODEL_CONFIG, 'tokenizer_class'),
         (_MODEL_CONFIG, 'model_type'),
     ):
-        told = _config(path, name, read).get(key)
-        if isinstance(told, str):
-            return told.removesuffix('Fast'), _beside(path, name)
+        stated = _config(path, name, read).get(key)
+        if isinstance(stated, str):
+            return stated.removesuffix('Fast'), _path_beside(path, name)
     return None, ''
 
 
 def _config(path: str, name: str, read: ReadBeside) -> Mapping[str, Any]:
-    place = _beside(path, name)
+    place = _path_beside(path, name)
     data = read(place)
     if data is None:
         return {}
@@ -228,6 +267,100 @@ def _config(path: str, name: str, read: ReadBeside) -> Mapping[str, Any]:
     return config
 
 
-def _beside(path: str, name: str) -> str:
+def _path_beside(path: str, name: str) -> str:
     above, separator, _ = path.rpartition('/')
     return f'{above}{separator}{name}'
+
+
+def tokenizer_config(
+    special_tokens: Iterable[str], has_type_ids: bool = False, **arguments: bool | None
+) -> bytes:
+    """Returns the tokenizer_config.json.
+
+    Args:
+        special_tokens: of the vocabulary.
+        has_type_ids: whether models take the number of a text of a pair, as BERT does.
+        arguments: of a model's class of tokenizers, for those who open the folder by that.
+    """
+    known = set(special_tokens)
+    # The first of a role's names that is known.
+    roles = {
+        role: name for role, names in ROLE_TOKENS.items() for name in names[::-1] if name in known
+    }
+    inputs = ['input_ids', *(['token_type_ids'] if has_type_ids else []), 'attention_mask']
+    return _dumped(
+        {
+            **roles,
+            **arguments,
+            'clean_up_tokenization_spaces': False,
+            'model_input_names': inputs,
+            'model_max_length': _UNLIMITED,
+            'tokenizer_class': _CLASS,
+        }
+    )
+
+
+def tokenizer_json(
+    model: dict[str, Any],
+    special_tokens: Sequence[tuple[int, str]],
+    template: Template,
+    **parts: dict[str, Any],
+) -> bytes:
+    """Returns a tokenizer.json, as `tokenizers` writes it.
+
+    Args:
+        model: its JSON.
+        special_tokens: with their ids; those of the template are among them.
+        template: the ids around a row; in a pair, those after a row follow both.
+        parts: the JSON of the normalizer, the pre_tokenizer and the decoder.
+    """
+    tokens = dict(special_tokens)
+    added = [
+        {
+            'id': id_,
+            'content': content,
+            'single_word': False,
+            'lstrip': False,
+            'rstrip': False,
+            'normalized': False,
+            'special': True,
+        }
+        for id_, content in sorted(special_tokens)
+    ]
+    return _dumped(
+        {
+            'version': '1.0',
+            'truncation': None,
+            'padding': None,
+            'added_tokens': added,
+            'normalizer': parts['normalizer'],
+            'pre_tokenizer': parts['pre_tokenizer'],
+            'post_processor': _post_processor(template, tokens) if template.size else None,
+            'decoder': parts['decoder'],
+            'model': model,
+        }
+    )
+
+
+def _post_processor(template: Template, tokens: dict[int, str]) -> dict[str, Any]:
+    def special(ids: Iterable[int], text: int) -> list[dict[str, Any]]:
+        return [{'SpecialToken': {'id': tokens[id_], 'type_id': text}} for id_ in ids]
+
+    def row(name: str, text: int) -> dict[str, Any]:
+        return {'Sequence': {'id': name, 'type_id': text}}
+
+    first = [*special(template.before, 0), row('A', 0), *special(template.after, 0)]
+    second = [row('B', 1), *special(template.after, 1)]
+    used = sorted({*template.before, *template.after})
+    return {
+        'type': 'TemplateProcessing',
+        'single': first,
+        'pair': [*first, *second],
+        'special_tokens': {
+            tokens[id_]: {'id': tokens[id_], 'ids': [id_], 'tokens': [tokens[id_]]} for id_ in used
+        },
+    }
+
+
+def _dumped(value: dict[str, Any]) -> bytes:
+    return f'{json.dumps(value, indent=2, ensure_ascii=False)}\n'.encode()

@@ -272,13 +272,13 @@ class TokenCache(NamedTuple):
     long_shift: np.uint64
 
 
-def empty_cache(nbytes: int, tokens: int) -> TokenCache:
-    """Returns a cache for `tokens` at once, with `cache_memory(nbytes)` or somewhat less."""
+def empty_cache(nbytes: int) -> TokenCache:
+    """Returns a cache for `TOKENS` at once, with `cache_memory(nbytes)` or somewhat less."""
     bits = max(1, (nbytes // CACHE_LINE).bit_length() - 1)
     long_bits = max(1, bits - _LONG_LINES)
     slots, long_slots = cache_lines(1 << bits), cache_lines(1 << long_bits)
-    packed_ids, words = (np.empty(2 * tokens, np.uint64) for _ in range(2))
-    missed, rows = np.empty(tokens, np.uint64), np.empty(_GROUP, np.uint64)
+    packed_ids, words = (np.empty(2 * TOKENS, np.uint64) for _ in range(2))
+    missed, rows = np.empty(TOKENS, np.uint64), np.empty(_GROUP, np.uint64)
     return TokenCache(
         slots, np.uint64(64 - bits), packed_ids, words, missed, rows,
         long_slots, np.uint64(64 - long_bits),

@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+from tokcore.checked_json import checked
 from tokcore.encoding.vocabulary import (
     ReadBeside,
     Template,
@@ -47,8 +48,8 @@ from tokcore.options import option, positive, recorded
 
 if typing.TYPE_CHECKING:
     from tokcore.counts.token_table import TokenTable
-    from tokcore.encoding.dropped import DroppedCharacters, UnmatchedText
-    from tokcore.encoding.encoder import Encoder
+    from tokcore.encoding.encoder import DroppedCharacters, Encoder, UnmatchedText
+    from tokcore.encoding.tokenizer import Tokenizer
     from tokcore.text.pre_tokenizer import PreTokenizer
     from tokcore.text.rows import Normalizer
 
@@ -185,7 +186,7 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
     `tokenizer_files`. None: they have no such name for it."""
 
     configs_beside: ClassVar[tuple[str, ...]] = ()
-    """The names of files that say more of a vocabulary's file beside them, and go where it goes."""
+    """The names of files next to a vocabulary's file that say more about it, and go where it goes."""
 
     @property
     def unstorable(self) -> str:
@@ -233,7 +234,7 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
         return TokenRules(*(Component(part.name, dict(part.options)) for part in parts))
 
     def for_learning(self, options: LearningT) -> Scheme[VocabularyT, LearningT, EncodingT]:
-        """Returns this scheme with what options of learning tell of it."""
+        """Returns this scheme with what the options of learning say about it."""
         return self
 
     def check(self, options: LearningT) -> None:  # noqa: B027 - most schemes learn anything
@@ -318,6 +319,15 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
 
         return RowEncoder(self.pre_tokenizer, vocabulary.model)
 
+    def tokenizer(self, vocabulary: VocabularyT, **encoding: Any) -> Tokenizer | None:
+        """Returns the tokenizer for use from Python; None: `tokcore.tokenizers` has it, or there is no such class.
+
+        Args:
+            vocabulary: the entries.
+            encoding: fields of `encoding`.
+        """
+        return None
+
     def special_tokens_in(self, vocabulary: VocabularyT, prefix: str) -> Mapping[str, int]:
         """Returns the special tokens that get their ids in a prefix; see `prefixes`.
 
@@ -335,12 +345,7 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
     def piece_writer(
         self, vocabulary: VocabularyT, options: EncodingT | None = None
     ) -> PieceWriter | None:
-        """Returns the writer of lines of pieces, if the scheme has a form of its own for them.
-
-        Args:
-            vocabulary: the entries.
-            options: of the encoder.
-        """
+        """Returns the writer of lines of pieces, if the scheme has a form of its own for them."""
         return None
 
     def entries_name(self, name: str) -> str | None:
@@ -440,16 +445,6 @@ class Component:
         """Returns it as JSON holds it."""
         return {'name': self.name, 'options': dict(self.options)}
 
-    @classmethod
-    def from_record(cls, record: object) -> Component:
-        """Raises TypeError or KeyError if `to_record` cannot have returned this."""
-        if not isinstance(record, dict):
-            raise TypeError('a normalizer or pre-tokenizer is not a JSON object')
-        name, options = record['name'], record['options']
-        if not isinstance(name, str) or not isinstance(options, dict):
-            raise TypeError('a normalizer or pre-tokenizer has no name or options')
-        return cls(name, options)
-
 
 @dataclass(frozen=True)
 class TokenRules:
@@ -473,12 +468,12 @@ class TokenRules:
         """Returns the rules of a count file's schema, None if it records none.
 
         Raises:
-            ValueError, TypeError, KeyError: the records are damaged.
+            ValueError: the records are damaged.
         """
         records = [metadata.get(key) for key in (NORMALIZER_KEY, PRE_TOKENIZER_KEY)]
         if records == [None, None]:
             return None
-        return cls(*(Component.from_record(json.loads(record or 'null')) for record in records))
+        return cls(*(checked(json.loads(record or 'null'), Component) for record in records))
 
 
 def check_line_rule(recorded: TokenRules, what: str, remedy: str) -> None:

@@ -51,12 +51,9 @@ class Tokenizer(abc.ABC):
     """The ids that `encode` puts around those of the text."""
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
-        """Returns the ids of a text.
+        """Returns the ids of a text, between those of the vocabulary's template unless they are not wanted.
 
-        Args:
-            text: one text.
-            add_special_tokens: whether the ids of the vocabulary's template, as `[CLS]` and `[SEP]`, are put
-                around those of the text; many vocabularies have none.
+        Many vocabularies have an empty template; that of BERT is `[CLS] $A [SEP]`.
 
         Raises:
             ValueError: a part of the text has no ids, and the vocabulary has no unknown token.
@@ -106,12 +103,7 @@ class Tokenizer(abc.ABC):
     def encode_batch(
         self, texts: Iterable[str], add_special_tokens: bool = True
     ) -> list[list[int]]:
-        """Returns `encode` of each text; several at once cost much less than one by one.
-
-        Args:
-            texts: several.
-            add_special_tokens: as of `encode`.
-        """
+        """Returns `encode` of each text; several at once cost much less than one by one."""
         if isinstance(texts, str):
             raise TypeError('texts are several strings; put a single one in a list')
         before, after = self._around if add_special_tokens else NO_TEMPLATE
@@ -126,13 +118,13 @@ class Tokenizer(abc.ABC):
         """
         around = self._around
         ids = self.encode(text)
-        own = ids[len(around.before) : len(ids) - len(around.after)]
-        spans = self._spans(text, own)
+        text_ids = ids[len(around.before) : len(ids) - len(around.after)]
+        spans = self._spans(text, text_ids)
         if add_special_tokens:
             nowhere = (0, 0)
             spans = [*[nowhere] * len(around.before), *spans, *[nowhere] * len(around.after)]
         else:
-            ids = own
+            ids = text_ids
         pieces = self.pieces
         return Encoding(ids, [pieces[id_] for id_ in ids], spans)
 

@@ -113,12 +113,6 @@ def template_words(text: str) -> tuple[list[str], list[str]]:
 def named_id(word: str, vocabulary: Vocabulary, option: str, remedy: str) -> int:
     """Returns the id of a token; digits are an id.
 
-    Args:
-        word: as it was typed.
-        vocabulary: whose id it is.
-        option: in which it was typed.
-        remedy: what the error says to do.
-
     Raises:
         InputError: the vocabulary does not have the token or the id.
     """
@@ -167,11 +161,7 @@ def spelled_ids(ids: Iterable[int], vocabulary: Vocabulary) -> list[str]:
 
 
 def special_ids_by_name(id_of: Callable[[str], int | None]) -> SpecialIds:
-    """Returns the special ids of a vocabulary, whose tokens have the usual names.
-
-    Args:
-        id_of: returns the id of a token, or None if there is no such token.
-    """
+    """Returns the special ids of a vocabulary, whose tokens have the usual names."""
 
     def first(names: tuple[str, ...]) -> int | None:
         return next((id_ for id_ in map(id_of, names) if id_ is not None), None)

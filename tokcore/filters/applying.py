@@ -13,17 +13,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokcore.corpus.corpus import Block, DroppedRow, Reject, Rows, Split, split_of
+from tokcore.corpus.corpus import (
+    Block,
+    DroppedRow,
+    Filtered,
+    Reject,
+    RowFilter,
+    RowLimits,
+    Rows,
+    Split,
+    split_of,
+)
 from tokcore.corpus.formats import block_rows
-from tokcore.corpus.key_ranges import rows_within
-from tokcore.corpus.row_filter import Filtered, RowFilter, RowLimits, UnfitRow
+from tokcore.corpus.order_keys import rows_within
 from tokcore.errors import InputError
 from tokcore.filters.registry import load_filters
 from tokcore.filters.user_function import PIECES, RowError
 from tokcore.text.rows import Normalizer, Side
 
 MOST_NUMBERS = (1 << 44) // PIECES
-"""Rows of a file that can be told apart where each may become several: `order_keys` takes
+"""The most rows of a file where each may become several: `order_keys` takes
 identities of 44 bits."""
 
 
@@ -44,12 +53,19 @@ def select_rows(block: Block, splits: Sequence[Split], normalizer: Normalizer) -
     end = None
     if split.end is not None and block.file_index >= split.end[0]:
         end = split.end[1] if block.file_index == split.end[0] else 0
+        makes_several = any(row_filter.makes_several for row_filter in load_filters(split.filters))
+        step = PIECES if split.format.identity == 'row' and makes_several else 1
         # The end may be between rows made from one row, which then must be filtered.
-        rows = _rows_before(rows, -(-end // _identity_step(split)))
+        rows = _rows_before(rows, -(-end // step))
     if not split.filters:
         return rows
     rows = _filter_rows(rows, split, block, normalizer)
-    return rows if end is None else _pieces_before(rows, end)
+    if end is None:
+        return rows
+    count = int(np.searchsorted(rows.identities, end))
+    return dataclasses.replace(
+        rows.select(slice(count)), beyond_max_examples=rows.beyond_max_examples + len(rows) - count
+    )
 
 
 def find_end(
@@ -80,14 +96,6 @@ def find_end(
     return None
 
 
-def _pieces_before(rows: Rows, end: int) -> Rows:
-    """Returns the rows whose identities are below `end`."""
-    count = int(np.searchsorted(rows.identities, end))
-    return dataclasses.replace(
-        rows.select(slice(count)), beyond_max_examples=rows.beyond_max_examples + len(rows) - count
-    )
-
-
 def _rows_before(rows: Rows, end: int) -> Rows:
     """Returns the rows before an offset in their (first) file.
 
@@ -100,14 +108,6 @@ def _rows_before(rows: Rows, end: int) -> Rows:
         rejects=rejects,
         beyond_max_examples=len(rows) - count + len(rows.rejects) - len(rejects),
     )
-
-
-def _identity_step(split: Split) -> int:
-    """Returns the distance between the identities of consecutive rows of a file."""
-    if split.format.identity != 'row':
-        return 1
-    makes_several = any(row_filter.makes_several for row_filter in load_filters(split.filters))
-    return PIECES if makes_several else 1
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _filter_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer)
 
     Raises:
         InputError: a user's function fails, makes more than a worker can hold, or makes more rows
-            from one than can be told apart.
+            from one than there are identities for.
     """
     file_index = block.file_index
     limits = RowLimits(block.max_line_bytes, block.format.forbidden_characters)
@@ -152,7 +152,10 @@ def _filter_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer)
         is_gone[result.rows] = False
         added += len(result.rows) - len(now.sources) + int(np.count_nonzero(is_gone))
         is_gone[[unfit.row for unfit in result.unfit]] = False
-        rejects += [_reject(unfit, rows, now) for unfit in result.unfit]
+        for unfit in result.unfit:
+            offset = int(rows.offsets[now.sources[unfit.row]])
+            line = '\t'.join(side.row(unfit.row) for side in now.sides)
+            rejects.append(Reject(unfit.reason, 0, offset, offset, line.encode(), why=unfit.why))
         dropped_by[row_filter.name] += int(np.count_nonzero(is_gone) + np.count_nonzero(~stays))
         after = _Progress(sides, now.sources[result.rows])
         if split.keeps_dropped:
@@ -228,21 +231,11 @@ def _normalize_changed(
 def _is_selection(before: Side, after: Side, rows: np.ndarray) -> bool:
     """Returns whether each row has exactly the text of the row that it was made from."""
     return (
-        _address(after.text) == _address(before.text)
+        after.text.ctypes.data == before.text.ctypes.data
+        and len(after.text) == len(before.text)
         and np.array_equal(after.starts, before.starts[rows])
         and np.array_equal(after.ends, before.ends[rows])
     )
-
-
-def _address(text: np.ndarray) -> tuple[int, int]:
-    return text.ctypes.data, len(text)
-
-
-def _reject(unfit: UnfitRow, rows: Rows, now: _Progress) -> Reject:
-    """Returns the reject for an unfit row, with the text that the filter was given."""
-    offset = int(rows.offsets[now.sources[unfit.row]])
-    line = '\t'.join(side.row(unfit.row) for side in now.sides)
-    return Reject(unfit.reason, 0, offset, offset, line.encode(), why=unfit.why)
 
 
 def _dropped_rows(

@@ -1,8 +1,9 @@
 """The filters by name, with options after colons, as in `length:1:200`.
 
 A list of filters is checked when the command line is parsed, without importing any filter. To add
-one, write a `RowFilter` in a module of its own, and add it to `_KINDS` with a function that parses
-its options, and with its help: what it does, its unit, and an example. Any other name with a colon is a user's own, `package.module:function`.
+one, write a `RowFilter` in a new module, and add it to `_KINDS` with a function that parses its
+options, and with its help: what it does, its unit, and an example. Any other name with a colon is a
+user's function, `package.module:function`.
 """
 
 from __future__ import annotations
@@ -23,14 +24,12 @@ from tokcore.errors import InputError
 from tokcore.options import LARGEST_INT32, format_number, shown
 
 if typing.TYPE_CHECKING:
-    from tokcore.corpus.row_filter import RowFilter
+    from tokcore.corpus.corpus import RowFilter
 
 _RULES = 'tokcore.filters.rules'
 
 _MOST_NAME_BYTES = 120
-"""Of the 255 bytes of a file name, which also has the split and the dataset."""
-
-_OWN = 'a function of your own as package.module:function'
+"""A file name has 255 bytes, and also names the split and the dataset."""
 
 MOST_RATIO = 1_000
 
@@ -50,7 +49,6 @@ def filter_table() -> list[tuple[str, str, str, tuple[str, ...]]]:
 
     Syntax, specs and texts in examples are between backquotes.
     """
-    own = 'calls a function of yours, which returns the row, another one, or None to drop it'
     return [
         *(
             (f'`{kind.form}`', kind.does, kind.unit, tuple(map(str, kind.examples)))
@@ -58,20 +56,15 @@ def filter_table() -> list[tuple[str, str, str, tuple[str, ...]]]:
         ),
         (
             '`MODULE:FUNCTION`',
-            own,
+            'calls a function of yours, which returns the row, another one, or None to drop it',
             'the texts of a row, as strings',
             ('`mine:no_links` calls `no_links` of `mine.py`',),
         ),
     ]
 
 
-def filter_examples() -> tuple[Example, ...]:
-    """Returns the examples of all filters."""
-    return tuple(example for kind in _KINDS.values() for example in kind.examples)
-
-
 def filter_names() -> tuple[str, ...]:
-    """Returns the names of all filters except users' own."""
+    """Returns the names of all filters except users' functions."""
     return tuple(_KINDS)
 
 
@@ -341,7 +334,7 @@ _KINDS = {
     ),
     'clean_en_xx': _Kind(
         'clean_en_xx[:source|target]',
-        'tokcore.filters.rules:CleanEnXx',
+        'tokcore.filters.clean_en_xx:CleanEnXx',
         _english_options,
         'drops pairs whose English does not look like a sentence, and splits others into sentences, '
         'as Tensor2Tensor does; the English side is the source, or the one named',
@@ -375,7 +368,7 @@ def _closest_form(spec: str) -> str | None:
 
 
 def _parse(spec: str) -> tuple[_Kind | None, Mapping[str, object]]:
-    """Returns the kind of a filter, None for a user's own, and its options; raises ValueError."""
+    """Returns the kind of a filter, None for a user's function, and its options; raises ValueError."""
     name, *words = spec.split(':')
     if name in _KINDS:
         kind = _KINDS[name]
@@ -392,5 +385,9 @@ def _parse(spec: str) -> tuple[_Kind | None, Mapping[str, object]]:
             )
         return None, {}
     near = _closest_form(spec)
-    hint = f'did you mean {near}?' if near else f'there are {", ".join(_KINDS)}, and {_OWN}'
+    hint = (
+        f'did you mean {near}?'
+        if near
+        else f'there are {", ".join(_KINDS)}, and a function of your own as package.module:function'
+    )
     raise ValueError(f'there is no filter {shown(spec)}; {hint}')

@@ -1,4 +1,4 @@
-"""A user's own function as a filter, `module:function`, called for each row.
+"""A user's function as a filter, `module:function`, called for each row.
 
 The user's code may raise anything, including `SystemExit` and `KeyboardInterrupt`: a message shows
 in one line what it raised or returned. Ctrl-C is not the code's mistake and ends the job.
@@ -20,8 +20,14 @@ import typing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tokcore.corpus.corpus import FILTER_NO_ROW, FILTER_TOO_LONG
-from tokcore.corpus.row_filter import Filtered, RowFilter, RowLimits, UnfitRow
+from tokcore.corpus.corpus import (
+    FILTER_NO_ROW,
+    FILTER_TOO_LONG,
+    Filtered,
+    RowFilter,
+    RowLimits,
+    UnfitRow,
+)
 from tokcore.errors import InputError
 from tokcore.text.unicode import character_name
 
@@ -46,7 +52,7 @@ class RowError(InputError):
     """A filter fails at a row; the caller knows the row's place in a file.
 
     Attributes:
-        row: its number among the rows that the filter was given.
+        row: its number among the rows that the filter got.
     """
 
     def __init__(self, what: str, row: int):
@@ -115,10 +121,12 @@ class UserFunction(RowFilter):
         from tokcore.text.rewriting import RowBuilder
 
         builder = RowBuilder(sides)
-        room = _MOST_GROWTH * (sum(map(_text_bytes, sides)) + self.limits.most_bytes)
+        text_bytes = sum(int((side.ends - side.starts).sum()) for side in sides)
+        room = _MOST_GROWTH * (text_bytes + self.limits.most_bytes)
         unfit: list[UnfitRow] = []
+        texts = [map(side.row, range(len(side))) for side in sides]
         with _watch_ctrl_c() as was_interrupted:
-            for row, before in enumerate(zip(*(_texts(side) for side in sides), strict=True)):
+            for row, before in enumerate(zip(*texts, strict=True)):
                 try:
                     returned = _plain_rows(self.function(*before), len(sides))
                 except BaseException as error:
@@ -145,22 +153,22 @@ class UserFunction(RowFilter):
                         'that a worker cannot hold it; let it make less, or give a larger '
                         '--max-line-size', row,
                     )  # fmt: skip
-                for texts in rows:
-                    builder.add(row, before, texts)
+                for after in rows:
+                    builder.add(row, before, after)
         return Filtered(*builder.build(), unfit=tuple(unfit))
 
     def _checked_rows(
-        self, before: Texts, returned: Sequence[Texts | _NotARow]
+        self, before: Texts, returned: Sequence[tuple[Texts | None, object]]
     ) -> tuple[list[Texts], int]:
         """Returns the rows made from one, and their bytes; raises `_UnfitError`."""
         rows: list[Texts] = []
         sizes = [0] * len(before)
-        for texts in returned:
-            if isinstance(texts, _NotARow):
+        for texts, value in returned:
+            if texts is None:
                 expected = 'a str' if len(before) == 1 else f'a tuple of {len(before)} str'
                 raise _UnfitError(
                     FILTER_NO_ROW,
-                    f'returned {_shown_value(texts.value)}, and a row is {expected}, None drops it, and a '
+                    f'returned {_shown_value(value)}, and a row is {expected}, None drops it, and a '
                     'list holds several; mend the function',
                 )
             for side, (new, old) in enumerate(zip(texts, before, strict=True)):
@@ -219,44 +227,32 @@ def _import_failure(error: BaseException, module: str, hint: str) -> str:
     return f'importing {module} fails with {_error_line(error)}; {remedy}'
 
 
-@dataclass(frozen=True)
-class _NotARow:
-    """A returned value that is not a row."""
+def _plain_rows(returned: object, sides: int) -> list[tuple[Texts | None, object]]:
+    """Returns each value that a function returned, after it as a row of plain `str`; None: it is not one.
 
-    value: object
-
-
-def _plain_rows(returned: object, sides: int) -> list[Texts | _NotARow]:
-    """Returns the rows that a function returned, as plain `tuple` and `str`, not subclasses."""
+    Subclasses of `list`, `tuple` and `str` may have methods that run a user's code.
+    """
     if returned is None:
         return []
     rows = [*list.__iter__(returned)] if isinstance(returned, list) else [returned]
-    return [_plain_row(row, sides) for row in rows]
+    return [(_plain_row(row, sides), row) for row in rows]
 
 
-def _plain_row(returned: object, sides: int) -> Texts | _NotARow:
+def _plain_row(returned: object, sides: int) -> Texts | None:
     texts = (returned,) if isinstance(returned, str) else returned
     if not isinstance(texts, tuple):
-        return _NotARow(returned)
+        return None
     texts = tuple(tuple.__iter__(texts))
     if len(texts) != sides or not all(isinstance(text, str) for text in texts):
-        return _NotARow(returned)
+        return None
     return tuple(map(str.__str__, texts))
-
-
-def _texts(side: Side) -> Iterator[str]:
-    return map(side.row, range(len(side)))
-
-
-def _text_bytes(side: Side) -> int:
-    return int((side.ends - side.starts).sum())
 
 
 @contextlib.contextmanager
 def _watch_ctrl_c() -> Iterator[Callable[[], bool]]:
     """Yields a function that returns whether SIGINT came while the block runs a user's code.
 
-    If it did, the exception is not the code's own. Python interrupts the main thread only, and only
+    If it did, the exception is not a mistake of the code. Python interrupts the main thread only, and only
     if SIGINT has a Python handler.
     """
     handler = signal.getsignal(signal.SIGINT)

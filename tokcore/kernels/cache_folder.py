@@ -3,7 +3,7 @@
 The folder is found without numba, whose import takes a quarter of a second. Kernels are cached as
 pickles, and a pickle can run any code; so a folder that others can write to is not used. A file is
 written under another name and moved, so that it is never half. One that is missing, damaged or cannot
-be read is treated alike: what it held is made again.
+be read is treated alike: its content is made again.
 """
 
 import contextlib
@@ -16,9 +16,9 @@ import platform
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from tokcore.source_digest import source_digest
+_PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 
 NUMBA_VARIABLE = 'NUMBA_CACHE_DIR'
 """A user who sets it chooses the disk, not the folder's name."""
@@ -31,20 +31,16 @@ _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
-def _candidate_folders() -> Iterator[tuple[pathlib.Path, bool]]:
-    """Yields folders for caches, and whether each belongs to this program alone."""
-    chosen = os.environ.get(NUMBA_VARIABLE)
-    if chosen:
-        yield pathlib.Path(chosen), False
-    home = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')
-    if os.path.isabs(home):
-        yield pathlib.Path(home) / 'tokbeam', True
-
-
 def _writable_cache_folder(name: str) -> tuple[pathlib.Path | None, str]:
     """Returns the first folder that can be used, or None and the reason why there is none."""
     refusal = f'there is no home folder, and {NUMBA_VARIABLE} is not set'
-    for parent, is_own in _candidate_folders():
+    candidates = []
+    if chosen := os.environ.get(NUMBA_VARIABLE):
+        candidates.append((pathlib.Path(chosen), False))
+    home = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')
+    if os.path.isabs(home):
+        candidates.append((pathlib.Path(home) / 'tokbeam', True))
+    for parent, is_own in candidates:
         # A child process inherits the variable with the folder already named.
         folder = parent if parent.name == name else parent / name
         try:
@@ -141,11 +137,27 @@ def has_kernels() -> bool:
 
 def _note_of_kernels(folder: pathlib.Path) -> pathlib.Path:
     processor = platform.processor()
-    with contextlib.suppress(OSError):  # there is none but on Linux
+    with contextlib.suppress(OSError):  # it is there on Linux alone
         lines = pathlib.Path('/proc/cpuinfo').read_text().split('\n\n')[0].split('\n')
         processor = '\n'.join(line for line in lines if line.startswith(_OF_PROCESSOR))
     digest = hashlib.sha256(f'{source_digest()}\n{processor}'.encode()).hexdigest()[:16]
     return folder / f'kept-{digest}'
+
+
+@functools.cache
+def source_digest(package: pathlib.Path = _PACKAGE) -> str:
+    """Returns a digest, 16 hexadecimal digits, of the sources in a folder and of what runs them."""
+    # Not at the top: some commands are done in less time than this import takes.
+    from importlib.metadata import version
+
+    digest = hashlib.sha256()
+    versions = [platform.python_implementation(), platform.python_version(), platform.machine()]
+    versions += [version(name) for name in ('numba', 'llvmlite', 'numpy')]
+    digest.update('\0'.join(versions).encode())
+    for path in sorted(package.rglob('*.py')):
+        digest.update(path.relative_to(package).as_posix().encode() + b'\0')
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]
 
 
 CACHE_FOLDER, NO_FOLDER = _writable_cache_folder('kernels-by-code')

@@ -1,6 +1,7 @@
-"""Open-addressing hash tables for kernels: by pairs of numbers, by tokens, by edges of tries.
+"""Hash tables for kernels: by pairs of numbers, tokens, edges of tries, and pairs of characters.
 
-In a pair table slot s is two words, so that one cache line has both: left << 32 | right, and the
+All use open addressing, except the pairs of characters: those are a set with a bit for each hash, so a
+pair with the hash of an added one is found, too. In a pair table slot s is two words, so that one cache line has both: left << 32 | right, and the
 value. A free slot has `NO_PAIR` in both, so what is not in the table has the largest value of all.
 """
 
@@ -18,19 +19,29 @@ from tokcore.kernels.bytes import (
     with_margin,
 )
 from tokcore.kernels.jit import kernel_without_allocation, read_only
+from tokcore.kernels.simd import load_word
 
 NO_PAIR = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 _SPREAD, _MIXER = np.uint64(GOLDEN_RATIO), np.uint64(MIXER)
-_1, _2, _29, _32 = np.uint64(1), np.uint64(2), np.uint64(29), np.uint64(32)
+_0, _1, _2, _3, _4, _6 = (np.uint64(number) for number in (0, 1, 2, 3, 4, 6))
+_15, _29, _32, _63, _64 = (np.uint64(number) for number in (15, 29, 32, 63, 64))
+_ALL = np.uint64((1 << 64) - 1)
 
 _NOT_FOUND = -1
-
-_0, _3, _6, _63 = (np.uint64(number) for number in (0, 3, 6, 63))
 
 _CODE_BITS = np.uint64(21)
 
 ABSENT = -1
+
+_LEAST_BITS, MOST_BITS = 12, 22
+"""log2 of the bits; at most half a megabyte, which a processor has near."""
+
+_BITS_PER_PAIR = 16
+"""At least, so that one pair of fifteen at most has the hash of another; with 4 it is one of six."""
+
+_SIZES = read_only(np.array([1] * 12 + [2, 2, 3, 4], np.uint64))
+"""The bytes of a character, by the upper half of the first one."""
 
 
 class PairTable(NamedTuple):
@@ -203,3 +214,52 @@ def _find_slot(edges, parent, code):
     while edges.keys[slot] != key and edges.keys[slot] != np.uint64(0):
         slot = (slot + _1) & mask
     return slot, key
+
+
+class CharacterPairs(NamedTuple):
+    """A set of pairs of neighboring characters, which are numbers as `character_bytes` returns them."""
+
+    bits: np.ndarray  # uint64[...]
+    shift: np.uint64  # 64 - log2 of the number of bits
+
+
+def no_pairs(bits: int) -> CharacterPairs:
+    """Returns a set without pairs, of 2 ** bits bits."""
+    return CharacterPairs(np.zeros(1 << bits - 6, np.uint64), np.uint64(64 - bits))
+
+
+def bits_for(size: int) -> int:
+    """Returns log2 of the bits of a set, of which `size` are set if it has `MOST_BITS`."""
+    bits = MOST_BITS
+    while _BITS_PER_PAIR * size <= 1 << bits - 1 and bits > _LEAST_BITS:
+        bits -= 1
+    return bits
+
+
+@kernel_without_allocation
+def character_bytes(text, place):
+    """Returns the bytes of the character at a place, as a number, and where it ends."""
+    word = load_word(text, place)
+    size = _SIZES[word >> _4 & _15]
+    return word & (_ALL >> (_64 - (size << _3))), place + size
+
+
+@kernel_without_allocation
+def has_characters(character, following, pairs):
+    """Whether a pair was added, or one with its hash."""
+    bit = _pair_bit(character, following, pairs.shift)
+    return pairs.bits[bit >> _6] >> (bit & _63) & _1 != _0
+
+
+@kernel_without_allocation
+def add_characters(character, following, pairs):
+    """Adds a pair; returns 1, or 0 if its bit was set already."""
+    bit = _pair_bit(character, following, pairs.shift)
+    is_new = pairs.bits[bit >> _6] >> (bit & _63) & _1 ^ _1
+    pairs.bits[bit >> _6] |= _1 << (bit & _63)
+    return np.int64(is_new)
+
+
+@kernel_without_allocation
+def _pair_bit(character, following, shift):
+    return (character * _MIXER ^ following) * _SPREAD >> shift

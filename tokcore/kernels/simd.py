@@ -23,17 +23,15 @@ _CHUNK_TYPE = ir.VectorType(ir.IntType(8), CHUNK)
 WIDE_BYTES = 32
 """Bytes that are compared and copied at once."""
 
-
-def _load_acquired(numbers, index):
-    return numbers[index]
+_WIDE_TYPE = ir.VectorType(ir.IntType(8), WIDE_BYTES)
 
 
-@intrinsic(_load_acquired)
+@intrinsic(lambda numbers, index: numbers[index])
 def load_acquired(typing_context, numbers, index):
     """The integer at `numbers[index]`, never half written."""
 
     def generate(context, builder, signature, arguments):
-        place = _place(context, builder, signature.args[0], *arguments)
+        place = _address(context, builder, signature.args[0], *arguments)
         return builder.load_atomic(place, 'acquire', _width(signature.args[0]))
 
     return numbers.dtype(numbers, types.uint64), generate
@@ -49,7 +47,7 @@ def store_released(typing_context, numbers, index, number):
 
     def generate(context, builder, signature, arguments):
         array, index, number = arguments
-        place = _place(context, builder, signature.args[0], array, index)
+        place = _address(context, builder, signature.args[0], array, index)
         builder.store_atomic(number, place, 'release', _width(signature.args[0]))
         return context.get_dummy_value()
 
@@ -58,10 +56,10 @@ def store_released(typing_context, numbers, index, number):
 
 def _exchange_if(numbers, index, expected, number):
     # The interpreter lock does not cover all of it: for one thread.
-    held = numbers[index]
-    if held == expected:
+    found = numbers[index]
+    if found == expected:
         numbers[index] = number
-    return held
+    return found
 
 
 @intrinsic(_exchange_if)
@@ -70,7 +68,7 @@ def exchange_if(typing_context, numbers, index, expected, number):
 
     def generate(context, builder, signature, arguments):
         array, index, expected, number = arguments
-        place = _place(context, builder, signature.args[0], array, index)
+        place = _address(context, builder, signature.args[0], array, index)
         exchanged = builder.cmpxchg(place, expected, number, 'acq_rel', 'acquire')
         return builder.extract_value(exchanged, 0)
 
@@ -78,9 +76,11 @@ def exchange_if(typing_context, numbers, index, expected, number):
     return dtype(numbers, types.uint64, dtype, dtype), generate
 
 
-def _place(context, builder, array_type, array, index):
+def _address(context, builder, array_type, array, place, pointee=None):
+    """A pointer to `array[place]`; `pointee` is the type that is read or written there, if another."""
     data = context.make_array(array_type)(context, builder, array).data
-    return builder.gep(data, [index])
+    address = builder.gep(data, [place])
+    return address if pointee is None else builder.bitcast(address, pointee.as_pointer())
 
 
 def _width(array_type):
@@ -118,11 +118,7 @@ def trailing_zeros(typing_context, word):
     return types.uint64(types.uint64), generate
 
 
-def _popcount(word):
-    return np.uint64(int(word).bit_count())
-
-
-@intrinsic(_popcount)
+@intrinsic(lambda word: np.uint64(int(word).bit_count()))
 def popcount(typing_context, word):
     """The number of bits that are set in a uint64."""
 
@@ -196,29 +192,18 @@ def put_places(bits, place, places, count):
             return end
 
 
-def _address(context, builder, array_type, array, place, pointee):
-    """A pointer to `array[place]`, to read or write another type there."""
-    data = context.make_array(array_type)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [place]), pointee.as_pointer())
-
-
 def _splat(value):
     return ir.Constant(_CHUNK_TYPE, [value] * CHUNK)
 
 
-def _load_word(text, place):
-    return text[place : place + np.uint64(8)].view('<u8')[0]
-
-
-@intrinsic(_load_word)
+@intrinsic(lambda text, place: text[place : place + np.uint64(8)].view('<u8')[0])
 def load_word(typing_context, text, place):
     """The uint64 at `text[place:place + 8]` of a uint8 array, its first byte the lowest."""
     _check_bytes(text)
 
     def generate(context, builder, signature, arguments):
-        address = _byte_address(context, builder, signature.args[0], *arguments)
-        pointer = builder.bitcast(address, ir.IntType(64).as_pointer())
-        return builder.load(pointer, align=1)
+        address = _address(context, builder, signature.args[0], *arguments, _WORD)
+        return builder.load(address, align=1)
 
     return types.uint64(text, types.uint64), generate
 
@@ -233,19 +218,14 @@ def store_word(typing_context, text, place, word):
     _check_bytes(text)
 
     def generate(context, builder, signature, arguments):
-        address = _byte_address(context, builder, signature.args[0], *arguments[:2])
-        pointer = builder.bitcast(address, ir.IntType(64).as_pointer())
-        builder.store(arguments[2], pointer, align=1)
+        address = _address(context, builder, signature.args[0], *arguments[:2], _WORD)
+        builder.store(arguments[2], address, align=1)
         return context.get_dummy_value()
 
     return types.void(text, types.uint64, types.uint64), generate
 
 
-def _prefetch(array, index):
-    """Nothing: prefetching changes no value."""
-
-
-@intrinsic(_prefetch)
+@intrinsic(lambda array, index: None)
 def prefetch(typing_context, array, index):
     """Asks the processor to load an element into its cache, without waiting for it.
 
@@ -253,7 +233,7 @@ def prefetch(typing_context, array, index):
     """
 
     def generate(context, builder, signature, arguments):
-        address = _byte_address(context, builder, signature.args[0], *arguments)
+        address = _address(context, builder, signature.args[0], *arguments, ir.IntType(8))
         number = ir.IntType(32)
         prefetch = builder.module.declare_intrinsic(
             'llvm.prefetch',
@@ -279,8 +259,13 @@ def mismatch_mask(typing_context, text, place, other, other_place):
     _check_bytes(other)
 
     def generate(context, builder, signature, arguments):
-        one = _load_chunk(context, builder, signature.args[0], *arguments[:2])
-        two = _load_chunk(context, builder, signature.args[2], *arguments[2:])
+        one, two = (
+            builder.load(_address(context, builder, kind, *place, _WIDE_TYPE), align=1)
+            for kind, place in (
+                (signature.args[0], arguments[:2]),
+                (signature.args[2], arguments[2:]),
+            )
+        )
         bits = builder.bitcast(builder.icmp_unsigned('!=', one, two), ir.IntType(WIDE_BYTES))
         return builder.zext(bits, ir.IntType(64))
 
@@ -299,25 +284,15 @@ def copy_chunk(typing_context, text, place, other, other_place):
     _check_bytes(other)
 
     def generate(context, builder, signature, arguments):
-        chunk = _load_chunk(context, builder, signature.args[2], *arguments[2:])
-        address = _byte_address(context, builder, signature.args[0], *arguments[:2])
-        builder.store(chunk, builder.bitcast(address, chunk.type.as_pointer()), align=1)
+        source = _address(context, builder, signature.args[2], *arguments[2:], _WIDE_TYPE)
+        chunk = builder.load(source, align=1)
+        address = _address(context, builder, signature.args[0], *arguments[:2], _WIDE_TYPE)
+        builder.store(chunk, address, align=1)
         return context.get_dummy_value()
 
     return types.void(text, types.uint64, other, types.uint64), generate
 
 
-def _byte_address(context, builder, array_type, array, index):
-    data = context.make_array(array_type)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [index]), ir.IntType(8).as_pointer())
-
-
 def _check_bytes(array):
     if not isinstance(array, types.Array) or array.dtype != types.uint8:
         raise TypingError('several bytes at once are for arrays of uint8')
-
-
-def _load_chunk(context, builder, array_type, array, place):
-    address = _byte_address(context, builder, array_type, array, place)
-    chunk = ir.VectorType(ir.IntType(8), WIDE_BYTES)
-    return builder.load(builder.bitcast(address, chunk.as_pointer()), align=1)

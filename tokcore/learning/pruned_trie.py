@@ -100,15 +100,7 @@ class PrunedSuffixTrie:
             self._min_weight = min_weight // 2 if min_weight >= _HALVED else min_weight
             self._expand(self._min_weight)
             self._complement_reserved_suffixes()
-        trie, nodes = self._trie, self._nodes
-        return SuffixTrie(
-            self._text.letters,
-            read_only(trie.parents[:nodes]),
-            read_only(trie.depths[:nodes]),
-            read_only(trie.positions[:nodes]),
-            read_only(trie.totals[:nodes]),
-            self._ends.node_of,
-        )
+        return SuffixTrie.of(self._trie, self._text.letters, self._ends.node_of)
 
     @property
     def _nodes(self) -> int:
@@ -135,7 +127,9 @@ class PrunedSuffixTrie:
         add_repeat_nodes(repeats, min_weight, trie)
         slots = 1 << min(_MAX_BIGRAM_BITS, len(text.ranks).bit_length())
         width = isqrt(slots // 2)
-        frequent, number_of = _number_most_frequent(trie.totals[: text.letters], width)
+        frequent = np.argsort(-trie.totals[: text.letters], kind='stable')[:width]
+        number_of = np.full(text.letters, -1, np.int32)
+        number_of[frequent] = np.arange(len(frequent))
         node_of = np.zeros(width * width, trie.parents.dtype)
         bigrams = Bigrams(number_of, width, np.zeros(slots, np.int64), node_of)
         weigh_bigrams(text, repeat_of, bigrams)
@@ -181,14 +175,6 @@ class PrunedSuffixTrie:
         split_frontier(lists, frontier, continuations, text, trie, limits)
         regions = Regions(_REGION_BITS, np.cumsum(sizes) - sizes)
         write_back(frontier.positions[:, :active], frontier.words[:, :active], regions, ends)
-
-
-def _number_most_frequent(weights: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the `size` heaviest characters (int64) and each character's index there, else -1."""
-    heaviest = np.argsort(-weights, kind='stable')[:size]
-    number_of = np.full(len(weights), -1, np.int32)
-    number_of[heaviest] = np.arange(len(heaviest))
-    return heaviest, number_of
 
 
 def _new_frontier(suffixes: int, integer: np.dtype, largest_weight: int) -> Frontier:

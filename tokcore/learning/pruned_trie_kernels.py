@@ -314,8 +314,7 @@ def fill_frontier(text, ends, mark, depths, lists, frontier, regions):
     """Appends the suffixes with a mark to the lists of their nodes, in the first buffer.
 
     `lists.ends` holds the begin of each list before and its end after. A suffix is stored with as
-    many
-    of its next characters as a word holds: in text order they are cheap to read. Counts the
+    many of its next characters as a word holds: in text order they are cheap to read. Counts the
     suffixes by region. Suffixes are collected in `frontier.batch` without a branch, and appended
     when it is full.
     """

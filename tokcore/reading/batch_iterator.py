@@ -10,11 +10,15 @@ with another number of readers. A place is a small JSON value at every moment.
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import heapq
 import itertools
+import queue
+import threading
 import typing
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -23,11 +27,17 @@ import numpy as np
 from tokcore.checked_json import Within, WrongValue, checked, fields_of
 from tokcore.errors import InputError
 from tokcore.format_numbers import ITERATOR_STATE, check_format
-from tokcore.reading.batching import Batch, BatchedRows, BatchRule, Part, Pieces, Signature
-from tokcore.reading.extra_packages import extra_package
-from tokcore.reading.model_arrays import ModelArrays
+from tokcore.reading.batch_options import READER_OPTIONS, OrderOptions, options_type
+from tokcore.reading.batching import (
+    Batch,
+    BatchedRows,
+    BatchRule,
+    ModelArrays,
+    Part,
+    Pieces,
+    Signature,
+)
 from tokcore.reading.ordered_rows import OrderedRows, permutation
-from tokcore.reading.prefetching import PrefetchedBatches
 from tokcore.reading.shards import EncodedRows
 
 if typing.TYPE_CHECKING:
@@ -40,40 +50,6 @@ _PARTIAL = 1
 """With seed and epoch, the seed of the order of partial batches; that of shards has these two alone."""
 
 _Count = Annotated[int, Within(0, (1 << 63) - 1)]
-
-
-@dataclass(frozen=True)
-class ReaderOptions:
-    """Which batches one reader gives.
-
-    Attributes:
-        name: of what is read, for errors.
-        readers, reader: the number of readers, and which of them this is.
-        workers, worker: the number of processes that take turns in this reader's batches, and which
-            of them this is.
-        epochs: how many; None: without end.
-        drop_remainder: whether rows that fill no batch at an epoch's end are left out, and batches
-            that fill no round after the last epoch.
-        first_epoch: the number of the first.
-        most_ids: ids of rows after which no round is dealt any more; None: there is no such number.
-        seed: of the order of the batches that are not full; None: they come by their lengths.
-    """
-
-    name: str
-    readers: int = 1
-    reader: int = 0
-    workers: int = 1
-    worker: int = 0
-    epochs: int | None = 1
-    drop_remainder: bool = False
-    first_epoch: int = 0
-    most_ids: int | None = None
-    seed: int | None = None
-
-    @property
-    def end_epoch(self) -> int | None:
-        """The number of the epoch at which to stop; None: never."""
-        return None if self.epochs is None else self.first_epoch + self.epochs
 
 
 @dataclass(frozen=True)
@@ -107,6 +83,18 @@ class IteratorState:
                 f'this is not a state of batches ({error}); give what state() returned'
             ) from error
 
+    def asked(self, num_readers: int, reader_index: int) -> tuple[str, OrderOptions]:
+        """Returns the split and the options, for a reader; raises InputError if there are none."""
+        arguments = dict(self.arguments)
+        split, _ = arguments.pop('split', None), arguments.pop('ends', None)
+        if not isinstance(split, str) or {'self', *READER_OPTIONS} & arguments.keys():
+            raise InputError(
+                'this is not a state of batches (it names no split, or a reader); give what state() '
+                'returned'
+            )
+        readers = {'num_readers': num_readers, 'reader_index': reader_index}
+        return split, options_type(arguments).of({**arguments, **readers})
+
     def check_dataset(self, rows: OrderedRows) -> None:
         """Raises InputError if the state is not of these rows."""
         if self.dataset != rows.identity:
@@ -115,11 +103,11 @@ class IteratorState:
     def check_arguments(self, arguments: Mapping[str, object]) -> None:
         """Raises InputError if the state is of batches with other arguments, and names the first."""
         for name in sorted(self.arguments.keys() | arguments.keys()):
-            of_state, own = self.arguments.get(name), arguments.get(name)
-            if of_state != own:
+            theirs, ours = self.arguments.get(name), arguments.get(name)
+            if theirs != ours:
                 raise InputError(
-                    f'the state is of batches with {_shown(name, of_state)}, and these are with '
-                    f'{_shown(name, own)}; give a state of these'
+                    f'the state is of batches with {_shown(name, theirs)}, and these are with '
+                    f'{_shown(name, ours)}; give a state of these'
                 )
 
 
@@ -134,23 +122,38 @@ class BatchIterator:
         self,
         rows: OrderedRows,
         rule: BatchRule,
-        options: ReaderOptions,
-        arguments: dict[str, object],
+        options: OrderOptions,
+        split: str,
+        name: str,
         model_arrays: ModelArrays | None = None,
+        worker: int = 0,
+        workers: int = 1,
+        most_ids: int | None = None,
     ):
-        """Takes the rows, the rule and the options, and the arguments of all that the state repeats.
+        """Use `Dataset.batches`.
 
-        Without `model_arrays` batches have the arrays of the rule.
+        Args:
+            name: what is read, for errors.
+            model_arrays: makes the arrays of a model; None: batches have the arrays of the rule.
+            worker, workers: the processes that take turns in this reader's batches.
+            most_ids: the number of ids after which no round is dealt; None: there is no such number.
         """
-        self._rows, self._rule, self._options, self._arguments = rows, rule, options, arguments
-        self._model_arrays = model_arrays
-        self._order = _BatchOrder(rows, rule, options, str(arguments['split']))
+        self._rows, self._rule, self._options, self._name = rows, rule, options, name
+        self._model_arrays, self._workers, self._worker = model_arrays, workers, worker
+        self._most_ids = most_ids
+        self._arguments = {'split': split, **options.non_defaults()}
+        for reader_option in READER_OPTIONS:
+            self._arguments.pop(reader_option, None)
+        if ends := getattr(rule, 'ends', None):
+            self._arguments['ends'] = dict(ends)  # a dataset made again may have others
+        counts_ids = most_ids is not None
+        self._order = _BatchOrder(rows, rule, options, split, name, counts_ids)
         self._windows: collections.deque[_FormedWindow] = collections.deque()
         self._dealt = 0  # batches of the first window that all readers have had
         self._place = _Place.at_start(options.first_epoch)  # while there is no window
         self._left_out = LeftOut(0, 0, 0)  # likewise
         self._start: _Start | None = None  # of the window that is formed next
-        self._rounds_of_others = options.worker  # that come before the next one of this worker
+        self._rounds_of_others = worker  # that come before the next one of this worker
         self._cells = self._ids = 0
 
     @property
@@ -164,20 +167,18 @@ class BatchIterator:
         return self
 
     def __repr__(self) -> str:
-        """Tells what is read, and the arguments that are not the defaults."""
+        """Returns what is read, and the arguments that are not the defaults."""
         arguments = {name: value for name, value in self._arguments.items() if name != 'ends'}
-        if self._options.readers > 1:
-            arguments |= {
-                'num_readers': self._options.readers, 'reader_index': self._options.reader
-            }  # fmt: skip
+        if self._options.num_readers > 1:
+            arguments |= {name: getattr(self._options, name) for name in READER_OPTIONS}
         shown = ', '.join(f'{name}={value!r}' for name, value in arguments.items())
-        return f'<BatchIterator over {self._options.name}: {shown}>'
+        return f'<BatchIterator over {self._name}: {shown}>'
 
     def __next__(self) -> Batch:
         self._pass_rounds_of_others()
         window, which, bucket = self._next_round()
         batch = window.batched.batch(which, bucket)
-        self._rounds_of_others = self._options.workers - 1
+        self._rounds_of_others = self._workers - 1
         cells, ids = self._rule.cells(batch)
         self._cells += cells
         self._ids += ids
@@ -201,23 +202,20 @@ class BatchIterator:
 
         Raises StopIteration if there is none.
         """
-        readers, most_ids = self._options.readers, self._options.most_ids
-        if most_ids is not None and self._ids_dealt() >= most_ids:
-            raise StopIteration
-        last = self._find(readers - 1)
+        if self._most_ids is not None:
+            dealt = self._windows[0].ids_after(self._dealt) if self._windows else self._place.ids
+            if dealt >= self._most_ids:
+                raise StopIteration
+        last = self._find(self._options.num_readers - 1)
         if last is None:
             return self._last_round()
-        own = last if readers == 1 else self._find(self._options.reader)
-        assert own is not None  # it comes before the last one
-        window = self._windows[own[0]]
+        found = self._find(self._options.reader_index)
+        assert found is not None  # it comes before the last one, or is it
+        window = self._windows[found[0]]
         for _ in range(last[0]):
             self._windows.popleft()
         self._dealt = last[1] + 1
-        return window, *window.batches[own[1]]
-
-    def _ids_dealt(self) -> int:
-        """Returns how many ids the rows of all batches so far have."""
-        return self._windows[0].ids_after(self._dealt) if self._windows else self._place.ids
+        return window, *window.batches[found[1]]
 
     def _find(self, ahead: int) -> tuple[int, int] | None:
         """Returns the window, and the number in it, of the batch that is so many ahead."""
@@ -235,14 +233,13 @@ class BatchIterator:
         if self._start is None and self._windows:
             self._start = self._order.start_after(self._windows[-1])
             if self._start and len(self._windows) == 1 and self._dealt == self._windows[0].count:
-                self._windows[0] = self._windows[0].without_rows(
-                    self._rule
-                )  # before the next ones are read
+                # Before the next ones are read.
+                self._windows[0] = self._windows[0].without_rows(self._rule)
         elif self._start is None and self._place.epoch != self._options.end_epoch:
             self._start = self._order.start_at(self._place, self._left_out)
         if self._start is None:
             return False
-        self._windows.append(self._order.form(self._start))
+        self._windows.append(self._order.form(*self._start))
         self._start = None
         return True
 
@@ -261,11 +258,11 @@ class BatchIterator:
             self._place = _Place.at_start(options.end_epoch, self._windows[-1].ids_after())
             self._left_out = self._order.left_out_after(self._windows[-1])
             self._windows.clear()
-        if options.drop_remainder or sum(len(which) for _, which, _ in rest) < options.readers:
+        if options.drop_remainder or sum(len(which) for _, which, _ in rest) < options.num_readers:
             rows = {row for window, which, _ in rest for row in window.rows_of(which)}
-            self._left_out = self._left_out.with_remainder(len(rows))
+            self._left_out = self._left_out.plus(remainder=len(rows))
             raise StopIteration
-        return _cut(rest, options.readers)[options.reader]
+        return _cut(rest, options.num_readers)[options.reader_index]
 
     def signature(self) -> Signature:
         """Returns the shape and dtype of each array of a batch; None where batches differ."""
@@ -288,8 +285,8 @@ class BatchIterator:
     def tensorflow(self) -> tf.data.Dataset:
         """Returns the batches after the last one as a `tf.data.Dataset`, each with the state after it.
 
-        Beside the arrays, as int32 tensors, an element has `state`, a string of JSON: what `state()`
-        is after this batch. So whatever is prefetched, `Dataset.from_state` goes on after the batch
+        An element has the arrays as int32 tensors, and `state`, a string of JSON: what `state()` is after
+        this batch. So whatever is prefetched, `Dataset.from_state` goes on after the batch
         that a model was trained with last. It is iterated over once, and this iterator is not to be
         used any more.
 
@@ -319,40 +316,34 @@ class BatchIterator:
             'left_out': self.left_out,
         }
 
-    def resume(self, state: object, is_own: bool = False) -> None:
-        """Goes to where other iterators were, as `go_to`; `state` is a value of JSON.
+    def resume(self, state: object, is_same_worker: bool = False) -> None:
+        """Continues where other iterators with the same arguments were, and reads the rows there.
+
+        Args:
+            state: theirs, a value of JSON.
+            is_same_worker: whether it is of the same worker of as many, so that its round is the next.
 
         Raises:
-            InputError: as `go_to`; or it is not a state, or of batches with other arguments.
+            InputError: it is not a state, or of another dataset or other arguments, or of a place
+                where no iterator can be.
         """
         checked_state = IteratorState.read(state)
         checked_state.check_arguments(self._arguments)
-        self.go_to(checked_state, is_own)
-
-    def go_to(self, state: IteratorState, is_own: bool = False) -> None:
-        """Goes to where other iterators with the same arguments were, and reads the rows there.
-
-        Args:
-            state: theirs.
-            is_own: whether it is of the same worker of as many, so that its round is the next.
-
-        Raises:
-            InputError: the state is of another dataset, or of a place where no iterator can be.
-        """
-        state.check_dataset(self._rows)
-        self._place, self._left_out = state.place, state.left_out
+        checked_state.check_dataset(self._rows)
+        place, left_out = checked_state.place, checked_state.left_out
+        self._place, self._left_out = place, left_out
         self._windows.clear()
         self._dealt, self._start = 0, None
-        self._rounds_of_others = 0 if is_own else self._options.worker
-        if self._order.is_end(state.place):
+        self._rounds_of_others = 0 if is_same_worker else self._worker
+        if self._order.is_end(place):
             return
-        window = self._order.form(self._order.start_at(state.place, state.left_out))
-        if state.place.batch > window.count:
+        window = self._order.form(*self._order.start_at(place, left_out))
+        if place.batch > window.count:
             raise _impossible_state(
-                f'it is after batch {state.place.batch} of {window.count} of a window'
+                f'it is after batch {place.batch} of {window.count} of a window'
             )
         self._windows.append(window)
-        self._dealt = state.place.batch
+        self._dealt = place.batch
 
 
 def _cut(batches: Sequence[_PartOfWindow], count: int) -> list[_PartOfWindow]:
@@ -374,8 +365,17 @@ def _cut(batches: Sequence[_PartOfWindow], count: int) -> list[_PartOfWindow]:
 class _BatchOrder:
     """Forms the batches of all epochs in their one order, those of a window of rows at a time."""
 
-    def __init__(self, rows: OrderedRows, rule: BatchRule, options: ReaderOptions, split: str):
-        self._rows, self._rule, self._options, self._split = rows, rule, options, split
+    def __init__(
+        self,
+        rows: OrderedRows,
+        rule: BatchRule,
+        options: OrderOptions,
+        split: str,
+        name: str,
+        counts_ids: bool,
+    ):
+        self._rows, self._rule, self._options = rows, rule, options
+        self._split, self._name, self._counts_ids = split, name, counts_ids
 
     def start_after(self, window: _FormedWindow) -> _Start | None:
         """Returns the start of the window after another; None after the last one of the last epoch.
@@ -389,39 +389,28 @@ class _BatchOrder:
             empty_epochs += 1
             if empty_epochs > _MOST_EMPTY_EPOCHS:
                 raise InputError(
-                    f'{self._options.name}: no batch came of {_MOST_EMPTY_EPOCHS} epochs of '
+                    f'{self._name}: no batch came of {_MOST_EMPTY_EPOCHS} epochs of '
                     f'{self._split}, so none may ever come; ask for smaller batches or other lengths'
                 )
             if place.epoch + 1 == self._options.end_epoch:
                 return None
-            nothing = EncodedRows.empty(self._rule.features)
             place = _Place.at_start(place.epoch + 1, window.ids_after())
-            return _Start(place, left_out, _Held.none(nothing), empty_epochs)
-        waiting, given = window.batched.waiting()
-        held = window.held.take(waiting, given)
-        starts = held.starts.tolist() if held.starts.any() else []
-        place = _Place(
-            place.epoch,
-            place.window + 1,
-            0,
-            (*held.positions.tolist(),),
-            (*starts,),
-            window.ids_after(),
-        )
-        return _Start(place, left_out, held, empty_epochs)
+            return place, left_out, _KeptRows.nothing(self._rule.features), empty_epochs
+        waiting, used = window.batched.waiting()
+        kept = window.kept.take(waiting, used)
+        starts = kept.starts.tolist() if kept.starts.any() else []
+        positions = kept.positions.tolist()
+        number, ids = place.window + 1, window.ids_after()
+        place = _Place(place.epoch, number, 0, tuple(positions), tuple(starts), ids)
+        return place, left_out, kept, empty_epochs
 
     def left_out_after(self, window: _FormedWindow) -> LeftOut:
         """Returns the rows left out up to the end of a window."""
-        left_out = window.left_out
         if window.is_end_of_epoch:
             is_dropped = self._options.drop_remainder
-            rows = len(np.unique(window.held.positions))
-            return left_out.with_remainder(rows if is_dropped else 0)
-        return dataclasses.replace(
-            left_out,
-            damaged=left_out.damaged + window.damaged,
-            length=left_out.length + window.without_batch,
-        )
+            rows = len(np.unique(window.kept.positions))
+            return window.left_out.plus(remainder=rows if is_dropped else 0)
+        return window.left_out.plus(damaged=window.damaged, length=window.without_batch)
 
     def is_end(self, place: _Place) -> bool:
         """Whether a place is the end of all epochs; raises InputError if it is before or after all."""
@@ -447,21 +436,22 @@ class _BatchOrder:
         if waiting and waiting[-1] >= end:
             raise _impossible_state(problem)
         read, rows = self._rows.read(epoch, np.unique(np.array(waiting, np.int64)))
-        damaged = len({*waiting}) - len(read)
-        left_out = dataclasses.replace(left_out, damaged=left_out.damaged + damaged)
+        left_out = left_out.plus(damaged=len({*waiting}) - len(read))
         sound = np.isin(waiting, read)
         positions, firsts = np.array(waiting, np.int64)[sound], np.array(starts, np.int64)[sound]
         pieces = self._rule.pieces_at(rows.take(np.searchsorted(read, positions)), firsts)
         if pieces is None or not self._rule.arrange(pieces.rows).can_all_wait():
             raise _impossible_state(f'its {len(waiting)} waiting rows do not wait for a batch')
-        held = _Held(positions, firsts, pieces.rows)
-        return _Start(dataclasses.replace(place, batch=0), left_out, held, 0)
+        kept = _KeptRows(positions, firsts, pieces.rows)
+        return dataclasses.replace(place, batch=0), left_out, kept, 0
 
-    def form(self, start: _Start) -> _FormedWindow:
+    def form(
+        self, place: _Place, left_out: LeftOut, kept: _KeptRows, empty_epochs: int
+    ) -> _FormedWindow:
         """Reads a window and forms its batches; after the last one the waiting rows make the last."""
-        epoch, number = start.place.epoch, start.place.window
+        epoch, number = place.epoch, place.window
         is_end = number == self._rows.window_count(epoch)
-        damaged, without_piece, held = 0, 0, start.held
+        damaged, without_piece = 0, 0
         if not is_end:
             first, last = (
                 self._rows.window_start(epoch, window) for window in (number, number + 1)
@@ -470,43 +460,44 @@ class _BatchOrder:
             damaged = last - first - len(rows)
             pieces = self._rule.pieces(rows)
             without_piece = len(rows) - len(np.unique(pieces.numbers))
-            held = held.with_pieces(positions, pieces)
-        batched = self._rule.arrange(held.rows)
+            kept = kept.with_pieces(positions, pieces)
+        batched = self._rule.arrange(kept.rows)
         batches = self._partial_batches(batched, epoch) if is_end else batched.full_batches()
         sizes = []
-        if self._options.most_ids is not None:
+        if self._counts_ids:
             sizes = [batched.ids_in(which) for which, _ in batches]
         return _FormedWindow(
-            start.place,
-            start.left_out,
-            held,
-            start.empty_epochs,
+            place,
+            left_out,
+            kept,
+            empty_epochs,
             batched,
             batches,
             len(batches),
             damaged,
             without_piece + batched.left_out,
             is_end,
-            (*itertools.accumulate(sizes, initial=start.place.ids),),
+            (*itertools.accumulate(sizes, initial=place.ids),),
         )
 
     def _partial_batches(self, batched: BatchedRows, epoch: int) -> list[Part]:
         """Returns the batches of rows that wait at the end of an epoch."""
         if self._options.drop_remainder:
             return []
-        batches, seed = batched.partial_batches(), self._options.seed
-        if seed is None:
+        batches = batched.partial_batches()
+        if self._options.shuffle not in (True, 'exact'):
             return batches
         # By their lengths they would be a curriculum that no full batch follows.
-        return [batches[number] for number in permutation(len(batches), seed, epoch, _PARTIAL)]
+        order = permutation(len(batches), self._options.seed, epoch, _PARTIAL)
+        return [batches[number] for number in order]
 
 
 @dataclass(frozen=True)
 class _Place:
-    """A place in the order of batches.
+    """Where iterators are in the order of batches.
 
     Attributes:
-        epoch: counted as `ReaderOptions.first_epoch` is.
+        epoch: counted as `first_epoch` is.
         window: its number in the epoch; after the last one come the batches of waiting rows.
         batch: how many of the window's batches come before.
         waiting: positions of rows of earlier windows that filled no batch before this window.
@@ -527,17 +518,8 @@ class _Place:
 
     def as_json(self) -> dict[str, object]:
         """Returns the fields as a value of JSON."""
-        fields: dict[str, object] = {
-            'epoch': self.epoch,
-            'window': self.window,
-            'batch': self.batch,
-            'waiting': list(self.waiting),
-        }
-        if self.starts:
-            fields['starts'] = list(self.starts)
-        if self.ids:
-            fields['ids'] = self.ids
-        return fields
+        fields = {k: list(v) if isinstance(v, tuple) else v for k, v in vars(self).items()}
+        return {k: v for k, v in fields.items() if v or k not in ('starts', 'ids')}
 
 
 @dataclass(frozen=True)
@@ -548,13 +530,13 @@ class LeftOut:
     length: _Count
     remainder: _Count
 
-    def with_remainder(self, rows: int) -> LeftOut:
-        """Returns the numbers with more rows that filled no batch, or no round."""
-        return dataclasses.replace(self, remainder=self.remainder + rows)
+    def plus(self, **rows: int) -> LeftOut:
+        """Returns the numbers with more rows, by reason."""
+        return LeftOut(**{reason: n + rows.get(reason, 0) for reason, n in vars(self).items()})
 
 
 @dataclass(frozen=True)
-class _Held:
+class _KeptRows:
     """Rows, or pieces of rows, that are in memory.
 
     Attributes:
@@ -568,51 +550,41 @@ class _Held:
     rows: EncodedRows
 
     @classmethod
-    def none(cls, rows: EncodedRows) -> _Held:
-        """Takes no rows, of the features that are read."""
-        return cls(np.empty(0, np.int64), np.empty(0, np.int64), rows)
+    def nothing(cls, features: Sequence[str]) -> _KeptRows:
+        """Returns no rows, of the features that are read."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.int64), EncodedRows.empty(features))
 
-    def take(self, numbers: np.ndarray, given: int) -> _Held:
-        """Returns those of these numbers, without the first ids of the first one."""
+    def take(self, numbers: np.ndarray, used: int) -> _KeptRows:
+        """Returns those of these numbers, without the first `used` ids of the first one."""
         rows, starts = self.rows.take(numbers), self.starts[numbers]
-        if given:
+        if used:
             firsts = {name: bounds[:-1].copy() for name, bounds in rows.offsets.items()}
             for array in (starts, *firsts.values()):
-                array[0] += given
+                array[0] += used
             rows = rows.ranges({name: (firsts[name], rows.offsets[name][1:]) for name in firsts})
-        return _Held(self.positions[numbers], starts, rows)
+        return _KeptRows(self.positions[numbers], starts, rows)
 
-    def with_pieces(self, positions: np.ndarray, pieces: Pieces) -> _Held:
+    def with_pieces(self, positions: np.ndarray, pieces: Pieces) -> _KeptRows:
         """Returns these, and after them the pieces of rows at these positions."""
-        return _Held(
+        return _KeptRows(
             np.concatenate([self.positions, positions[pieces.numbers]]),
             np.concatenate([self.starts, pieces.starts]),
             EncodedRows.joined([self.rows, pieces.rows]),
         )
 
 
-@dataclass(frozen=True)
-class _Start:
-    """What is known before a window is read.
-
-    Attributes:
-        place: of its first batch.
-        left_out: the rows left out before it.
-        held: the waiting rows.
-        empty_epochs: how many before this one had no batch.
-    """
-
-    place: _Place
-    left_out: LeftOut
-    held: _Held
-    empty_epochs: int
+_Start = tuple[_Place, LeftOut, _KeptRows, int]
+"""Where a window begins: at which place, what was left out before it, the waiting rows, and how many epochs
+before this one had no batch."""
 
 
 @dataclass(frozen=True)
-class _FormedWindow(_Start):
+class _FormedWindow:
     """The waiting rows, after them the rows of a window, and the batches that these fill.
 
     Attributes:
+        place, left_out, empty_epochs: as in `_Start`.
+        kept: the rows.
         batched: the rows in batches.
         batches: these.
         count: the number of batches.
@@ -622,6 +594,10 @@ class _FormedWindow(_Start):
         ids: of rows in all batches before this window, and with each of its batches, if that counts.
     """
 
+    place: _Place
+    left_out: LeftOut
+    kept: _KeptRows
+    empty_epochs: int
     batched: BatchedRows
     batches: Sequence[Part]
     count: int
@@ -636,13 +612,13 @@ class _FormedWindow(_Start):
 
     def rows_of(self, which: np.ndarray) -> list[tuple[int, int]]:
         """Returns (epoch, position) of the rows of a batch."""
-        positions = self.held.positions[self.batched.pieces_of(which)]
+        positions = self.kept.positions[self.batched.pieces_of(which)]
         return [(self.place.epoch, position) for position in positions.tolist()]
 
     def without_rows(self, rule: BatchRule) -> _FormedWindow:
-        """Returns what tells the place after all of its batches."""
-        held = _Held.none(EncodedRows.empty(rule.features))
-        return dataclasses.replace(self, held=held, batched=rule.arrange(held.rows), batches=())
+        """Returns what the place after all of its batches depends on."""
+        kept = _KeptRows.nothing(rule.features)
+        return dataclasses.replace(self, kept=kept, batched=rule.arrange(kept.rows), batches=())
 
 
 _PartOfWindow = tuple[_FormedWindow, np.ndarray, int]
@@ -653,3 +629,90 @@ def _impossible_state(problem: str) -> InputError:
     return InputError(
         f'the state is of a place where no iterator can be ({problem}); give what state() returned'
     )
+
+
+@contextlib.contextmanager
+def extra_package(name: str) -> Iterator[None]:
+    """Raises InputError with the command that installs a package, if its import fails without it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise InputError(
+            f'dataset.{name} needs a package that is not installed; get it by '
+            f"pip install 'tokbeam[{name}]', or '.[{name}]' in a clone"
+        ) from None
+
+
+_Made = tuple[Batch | BaseException, dict[str, object]]
+"""A batch, or what was raised instead, and the state after it."""
+
+
+class PrefetchedBatches(Iterator[Batch]):
+    """The batches of an iterator, some of them made ahead; for one thread.
+
+    The thread that makes them ends with the batches, or when this is no longer referred to.
+    """
+
+    def __init__(self, batches: BatchIterator, ahead: int):
+        """Use `BatchIterator.prefetch`."""
+        self._made: queue.SimpleQueue[_Made] = queue.SimpleQueue()
+        self._room = threading.Semaphore(ahead)
+        self._state, self._raised = batches.state(), False
+        self._shown = f'<PrefetchedBatches, {ahead} ahead: {batches!r}>'
+        stop = threading.Event()
+        self._thread = threading.Thread(
+            target=_make, args=(batches, self._made, self._room, stop), daemon=True
+        )
+        self._thread.start()
+        self._end = weakref.finalize(self, _end, stop, self._room, self._thread)
+
+    def __next__(self) -> Batch:
+        if self._raised:
+            raise StopIteration
+        made, self._state = self._made.get()
+        if isinstance(made, BaseException):
+            self._raised = True
+            raise made
+        self._room.release()
+        return made
+
+    def __repr__(self) -> str:
+        """Returns what is read ahead."""
+        return self._shown
+
+    def state(self) -> dict[str, object]:
+        """Returns the state after the last batch that was given, as `BatchIterator.state`."""
+        return self._state
+
+    def close(self) -> None:
+        """Ends the thread; there are no more batches."""
+        self._raised = True
+        self._end()
+
+
+def _make(
+    batches: BatchIterator,
+    made: queue.SimpleQueue[_Made],
+    room: threading.Semaphore,
+    stop: threading.Event,
+) -> None:
+    while True:
+        room.acquire()
+        if stop.is_set():
+            return
+        try:
+            batch = next(batches)
+        except BaseException as error:
+            # Whoever asks for the batch gets the error; StopIteration is one of them.
+            made.put((error, batches.state()))
+            return
+        made.put((batch, batches.state()))
+
+
+def _end(stop: threading.Event, room: threading.Semaphore, thread: threading.Thread) -> None:
+    stop.set()
+    room.release()
+    if thread is not threading.current_thread():  # which may collect garbage
+        thread.join()

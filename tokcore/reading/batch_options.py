@@ -5,16 +5,21 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, Protocol, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 from tokcore.checked_json import Within, WrongValue, fields_of
-from tokcore.encoding.document_ends import EndOfDocument
-from tokcore.encoding.vocabulary import NO_TEMPLATE, SpecialIds, Template
+from tokcore.encoding.vocabulary import NO_TEMPLATE
 from tokcore.errors import InputError
 from tokcore.options import shown
-from tokcore.reading.batching import BatchRule, BudgetBatches, NmtBatches, growing_boundaries
-from tokcore.reading.model_arrays import ForModel, ModelArrays
-from tokcore.reading.ordered_rows import Shuffle
+from tokcore.reading.batching import (
+    BatchRule,
+    BudgetBatches,
+    ForModel,
+    ModelArrays,
+    NmtBatches,
+    growing_boundaries,
+)
+from tokcore.reading.manifest import DatasetManifest
 from tokcore.reading.packing import PackedBatches, Strategy
 from tokcore.reading.shards import check_features
 
@@ -82,10 +87,9 @@ class OrderOptions:
         return options
 
     @property
-    def order(self) -> Shuffle:
-        """The order of rows."""
-        seed = self.seed if self.shuffle else None
-        return Shuffle(self.window, seed, self.shuffle == 'exact', self.shuffle == 'corpus')
+    def end_epoch(self) -> int | None:
+        """The number of the epoch at which to stop; None: never."""
+        return None if self.epochs is None else self.first_epoch + self.epochs
 
     def _check(self) -> None:
         """Raises InputError if values do not go together."""
@@ -96,7 +100,7 @@ class OrderOptions:
             if getattr(self, name) != getattr(type(self), name):
                 raise InputError(f'{name} goes with {others}; leave it out')
 
-    def rule(self, dataset: _RowFormat) -> BatchRule:
+    def rule(self, dataset: DatasetManifest) -> BatchRule:
         """Returns the rule for a dataset; raises InputError if an id that it needs is not known."""
         check_features(dataset.features, dataset.folder)
         if self.for_model == 'lm' and len(dataset.features) > 1:
@@ -111,7 +115,7 @@ class OrderOptions:
             )
         return self._rule(dataset)
 
-    def model_arrays(self, dataset: _RowFormat) -> ModelArrays | None:
+    def model_arrays(self, dataset: DatasetManifest) -> ModelArrays | None:
         """Returns what makes the arrays of a model; None: batches have those of the rule."""
         if self.for_model is None:
             return None
@@ -120,13 +124,13 @@ class OrderOptions:
         start = None if is_read_first and self.start is None else self._start(dataset)
         return ModelArrays(self.for_model, feature, start)
 
-    def _start(self, dataset: _RowFormat) -> int:
+    def _start(self, dataset: DatasetManifest) -> int:
         """Returns the id before each target; as in Tensor2Tensor that of padding if none begins texts."""
         feature = _learned(dataset)
         begin, before = dataset.special_ids(feature).begin, dataset.template(feature).before[:1]
         return _first([self.start, begin, *before, *self._pads(dataset)], 'start', 'begin')
 
-    def _pads(self, dataset: _RowFormat) -> list[int | None]:
+    def _pads(self, dataset: DatasetManifest) -> list[int | None]:
         """Returns the ids that may be padding, the best ones first; None where there is no such id."""
         return [
             self.pad,
@@ -135,31 +139,29 @@ class OrderOptions:
             None if self.end is False else self.end,
         ]
 
-    def _known_ends(self, dataset: _RowFormat) -> list[int | None]:
+    def _known_ends(self, dataset: DatasetManifest) -> list[int | None]:
         """Returns the ids that end targets: by the roles of the vocabulary, and as it is recorded."""
         recorded = dataset.end_of_document(_learned(dataset))
         end = dataset.special_ids(_learned(dataset)).end
         return [end, None if recorded is None else recorded.id]
 
-    def _ends(self, dataset: _RowFormat) -> dict[str, int]:
+    def _ends(self, dataset: DatasetManifest) -> dict[str, int]:
         """Returns by feature the id that is added to each row, where rows do not have their end."""
-        ends = {name: self._end(name, dataset) for name in dataset.features}
-        return {name: id_ for name, id_ in ends.items() if id_ is not None}
+        ends: dict[str, int] = {}
+        for name in () if self.end is False else dataset.features:
+            if self.end is not None:
+                if dataset.template(name).after[-1:] != (self.end,):
+                    ends[name] = self.end
+            elif (recorded := dataset.end_of_document(name)) is not None:
+                if not recorded.in_template:
+                    ends[name] = recorded.id
+            elif not dataset.has_no_ends:
+                raise InputError(
+                    f'{dataset.folder} does not say which token ends its documents, and {self._reason_for_ends}'
+                )
+        return ends
 
-    def _end(self, feature: str, dataset: _RowFormat) -> int | None:
-        """Returns the id that is added to each row; None: rows have their end, or are to have none."""
-        if self.end is False:
-            return None
-        if self.end is not None:
-            return None if dataset.template(feature).after[-1:] == (self.end,) else self.end
-        recorded = dataset.end_of_document(feature)
-        if recorded is None and not dataset.has_no_ends:
-            raise InputError(
-                f'{dataset.folder} does not say which token ends its documents, and {self._reason_for_ends}'
-            )
-        return None if recorded is None or recorded.in_template else recorded.id
-
-    def _rule(self, dataset: _RowFormat) -> BatchRule:
+    def _rule(self, dataset: DatasetManifest) -> BatchRule:
         raise NotImplementedError
 
     def non_defaults(self) -> dict[str, object]:
@@ -169,12 +171,6 @@ class OrderOptions:
             name: list(value) if isinstance(value, tuple) else value
             for name, value in values.items()
             if value != getattr(type(self), name, dataclasses.MISSING)
-        }
-
-    def of_all_readers(self) -> dict[str, object]:
-        """Returns the same without the values of `READER_OPTIONS`."""
-        return {
-            name: value for name, value in self.non_defaults().items() if name not in READER_OPTIONS
         }
 
 
@@ -219,13 +215,13 @@ class BatchOptions(OrderOptions):
                 f'pad_to_boundary makes rows of {widest} ids; give bounds of {_WIDEST} or less'
             )
 
-    def model_arrays(self, dataset: _RowFormat) -> ModelArrays | None:
+    def model_arrays(self, dataset: DatasetManifest) -> ModelArrays | None:
         arrays = super().model_arrays(dataset)
         if arrays is None or self.batch_size is None:
             return arrays
         return dataclasses.replace(arrays, feature='targets', start=self._start(dataset))
 
-    def _rule(self, dataset: _RowFormat) -> BatchRule:
+    def _rule(self, dataset: DatasetManifest) -> BatchRule:
         if self.batch_size is not None:
             target = _learned(dataset)
             source = 'inputs' if 'inputs' in dataset.features and target != 'inputs' else None
@@ -286,7 +282,7 @@ class PackOptions(OrderOptions):
         if self.for_model is None:
             self._refuse(('start',), 'for_model')
 
-    def model_arrays(self, dataset: _RowFormat) -> ModelArrays | None:
+    def model_arrays(self, dataset: DatasetManifest) -> ModelArrays | None:
         arrays = super().model_arrays(dataset)
         if arrays is None or self.for_model != 'lm':
             return arrays
@@ -294,14 +290,14 @@ class PackOptions(OrderOptions):
             arrays, cross_documents=self.cross_documents, positions=self.positions
         )
 
-    def _rule(self, dataset: _RowFormat) -> BatchRule:
+    def _rule(self, dataset: DatasetManifest) -> BatchRule:
         if self.strategy == 'concat' and len(dataset.features) > 1:
             raise InputError(
                 f'concat cuts rows, and these are pairs of {" and ".join(dataset.features)}; give '
                 'another strategy'
             )
         ends = self._ends(dataset)  # before the padding: who lacks both is to give the end
-        # Of a language model the last id of a packed row is a label alone.
+        # The last id that a language model has of a packed row is a label alone.
         is_longer = self.for_model == 'lm' and self.start is None
         return PackedBatches(
             length=self.length + is_longer,
@@ -314,30 +310,11 @@ class PackOptions(OrderOptions):
 
 
 def options_type(arguments: Mapping[str, object]) -> type[OrderOptions]:
-    """Returns of which method these arguments are: `packed` alone has a `length`."""
+    """Returns the class of these arguments: `packed` alone has a `length`."""
     return PackOptions if 'length' in arguments else BatchOptions
 
 
-class _RowFormat(Protocol):
-    """What a rule needs of a dataset."""
-
-    @property
-    def folder(self) -> str: ...
-
-    @property
-    def features(self) -> tuple[str, ...]: ...
-
-    def special_ids(self, feature: str = 'targets') -> SpecialIds: ...
-
-    @property
-    def has_no_ends(self) -> bool: ...
-
-    def template(self, feature: str = 'targets') -> Template: ...
-
-    def end_of_document(self, feature: str = 'targets') -> EndOfDocument | None: ...
-
-
-def _learned(dataset: _RowFormat) -> str:
+def _learned(dataset: DatasetManifest) -> str:
     """Returns the feature that a model learns."""
     return 'targets' if 'targets' in dataset.features else dataset.features[-1]
 

@@ -7,15 +7,24 @@ length of a target counts the start token.
 `BudgetBatches` is Tensor2Tensor's (utils/data_reader.py): a budget of tokens. Bounds of length grow
 by a tenth from 8 on, and a bucket takes as many rows as the budget allows at its bound, rounded down
 to a divisor of a highly composite number.
+
+`ModelArrays` makes what a model learns from a batch: the ids that it reads, and for each of them the label.
+
+    for_model='seq2seq'   `a b <EOS>` is shifted right: decoder inputs `<pad> a b`, labels `a b <EOS>`
+    for_model='lm'        each id has the next one as its label: of `a b c` inputs `a b`, labels `b c`
+
+Labels are -100, which losses leave out, where nothing is to be learned: at padding, and where the next id
+is of another document.
 """
 
 from __future__ import annotations
 
 import bisect
+import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -155,20 +164,30 @@ class BudgetBatches(_WholeRows):
     pad_to_boundary: bool = False
     ends: Mapping[str, int] = field(default_factory=dict)
 
-    @property
-    def sizes(self) -> np.ndarray:
-        return np.array(batch_sizes(self.tokens, (*self.boundaries, self.longest)), np.int64)
-
-    @property
-    def widths(self) -> tuple[int, ...]:
-        """The greatest length of each bucket."""
-        return (*(bound - 1 for bound in self.boundaries), self.longest)
-
     def pieces(self, rows: EncodedRows) -> Pieces:
         return super().pieces(rows.with_ends(self.ends))
 
     def arrange(self, rows: EncodedRows) -> BatchedRows:
-        return _BudgetRows(self, rows)
+        cut = {name: _CutRows.of(rows, name) for name in self.features}
+        lengths = [each.lengths for each in cut.values()]
+        longest = np.max(lengths, axis=0)
+        is_allowed = longest >= self.min_length
+        if self.max_length is not None:
+            is_allowed &= longest <= self.max_length
+        buckets = np.searchsorted(np.array(self.boundaries, np.int64), longest, side='right')
+        sizes = np.array(batch_sizes(self.tokens, (*self.boundaries, self.longest)), np.int64)
+        buckets, ids = np.where(is_allowed, buckets, _LEFT_OUT), np.sum(lengths, axis=0)
+        return _BucketedRows(buckets, sizes, ids, functools.partial(self._batch, cut))
+
+    def _batch(self, cut: Mapping[str, _CutRows], which: np.ndarray, bucket: int) -> Batch:
+        width = None
+        if self.pad_to_boundary:  # the greatest length of the bucket
+            width = (*(bound - 1 for bound in self.boundaries), self.longest)[bucket]
+        batch = {}
+        for name, rows in cut.items():
+            batch[name] = rows.padded(which, self.pad, width)
+            batch[f'{name}_length'] = rows.lengths[which].astype(np.int32)
+        return batch
 
     def cells(self, batch: Batch) -> tuple[int, int]:
         ids = sum(int(batch[f'{name}_length'].sum()) for name in self.features)
@@ -229,10 +248,16 @@ def _products(limit: int, first: int, most: int) -> Iterator[tuple[int, tuple[in
 class _BucketedRows:
     """Rows with their buckets, of which a full one is a batch."""
 
-    def __init__(self, buckets: np.ndarray, sizes: np.ndarray, ids: np.ndarray):
-        """Takes the bucket of each row, int64[rows] or `_LEFT_OUT`, the rows of a full batch, and the
-        number of ids of each row."""
-        self._buckets, self._sizes, self._ids_of_rows = buckets, sizes, ids
+    def __init__(
+        self,
+        buckets: np.ndarray,
+        sizes: np.ndarray,
+        ids: np.ndarray,
+        batch: Callable[[np.ndarray, int], Batch],
+    ):
+        """Takes the bucket of each row, int64[rows] or `_LEFT_OUT`; by bucket the rows of a full batch;
+        the number of ids of each row; and what makes a batch."""
+        self._buckets, self._sizes, self._ids_of_rows, self.batch = buckets, sizes, ids, batch
         self.left_out = int(np.count_nonzero(buckets == _LEFT_OUT))
 
     def full_batches(self) -> list[Part]:
@@ -270,30 +295,6 @@ class _BucketedRows:
         return [order[start:end] for start, end in zip(bounds, bounds[1:])]
 
 
-class _BudgetRows(_BucketedRows):
-    """Rows with the buckets that `BudgetBatches` assigns."""
-
-    def __init__(self, rule: BudgetBatches, rows: EncodedRows):
-        self._rule = rule
-        self._rows = {name: _CutRows.of(rows, name) for name in rule.features}
-        lengths = [own.lengths for own in self._rows.values()]
-        longest = np.max(lengths, axis=0)
-        is_allowed = longest >= rule.min_length
-        if rule.max_length is not None:
-            is_allowed &= longest <= rule.max_length
-        buckets = np.searchsorted(np.array(rule.boundaries, np.int64), longest, side='right')
-        ids = np.sum(lengths, axis=0)
-        super().__init__(np.where(is_allowed, buckets, _LEFT_OUT), rule.sizes, ids)
-
-    def batch(self, which: np.ndarray, bucket: int) -> Batch:
-        width = self._rule.widths[bucket] if self._rule.pad_to_boundary else None
-        batch = {}
-        for name, rows in self._rows.items():
-            batch[name] = rows.padded(which, self._rule.pad, width)
-            batch[f'{name}_length'] = rows.lengths[which].astype(np.int32)
-        return batch
-
-
 @dataclass(frozen=True)
 class NmtBatches(_WholeRows):
     """TensorFlow NMT's rule: a batch has a fixed number of rows.
@@ -324,23 +325,39 @@ class NmtBatches(_WholeRows):
     def features(self) -> tuple[str, ...]:
         return (self.target,) if self.source is None else (self.source, self.target)
 
-    @property
-    def sizes(self) -> np.ndarray:
-        return np.full(self.num_buckets + 1 if self.num_buckets > 1 else 1, self.batch_size)
-
     def arrange(self, rows: EncodedRows) -> BatchedRows:
         target = _CutRows.of(rows, self.target, self.target_template, self.target_max_length)
-        source = None
+        buckets_but_one = self.num_buckets if self.num_buckets > 1 else 0
+        width = _BUCKET_WIDTH
+        if self.source is not None and self.source_max_length and buckets_but_one:
+            width = (self.source_max_length + self.num_buckets - 1) // self.num_buckets
+        source, ids, is_allowed = None, target.lengths, target.lengths > 0
+        buckets = (target.lengths + 1) // width
         if self.source is not None:
             source = _CutRows.of(rows, self.source, self.source_template, self.source_max_length)
-        return _NmtRows(self, source, target)
+            ids, is_allowed = ids + source.lengths, is_allowed & (source.lengths > 0)
+            buckets = np.maximum(source.lengths // width, buckets)
+        buckets = np.where(is_allowed, np.minimum(buckets, buckets_but_one), _LEFT_OUT)
+        sizes = np.full(buckets_but_one + 1, self.batch_size)
+        return _BucketedRows(buckets, sizes, ids, functools.partial(self._batch, source, target))
 
-    @property
-    def bucket_width(self) -> int:
-        """How many lengths a bucket has."""
-        if self.source is None or not self.source_max_length or self.num_buckets <= 1:
-            return _BUCKET_WIDTH
-        return (self.source_max_length + self.num_buckets - 1) // self.num_buckets
+    def _batch(
+        self, source: _CutRows | None, target: _CutRows, which: np.ndarray, bucket: int
+    ) -> Batch:
+        lengths = target.lengths[which]
+        width = int(lengths.max()) + 1
+        target_input = target.padded(which, self.pad, width, 1)
+        target_input[:, 0] = self.start
+        target_output = target.padded(which, self.pad, width)
+        target_output[np.arange(len(which)), lengths] = self.end
+        batch = {'target_input': target_input, 'target_output': target_output}
+        batch['target_sequence_length'] = (lengths + 1).astype(np.int32)
+        if source is not None:
+            lengths = source.lengths[which].astype(np.int32)
+            batch = {
+                'source': source.padded(which, self.pad), **batch, 'source_sequence_length': lengths
+            }  # fmt: skip
+        return batch
 
     def cells(self, batch: Batch) -> tuple[int, int]:
         # The targets stand there twice, as input and as output.
@@ -396,33 +413,125 @@ class _CutRows(NamedTuple):
         return out
 
 
-class _NmtRows(_BucketedRows):
-    """Rows with the buckets that `NmtBatches` assigns."""
+ForModel = Literal['seq2seq', 'lm']
 
-    def __init__(self, rule: NmtBatches, source: _CutRows | None, target: _CutRows):
-        self._rule, self._source, self._target = rule, source, target
-        longest, is_allowed = target.lengths + 1, target.lengths > 0
-        buckets = longest // rule.bucket_width
-        if source is not None:
-            is_allowed &= source.lengths > 0
-            buckets = np.maximum(source.lengths // rule.bucket_width, buckets)
-        buckets = np.minimum(buckets, rule.num_buckets if rule.num_buckets > 1 else 0)
-        ids = target.lengths if source is None else source.lengths + target.lengths
-        super().__init__(np.where(is_allowed, buckets, _LEFT_OUT), rule.sizes, ids)
+IGNORED = -100
+"""The label that counts in no loss: the default of PyTorch's `cross_entropy` and of Hugging Face's models.
+No id is below 0."""
 
-    def batch(self, which: np.ndarray, bucket: int) -> Batch:
-        rule, source, target = self._rule, self._source, self._target
-        lengths = target.lengths[which]
-        width = int(lengths.max()) + 1
-        target_input = target.padded(which, rule.pad, width, 1)
-        target_input[:, 0] = rule.start
-        target_output = target.padded(which, rule.pad, width)
-        target_output[np.arange(len(which)), lengths] = rule.end
-        batch = {'target_input': target_input, 'target_output': target_output}
-        batch['target_sequence_length'] = (lengths + 1).astype(np.int32)
-        if source is not None:
-            lengths = source.lengths[which].astype(np.int32)
-            batch = {
-                'source': source.padded(which, rule.pad), **batch, 'source_sequence_length': lengths
-            }  # fmt: skip
-        return batch
+LABELS = 'labels'
+
+_OF_NMT = {
+    'source': 'inputs',
+    'source_sequence_length': 'inputs_length',
+    'target_output': 'targets',
+    'target_sequence_length': 'targets_length',
+}
+"""The arrays of NMT's rule, by the names that other rules have for such."""
+
+
+@dataclass(frozen=True)
+class ModelArrays:
+    """Makes the arrays that a model takes of those that a rule makes.
+
+    Attributes:
+        for_model: the kind of model.
+        feature: whose ids are learned.
+        start: the id that each row is shifted right with; None: the first id of a row is no label.
+        cross_documents: whether the first id of a document is the label of the id before it.
+        positions: whether there are positions and segments of packed rows too.
+    """
+
+    for_model: ForModel
+    feature: str
+    start: int | None = None
+    cross_documents: bool = False
+    positions: bool = True
+
+    def of(self, batch: Batch) -> Batch:
+        """Returns the arrays of a batch, all int32."""
+        batch = {_OF_NMT.get(name, name): array for name, array in batch.items()}
+        ids, segments = batch[self.feature], batch.get(f'{self.feature}_segmentation')
+        if segments is None:
+            lengths = batch[f'{self.feature}_length']
+            segments = np.where(np.arange(ids.shape[1]) < lengths[:, None], 1, 0)
+        if self.start is None:
+            batch[LABELS] = next_ids(ids, segments, self.cross_documents)
+        else:
+            batch[self.feature], batch[LABELS] = shifted_right(ids, segments, self.start)
+        if self._has_no_last:
+            most = max(ids.shape[1] - 1, 0)
+            for name, array in batch.items():
+                batch[name] = np.minimum(array, most) if array.ndim == 1 else array[:, :most]
+        return {new: array for name, array in batch.items() if (new := self._name(name))}
+
+    def signature(self, signature: Signature) -> Signature:
+        """Returns the shape and dtype of each array, from those of a rule."""
+        arrays: Signature = {}
+        for name, (shape, dtype) in signature.items():
+            if new := self._name(_OF_NMT.get(name, name)):
+                width = shape[-1] if len(shape) == 2 else None
+                if self._has_no_last and width is not None:
+                    shape = (shape[0], width - 1)
+                arrays[new] = shape, dtype
+        return {**arrays, LABELS: arrays[self._inputs]}
+
+    @property
+    def _inputs(self) -> str:
+        return 'decoder_inputs' if self.for_model == 'seq2seq' else 'inputs'
+
+    @property
+    def _has_no_last(self) -> bool:
+        """Whether the last id of a row is a label alone."""
+        return self.for_model == 'lm' and self.start is None
+
+    def _name(self, name: str) -> str | None:
+        """Returns what an array is called here; None if it is left out."""
+        if name == LABELS:
+            return name
+        if name == 'target_input' or (
+            not self.positions and name.endswith(('_segmentation', '_position'))
+        ):
+            return None
+        if name.startswith(self.feature):
+            return self._inputs + name.removeprefix(self.feature)
+        return f'encoder_{name}'
+
+
+def shifted_right(
+    ids: np.ndarray, segments: np.ndarray, start: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the ids that a decoder reads, and their labels: int32, both as large as `ids`.
+
+    Args:
+        ids: int32[rows, length].
+        segments: int[rows, length], the number of the text that each id is of, and 0 at padding.
+        start: the first id that is read of each text.
+
+    >>> read, labels = shifted_right(np.array([[5, 6, 1, 7, 1, 0]]), np.array([[1, 1, 1, 2, 2, 0]]), 9)
+    >>> read.tolist(), labels.tolist()
+    ([[9, 5, 6, 9, 7, 0]], [[5, 6, 1, 7, 1, -100]])
+    """
+    goes_on = segments[:, 1:] == segments[:, :-1]
+    read = np.full_like(ids, start)
+    read[:, 1:][goes_on] = ids[:, :-1][goes_on]
+    is_text = segments > 0
+    return np.where(is_text, read, ids), np.where(is_text, ids, np.full_like(ids, IGNORED))
+
+
+def next_ids(ids: np.ndarray, segments: np.ndarray, cross_documents: bool = False) -> np.ndarray:
+    """Returns the label of each id, int32[rows, length]: the id after it.
+
+    Args:
+        ids, segments: as of `shifted_right`.
+        cross_documents: whether the first id of a text is a label too.
+
+    >>> next_ids(np.array([[5, 6, 1, 7, 1, 0]]), np.array([[1, 1, 1, 2, 2, 0]])).tolist()
+    [[6, 1, -100, 1, -100, -100]]
+    """
+    is_learned = segments[:, 1:] > 0
+    if not cross_documents:
+        is_learned &= segments[:, 1:] == segments[:, :-1]
+    labels = np.full_like(ids, IGNORED)
+    labels[:, :-1][is_learned] = ids[:, 1:][is_learned]
+    return labels

@@ -125,23 +125,23 @@ def check_records(
     records = np.empty((2, _PIECE_RECORDS), np.int64)
     damaged = np.empty(_PIECE_RECORDS, np.uint8)
     sums, findings = Sums(), Findings(name)
-    buffer, held, start, row, is_lost = np.empty(2 * _PIECE_BYTES, np.uint8), 0, 0, 0, False
+    buffer, filled, start, row, is_lost = np.empty(2 * _PIECE_BYTES, np.uint8), 0, 0, 0, False
     while True:
-        if held + _PIECE_BYTES > len(buffer):  # within a long record
+        if filled + _PIECE_BYTES > len(buffer):  # within a long record
             buffer = np.concatenate([buffer, np.empty_like(buffer)])
-        size = _read_into(stream, buffer[held : held + _PIECE_BYTES].data)
+        size = _read_into(stream, buffer[filled : filled + _PIECE_BYTES].data)
         if not size:
             break
-        sums.add(buffer[held : held + size])
+        sums.add(buffer[filled : filled + size])
         advance(size)
         if is_lost:
             continue  # only the checksums of the whole file are still taken
-        data = read_only(buffer[: held + size])
+        data = read_only(buffer[: filled + size])
         place = 0
         while True:
-            begin, (place, count, status) = (
-                place,
-                index_records(data, place, table, True, records[0], records[1], damaged),
+            begin = place
+            place, count, status = index_records(
+                data, place, table, True, records[0], records[1], damaged
             )
             index.update((start + records[0, :count] - HEADER_SIZE).astype('<u8').tobytes())
             no_rows = examples.unparsed(data, np.ascontiguousarray(records[:, :count]))
@@ -170,13 +170,13 @@ def check_records(
             if status != WHOLE or place == len(data) or begin == place:
                 break
         start += place
-        held = 0 if is_lost else len(data) - place
+        filled = 0 if is_lost else len(data) - place
         if place:
-            buffer[:held] = data[place : place + held]
-        if held > _MOST_PIECE:
+            buffer[:filled] = data[place : place + filled]
+        if filled > _MOST_PIECE:
             findings.add(_TOO_LONG, row, start)
-            held, is_lost = 0, True
-    if held:
+            filled, is_lost = 0, True
+    if filled:
         findings.add('the file ends within the record', row, start)
     index.update(sums.bytes.to_bytes(8, 'little'))
     return dataclasses.replace(sums.checked(row, findings), index_sha256=index.hexdigest())
@@ -201,12 +201,10 @@ def check_parquet(
 
     Its pages have no checksums, so that damage within one is only known of the whole file.
     """
-    sums, findings = Sums(), Findings(name)
-    for read in iter(lambda: stream.read(_PIECE_BYTES), b''):
-        sums.add(read)
-        advance(len(read))
+    sums, findings, row = Sums(), Findings(name), 0
+    for _ in _pieces(stream, sums, advance):
+        pass
     stream.seek(0)
-    row = 0
     try:
         file = pq.ParquetFile(stream)
         largest = largest_ids(id_counts)
@@ -244,7 +242,7 @@ def check_lines(
     """
     sums, findings = Sums(), Findings(name)
     row = place = 0
-    for line in _lines(stream, sums, advance):
+    for line in _lines(_pieces(stream, sums, advance)):
         problem = None
         if not line.endswith(b'\n'):
             problem = 'the file ends within the line'
@@ -267,11 +265,8 @@ def check_lines(
 
 def check_bytes(stream: BinaryIO, name: str, advance: Advance = lambda size: None) -> CheckedFile:
     """Checks a file of which only the bytes are known; its rows are its lines."""
-    sums, lines = Sums(), 0
-    for read in iter(lambda: stream.read(_PIECE_BYTES), b''):
-        sums.add(read)
-        lines += read.count(b'\n')
-        advance(len(read))
+    sums = Sums()
+    lines = sum(piece.count(b'\n') for piece in _pieces(stream, sums, advance))
     return sums.checked(lines, Findings(name))
 
 
@@ -280,12 +275,18 @@ def largest_ids(id_counts: Mapping[str, int | None]) -> dict[str, int]:
     return {name: (count or LARGEST_ID + 1) - 1 for name, count in id_counts.items()}
 
 
-def _lines(stream: BinaryIO, sums: Sums, advance: Advance) -> Iterator[bytes]:
+def _pieces(stream: BinaryIO, sums: Sums, advance: Advance) -> Iterator[bytes]:
+    """Yields what is left of a stream, and adds it to the sums."""
+    while piece := stream.read(_PIECE_BYTES):
+        sums.add(piece)
+        advance(len(piece))
+        yield piece
+
+
+def _lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
     parts: list[bytes] = []
-    for read in iter(lambda: stream.read(_PIECE_BYTES), b''):
-        sums.add(read)
-        advance(len(read))
-        first, *others = read.split(b'\n')
+    for piece in pieces:
+        first, *others = piece.split(b'\n')
         for other in others:
             yield b''.join([*parts, first, b'\n'])
             parts, first = [], other
@@ -312,13 +313,7 @@ class Sums:
         self._sha256.update(data)
 
     def checked(self, rows: int, findings: Findings) -> CheckedFile:
-        return CheckedFile(
-            rows,
-            self.bytes,
-            f'{self.crc32c:08x}',
-            self.sha256,
-            findings.all,
-        )
+        return CheckedFile(rows, self.bytes, f'{self.crc32c:08x}', self.sha256, findings.all)
 
 
 class Findings:
@@ -337,7 +332,5 @@ class Findings:
 
     @property
     def all(self) -> tuple[Finding, ...]:
-        if not self._others:
-            return tuple(self._named)
-        others = Finding(self._name, f'{self._others:,} more of its records are damaged')
-        return (*self._named, others)
+        others = f'{self._others:,} more of its records are damaged'
+        return (*self._named, *([Finding(self._name, others)] if self._others else []))

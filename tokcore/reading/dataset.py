@@ -19,26 +19,25 @@ from tokcore.encoding.vocabulary import SpecialIds, Template, Vocabulary, withou
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
 from tokcore.options import shown
-from tokcore.reading.batch_iterator import BatchIterator, IteratorState, ReaderOptions
+from tokcore.reading.batch_iterator import (
+    BatchIterator,
+    IteratorState,
+    extra_package,
+)
 from tokcore.reading.batch_options import (
-    READER_OPTIONS,
     BatchOptions,
     OrderOptions,
     PackOptions,
     options_type,
 )
-from tokcore.reading.batching import BatchRule, BudgetBatches
-from tokcore.reading.extra_packages import extra_package
+from tokcore.reading.batching import ForModel
 from tokcore.reading.html import dataset_html
-from tokcore.reading.manifest import DatasetManifest, DatasetVocabularies
-from tokcore.reading.model_arrays import ForModel, ModelArrays
-from tokcore.reading.ordered_rows import OrderedRows, SplitInOrder
+from tokcore.reading.manifest import DatasetManifest, copied_dataset
+from tokcore.reading.ordered_rows import SplitInOrder, SplitRows
 from tokcore.reading.other_records import is_of_others, other_manifest
-from tokcore.reading.packing import PackedBatches, Strategy
+from tokcore.reading.packing import Strategy
 from tokcore.reading.record_index import index_path, write_index
 from tokcore.reading.shards import ShardFile, open_shard, record_starts, rows_at_once
-from tokcore.reading.split_rows import SplitRows
-from tokcore.reading.stored_datasets import copied_dataset
 from tokcore.regular_files import refuse_hub_address
 
 if typing.TYPE_CHECKING:
@@ -68,8 +67,8 @@ def open_dataset(
 ) -> Dataset:
     """Opens a folder that `tokbeam build` or `tokbeam encode` wrote; reads its manifest, no record.
 
-    A folder with TFRecords of another program is opened too, after `tokbeam index`. Its splits are those
-    that names of files tell, its features the lists of int64 in its first records. Without a vocabulary
+    A folder with TFRecords of another program is opened too, after `tokbeam index`. Its splits are in
+    the names of files, its features are the lists of int64 in its first records. Without a vocabulary
     batches need ids as arguments: `pad`, and what the rule takes.
 
     A folder of `s3://` or `gs://` is copied to this machine first, as far as that was not done before;
@@ -99,7 +98,7 @@ def open_dataset(
             f'{os.fspath(folder)} has the vocabulary that its rows were made with; leave vocabulary and '
             'target_vocabulary out'
         )
-    return Dataset(manifest, DatasetVocabularies(manifest))
+    return Dataset(manifest)
 
 
 _Parameters = ParamSpec('_Parameters')
@@ -129,12 +128,12 @@ def _showing_parameters_of(original: Callable) -> Callable[[_Method], _Method]:
 class Dataset:
     """A dataset for training. Threads and processes can share it; an iterator is for one thread.
 
-    It has no `source`: where in the corpus rows come from, `pipelines.source(folder, split, rows)` tells.
+    It has no `source`: `pipelines.source(folder, split, rows)` returns where in the corpus rows come from.
     """
 
-    def __init__(self, manifest: DatasetManifest, vocabularies: DatasetVocabularies):
+    def __init__(self, manifest: DatasetManifest):
         """Use `open_dataset`."""
-        self._manifest, self._vocabularies = manifest, vocabularies
+        self._manifest = manifest
 
     @property
     def folder(self) -> str:
@@ -156,7 +155,7 @@ class Dataset:
         Raises:
             InputError: the rows are of another program, and no vocabulary was given.
         """
-        return self._vocabularies.scheme
+        return self._manifest.known_scheme
 
     @property
     def splits(self) -> Mapping[str, SplitSizes]:
@@ -169,11 +168,11 @@ class Dataset:
 
     def vocab_size(self, feature: str = 'targets') -> int:
         """Returns the number of ids of a feature's vocabulary; raises as `vocabulary`."""
-        return self._vocabularies.size(feature)
+        return self._manifest.size(feature)
 
     def special_ids(self, feature: str = 'targets') -> SpecialIds:
         """Returns the ids that have a role in a feature: `pad`, `begin`, `end`, `unknown`."""
-        return self._vocabularies.special_ids(feature)
+        return self._manifest.special_ids(feature)
 
     def vocabulary(self, feature: str = 'targets') -> Vocabulary:
         """Returns a feature's vocabulary.
@@ -182,11 +181,11 @@ class Dataset:
             InputError: it is damaged; or the rows are of another program, and it was not given to
             `open_dataset`.
         """
-        return self._vocabularies.vocabulary(feature)
+        return self._manifest.vocabulary(feature)
 
     def end_of_document(self, feature: str = 'targets') -> EndOfDocument | None:
         """Returns the token that ends documents where rows are joined; None if it is not known."""
-        return self._vocabularies.end_of_document(feature)
+        return self._manifest.end_of_document(feature)
 
     @property
     def has_no_ends(self) -> bool:
@@ -195,7 +194,7 @@ class Dataset:
 
     def template(self, feature: str = 'targets') -> Template:
         """Returns the ids that surround each row of a feature; raises as `vocabulary`."""
-        return self._vocabularies.template(feature)
+        return self._manifest.template(feature)
 
     def byte_lengths(self, feature: str = 'targets') -> np.ndarray:
         """Returns the bytes of text of each id of a feature: int32[vocab_size]; special tokens have 0.
@@ -235,7 +234,7 @@ class Dataset:
         Raises:
             InputError: there is no such split.
         """
-        return SplitRows(self._shards(split), self.features, self._vocabularies.id_counts)
+        return SplitRows(self._shards(split), self.features, self._manifest.id_counts)
 
     def write_index(self) -> int:
         """Writes the index of each shard of TFRecords into the folder `index`; returns how many.
@@ -264,10 +263,11 @@ class Dataset:
         Raises:
             InputError: naming shard, record and byte, for a damaged record.
         """
+        if on_error not in ('stop', 'skip'):
+            raise InputError(f'on_error is {on_error!r}; give "stop" or "skip"')
         for shard in self._shards(split):
-            reader = open_shard(
-                shard, self.features, self._vocabularies.id_counts, _skips(on_error)
-            )
+            id_counts = self._manifest.id_counts
+            reader = open_shard(shard, self.features, id_counts, skips=on_error == 'skip')
             step = rows_at_once([shard], _EXAMPLE_ROWS)
             for first in range(0, shard.rows, step):
                 _, rows = reader.read(first, min(first + step, shard.rows))
@@ -347,7 +347,7 @@ class Dataset:
             shuffle: each epoch has another order of the shards, and of rows within windows of them;
                 `exact`: one of all rows, which are read one by one by an index (see `__getitem__`), and
                 takes 8 bytes of memory for each; `corpus`: likewise, in the order of the corpus, which
-                `tokbeam index --corpus-order` writes beside the shards; False: rows are in the order as
+                `tokbeam index --corpus-order` writes next to the shards; False: rows are in the order as
                 stored.
             seed: of the orders.
             epochs: how many; None: without end.
@@ -396,7 +396,7 @@ class Dataset:
         For every feature there are three int32 arrays [batch, length]: the ids (`targets`), the number
         of the row that each is of, from 1 on and 0 for padding (`targets_segmentation`), and its place
         in it (`targets_position`), as Tensor2Tensor and MaxText name them. A pair is one segment in
-        both of its features. Order, readers and states are as of `batches`, and `padding_share` tells
+        both of its features. Order, readers and states are as of `batches`, and `padding_share` is
         the share of padding so far.
 
         With `for_model` a batch is what a model learns from, all arrays int32 [batch, length].
@@ -439,10 +439,10 @@ class Dataset:
     def _batches(
         self, split: str, options: OrderOptions, worker: int = 0, workers: int = 1
     ) -> BatchIterator:
-        rule = options.rule(self)
+        rule = options.rule(self._manifest)
         rows = self.in_order(split, rule.features, options)
-        arrays = options.model_arrays(self)
-        return batch_iterator(rows, rule, arrays, options, split, self.folder, worker, workers)
+        arrays = options.model_arrays(self._manifest)
+        return BatchIterator(rows, rule, options, split, self.folder, arrays, worker, workers)
 
     def in_order(
         self, split: str, features: Sequence[str], options: OrderOptions, keeps_window: bool = False
@@ -453,30 +453,22 @@ class Dataset:
             self.folder,
             self._shards(split),
             features,
-            self._vocabularies.id_counts,
-            options.order,
-            _skips(options.on_error),
+            self._manifest.id_counts,
+            options,
             keeps_window,
         )
 
     def difference(self, other: Dataset) -> str | None:
         """Returns in what rows of another dataset differ in kind; None if they are of one kind."""
-        if self.features != other.features:
-            return 'features'
-        if self._manifest.scheme != other._manifest.scheme:
-            return 'schemes'
-        if self._manifest.template != other._manifest.template:
-            return 'templates'
-        if self._manifest.ends != other._manifest.ends:
-            return 'ends of documents'
-        files = [
-            {
-                record.side: (record.bytes, record.crc32c)
-                for record in dataset._manifest.vocabularies
-            }
-            for dataset in (self, other)
-        ]
-        return 'vocabularies' if files[0] != files[1] else None
+        ours, theirs = self._manifest, other._manifest
+        kinds = {
+            'features': ours.features != theirs.features,
+            'schemes': ours.scheme != theirs.scheme,
+            'templates': ours.asked_template != theirs.asked_template,
+            'ends of documents': ours.ends != theirs.ends,
+            'vocabularies': ours.checksums != theirs.checksums,
+        }
+        return next((kind for kind, differs in kinds.items() if differs), None)
 
     def from_state(
         self, state: Mapping[str, object], *, num_readers: int = 1, reader_index: int = 0
@@ -492,7 +484,7 @@ class Dataset:
             InputError: it is not a state, or a state of another dataset.
         """
         checked_state = IteratorState.read(state)
-        split, options = asked_of(checked_state, num_readers, reader_index)
+        split, options = checked_state.asked(num_readers, reader_index)
         # Before the rule, which may need an id that another dataset has not.
         checked_state.check_dataset(self.in_order(split, self.features, options))
         iterator = self._batches(split, options)
@@ -579,15 +571,15 @@ class Dataset:
         return TorchBatches(functools.partial(self._batches, split), _options(length, arguments))
 
     def __repr__(self) -> str:
-        """Tells where it is, its scheme, and the sizes of splits and vocabularies."""
+        """Returns where it is, its scheme, and the sizes of splits and vocabularies."""
         splits = ', '.join(f'{name} {sizes.examples:,}' for name, sizes in self.splits.items())
-        counts = self._vocabularies.id_counts
+        counts = self._manifest.id_counts
         ids = ', '.join(
             f'{name} {counts[name]:,}' if name in counts else name for name in self.features
         )
         scheme = self._manifest.scheme
-        own = '' if scheme is None else f'; scheme {scheme.name}'
-        return f'<Dataset {self.folder}: examples of {splits}; ids of {ids}{own}>'
+        of_scheme = '' if scheme is None else f'; scheme {scheme.name}'
+        return f'<Dataset {self.folder}: examples of {splits}; ids of {ids}{of_scheme}>'
 
     def _repr_html_(self) -> str:
         """Shows the sizes of splits and the first rows in a notebook."""
@@ -602,61 +594,8 @@ class Dataset:
         return splits[split]
 
 
-def batch_iterator(
-    rows: OrderedRows,
-    rule: BatchRule,
-    model_arrays: ModelArrays | None,
-    options: OrderOptions,
-    split: str,
-    name: str,
-    worker: int = 0,
-    workers: int = 1,
-    most_ids: int | None = None,
-) -> BatchIterator:
-    """Returns the iterator over rows that these options ask for; `name` is for errors."""
-    reader_options = ReaderOptions(
-        name=name,
-        readers=options.num_readers,
-        reader=options.reader_index,
-        workers=workers,
-        worker=worker,
-        epochs=options.epochs,
-        drop_remainder=options.drop_remainder,
-        first_epoch=options.first_epoch,
-        most_ids=most_ids,
-        seed=options.seed if options.shuffle in (True, 'exact') else None,
-    )
-    arguments = {'split': split, **options.of_all_readers()}
-    if isinstance(rule, (PackedBatches, BudgetBatches)) and rule.ends:
-        arguments['ends'] = dict(rule.ends)  # a dataset made again may have others
-    return BatchIterator(rows, rule, reader_options, arguments, model_arrays)
-
-
 def _options(length: int | None, arguments: Mapping[str, object]) -> OrderOptions:
     """Returns the options of `batches`, or with a length those of `packed`."""
     if length is not None:
         arguments = {'length': length, **arguments}
     return options_type(arguments).of(arguments)
-
-
-def asked_of(state: IteratorState, num_readers: int, reader_index: int) -> tuple[str, OrderOptions]:
-    """Returns the split and the options of a state, for a reader.
-
-    Raises:
-        InputError: it is not a state of batches.
-    """
-    arguments = dict(state.arguments)
-    split, _ = arguments.pop('split', None), arguments.pop('ends', None)
-    if not isinstance(split, str) or {'self', *READER_OPTIONS} & arguments.keys():
-        raise InputError(
-            'this is not a state of batches (it names no split, or a reader); give what state() '
-            'returned'
-        )
-    readers = {'num_readers': num_readers, 'reader_index': reader_index}
-    return split, options_type(arguments).of({**arguments, **readers})
-
-
-def _skips(on_error: str) -> bool:
-    if on_error not in ('stop', 'skip'):
-        raise InputError(f'on_error is {on_error!r}; give "stop" or "skip"')
-    return on_error == 'skip'

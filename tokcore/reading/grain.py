@@ -66,5 +66,5 @@ class GrainIterator(grain.DatasetIterator):
             InputError: it is not a state of this dataset, or of batches with other arguments.
         """
         iterator = self._batches()
-        iterator.resume(state, is_own=True)
+        iterator.resume(state, is_same_worker=True)
         self._iterator = iterator

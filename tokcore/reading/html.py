@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import html
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
-from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.text.whitespace import escape_piece
 
@@ -20,20 +19,20 @@ _PIECE = (
     '<span style="background: rgba({colour}, 0.25); display: inline-block; padding: 0 0.15em; '
     'white-space: pre">{text}</span>'
 )
-"""Of an inline block, so that lines of a wide table end between pieces."""
+"""An inline block, so that lines of a wide table end between pieces."""
 _COLOURS = ('66, 133, 244', '219, 140, 40')
 _LEFT = '<th style="text-align: left">{}</th>'
 _CELL = '<td style="text-align: left; vertical-align: top">{}</td>'
 
 
 def html_table(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:
-    """Returns a table of cells, which are HTML if they are so marked by `Html`, else text.
+    """Returns a table of cells, which are text, or HTML as `Html`.
 
     >>> 'a &lt; b' in html_table([('a < b', 1)])
     True
     """
     lines = [''.join(_LEFT.format(html.escape(name)) for name in head)] if head else []
-    lines += [''.join(_CELL.format(_cell(value)) for value in row) for row in rows]
+    lines += [''.join(_CELL.format(_escaped(value)) for value in row) for row in rows]
     return f'<table>{"".join(f"<tr>{line}</tr>" for line in lines)}</table>'
 
 
@@ -41,22 +40,8 @@ class Html(str):
     """Text that is HTML already."""
 
 
-class ShownDataset(Protocol):
-    """What is shown of `Dataset`."""
-
-    @property
-    def features(self) -> tuple[str, ...]: ...
-
-    @property
-    def splits(self) -> Mapping[str, Any]: ...
-
-    def examples(self, split: str) -> Iterator[dict[str, np.ndarray]]: ...
-
-    def vocabulary(self, feature: str) -> Vocabulary: ...
-
-
-def dataset_html(dataset: ShownDataset) -> str:
-    """Returns the sizes of a dataset's splits, and its first rows, as far as they can be read."""
+def dataset_html(dataset: Any) -> str:
+    """Returns the sizes of the splits of a `Dataset`, and its first rows, as far as they can be read."""
     splits = dataset.splits
     sizes = html_table(
         ((name, f'{size.examples:,}', len(size.shard_examples)) for name, size in splits.items()),
@@ -70,7 +55,7 @@ def dataset_html(dataset: ShownDataset) -> str:
     return sizes + html_table(shown, dataset.features)
 
 
-def _pieces(dataset: ShownDataset, feature: str, ids: np.ndarray) -> Html:
+def _pieces(dataset: Any, feature: str, ids: np.ndarray) -> Html:
     """Returns the pieces of a row, in two colours in turn; ids without a vocabulary are shown as numbers."""
     try:
         pieces: Sequence[str] = dataset.vocabulary(feature).pieces
@@ -88,5 +73,5 @@ def _pieces(dataset: ShownDataset, feature: str, ids: np.ndarray) -> Html:
     return Html(''.join(spans) + more)
 
 
-def _cell(value: object) -> str:
+def _escaped(value: object) -> str:
     return value if isinstance(value, Html) else html.escape(str(value))

@@ -1,4 +1,4 @@
-"""What a reader takes from a dataset's manifest: its shards, its features, and its vocabularies.
+"""What a reader takes from a dataset's folder: the manifest's shards, features and vocabularies; copies.
 
 A manifest may be damaged or come from anywhere, so nothing in it is trusted: it is checked against
 its declaration (`records.manifest`) and against the folder before any number in it is used.
@@ -7,12 +7,18 @@ its declaration (`records.manifest`) and against the folder before any number in
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
 import functools
+import hashlib
 import json
+import logging
 import os
+import pathlib
 import re
 import typing
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import google_crc32c
@@ -30,17 +36,19 @@ from tokcore.encoding.vocabulary import (
 )
 from tokcore.errors import InputError
 from tokcore.format_numbers import DATASET, check_format
+from tokcore.object_stores import Bucket, bucket_of
 from tokcore.options import NO_END, declared
+from tokcore.reading.record_index import write_whole
 from tokcore.reading.record_kernels import SMALLEST_RECORD
-from tokcore.reading.shards import REMEDY, ShardFile, found_shard
+from tokcore.reading.shards import REMEDY, ShardFile, checksum, found_shard, map_file
 from tokcore.records.manifest import (
     MANIFEST_NAME,
     SHARD_NAME,
     Manifest,
     OutputFile,
     VocabularyRecord,
+    covered,
 )
-from tokcore.records.root import covered
 from tokcore.regular_files import read_regular
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names
 
@@ -52,14 +60,14 @@ _SHARD = re.compile(rf'{SHARD_NAME}(?P<parquet>\.parquet)?')
 _FEATURES = ('inputs', 'targets')
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DatasetManifest:
-    """A dataset's folder as its manifest describes it.
+    """A dataset's folder as its manifest describes it; a vocabulary is read when it is first needed.
 
     Attributes:
         folder: its path.
         scheme: the scheme of its rows, with the options that are recorded; None: it is not known.
-        template: what was asked to surround rows; None: the scheme's own.
+        asked_template: what was asked to surround rows; None: the scheme's own.
         splits: the shards of each split, in order.
         vocabularies: one of both sides, or one of each; none of a scheme without vocabularies.
         features: those of its rows: inputs, targets, or both.
@@ -69,7 +77,7 @@ class DatasetManifest:
 
     folder: str
     scheme: Scheme | None
-    template: str | None
+    asked_template: str | None
     splits: dict[str, tuple[ShardFile, ...]]
     vocabularies: tuple[VocabularyRecord, ...]
     features: tuple[str, ...]
@@ -125,6 +133,94 @@ class DatasetManifest:
                 '`tokbeam build` or `tokbeam encode` has finished'
             ) from error
 
+    @property
+    def known_scheme(self) -> Scheme:
+        """The scheme; raises InputError if it is not known."""
+        if self.scheme is None:
+            raise InputError(
+                f'{self.folder} does not record the vocabulary of its rows; give it to '
+                'open_dataset as vocabulary'
+            )
+        return self.scheme
+
+    @property
+    def checksums(self) -> dict[str, tuple[int, str]]:
+        """By side, the size and the CRC-32C of the vocabulary."""
+        return {record.side: (record.bytes, record.crc32c) for record in self.vocabularies}
+
+    def size(self, feature: str) -> int:
+        record = self._record(feature)
+        size = self.vocabulary(feature).vocab_size if record is None else record.size
+        end = (self.ends or {}).get(feature)
+        return size if end is None else max(size, end.id + 1)
+
+    @property
+    def id_counts(self) -> dict[str, int]:
+        """By feature, how many ids its vocabulary has, where that is known."""
+        has_fixed = self.scheme is not None and self.scheme.fixed is not None
+        known = (name for name in self.features if has_fixed or self._record(name) is not None)
+        return {name: self.size(name) for name in known}
+
+    def special_ids(self, feature: str) -> SpecialIds:
+        if self.scheme is None:
+            return SpecialIds()
+        record = self._record(feature)
+        return self.vocabulary(feature).special_ids if record is None else _special_ids(record)
+
+    def vocabulary(self, feature: str) -> Vocabulary:
+        record = self._record(feature)
+        if record is None:
+            fixed = self.known_scheme.fixed
+            if fixed is None:
+                raise InputError(f'{self.folder} has no vocabulary of {feature}')
+            return fixed
+        return self._read(record.side)
+
+    def template(self, feature: str) -> Template:
+        if self.scheme is None:
+            return NO_TEMPLATE
+        return self.scheme.template(self.vocabulary(feature), self.asked_template)
+
+    def end_of_document(self, feature: str) -> EndOfDocument | None:
+        if self.ends is not None:
+            return self.ends.get(feature)
+        if self.scheme is None:
+            return None
+        record = self._record(feature)
+        path = '' if record is None else os.path.join(self.folder, record.name)
+        vocabulary, template = self.vocabulary(feature), self.template(feature)
+        return end_of_document(feature, vocabulary, end_candidates(vocabulary, path), template)
+
+    def _record(self, feature: str) -> VocabularyRecord | None:
+        records = {record.side: record for record in self.vocabularies}
+        return records.get(feature, records.get('both'))
+
+    @functools.cache  # noqa: B019 - at most two sides
+    def _read(self, side: str) -> Vocabulary:
+        record = next(entry for entry in self.vocabularies if entry.side == side)
+        path = os.path.join(self.folder, record.name)
+        try:
+            data = read_regular(path, record.bytes)
+            crc32c = f'{google_crc32c.value(data):08x}'
+            is_same = (len(data), crc32c) == (record.bytes, record.crc32c)
+        except (OSError, InputError):
+            is_same = False
+        if not is_same:
+            raise InputError(
+                f'{path} cannot be read, or is not the vocabulary of {record.bytes} bytes with CRC-32C '
+                f'{record.crc32c} that rows were made with; open the dataset again, or make it again'
+            )
+        vocabulary = self.known_scheme.parse(data, path)
+        has_others = getattr(vocabulary, 'has_unlisted_ids', False)
+        if vocabulary.vocab_size != record.size and not (
+            has_others and vocabulary.vocab_size < record.size
+        ):
+            raise InputError(
+                f'{path} has {vocabulary.vocab_size} ids, and {MANIFEST_NAME} of '
+                f'{self.folder} states {record.size}; open the dataset again, or make it again'
+            )
+        return vocabulary
+
 
 @dataclass(frozen=True)
 class _Input:
@@ -133,7 +229,7 @@ class _Input:
 
 @dataclass(frozen=True)
 class _Content:
-    """The fields of `records.manifest.Manifest` that are read."""
+    """The fields that are read."""
 
     options: dict[str, object]
     inputs: tuple[_Input, ...]
@@ -276,7 +372,7 @@ def recorded_features(roles: Set[str], options: Mapping[str, object]) -> tuple[s
     """Returns the features of rows, which the roles of inputs and the recorded options determine.
 
     Raises:
-        ValueError: nothing tells them.
+        ValueError: they do not determine them.
     """
     features = tuple(recorded_format(roles, options).sides)
     if not features or not set(features) <= set(_FEATURES):
@@ -288,7 +384,7 @@ def recorded_format(roles: Set[str], options: Mapping[str, object]) -> CorpusFor
     """Returns the format of the corpus, with its recorded options; of several datasets the first's.
 
     Raises:
-        ValueError: nothing tells it.
+        ValueError: no role is known.
     """
     record = next(iter(checked(options, _Options, 'options').datasets), options)
     if 'format' in record:
@@ -301,92 +397,122 @@ def recorded_format(roles: Set[str], options: Mapping[str, object]) -> CorpusFor
     return _with_options(format_type, record)
 
 
-@dataclass(frozen=True, eq=False)
-class DatasetVocabularies:
-    """The vocabularies of a dataset by feature, each read when it is first needed."""
+_LOGGER = logging.getLogger(__name__)
 
-    manifest: DatasetManifest
+_DIGITS = 32
+_COPY = re.compile(f'[0-9a-f]{{{_DIGITS}}}')
+_COPIES_AT_ONCE = 4
+_RANGE_BYTES = 16 << 20
 
-    @property
-    def scheme(self) -> Scheme:
-        if self.manifest.scheme is None:
-            raise InputError(
-                f'{self.manifest.folder} does not tell the vocabulary of its rows; give it to '
-                'open_dataset as vocabulary'
-            )
-        return self.manifest.scheme
+_MOST_MANIFEST_BYTES = 64 << 20
+"""Bytes of a manifest, as in a folder of this machine."""
 
-    def size(self, feature: str) -> int:
-        record = self._record(feature)
-        size = self.vocabulary(feature).vocab_size if record is None else record.size
-        end = (self.manifest.ends or {}).get(feature)
-        return size if end is None else max(size, end.id + 1)
 
-    @property
-    def id_counts(self) -> dict[str, int]:
-        """By feature, how many ids its vocabulary has, where that is known."""
-        scheme = self.manifest.scheme
-        return {
-            feature: self.size(feature)
-            for feature in self.manifest.features
-            if self._record(feature) is not None or (scheme and scheme.fixed is not None)
-        }
+def copied_dataset(folder: str, cache: str | None = None) -> str:
+    """Returns a folder of this machine with the dataset of an `s3://` or `gs://` path.
 
-    def special_ids(self, feature: str) -> SpecialIds:
-        if self.manifest.scheme is None:
-            return SpecialIds()
-        record = self._record(feature)
-        return self.vocabulary(feature).special_ids if record is None else _special_ids(record)
+    Files are copied when a dataset is opened: processes that are forked later cannot reach a store. Each
+    copy is compared with the manifest's checksum before it has its name, and is kept in a folder with the
+    name of the manifest's content. A copy that has changed since is compared again, and fetched again if it
+    is damaged.
 
-    def vocabulary(self, feature: str) -> Vocabulary:
-        record = self._record(feature)
-        if record is None:
-            if self.scheme.fixed is None:
-                raise InputError(f'{self.manifest.folder} has no vocabulary of {feature}')
-            return self.scheme.fixed
-        return self._read(record.side)
+    Args:
+        folder: holds `tokbeam.json`.
+        cache: the folder for copies; None: `tokbeam/datasets` in the user's cache folder.
 
-    def template(self, feature: str) -> Template:
-        if self.manifest.scheme is None:
-            return NO_TEMPLATE
-        return self.scheme.template(self.vocabulary(feature), self.manifest.template)
+    Raises:
+        InputError: it is not a whole dataset, the store does not give it, a file is not the one that the
+            manifest states, or there is no room for a copy.
+    """
+    bucket, key = bucket_of(folder)
+    try:
+        data = bucket.read(f'{key}/{MANIFEST_NAME}', 0, _MOST_MANIFEST_BYTES)
+        files = _files(data)
+        digest = hashlib.sha256(data).hexdigest()[:_DIGITS]
+        copy = os.path.join(cache or _cache_folder(), digest)
+        os.makedirs(copy, exist_ok=True)
+        manifest = os.path.join(copy, MANIFEST_NAME)
+        # It was written when all copies were whole.
+        compared = os.stat(manifest).st_mtime_ns if os.path.exists(manifest) else 0
 
-    def end_of_document(self, feature: str) -> EndOfDocument | None:
-        if self.manifest.ends is not None:
-            return self.manifest.ends.get(feature)
-        if self.manifest.scheme is None:
-            return None
-        record = self._record(feature)
-        path = '' if record is None else os.path.join(self.manifest.folder, record.name)
-        vocabulary, template = self.vocabulary(feature), self.template(feature)
-        return end_of_document(feature, vocabulary, end_candidates(vocabulary, path), template)
+        def bring(file: OutputFile | VocabularyRecord) -> None:
+            path = os.path.join(copy, *file.name.split('/'))
+            if not _is_whole(path, file, compared):
+                write_whole(path, _parts(bucket, key, file))
 
-    def _record(self, feature: str) -> VocabularyRecord | None:
-        records = {record.side: record for record in self.manifest.vocabularies}
-        return records.get(feature, records.get('both'))
+        with ThreadPoolExecutor(_COPIES_AT_ONCE) as pool:
+            list(pool.map(bring, files))
+        write_whole(manifest, [data])
+    except FileNotFoundError as error:
+        if error.strerror != os.strerror(errno.ENOENT):  # there is no bucket
+            raise InputError(f'{folder} cannot be read: {error.strerror}') from error
+        raise InputError(
+            f'{folder} has no {MANIFEST_NAME}, or not all files that it lists, so it is not a whole '
+            'dataset; give a folder that `tokbeam build` or `tokbeam encode` has finished'
+        ) from error
+    except OSError as error:
+        raise InputError(
+            f'{folder} cannot be copied to this machine ({error.strerror}); try again, or give a '
+            'folder with room as cache'
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f'{folder}/{MANIFEST_NAME} is not a manifest of a dataset ({error!s:.200}); give a folder '
+            'that `tokbeam build` or `tokbeam encode` has finished'
+        ) from error
+    return copy
 
-    @functools.cache  # noqa: B019 - at most two sides
-    def _read(self, side: str) -> Vocabulary:
-        record = next(entry for entry in self.manifest.vocabularies if entry.side == side)
-        path = os.path.join(self.manifest.folder, record.name)
-        try:
-            data = read_regular(path, record.bytes)
-            crc32c = f'{google_crc32c.value(data):08x}'
-            is_same = (len(data), crc32c) == (record.bytes, record.crc32c)
-        except (OSError, InputError):
-            is_same = False
-        if not is_same:
-            raise InputError(
-                f'{path} cannot be read, or is not the vocabulary of {record.bytes} bytes with CRC-32C '
-                f'{record.crc32c} that rows were made with; open the dataset again, or make it again'
-            )
-        vocabulary = self.scheme.parse(data, path)
-        has_others = getattr(vocabulary, 'has_unlisted_ids', False)
-        if vocabulary.vocab_size != record.size and not (
-            has_others and vocabulary.vocab_size < record.size
-        ):
-            raise InputError(
-                f'{path} has {vocabulary.vocab_size} ids, and {MANIFEST_NAME} of '
-                f'{self.manifest.folder} states {record.size}; open the dataset again, or make it again'
-            )
-        return vocabulary
+
+def _files(data: bytes) -> list[OutputFile | VocabularyRecord]:
+    content = json.loads(data)
+    fields = fields_of(content, Manifest, only=['files', 'vocabularies'])
+    if 'index' in content:
+        fields |= fields_of(content, Manifest, only=['index'])
+    vocabularies = fields.get('vocabularies', ())
+    more = [file for vocabulary in vocabularies for file in vocabulary.beside]
+    return [*fields.get('files', ()), *fields.get('index', ()), *vocabularies, *more]
+
+
+def copied_datasets() -> Iterator[tuple[pathlib.Path, list[pathlib.Path]]]:
+    """Yields the folders of all copies in the user's cache folder, each with itself to be deleted."""
+    above = pathlib.Path(_cache_folder())
+    for folder in above.iterdir() if above.is_dir() else ():
+        if _COPY.fullmatch(folder.name) and folder.is_dir() and not folder.is_symlink():
+            yield folder, [folder]
+
+
+def _cache_folder() -> str:
+    above = os.environ.get('XDG_CACHE_HOME') or os.path.join(os.path.expanduser('~'), '.cache')
+    return os.path.join(above, 'tokbeam', 'datasets')
+
+
+def _parts(bucket: Bucket, key: str, file: OutputFile | VocabularyRecord) -> Iterator[bytes]:
+    """Yields the bytes of an object; raises InputError at its end if they are not those of the manifest."""
+    crc32c = size = 0
+    while size < file.bytes:
+        end = min(size + _RANGE_BYTES, file.bytes)
+        data = bucket.read(f'{key}/{file.name}', size, end)
+        if not data:
+            break
+        yield data
+        crc32c = google_crc32c.extend(crc32c, data)
+        size += len(data)
+    if (size, f'{crc32c:08x}') != (file.bytes, file.crc32c):
+        raise InputError(
+            f'{bucket.url}/{key}/{file.name} has {size} bytes with CRC-32C {crc32c:08x}, and '
+            f'{MANIFEST_NAME} states {file.bytes} with {file.crc32c}; open it again if it was '
+            'replaced, otherwise make the dataset again'
+        )
+
+
+def _is_whole(path: str, file: OutputFile | VocabularyRecord, compared: int) -> bool:
+    """Whether there is a copy with the stated bytes, which are compared if it changed since that time."""
+    if not os.path.exists(path):
+        return False
+    with contextlib.suppress(OSError, InputError):
+        data, state = map_file(path)
+        is_compared = state.st_ctime_ns < compared or checksum(data) == file.crc32c
+        if len(data) == file.bytes and is_compared:
+            return True
+    _LOGGER.warning('%s is a damaged copy and is fetched again', path)
+    return False

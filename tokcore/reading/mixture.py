@@ -1,9 +1,9 @@
 """Several datasets read as one, with a weight for each that holds to the row.
 
-The order of a mixture repeats a pattern of 65,536 places. Of these each source has its share, spread
-evenly, so that a source with a quarter of the weight has every fourth place. At its places the rows of
+The order of a mixture repeats a pattern of 65,536 slots. Of these each source has its share, spread
+evenly, so that a source with a quarter of the weight has every fourth slot. At its slots the rows of
 a source come in the order of its own epochs, one epoch after another. Where each source ends by itself,
-the places of those that have ended are left out.
+the slots of those that have ended are left out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from tokcore.errors import InputError
 from tokcore.reading.batch_iterator import BatchIterator, IteratorState
 from tokcore.reading.batch_options import BatchOptions, OrderOptions, PackOptions
-from tokcore.reading.dataset import Dataset, asked_of, batch_iterator
+from tokcore.reading.dataset import Dataset
 from tokcore.reading.ordered_rows import OrderedRows
 from tokcore.reading.shards import EncodedRows
 
@@ -42,19 +42,13 @@ class MixedRows(OrderedRows):
         features: Sequence[str],
         ends: Mapping[str, int] | None = None,
     ):
-        """Takes the sources by name, with their weights.
+        """Takes the sources by name, which have as many rows in every epoch, and weights above 0.
 
-        Args:
-            sources: all have the same number of rows in every epoch.
-            weights: of each, above 0.
-            stop: of an epoch: before the `first` source has no more rows, otherwise when all have given
-                theirs once.
-            window_rows: rows that are read together.
-            features: those that are read.
-            ends: how many rows each source gives; None: what `stop` says.
+        An epoch ends before the `first` source has no more rows, or when all have given theirs once;
+        or with `ends` each source gives so many rows.
 
         Raises:
-            InputError: a source has no rows, or so small a share that it has no place.
+            InputError: a source has no rows, or so small a share that it has no slot.
         """
         self._sources, self._window_rows = [*sources.values()], window_rows
         self._features = features
@@ -65,23 +59,23 @@ class MixedRows(OrderedRows):
         shares = _shares({name: weights[name] for name in sources})
         pattern, self._ranks = _pattern(shares)
         self._pattern, self._shares = pattern, shares
-        places = [np.flatnonzero(pattern == number) for number in range(len(sizes))]
+        slots = [np.flatnonzero(pattern == number) for number in range(len(sizes))]
 
-        def place(number: int, rank: int) -> int:
+        def slot(number: int, rank: int) -> int:
             """Returns the position of the row of a source that comes after `rank` others."""
             share = shares[number]
-            return rank // share * _PATTERN + int(places[number][rank % share])
+            return rank // share * _PATTERN + int(slots[number][rank % share])
 
         if ends is not None:
             self._taken = [ends[name] for name in sources]
             self._rows = sum(self._taken)
-            lasts = [place(number, rows - 1) for number, rows in enumerate(self._taken)]
+            lasts = [slot(number, rows - 1) for number, rows in enumerate(self._taken)]
             self._stretches = _stretches(pattern, lasts)
         else:
             if stop == 'first':
-                self._rows = min(place(number, size) for number, size in enumerate(sizes))
+                self._rows = min(slot(number, size) for number, size in enumerate(sizes))
             else:
-                self._rows = max(place(number, size - 1) + 1 for number, size in enumerate(sizes))
+                self._rows = max(slot(number, size - 1) + 1 for number, size in enumerate(sizes))
             blocks, rest = divmod(self._rows, _PATTERN)
             counts = np.bincount(pattern[:rest], minlength=len(sizes)).tolist()
             self._taken = [
@@ -103,34 +97,34 @@ class MixedRows(OrderedRows):
         return min(number * self._window_rows, self._rows)
 
     def read(self, epoch: int, positions: np.ndarray) -> tuple[np.ndarray, EncodedRows]:
-        turns, places = np.divmod(self._places(positions), _PATTERN)
-        numbers = self._pattern[places]
+        turns, slots = np.divmod(self._slots(positions), _PATTERN)
+        numbers = self._pattern[slots]
         sound, parts = [np.empty(0, np.int64)], [EncodedRows.empty(self._features)]
         for number, source in enumerate(self._sources):
-            own = numbers == number
-            ranks = turns[own] * self._shares[number] + self._ranks[places[own]]
+            is_source = numbers == number
+            ranks = turns[is_source] * self._shares[number] + self._ranks[slots[is_source]]
             # A source goes on where it was at the end of the mixture's epoch before.
             first_epoch, first = divmod(epoch * self._taken[number], source.rows(0))
-            epochs, own_positions = np.divmod(first + ranks, source.rows(0))
-            for own_epoch in np.unique(epochs).tolist():
-                is_of_epoch = epochs == own_epoch
-                own_sound, rows = source.read(first_epoch + own_epoch, own_positions[is_of_epoch])
-                is_sound = np.isin(own_positions[is_of_epoch], own_sound)
-                sound.append(positions[own][is_of_epoch][is_sound])
+            epochs, in_epochs = np.divmod(first + ranks, source.rows(0))
+            for later in np.unique(epochs).tolist():
+                is_of_epoch = epochs == later
+                found, rows = source.read(first_epoch + later, in_epochs[is_of_epoch])
+                is_sound = np.isin(in_epochs[is_of_epoch], found)
+                sound.append(positions[is_source][is_of_epoch][is_sound])
                 parts.append(rows)
         joined = np.concatenate(sound)
         order = np.argsort(joined)
         return joined[order], EncodedRows.joined(parts).take(order)
 
-    def _places(self, positions: np.ndarray) -> np.ndarray:
-        """Returns the places of positions, counted through all turns of the pattern."""
+    def _slots(self, positions: np.ndarray) -> np.ndarray:
+        """Returns the slots of positions, counted through all turns of the pattern."""
         firsts = [stretch.first for stretch in self._stretches]
         stretches = np.searchsorted(firsts, positions, side='right') - 1
-        places = np.empty_like(positions)
+        slots = np.empty_like(positions)
         for number in np.unique(stretches).tolist():
-            own = stretches == number
-            places[own] = self._stretches[number].places(positions[own])
-        return places
+            is_in = stretches == number
+            slots[is_in] = self._stretches[number].slots(positions[is_in])
+        return slots
 
 
 @dataclass(frozen=True)
@@ -139,26 +133,26 @@ class _Stretch:
 
     Attributes:
         first: the first of them.
-        kept: int64[n], ascending: the places of a pattern that these sources have.
-        before: how many such places come before the first one of the stretch.
+        kept: int64[n], ascending: the slots of a pattern that these sources have.
+        before: how many such slots come before the first one of the stretch.
     """
 
     first: int
     kept: np.ndarray
     before: int
 
-    def places(self, positions: np.ndarray) -> np.ndarray:
-        """Returns the places of positions of the stretch."""
+    def slots(self, positions: np.ndarray) -> np.ndarray:
+        """Returns the slots of positions of the stretch."""
         turns, numbers = np.divmod(positions - self.first + self.before, len(self.kept))
         return turns * _PATTERN + self.kept[numbers]
 
 
 def _stretches(pattern: np.ndarray, lasts: Sequence[int]) -> list[_Stretch]:
-    """Returns the stretches between the ends of sources, of which `lasts` are the last places."""
+    """Returns the stretches between the ends of sources, of which `lasts` are the last slots."""
     stretches: list[_Stretch] = []
     first = start = 0
     for last in sorted(lasts):
-        left = [number for number, own in enumerate(lasts) if own >= start]
+        left = [number for number, end in enumerate(lasts) if end >= start]
         kept = np.flatnonzero(np.isin(pattern, left))
         before = _kept_before(start, kept)
         stretches.append(_Stretch(first, kept, before))
@@ -167,9 +161,9 @@ def _stretches(pattern: np.ndarray, lasts: Sequence[int]) -> list[_Stretch]:
     return stretches
 
 
-def _kept_before(place: int, kept: np.ndarray) -> int:
-    """Returns how many kept places come before a place, in all turns of the pattern."""
-    turns, rest = divmod(place, _PATTERN)
+def _kept_before(slot: int, kept: np.ndarray) -> int:
+    """Returns how many kept slots come before a slot, in all turns of the pattern."""
+    turns, rest = divmod(slot, _PATTERN)
     return turns * len(kept) + int(np.searchsorted(kept, rest))
 
 
@@ -180,28 +174,28 @@ def _rows_with(source: OrderedRows, ids: int, name: str) -> int:
         InputError: it has no ids at all.
     """
     count = source.rows(0)
-    given = epochs = 0
+    read = epochs = 0
     while True:
-        before = given
+        before = read
         for number in range(source.window_count(epochs)):
             first, last = (source.window_start(epochs, window) for window in (number, number + 1))
             positions, rows = source.read(epochs, np.arange(first, last))
             sizes = np.sum([np.diff(offsets) for offsets in rows.offsets.values()], axis=0)
-            sums = given + np.cumsum(sizes)
+            sums = read + np.cumsum(sizes)
             reached = int(np.searchsorted(sums, ids))
             if reached < len(sums):
                 return epochs * count + int(positions[reached]) + 1
-            given = int(sums[-1]) if len(sums) else given
-        if given == before:
+            read = int(sums[-1]) if len(sums) else read
+        if read == before:
             raise InputError(f'{name} has no ids, so it never has {ids:,}; leave it out')
         # Each epoch has the same rows, so all but the last need not be read.
-        more = (ids - given - 1) // (given - before)
-        given += more * (given - before)
+        more = (ids - read - 1) // (read - before)
+        read += more * (read - before)
         epochs += 1 + more
 
 
 def _shares(weights: Mapping[str, float]) -> list[int]:
-    """Returns how many places of a pattern each source has: the largest remainders are rounded up."""
+    """Returns how many slots of a pattern each source has: the largest remainders are rounded up."""
     total = math.fsum(weights.values())
     exact = {name: weight / total * _PATTERN for name, weight in weights.items()}
     shares = {name: int(share) for name, share in exact.items()}
@@ -218,7 +212,7 @@ def _shares(weights: Mapping[str, float]) -> list[int]:
 
 
 def _pattern(shares: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the source of each place, and how many places of that source come before it: int64."""
+    """Returns the source of each slot, and how many slots of that source come before it: int64."""
     numbers = np.repeat(np.arange(len(shares)), shares)
     ranks = np.concatenate([np.arange(share) for share in shares])
     middles = np.concatenate([(2 * np.arange(share) + 1) / share for share in shares])
@@ -257,8 +251,8 @@ class Mixture:
         Raises:
             InputError: it is not a state, or one of another mixture.
         """
-        checked_state = IteratorState.read(state)
-        iterator = self._batches(*asked_of(checked_state, num_readers, reader_index))
+        asked = IteratorState.read(state).asked(num_readers, reader_index)
+        iterator = self._batches(*asked)
         iterator.resume(state)
         return iterator
 
@@ -269,8 +263,9 @@ class Mixture:
             if options.epochs not in (1, None) or (budgets and options.first_epoch):
                 raise InputError(f'a mixture with stop={self._stop} has no epochs; leave them out')
             options = dataclasses.replace(options, epochs=1 if budgets else None)
-        [rule, *_] = [options.rule(dataset) for dataset in self._datasets.values()]
-        [arrays, *_] = [options.model_arrays(dataset) for dataset in self._datasets.values()]
+        manifests = [dataset._manifest for dataset in self._datasets.values()]
+        [rule, *_] = map(options.rule, manifests)
+        [arrays, *_] = map(options.model_arrays, manifests)
         sources = {
             name: dataset.in_order(split, rule.features, options, keeps_window=True)
             for name, dataset in self._datasets.items()
@@ -281,10 +276,10 @@ class Mixture:
         weights = self._weights or ends or {name: rows.rows(0) for name, rows in sources.items()}
         window_rows = min(source.window_rows for source in sources.values())
         rows = MixedRows(sources, weights, self._stop, window_rows, rule.features, ends)
-        return batch_iterator(rows, rule, arrays, options, split, repr(self), most_ids=most_ids)
+        return BatchIterator(rows, rule, options, split, repr(self), arrays, most_ids=most_ids)
 
     def __repr__(self) -> str:
-        """Tells the datasets and their weights."""
+        """Returns the datasets and their weights."""
         names = ', '.join(
             name if self._weights is None else f'{name} {self._weights[name]:g}'
             for name in self._datasets

@@ -1,4 +1,4 @@
-"""The rows of a split in the order of its epochs, read by their positions there.
+"""The rows of a split: by their numbers (`SplitRows`), and by their positions in the order of an epoch.
 
 An epoch is a permutation of the shards, and of the rows within windows of each shard, the same for any
 number of readers. `build` has shuffled the corpus across the shards, so windows suffice. The order is
@@ -11,17 +11,29 @@ from __future__ import annotations
 
 import bisect
 import functools
+import io
 import itertools
-from collections.abc import Mapping, Sequence
+import operator
+import typing
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from tokcore.corpus.order_keys import splitmix64
-from tokcore.reading.corpus_order import read_corpus_order, shards_digest
-from tokcore.reading.shards import EncodedRows, ShardFile, rows_at_once
-from tokcore.reading.split_rows import SplitRows
+from tokcore.errors import InputError
+from tokcore.reading.batch_options import OrderOptions
+from tokcore.reading.record_index import read_corpus_order, read_index, shards_digest
+from tokcore.reading.shards import (
+    EncodedRows,
+    ShardFile,
+    ShardReader,
+    map_shard,
+    open_shard,
+    rows_at_once,
+)
+from tokcore.records.tfrecord import stream_records
 
 
 class OrderedRows(Protocol):
@@ -54,22 +66,6 @@ _WINDOW_ROWS = 1 << 16
 """Rows that are read, and permuted, together by default; fewer where rows are long."""
 
 
-class Shuffle(NamedTuple):
-    """How rows are shuffled.
-
-    Attributes:
-        window_rows: rows that are read, and permuted, together; None: 65,536, or fewer if they are long.
-        seed: of the order; None: rows are in the order in which they are stored.
-        is_exact: whether an epoch is one permutation of all rows.
-        is_corpus: whether rows are in the order of the corpus.
-    """
-
-    window_rows: int | None
-    seed: int | None
-    is_exact: bool = False
-    is_corpus: bool = False
-
-
 class SplitInOrder(OrderedRows):
     """The rows of a split."""
 
@@ -80,31 +76,26 @@ class SplitInOrder(OrderedRows):
         shards: Sequence[ShardFile],
         features: Sequence[str],
         id_counts: Mapping[str, int],
-        shuffle: Shuffle,
-        skips: bool,
+        options: OrderOptions,
         keeps_window: bool = False,
     ):
-        """Takes the shards.
+        """Takes the shards of a split of the dataset in a folder.
 
         Args:
-            split: its name.
-            folder: of the dataset.
-            shards: the files.
-            features: those that are read.
+            split, folder, shards, features: what is read.
             id_counts: by feature, how many ids its vocabulary has.
-            shuffle: the order.
-            skips: whether damaged rows are skipped; those that are read one by one cannot be.
+            options: the order, and whether damaged rows are skipped.
             keeps_window: whether the rows of the last window are kept, for reading it in parts.
         """
-        self._shuffle, self._features = shuffle, features
-        self.window_rows = shuffle.window_rows or rows_at_once(shards, _WINDOW_ROWS)
+        self._options, self._features = options, features
+        self.window_rows = options.window or rows_at_once(shards, _WINDOW_ROWS)
         self._shard_rows = tuple(shard.rows for shard in shards)
         self.identity = shards_digest(shards).hex()
         self.differs = f'of other shards than those of {split} in {folder}: their checksums differ'
-        if shuffle.is_corpus:
+        if options.shuffle == 'corpus':
             numbers = read_corpus_order(folder, split, shards)
             self._in_corpus = ListedOrder(numbers, self.window_rows)
-        self._by_number = SplitRows(shards, features, id_counts, skips)
+        self._by_number = SplitRows(shards, features, id_counts, options.on_error == 'skip')
         for number, shard in enumerate(shards):
             if not shard.rows:
                 self._by_number.reader(number)  # no window will open it, and it may have rows
@@ -145,13 +136,14 @@ class SplitInOrder(OrderedRows):
 
     @functools.lru_cache(maxsize=2)  # noqa: B019 - a mixture reads the end of one epoch and the next
     def _order(self, epoch: int) -> EpochOrder | ListedOrder:
-        shuffle = self._shuffle
-        if shuffle.is_corpus:
+        options = self._options
+        if options.shuffle == 'corpus':
             return self._in_corpus
-        if shuffle.is_exact:
-            assert shuffle.seed is not None
-            return ListedOrder.exact(sum(self._shard_rows), self.window_rows, shuffle.seed, epoch)
-        return EpochOrder(self._shard_rows, self.window_rows, shuffle.seed, epoch)
+        if options.shuffle == 'exact':
+            numbers = permutation(sum(self._shard_rows), options.seed, epoch)
+            return ListedOrder(numbers, self.window_rows)
+        seed = options.seed if options.shuffle else None
+        return EpochOrder(self._shard_rows, self.window_rows, seed, epoch)
 
 
 @dataclass(frozen=True)
@@ -250,11 +242,6 @@ class ListedOrder:
     numbers: np.ndarray
     window_rows: int
 
-    @classmethod
-    def exact(cls, rows: int, window_rows: int, seed: int, epoch: int) -> ListedOrder:
-        """Returns one permutation of all rows, that of an epoch; no window keeps its rows."""
-        return cls(permutation(rows, seed, epoch), window_rows)
-
     @property
     def window_count(self) -> int:
         """The number of windows, none of which is empty."""
@@ -272,3 +259,128 @@ def permutation(count: int, *seeds: int) -> np.ndarray:
         state = splitmix64(state ^ np.uint64(seed & 0xFFFFFFFFFFFFFFFF))
     hashes = splitmix64(state ^ splitmix64(np.arange(count, dtype=np.uint64)))
     return np.argsort(hashes, kind='stable')
+
+
+Row = dict[str, np.ndarray]
+
+_MOST_OPEN = 200
+"""Shards, and as many indexes, that a process has open for all splits: each is one of its open files, of
+which there are often 1,024 at most. To open another one takes as long as to read some 30 rows."""
+
+
+class SplitRows:
+    """The rows of a split, a sequence of dictionaries by feature of int32[length], as stored.
+
+    For one thread. A row of TFRecords takes its shard's index.
+    """
+
+    def __init__(
+        self,
+        shards: Sequence[ShardFile],
+        features: Sequence[str],
+        id_counts: Mapping[str, int],
+        skips: bool = False,
+    ):
+        """Use `Dataset.__getitem__`."""
+        self._shards, self._features, self._id_counts = tuple(shards), features, id_counts
+        self._skips = skips
+        self._firsts = [*itertools.accumulate((shard.rows for shard in shards), initial=0)]
+
+    def __len__(self) -> int:
+        return self._firsts[-1]
+
+    def __repr__(self) -> str:
+        """Returns how many rows there are, and of what features."""
+        return f'<SplitRows: {len(self):,} rows of {" and ".join(self._features)}>'
+
+    @typing.overload
+    def __getitem__(self, index: int) -> Row: ...
+
+    @typing.overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        """Returns a row, or the rows of a slice; numbers below 0 count from the end.
+
+        Raises:
+            IndexError: there is no such row.
+            InputError: as `rows`.
+        """
+        if isinstance(index, slice):
+            return self.rows(range(*index.indices(len(self))))
+        shard, number = self._shard_and_number(index)
+        return self.reader(shard).row(number, self._offsets(shard))
+
+    def record(self, index: int) -> bytes:
+        """Returns the bytes of a row's TFRecord, a serialized tf.train.Example: with all that it holds.
+
+        Raises:
+            IndexError: there is no such row.
+            InputError: as `rows`; or its shard is Parquet, which has no records.
+        """
+        shard, number = self._shard_and_number(index)
+        file = self._shards[shard]
+        if file.is_parquet:
+            raise InputError(f'{file.path} is Parquet, which has no records; take its rows')
+        offsets = self._offsets(shard)
+        assert offsets is not None
+        start, end = offsets[number : number + 2].tolist()
+        stream = io.BytesIO(map_shard(file)[start:end].tobytes())
+        for record in stream_records(stream, file.path, start):
+            return record
+        raise InputError(f'{file.path} has no record {number}; run `tokbeam index` again')
+
+    def _shard_and_number(self, index: int) -> tuple[int, int]:
+        """Returns the shard of a row, and its number there."""
+        number = operator.index(index)
+        if not -len(self) <= number < len(self):
+            raise IndexError(f'row {number} of {len(self)} rows')
+        number %= len(self)
+        shard = bisect.bisect(self._firsts, number) - 1
+        return shard, number - self._firsts[shard]
+
+    def rows(self, indices: Iterable[int]) -> list[Row]:
+        """Returns the rows of these numbers, in their order; a number may come more than once.
+
+        Raises:
+            IndexError: there is no such row.
+            InputError: naming the shard, if it has no index, the index is of another shard, or the row
+                is damaged.
+        """
+        numbers = np.array([*indices], np.int64)
+        wrong = (numbers < -len(self)) | (numbers >= len(self))
+        if wrong.any():
+            raise IndexError(f'row {numbers[wrong][0]} of {len(self)} rows')
+        numbers[numbers < 0] += len(self)
+        rows = self.encoded(numbers)
+        bounds = {name: offsets.tolist() for name, offsets in rows.offsets.items()}
+        return [
+            {name: rows.ids[name][starts[row] : starts[row + 1]] for name, starts in bounds.items()}
+            for row in range(len(rows))
+        ]
+
+    def encoded(self, numbers: np.ndarray) -> EncodedRows:
+        """Returns the rows of these numbers, int64[n] from 0 on, in their order.
+
+        Raises:
+            InputError: as `rows`.
+        """
+        shards = np.searchsorted(self._firsts, numbers, side='right') - 1
+        parts = [EncodedRows.empty(self._features)]
+        for shard in np.unique(shards).tolist():
+            of_shard = numbers[shards == shard] - self._firsts[shard]
+            parts.append(self.reader(shard).pick(of_shard, self._offsets(shard)))
+        back = np.empty(len(numbers), np.int64)
+        back[np.argsort(shards, kind='stable')] = np.arange(len(numbers))
+        return EncodedRows.joined(parts).take(back)
+
+    @functools.lru_cache(_MOST_OPEN)  # noqa: B019 - it holds no more files than that
+    def reader(self, shard: int) -> ShardReader:
+        """Returns the reader of a shard; those that were used last stay open."""
+        return open_shard(self._shards[shard], self._features, self._id_counts, self._skips)
+
+    @functools.lru_cache(_MOST_OPEN)  # noqa: B019 - likewise
+    def _offsets(self, shard: int) -> np.ndarray | None:
+        """Returns where the records of a shard are; None if it is Parquet."""
+        file = self._shards[shard]
+        return None if file.is_parquet else np.asarray(read_index(file))

@@ -1,6 +1,6 @@
 """TFRecords of other programs: a folder without `tokbeam.json`, which indexes of records make a dataset.
 
-`tokbeam index` reads the files of a folder once. It writes the index of each beside it, and
+`tokbeam index` reads the files of a folder once. It writes the index of each next to it, and
 `index/records.json`, which says what a manifest would say: the files, their splits, and their features.
 The split of a file is in its name, as Tensor2Tensor, TensorFlow Datasets and others have it:
 
@@ -42,7 +42,7 @@ from tokcore.schemes import find_scheme, scheme_names, schemes_of_file
 
 _RECORDS_NAME = 'records.json'
 _MOST_BYTES = 64 << 20
-"""Of `records.json`: with 100,000 files it has 15 MB."""
+"""Bytes of `records.json`: with 100,000 files it has 15 MB."""
 
 _LOOKED_AT = 100
 """Records from which the features are derived: an empty list does not show its type."""
@@ -95,10 +95,7 @@ def other_manifest(
 ) -> DatasetManifest:
     """Returns what a manifest would say of a folder for which `is_of_others` holds.
 
-    Args:
-        folder: its path.
-        vocabulary: the file that its rows were made with, or that of the inputs; None: it is not known.
-        target_vocabulary: likewise of the targets, where they have one of their own.
+    The vocabularies are the files that rows were made with, one of both sides or one of each, if known.
 
     Raises:
         InputError: `records.json` is damaged, a file has changed, or a file is not a vocabulary.
@@ -122,54 +119,54 @@ def other_manifest(
     )
 
 
-def index_of_others(place: str) -> list[str]:
+def index_of_others(path: str) -> list[str]:
     """Writes the index of each file of TFRecords of other programs, and what they are.
 
     Args:
-        place: a folder; or one file, beside which others may have been indexed.
+        path: of a folder; or one file of a folder, in which others may have been indexed.
 
-    Returns the names of the files of the folder that are no TFRecords.
+    Returns the names of the files that are not TFRecords.
 
     Raises:
         InputError: there are no TFRecords, a file is damaged, files of a split are missing, or the folder
             cannot be written to.
     """
-    folder, names, known = place, [], {}
+    folder, names, known = path, [], {}
     try:
-        if os.path.isdir(place):
-            names = sorted(name for name in os.listdir(place) if not name.startswith('.'))
+        if os.path.isdir(path):
+            names = sorted(name for name in os.listdir(path) if not name.startswith('.'))
         else:
-            folder, name = os.path.split(place)
+            folder, name = os.path.split(path)
             names = [name]
             known = (
                 {file.name: file for file in _read(folder).files} if is_of_others(folder) else {}
             )
         indexed, others = [], []
         for name in names:
-            path = os.path.join(folder, name)
-            if os.path.isdir(path):
+            file_path = os.path.join(folder, name)
+            if os.path.isdir(file_path):
                 continue
-            if not _has_records(path):
+            if not _has_records(file_path):
                 others.append(name)
                 continue
-            shard = _indexed(path)
+            shard = _indexed(file_path)
             known[name] = IndexedFile(name, '', shard.rows, shard.bytes, shard.crc32c)
             indexed.append(name)
         if not indexed:
             raise InputError(
-                f'{place} has no {MANIFEST_NAME}, and no uncompressed TFRecords, of which an index could be '
+                f'{path} has no {MANIFEST_NAME}, and no uncompressed TFRecords, of which an index could be '
                 'made; give a folder that `tokbeam build` or `tokbeam encode` has finished, or one of '
                 'TFRecords of another program'
             )
         _write(folder, _by_split(folder, known.values()))
     except OSError as error:
         raise InputError(
-            f'{place} cannot be indexed ({error.strerror}: {error.filename}); give a folder of this machine '
+            f'{path} cannot be indexed ({error.strerror}: {error.filename}); give a folder of this machine '
             'that can be written to'
         ) from error
     except WrongValue as error:
         raise InputError(
-            f'{place} cannot be indexed: {error!s:.200}; rename the file or the feature'
+            f'{path} cannot be indexed: {error!s:.200}; rename the file or the feature'
         ) from error
     return others
 
@@ -247,20 +244,20 @@ def _by_split(folder: str, files: Iterable[IndexedFile]) -> tuple[IndexedFile, .
         groups[_group(file.name)].append(file)
     splits = collections.Counter(_split(group) for group in groups)
     shards: list[IndexedFile] = []
-    for group, own in groups.items():
-        numbers = [_SHARD_NUMBER.search(_ENDING.sub('', file.name)) for file in own]
+    for group, members in groups.items():
+        numbers = [_SHARD_NUMBER.search(_ENDING.sub('', file.name)) for file in members]
         counts = {int(number[2]) if number else None for number in numbers}
         if counts != {None} and [int(number[1]) if number else -1 for number in numbers] != [
             *range(max(count or 0 for count in counts))
         ]:
             raise InputError(
-                f'{folder} has not all shards of {group}, but {", ".join(file.name for file in own):.200}; '
+                f'{folder} has not all shards of {group}, but {", ".join(file.name for file in members):.200}; '
                 'bring the others, and run `tokbeam index` again'
             )
         split = _split(group)
         # Two datasets in a folder have splits of the same name.
         name = split if splits[split] == 1 else group
-        shards += [dataclasses.replace(file, split=name) for file in own]
+        shards += [dataclasses.replace(file, split=name) for file in members]
     return tuple(sorted(shards, key=lambda file: file.split))
 
 
@@ -286,7 +283,7 @@ def _features(folder: str, files: Sequence[IndexedFile]) -> tuple[str, ...]:
     for values in _first_examples(os.path.join(folder, file.name)):
         count += 1
         kinds.update(
-            name for name, own in values.items() if all(isinstance(value, int) for value in own)
+            name for name, ids in values.items() if all(isinstance(id_, int) for id_ in ids)
         )
     names = [name for name in kinds if kinds[name] == count]
     return tuple(sorted(names, key=lambda name: (name not in ('inputs', 'targets'), name)))
@@ -331,7 +328,7 @@ def _vocabulary_record(path: str, side: str) -> VocabularyRecord:
     fitting = schemes_of_file(data)
     if len(fitting) != 1:
         raise InputError(
-            f'the form of {path} does not tell of which scheme its vocabulary is, one of '
+            f'the form of {path} does not show the scheme of its vocabulary, one of '
             f'{", ".join(scheme_names())}; leave it out, and give batches pad='
         )
     [scheme] = fitting

@@ -114,17 +114,19 @@ class _PackedRows:
     def __init__(self, rule: PackedBatches, rows: EncodedRows):
         self._rule, self._rows = rule, rows
         self._lengths = _lengths(rows, rule.features)
-        place = self._concatenate if rule.strategy == 'concat' else self._place
-        place()
+        if rule.strategy == 'concat':
+            self._concatenate()
+        else:
+            self._pack_whole()
 
-    def _place(self) -> None:
+    def _pack_whole(self) -> None:
         """Packs whole pieces."""
         packed_of, count = self._packed_of()
         sizes = self._lengths.sum(axis=0)
         whole = count - count % self._rule.batch_size
         rank = np.arange(count)
         if self._rule.strategy == 'best-fit':
-            # The emptiest wait, and those that are given come as the first of their rows did:
+            # The emptiest wait, and the others come as the first of their rows did:
             # otherwise batches would begin with the longest rows.
             firsts = np.full(count, len(packed_of))
             np.minimum.at(firsts, packed_of, np.arange(len(packed_of)))
@@ -182,11 +184,11 @@ class _PackedRows:
     def waiting(self) -> tuple[np.ndarray, int]:
         first = self._bounds[self._whole]
         waiting = np.unique(self._pieces[first:])
-        given = 0
+        used = 0
         if self._rule.strategy == 'concat' and len(waiting):
             [name] = self._rule.features
-            given = int(self._starts[0, first] - self._rows.offsets[name][waiting[0]])
-        return waiting, given
+            used = int(self._starts[0, first] - self._rows.offsets[name][waiting[0]])
+        return waiting, used
 
     def can_all_wait(self) -> bool:
         room = self._rule.batch_size * self._rule.length
@@ -222,12 +224,12 @@ _MOST_TRIED = 64
 
 
 @kernel_without_allocation
-def _next_marked(marks, place):
-    """Returns the first place from this on whose bit is set, or -1."""
-    word = place >> 6
+def _next_marked(marks, space):
+    """Returns the first number from this on whose bit is set, or -1."""
+    word = space >> 6
     if word >= len(marks):
         return -1
-    bits = marks[word] >> np.uint64(place & 63) << np.uint64(place & 63)
+    bits = marks[word] >> np.uint64(space & 63) << np.uint64(space & 63)
     while bits == np.uint64(0):
         word += 1
         if word == len(marks):
@@ -263,13 +265,13 @@ def best_fit(lengths, order, capacity, marks, heads, following, room, packed_of)
             shortest = min(shortest, lengths[feature, row])
             longest = max(longest, lengths[feature, row])
         chosen, before, tried = -1, -1, 0
-        place = _next_marked(marks, shortest)
-        while place >= 0 and chosen < 0:
-            if place < longest and tried == _MOST_TRIED:
-                place = _next_marked(marks, longest)
+        space = _next_marked(marks, shortest)
+        while space >= 0 and chosen < 0:
+            if space < longest and tried == _MOST_TRIED:
+                space = _next_marked(marks, longest)
                 continue
-            before, packed = -1, heads[place]
-            while packed >= 0 and chosen < 0 and (place >= longest or tried < _MOST_TRIED):
+            before, packed = -1, heads[space]
+            while packed >= 0 and chosen < 0 and (space >= longest or tried < _MOST_TRIED):
                 tried += 1
                 has_room = True
                 for feature in range(lengths.shape[0]):
@@ -279,7 +281,7 @@ def best_fit(lengths, order, capacity, marks, heads, following, room, packed_of)
                 else:
                     before, packed = packed, following[packed]
             if chosen < 0:
-                place = _next_marked(marks, place + 1)
+                space = _next_marked(marks, space + 1)
         if chosen < 0:
             chosen = count
             count += 1
@@ -288,9 +290,9 @@ def best_fit(lengths, order, capacity, marks, heads, following, room, packed_of)
         elif before >= 0:
             following[before] = following[chosen]
         else:
-            heads[place] = following[chosen]
-            if heads[place] < 0:
-                marks[place >> 6] &= ~(np.uint64(1) << np.uint64(place & 63))
+            heads[space] = following[chosen]
+            if heads[space] < 0:
+                marks[space >> 6] &= ~(np.uint64(1) << np.uint64(space & 63))
         left = capacity
         for feature in range(lengths.shape[0]):
             room[feature, chosen] -= lengths[feature, row]

@@ -4,13 +4,13 @@ The parser takes the one layout that writers of whole lists produce, features in
 
     Example ─ features ─▶ entries (name, then value) ─ int64_list ─▶ varints, packed or one by one
 
-A record with another layout is marked, and `records.features.parse_features` parses it. What stands beside
-the features that are read may be of any kind, but is looked at as well: protobuf parses a record whole.
+A record with another layout is marked, and `records.features.parse_features` parses it. Features that
+are not read may be of any kind, but are checked as well: protobuf parses a record whole.
 """
 
 import numpy as np
 
-from tokcore.kernels.crc32c import crc32c_bytes
+from tokcore.kernels.bytes import crc32c_bytes
 from tokcore.kernels.jit import inlined_kernel, kernel_without_allocation
 from tokcore.kernels.simd import CHUNK, at_least_mask, load_word
 
@@ -108,20 +108,26 @@ def check_records(data, places, table, records):
         if places[1, k] > np.uint64(len(data)) or places[0, k] > places[1, k]:
             return k, CUT_OFF
         place = np.int64(places[0, k])
-        size = np.int64(places[1, k]) - place - SMALLEST_RECORD
-        if size < 0 or load_word(data, places[0, k]) != np.uint64(size):
+        size = _content_size(data, place, np.int64(places[1, k]), table)
+        if size < 0:
             return k, CUT_OFF
-        if _masked(crc32c_bytes(data, place, place + 8, table)) != _stored_checksum(
-            data, place + 8
-        ):
-            return k, CUT_OFF
-        start = place + HEADER_SIZE
-        end = start + size
-        if _masked(crc32c_bytes(data, start, end, table)) != _stored_checksum(data, end):
-            return k, CUT_OFF
-        records[0, k] = start
+        records[0, k] = place + HEADER_SIZE
         records[1, k] = size
     return places.shape[1], WHOLE
+
+
+@inlined_kernel
+def _content_size(data, start, end, table):
+    """Returns the size of the content of data[start:end], or -1 if that is not a whole sound record."""
+    size = end - start - SMALLEST_RECORD
+    if size < 0 or load_word(data, np.uint64(start)) != np.uint64(size):
+        return np.int64(-1)
+    if _masked(crc32c_bytes(data, start, start + 8, table)) != _stored_checksum(data, start + 8):
+        return np.int64(-1)
+    content, stop = start + HEADER_SIZE, end - FOOTER_SIZE
+    if _masked(crc32c_bytes(data, content, stop, table)) != _stored_checksum(data, stop):
+        return np.int64(-1)
+    return size
 
 
 @kernel_without_allocation
@@ -259,7 +265,7 @@ def _has_ids(data, place, end, largest):
 def _is_other(data, name, name_end, value, value_end):
     """Whether a feature that is not read is sound: its name ASCII, its value of any kind.
 
-    False for other sound layouts too, which the plain parser tells from damage.
+    False for other sound layouts too, which the plain parser distinguishes from damage.
     """
     for place in range(name, name_end):
         if data[np.uint64(place)] >= 0x80:
@@ -360,17 +366,11 @@ def read_row(data, start, end, table, names, bounds, largest, ids, offsets):
 
     Returns CUT_OFF if it is not a whole sound record, otherwise PARSED or UNPARSED.
     """
-    content = start + HEADER_SIZE
-    size = end - start - SMALLEST_RECORD
-    if size < 0 or load_word(data, np.uint64(start)) != np.uint64(size):
-        return CUT_OFF
-    if _masked(crc32c_bytes(data, start, start + 8, table)) != _stored_checksum(data, start + 8):
-        return CUT_OFF
-    stop = content + size
-    if _masked(crc32c_bytes(data, content, stop, table)) != _stored_checksum(data, stop):
+    if _content_size(data, start, end, table) < 0:
         return CUT_OFF
     for feature in range(len(bounds) - 1):
         offsets[feature, 0] = 0
+    content, stop = start + HEADER_SIZE, end - FOOTER_SIZE
     return _parse(data, content, stop, names, bounds, largest, ids, offsets, 0)
 
 

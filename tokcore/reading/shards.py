@@ -1,6 +1,6 @@
-"""The rows of one shard: TFRecords or Parquet, read at any row; and writers of Parquet and pieces.
+"""The rows of one shard: TFRecords or Parquet, read at any row; and a writer of pieces.
 
-Rows are held by feature, the ids of all of them one after another in an array, so that reading,
+Rows are stored by feature, the ids of all of them one after another in an array, so that reading,
 shuffling and padding never touch a single row in Python. What a shard says is not trusted: every
 record is checked, and every id is below the size of its vocabulary.
 """
@@ -14,7 +14,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 import google_crc32c
 import numpy as np
@@ -43,14 +43,11 @@ from tokcore.records.tfrecord import parse_features
 from tokcore.regular_files import open_regular
 from tokcore.text.whitespace import escape_piece
 
-_GROUP_ROWS = 1 << 14
-"""Rows of a Parquet row group that is written; whoever reads one row reads its group."""
-
 _MOST_GROUP_ROWS = 1 << 20
 """Rows of a group that is read: as many as PyArrow writes by default."""
 
 _WINDOW_BYTES = 1 << 28
-"""Of a shard that are read together: as rows of ids they take up to four times as many."""
+"""Bytes of a shard that are read together: as rows of ids they take up to four times as many."""
 
 _PARSED_BYTES = 1 << 30
 """Room for ids that is asked for at once, twice: each feature gets it for every byte of the records."""
@@ -383,7 +380,9 @@ class _TFRecordReader:
             raise self._misplaced(number, start)
         if end - start > self._one_row.shape[1]:
             self._one_row = np.empty((len(examples.features), 2 * (end - start)), np.int32)
-        status = examples.read_row(data, start, end, self._one_row, self._one_end)
+        status = read_row(
+            data, start, end, _crc32c_table(), *examples.for_kernels, self._one_row, self._one_end
+        )
         if status == CUT_OFF:
             raise self._misplaced(number, start)
         if status == PARSED:
@@ -458,15 +457,20 @@ class _TFRecordReader:
 
 
 class ExampleParser:
-    """Parses tf.train.Examples: the ids of some features, of which the largest is known."""
+    """Parses tf.train.Examples: the ids of some features, of which the largest is known.
+
+    `for_kernels` are the arguments `names`, `bounds` and `largest` of kernels.
+    """
 
     def __init__(self, largest: Mapping[str, int]):
         self.features = tuple(largest)
         self._largest = largest
         encoded = [name.encode() for name in largest]
-        self._names = read_only(np.frombuffer(b''.join(encoded), np.uint8))
-        self._bounds = read_only(row_offsets([len(name) for name in encoded]))
-        self._largest_ids = read_only(np.array([*largest.values()], np.int64))
+        self.for_kernels = (
+            read_only(np.frombuffer(b''.join(encoded), np.uint8)),
+            read_only(row_offsets([len(name) for name in encoded])),
+            read_only(np.array([*largest.values()], np.int64)),
+        )
 
     def parse(self, data: np.ndarray, records: np.ndarray) -> tuple[EncodedRows, np.ndarray]:
         """Parses the contents of records, (start, size) in `data` as int64[2, n].
@@ -483,28 +487,17 @@ class ExampleParser:
         ids = np.empty(room, np.int32)
         offsets = np.empty((features, count + 1), np.int64)
         marks = np.empty(count, np.uint8)
-        parse_records(
-            data, read_only(records), self._names, self._bounds, self._largest_ids, ids, offsets,
-            marks,
-        )  # fmt: skip
+        parse_records(data, read_only(records), *self.for_kernels, ids, offsets, marks)
         rows = EncodedRows(
             {name: ids[k, : offsets[k, -1]] for k, name in enumerate(self.features)},
             {name: offsets[k] for k, name in enumerate(self.features)},
         )
         return rows, np.flatnonzero(marks == UNPARSED)
 
-    def read_row(
-        self, data: np.ndarray, start: int, end: int, ids: np.ndarray, offsets: np.ndarray
-    ) -> int:
-        """Checks and parses one record, as the kernel of this name does."""
-        return read_row(
-            data, start, end, _crc32c_table(), self._names, self._bounds, self._largest_ids, ids, offsets
-        )  # fmt: skip
-
     def unparsed(self, data: np.ndarray, records: np.ndarray) -> np.ndarray:
         """Returns the numbers of the records that `parse` does not parse, without their ids."""
         marks = np.empty(records.shape[1], np.uint8)
-        mark_rows(data, read_only(records), self._names, self._bounds, self._largest_ids, marks)
+        mark_rows(data, read_only(records), *self.for_kernels, marks)
         return np.flatnonzero(marks == UNPARSED)
 
     def parse_in_python(self, content: bytes) -> EncodedRows:
@@ -615,7 +608,7 @@ class _ParquetReader:
         table = self._file.read_row_group(group, columns=[*self._largest])
         first, last = self._bounds[group : group + 2]
         if table.num_rows != last - first:
-            raise BadColumn(f'it has {table.num_rows} rows in place of {last - first}')
+            raise BadColumn(f'it has {table.num_rows} rows instead of {last - first}')
         ids, offsets = {}, {}
         for name, largest in self._largest.items():
             ids[name], offsets[name] = column_ids(table.column(name), name, first, largest)
@@ -643,12 +636,11 @@ class BadColumn(Exception):
 
 def column_problem(schema: pa.Schema, name: str) -> str | None:
     """Returns why a file with this schema has no column of ids with a name; None if it has one."""
-    if (count := schema.names.count(name)) != 1:
-        return (
-            f'it has {count} columns {name!r} in place of one'
-            if count
-            else (f'it has no column {name!r}')
-        )
+    count = schema.names.count(name)
+    if not count:
+        return f'it has no column {name!r}'
+    if count > 1:
+        return f'it has {count} columns {name!r} instead of one'
     type_ = schema.field(name).type
     is_list = pa.types.is_list(type_) or pa.types.is_large_list(type_)
     if not (is_list and pa.types.is_integer(type_.value_type)):
@@ -662,7 +654,7 @@ def column_ids(
     """Returns the ids of a column whose first row has the number `first`, and their offsets.
 
     Raises:
-        BadColumn: a row has no ids, or numbers that are none.
+        BadColumn: a row has no ids, or numbers that are not ids.
     """
     column = column.combine_chunks()
     column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
@@ -730,39 +722,6 @@ def stream_rows(stream: Readable, features: Sequence[str], name: str) -> Iterato
         rest = data[place:].tobytes()
     if rest:
         raise RuntimeError(f'{name} is cut off')
-
-
-def write_parquet(stream: BinaryIO, parts: Iterable[EncodedRows], features: Sequence[str]) -> int:
-    """Writes rows as a Parquet file and returns how many; how they are cut into parts changes nothing.
-
-    Each feature is a column of lists of int32.
-    """
-    type_ = pa.list_(pa.int32())
-    schema = pa.schema([pa.field(name, type_, nullable=False) for name in features])
-    written = 0
-    with pq.ParquetWriter(stream, schema) as writer:
-
-        def write(rows: EncodedRows) -> None:
-            columns = [
-                pa.ListArray.from_arrays(
-                    pa.array((rows.offsets[name] - rows.offsets[name][0]).astype(np.int32)),
-                    pa.array(rows.ids[name]),
-                )
-                for name in features
-            ]
-            writer.write_table(pa.Table.from_arrays(columns, schema=schema), _GROUP_ROWS)
-
-        rest = EncodedRows.empty(features)
-        for part in parts:
-            rows = EncodedRows.joined([rest, part])
-            whole = len(rows) - len(rows) % _GROUP_ROWS
-            for first in range(0, whole, _GROUP_ROWS):
-                write(rows.part(first, first + _GROUP_ROWS))
-            rest = rows.part(whole, len(rows))
-            written += len(part)
-        if len(rest):
-            write(rest)
-    return written
 
 
 class PieceLineWriter:

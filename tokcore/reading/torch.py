@@ -1,6 +1,6 @@
 """Batches as a `torch.utils.data.IterableDataset`, shared by the workers of a `DataLoader`.
 
-Nothing tells an `IterableDataset` which epoch it is: a `DataLoader` copies it into its workers and
+An `IterableDataset` does not know which epoch it is: a `DataLoader` copies it into its workers and
 calls `iter` there, into new ones in each epoch or, with `persistent_workers`, into the same again. So
 the copies count the iterations in shared memory.
 """
@@ -22,7 +22,7 @@ from tokcore.checked_json import Within, WrongValue, checked
 from tokcore.errors import InputError
 from tokcore.reading.batch_iterator import BatchIterator, IteratorState
 from tokcore.reading.batch_options import OrderOptions
-from tokcore.reading.model_arrays import LABELS
+from tokcore.reading.batching import LABELS
 
 _REMEMBERED = 64
 """Iterations whose seeds are remembered: more than there are loaders that start at the same time."""
@@ -66,13 +66,13 @@ class TorchBatches(torch.utils.data.IterableDataset):
         return self._tensors(self._current)
 
     def __repr__(self) -> str:
-        """Tells the arguments that are not the defaults."""
+        """Returns the arguments that are not the defaults."""
         return f'TorchBatches({self._options.non_defaults()})'
 
     def state_dict(self) -> dict[str, Any]:
         """Returns where the last iteration is, as a value of JSON.
 
-        In a `DataLoader` without workers it is exact. With workers each knows its own place: let
+        In a `DataLoader` without workers it is exact. With workers each has a state: let
         torchdata's `StatefulDataLoader` collect and return them. A plain `DataLoader` with workers can
         be resumed after whole epochs only.
         """
@@ -119,16 +119,22 @@ class TorchBatches(torch.utils.data.IterableDataset):
                 f'{worker} of {workers}; go on with as many workers'
             )
         assert state.batches is not None
-        return self._batches_at(state.batches, worker, workers, is_own=state.workers == workers)
+        return self._batches_at(
+            state.batches, worker, workers, is_same_worker=state.workers == workers
+        )
 
     def _batches_at(
-        self, state: dict[str, object], worker: int = 0, workers: int = 1, is_own: bool = False
+        self,
+        state: dict[str, object],
+        worker: int = 0,
+        workers: int = 1,
+        is_same_worker: bool = False,
     ) -> BatchIterator:
         """Returns the iterator of a state, which may have begun at another epoch than this one."""
         arguments = IteratorState.read(state).arguments
         options = {**self._options.non_defaults(), 'first_epoch': arguments.get('first_epoch', 0)}
         iterator = self._batches(type(self._options).of(options), worker, workers)
-        iterator.resume(state, is_own)
+        iterator.resume(state, is_same_worker)
         return iterator
 
     def _next_number(self) -> int:
@@ -195,7 +201,7 @@ class _SharedIterations:
 
     def __init__(self, values: list[int] | None = None):
         values = values or [0] + [_NO_SEED] * _REMEMBERED
-        # Of the context whose locks go to processes however they are started.
+        # Locks of this context go to processes however they are started.
         self._values = multiprocessing.get_context('spawn').Array('q', values)
 
     @property

@@ -15,8 +15,14 @@ from tokcore.corpus.block_batches import Batch, add_stats, batch_rows, batch_sta
 from tokcore.corpus.corpus import Block, OnError, OpenBinary, Rows, Split, split_of
 from tokcore.corpus.order_keys import order_keys
 from tokcore.corpus.stats import MOST_UNKNOWN_WORDS, BlockStats, LineTally, block_stats, commonest
-from tokcore.encoding.dropped import DroppedCharacters, UnmatchedText
-from tokcore.encoding.encoder import EncodedSide, Encoder, first_row_without_ids, unknown_tokens
+from tokcore.encoding.encoder import (
+    DroppedCharacters,
+    EncodedSide,
+    Encoder,
+    UnmatchedText,
+    first_row_without_ids,
+    unknown_tokens,
+)
 from tokcore.encoding.vocabulary import Template
 from tokcore.errors import InputError
 from tokcore.filters.applying import select_rows
@@ -99,8 +105,8 @@ class Feature:
 
 def prefix_in(split: Split | None, feature: Feature) -> str:
     """Returns the prefix of a feature's texts in a dataset."""
-    own = split.prefixes[feature.side] if split and split.prefixes else None
-    return feature.prefix if own is None else own
+    prefix = split.prefixes[feature.side] if split and split.prefixes else None
+    return feature.prefix if prefix is None else prefix
 
 
 @dataclass(frozen=True)
@@ -111,7 +117,7 @@ class IdTally:
         ids: of the rows' text.
         no_token: rows whose text has no token.
         unknown: the ids that stand for an unknown token; None if no id does.
-        dropped_bytes: of the text, for which there is no id.
+        dropped_bytes: bytes of the text for which there is no id.
         words: the commonest unknown tokens and characters without an id, with their counts.
     """
 
@@ -213,16 +219,7 @@ def encode_block(
     on_error: OnError = 'stop',
     open_binary: OpenBinary | None = None,
 ) -> EncodedBlock:
-    """Encodes the rows of a block as tf.train.Examples in TFRecords.
-
-    Args:
-        block: whole lines.
-        features: those of an example.
-        seed: of the order keys.
-        splits: of the corpus.
-        normalizer: makes text of rows.
-        on_error: what to do with lines that cannot be used.
-        open_binary: opens a file again, to tell the number of such a line.
+    """Encodes the rows of a block as tf.train.Examples in TFRecords; `seed` is that of the order keys.
 
     Raises:
         InputError: a line is not UTF-8 or lacks a column, and `on_error` is 'stop'; or a
@@ -247,7 +244,7 @@ def encode_batch(
     rows = batch_rows(blocks, splits, normalizer)
     if rows is not None:
         split = split_of(splits, blocks[0].split, blocks[0].file_index)
-        # Block by block, the error tells the line without ids.
+        # Block by block, the error names the line without ids.
         with contextlib.suppress(ValueError):
             encoded = [
                 encoder.encode(rows, prefix_in(split, encoder.feature)) for encoder in features

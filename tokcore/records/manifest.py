@@ -4,25 +4,29 @@
 between two equal runs: no path, no time. This module declares what it holds, and both its writer
 (`pipelines`) and its reader for training (`tokcore.reading`) go by the declaration. Neither trusts a number
 in a file.
+
+The root hash of a dataset is one number for its rows and for all that readers take from its manifest: the
+SHA-256 of the manifest without what says nothing of the data. Readers see the manifest without that too,
+so that they take nothing which the root does not cover. Two folders with the same root hold the same
+training data. `docs/formats.md` defines it for other programs.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
+import hashlib
 import json
 import re
 import types
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
-from tokcore.checked_json import FilePath, Matches, Within, shown
+from tokcore.checked_json import FilePath, Matches, Within, checked
 from tokcore.corpus.stats import LineTally
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.hub_folders import DATASET_MANIFEST
-from tokcore.encoding.scheme import Component, TokenRules, check_line_rule
+from tokcore.encoding.scheme import TokenRules, check_line_rule
 from tokcore.errors import InputError
 from tokcore.format_numbers import MANIFESTS, check_format
 
@@ -55,6 +59,19 @@ _PLAIN_TYPES = (str, int, types.NoneType)
 _OTHER_FORMAT = (
     'make it again with this version (--overwrite replaces it), or use the version that made it'
 )
+
+ROOT_STAGES = ('build', 'encode')
+"""The commands whose results have a root."""
+
+_ROOT_VERSION = 2
+
+_UNCOVERED: Mapping[str, frozenset[str]] = {
+    '': frozenset({'format', 'root', 'index', 'rejected', 'sample'}),
+    'options': frozenset({'vocabularies'}),
+    'inputs': frozenset({'name', 'stored_bytes', 'sha256'}),
+    'vocabularies': frozenset({'min_count', 'tried', 'licence'}),
+}
+"""By field of a manifest the names in it that the root does not cover; '' has the fields themselves."""
 
 # Sizes are bounded so that their sums are numbers of 64 bits.
 Count = Annotated[int, Within(0, 1 << 40)]
@@ -97,7 +114,7 @@ def file_of_shard(name: str) -> FileOfShard | None:
         return FileOfShard(match['shard'], match['split'], int(match['number']), match['ending'])
     if re.fullmatch(FILE_OF_SPLIT, name):
         shard, dot, ending = name.partition('.')
-        split = next(split for split, own in _NAMES_OF_SPLITS.items() if own == shard)
+        split = next(split for split, name in _NAMES_OF_SPLITS.items() if name == shard)
         return FileOfShard(shard, split, 0, dot + ending)
     return None
 
@@ -131,7 +148,7 @@ class OutputFile:
     bytes: Count
     crc32c: Checksum
     rows: Count
-    sha256: _Sha256 | None = None  # of a shard, or of a file beside a vocabulary
+    sha256: _Sha256 | None = None  # of a shard, or of a file next to a vocabulary
     dtype: str | None = None  # of ids that are stored one after another, as numpy names it
     dropped: tuple[
         Count, ...
@@ -146,7 +163,7 @@ class OutputFile:
 
     @property
     def is_stored(self) -> bool:
-        """Whether there is a file: of ids one after another there is none without rows."""
+        """Whether there is a file: a shard of ids one after another has none if it has no rows."""
         return self.rows > 0 or self.dtype is None
 
 
@@ -172,7 +189,7 @@ class VocabularyRecord:
     scheme_options: dict[str, object] | None = None  # None if the scheme has none
     beside: tuple[OutputFile, ...] = ()  # of its ids, of its tokenizer folder
     sha256: _Sha256 | None = None
-    licence: str | None = None  # as the README.md beside a copied file stated it
+    licence: str | None = None  # as the README.md next to a copied file stated it
     origin: str | None = None  # of a copy from the Hugging Face Hub: its address with the commit
 
 
@@ -249,32 +266,20 @@ class Manifest:
             if not isinstance(fields, dict):
                 raise TypeError('not a JSON object')
             check_format(path, fields.pop('format'), MANIFESTS[fields['stage']], _OTHER_FORMAT)
-            values = _rules_from_json(fields)
-            for name, (kind, is_optional) in _RECORDS.items():
-                values[name] = _records(kind, fields.get(name, []) if is_optional else fields[name])
-            manifest = cls(**values)
-            _check_types(manifest)
+            for record in (fields, *fields['inputs'], *fields['vocabularies']):
+                rules = {name: record.pop(name) for name in _RULES if name in record}
+                if rules:
+                    record['rules'] = rules
+            for name in ('lines', 'datasets'):
+                fields[name] = [vars(LineTally.of_record(tally)) for tally in fields.get(name, [])]
+            manifest = checked(fields, cls, is_whole=True)
             check_line_rule(manifest.rules, path, _OTHER_FORMAT)
             return manifest
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            reason = ' '.join(str(error).split()) or type(error).__name__
             raise InputError(
-                f'{path} is not a manifest of tokbeam ({_reason(error)}); use another output or '
-                '--overwrite'
+                f'{path} is not a manifest of tokbeam ({reason:.200}); use another output or --overwrite'
             ) from error
-
-
-# By field the type of its records, and whether the field may be left out.
-_RECORDS: dict[str, tuple[type, bool]] = {
-    'inputs': (InputText, False),
-    'lines': (LineTally, False),
-    'files': (OutputFile, False),
-    'index': (OutputFile, True),
-    'rejected': (OutputFile, False),
-    'vocabularies': (VocabularyRecord, False),
-    'datasets': (LineTally, True),
-    'sample': (SampleRecord, True),
-    'end_of_document': (EndOfDocument, True),
-}
 
 
 def _plain(value: Any) -> Any:
@@ -297,62 +302,6 @@ def _omit_unset(fields: dict[str, Any], *names: str) -> None:
             del fields[name]
 
 
-def _records(kind: type, fields: object) -> tuple[Any, ...]:
-    if not isinstance(fields, list):
-        raise TypeError(f'{kind.__name__} records are not a list')
-    records = []
-    for values in fields:
-        if kind in (InputText, VocabularyRecord):
-            values = _rules_from_json(values)
-        if kind is VocabularyRecord:
-            tried = tuple((int(count), int(size)) for count, size in values['tried'])
-            beside = _records(OutputFile, values.get('beside', []))
-            values = {**values, 'tried': tried, 'beside': beside}
-        if kind is OutputFile and 'dropped' in values:
-            values = {**values, 'dropped': tuple(map(int, values['dropped']))}
-        record = LineTally.of_record(values) if kind is LineTally else kind(**values)
-        _check_types(record)
-        records.append(record)
-    return tuple(records)
-
-
-def _check_types(record: Any) -> None:
-    """Raises TypeError or ValueError if a field is not as declared; JSON may hold anything."""
-    for name, kinds, rules in _field_types(record.__class__):
-        value = getattr(record, name)
-        if not isinstance(value, kinds):
-            raise TypeError(
-                f'{name} is not of the type {" | ".join(kind.__name__ for kind in kinds)}'
-            )
-        for rule in rules:
-            if value is not None and not rule.allows(value):
-                raise ValueError(f'{name} is {shown(value)} and not {rule}')
-
-
-@functools.cache
-def _field_types(record_type: type) -> tuple[tuple[str, tuple[type, ...], tuple[Any, ...]], ...]:
-    """Returns each field's name, the types that its value may have, and rules; slow, so once for a class."""
-    hints = typing.get_type_hints(record_type, include_extras=True)
-    types_of = []
-    for field in dataclasses.fields(record_type):
-        hint = hints[field.name]
-        is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
-        alternatives = typing.get_args(hint) if is_union else (hint,)
-        rules = [rule for kind in alternatives for rule in getattr(kind, '__metadata__', ())]
-        kinds = [
-            getattr(kind, '__origin__', kind) for kind in alternatives
-        ]  # of `Annotated`, the type
-        types_of.append(
-            (field.name, tuple(typing.get_origin(kind) or kind for kind in kinds), tuple(rules))
-        )
-    return tuple(types_of)
-
-
-def _reason(error: Exception) -> str:
-    text = ' '.join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 200 else text[:197] + '...'
-
-
 def json_bytes(fields: dict[str, Any]) -> bytes:
     """Returns JSON for people: a field a line, sorted, UTF-8 where names allow."""
     try:
@@ -370,13 +319,32 @@ def _rules_to_json(fields: dict[str, Any]) -> None:
         fields |= {name: rules[name] for name in _RULES}
 
 
-def _rules_from_json(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns fields of JSON with `rules` in place of its two fields, None if there are none.
+def with_root(manifest: Manifest) -> Manifest:
+    """Returns the manifest with its root, if it is of a dataset whose files all have a SHA-256."""
+    if manifest.stage not in ROOT_STAGES or not all(file.sha256 for file in manifest.files):
+        return manifest
+    return dataclasses.replace(manifest, root=root_hash(manifest))
 
-    Raises:
-        TypeError, KeyError: they do not hold a normalizer and a pre-tokenizer.
-    """
-    fields = dict(fields)
-    records = [fields.pop(name, None) for name in _RULES]
-    rules = None if records == [None, None] else TokenRules(*map(Component.from_record, records))
-    return {**fields, 'rules': rules}
+
+def root_hash(manifest: Manifest) -> str:
+    """Returns the root of a dataset as 64 hexadecimal digits; `Manifest.root` is not looked at."""
+    fields = covered(manifest.record()) | {'root': _ROOT_VERSION}
+    text = json.dumps(fields, sort_keys=True, separators=(',', ':'))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def covered(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what the root covers of the JSON of a manifest, which may have any values."""
+    return {
+        name: _without(value, _UNCOVERED.get(name, frozenset()))
+        for name, value in fields.items()
+        if name not in _UNCOVERED['']
+    }
+
+
+def _without(value: Any, names: frozenset[str]) -> Any:
+    if isinstance(value, list):
+        return [_without(each, names) for each in value]
+    if isinstance(value, dict):
+        return {name: each for name, each in value.items() if name not in names}
+    return value

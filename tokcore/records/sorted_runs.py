@@ -89,8 +89,10 @@ class RunBuffer:
         """Whether a block may be added; the first one always may."""
         if not self._tallies:
             return True
-        size = self._used + self._rejected_bytes + BUFFERED_ROW_BYTES * self._rows
-        return size + _size(encoded) <= self._byte_limit
+        size = self._used + len(encoded.rows.records)
+        size += self._rejected_bytes + _rejected_bytes(encoded)
+        rows = self._rows + len(encoded.rows)
+        return size + BUFFERED_ROW_BYTES * rows <= self._byte_limit
 
     def add(self, encoded: EncodedBlock) -> None:
         """Adds a block."""
@@ -102,7 +104,7 @@ class RunBuffer:
         self._records[self._used : end] = rows.records
         self._used = end
         self._rows += len(rows)
-        self._rejected_bytes += sum(len(lines.json_lines) for lines in encoded.stats.rejected)
+        self._rejected_bytes += _rejected_bytes(encoded)
         self._keys.append(rows.keys)
         self._lengths.append(rows.lengths.astype(np.uint32))
         self._tallies.append(encoded.stats.tally)
@@ -126,9 +128,8 @@ class RunBuffer:
         return RunStats(first, blocks, add_tallies(split, self._tallies), tuple(checksums))
 
 
-def _size(encoded: EncodedBlock) -> int:
-    rejected = sum(len(lines.json_lines) for lines in encoded.stats.rejected)
-    return len(encoded.rows.records) + BUFFERED_ROW_BYTES * len(encoded.rows) + rejected
+def _rejected_bytes(encoded: EncodedBlock) -> int:
+    return sum(len(lines.json_lines) for lines in encoded.stats.rejected)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -201,14 +202,9 @@ def write_run(
     stats: RunStats,
     rejected: Sequence[RejectedLines] = (),
 ) -> tuple[int, RunStats]:
-    """Writes the file of a part; returns its size and its statistics.
+    """Writes the file of a part, from the start of a stream; returns its size and its statistics.
 
-    Args:
-        stream: at the beginning of a new file.
-        head: names the part.
-        rows: its rows.
-        stats: its statistics, without `rejected`.
-        rejected: the lines left out, in the order of the input.
+    `stats` are without `rejected`; the lines left out are in the order of the input.
     """
     entries = np.zeros(head.buckets, ENTRY)
     at = 0
@@ -337,12 +333,19 @@ def read_slices(
     """Returns where each run has buckets `first` up to `end`; one small read for each.
 
     Raises:
-        InputError: a run cannot be read or is damaged.
+        InputError: a run cannot be read, is damaged, or is of another fingerprint.
     """
     slices = []
     for run in runs:
         with open_path(run.path, open_binary) as stream:
-            entries = run.read_index(stream, fingerprint, buckets, first, end)
+            stream.seek(_index_offset(run.size, buckets) + first * ENTRY.itemsize)
+            data = stream.read((end - first) * ENTRY.itemsize)
+        if len(data) != (end - first) * ENTRY.itemsize:
+            raise damaged(run.path, 'it ends within its index')
+        entries = np.frombuffer(data, ENTRY)
+        for number, entry in enumerate(entries, first):
+            if entry['check'] != _check(entry, fingerprint):
+                raise damaged(run.path, f'the index entry of bucket {number}')
         slices.append(RunSlice(run, first, entries))
     return slices
 
@@ -358,16 +361,16 @@ def bucket_groups(
     for slice_ in slices:
         sizes += slice_.entries['bytes'].astype(np.int64)
     groups: list[tuple[int, int]] = []
-    held = 0
+    group_size = 0
     for bucket, size in enumerate(sizes.tolist(), first):
         if not size:
             continue
-        if groups and held + size <= group_bytes:
+        if groups and group_size + size <= group_bytes:
             groups[-1] = (groups[-1][0], bucket + 1)
-            held += size
+            group_size += size
         else:
             groups.append((bucket, bucket + 1))
-            held = size
+            group_size = size
     return groups
 
 
@@ -427,23 +430,6 @@ class RunFile:
 
     path: str
     size: int
-
-    def read_index(
-        self, stream: BinaryIO, fingerprint: bytes, buckets: int, first: int, end: int
-    ) -> np.ndarray:
-        """Returns the entries of buckets `first` up to `end`, an array of `ENTRY`.
-
-        Raises InputError if an entry is damaged, or of another fingerprint.
-        """
-        stream.seek(_index_offset(self.size, buckets) + first * ENTRY.itemsize)
-        data = stream.read((end - first) * ENTRY.itemsize)
-        if len(data) != (end - first) * ENTRY.itemsize:
-            raise damaged(self.path, 'it ends within its index')
-        entries = np.frombuffer(data, ENTRY)
-        for number, entry in enumerate(entries, first):
-            if entry['check'] != _check(entry, fingerprint):
-                raise damaged(self.path, f'the index entry of bucket {number}')
-        return entries
 
 
 def _index_offset(size: int, buckets: int) -> int:

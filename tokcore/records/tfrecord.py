@@ -33,13 +33,13 @@ from tokcore.errors import InputError
 from tokcore.kernels.bytes import (
     CRC32C,
     copy_bytes,
+    crc32c_bytes,
     crc_table,
     put_varint,
     row_offsets,
     varint_size,
     word_change,
 )
-from tokcore.kernels.crc32c import crc32c_bytes
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import store_word
 from tokcore.kernels.sorting import sort_keys
@@ -65,7 +65,6 @@ _MOST_VARINT = 10
 
 _LENGTH = struct.Struct('<Q')
 _CHECKSUM = struct.Struct('<I')
-_HEADER_SIZE = _LENGTH.size + _CHECKSUM.size
 
 _REMEDY = 'the file is damaged or not a TFRecord file; write it again'
 
@@ -547,13 +546,8 @@ def parse_features(record: bytes) -> dict[str, list[int] | list[float] | list[by
     parsed: dict[str, list[int] | list[float] | list[bytes]] = {}
     for features in message_fields(record, 1):
         for entry in message_fields(features, 1):
-            if [number for number, _, _ in wire_fields(entry)] not in (
-                [1, 2],
-                [2, 1],
-                [1],
-                [2],
-                [],
-            ):
+            numbers = sorted(number for number, _, _ in wire_fields(entry))
+            if numbers not in ([], [1], [2], [1, 2]):
                 # Parsers of protobuf differ in what they take of such an entry.
                 raise ValueError('an entry has other fields than one name and one list of values')
             name = [b'', *message_fields(entry, 1)][-1].decode()
@@ -586,9 +580,9 @@ def stream_records(stream: BinaryIO, name: str, at: int = 0) -> Iterator[bytes]:
 
     `at` is the byte of the file at which the stream is.
     """
-    while head := stream.read(_HEADER_SIZE):
+    while head := stream.read(HEADER_SIZE):
         where = f'{name}, byte {at}'
-        if len(head) < _HEADER_SIZE:
+        if len(head) < HEADER_SIZE:
             raise InputError(f'{where}: the file ends within the head of a TFRecord; {_REMEDY}.')
         if masked_crc32c(head[: _LENGTH.size]) != _CHECKSUM.unpack_from(head, _LENGTH.size)[0]:
             raise InputError(

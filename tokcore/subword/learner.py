@@ -9,18 +9,15 @@ first read, since a search compares the sizes of some ten vocabularies and retur
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from tokcore.counts.token_table import TokenTable
-from tokcore.encoding.scheme import Learned
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.learning.pruned_trie import PrunedSuffixTrie
 from tokcore.learning.ranked_text import EscapedText, escape_tokens
-from tokcore.learning.size_search import Progress, Strategy, search_vocabulary
 from tokcore.learning.suffix_trie import FullSuffixTrie, select_first, select_next
-from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.t2t import alphabet_of, escape_token
 
 RESERVED_TOKENS = ('<pad>', '<EOS>')
@@ -143,7 +140,7 @@ class MemoryLearner:
         self.__dict__.update(state, _counts=read_only(state['_counts']))
 
     def __repr__(self) -> str:
-        """Tells of how many tokens it learns."""
+        """Shows the number of tokens."""
         return f'<MemoryLearner of {len(self._counts):,} distinct tokens>'
 
     @property
@@ -177,15 +174,15 @@ class MemoryLearner:
         trie = self._trie.at_least(min_count)
         selection = select_first(trie, min_count)
         for _ in range(ITERATIONS - 1):
-            selection = select_next(trie, self._text.starts, self._counts, selection, min_count)
-        nodes = selection.selected(letters)
+            select_next(trie, self._text.starts, self._counts, selection, min_count)
+        nodes = np.flatnonzero(selection[letters:, 1]) + letters
         return Subtokens(
             self._reserved,
             self._text,
             trie.positions[nodes],
             trie.depths[nodes],
-            selection.remaining(nodes),
-            selection.remaining(slice(letters)),
+            selection[nodes, 0],
+            selection[:letters, 0].copy(),
         )
 
     def _reserved_suffixes(self) -> np.ndarray:
@@ -217,7 +214,7 @@ def longest_candidate(max_subtoken_length: int | None) -> int:
 
 
 def _needs_sorting(text: EscapedText, longest: int) -> bool:
-    """Returns whether following all suffixes down could take too many steps per character."""
+    """Whether following all suffixes down could take too many steps per character."""
     lengths = np.diff(text.starts).astype(np.float64)
     return float((lengths * np.minimum(lengths, longest)).sum()) > _MAX_STEPS * len(text.ranks)
 
@@ -297,56 +294,6 @@ def _write_strings(ranks, alphabet, positions, lengths, code_points):
         for j in range(positions[i], positions[i] + lengths[i]):
             code_points[written] = alphabet[ranks[j]]
             written += 1
-
-
-class SubwordLearner(Protocol):
-    """Learns the vocabularies of one token table, for any number of min-counts."""
-
-    @property
-    def smallest_size(self) -> int:
-        """The size of the smallest vocabulary."""
-
-    def build(self, min_count: int) -> Sequence[str]:
-        """Returns the subtokens by id."""
-
-
-class SearchOptions(Protocol):
-    """Options of a search, as `search_vocabulary` takes them."""
-
-    @property
-    def vocab_size(self) -> int: ...
-
-    @property
-    def search(self) -> Strategy: ...
-
-    @property
-    def min_count_range(self) -> tuple[int, int] | None: ...
-
-
-def search_subwords(
-    learner: SubwordLearner, largest_count: int, options: SearchOptions, report: Progress
-) -> Learned:
-    """Searches the min-count that comes closest to the size.
-
-    Args:
-        learner: builds the vocabulary of a min-count.
-        largest_count: an upper bound of the counts of substrings.
-        options: the size, and the min-counts to be tried.
-        report: called after each vocabulary that is built.
-
-    Raises:
-        InputError: a size below the alphabet, or an empty range.
-    """
-    result = search_vocabulary(
-        learner.build,
-        options.vocab_size,
-        strategy=options.search,
-        min_count_range=options.min_count_range,
-        smallest_size=learner.smallest_size,
-        largest_count=largest_count,
-        report=report,
-    )
-    return Learned.by_search(SubwordTextEncoder(result.subtokens), result, learner.smallest_size)
 
 
 def largest_count(table: TokenTable) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from tokcore.encoding.scheme import (
     EncodingOptions,
@@ -16,7 +16,7 @@ from tokcore.encoding.scheme import (
 )
 from tokcore.encoding.vocabulary import ReadBeside, read_if_there, without_mark
 from tokcore.errors import InputError
-from tokcore.learning.size_search import STRATEGIES, Progress, Strategy
+from tokcore.learning.size_search import STRATEGIES, Progress, Strategy, search_vocabulary
 from tokcore.options import (
     LARGEST_INT64,
     format_number,
@@ -131,7 +131,7 @@ class SubwordScheme(Scheme['SubwordTextEncoder', SubwordOptions, EncodingOptions
     def learn(
         self, table: TokenTable, options: SubwordOptions, report: Progress
     ) -> Learned[SubwordTextEncoder]:
-        from tokcore.subword.learner import MemoryLearner, largest_count, search_subwords
+        from tokcore.subword.learner import MemoryLearner, largest_count
 
         learner = MemoryLearner(
             table,
@@ -153,7 +153,7 @@ class SubwordScheme(Scheme['SubwordTextEncoder', SubwordOptions, EncodingOptions
         return len(first) > 2 and first[:1] == first[-1:] and first[:1] in (b"'", b'"')
 
     def special_tokens_in(self, vocabulary: SubwordTextEncoder, prefix: str) -> Mapping[str, int]:
-        from tokcore.subword.reserved_tokens import reserved_tokens_in
+        from tokcore.subword.text_encoder import reserved_tokens_in
 
         return reserved_tokens_in(vocabulary.subtokens, prefix)
 
@@ -167,6 +167,34 @@ class SubwordScheme(Scheme['SubwordTextEncoder', SubwordOptions, EncodingOptions
 
         alphabet = sorted(set('<pad>EOS_\\u;0123456789').union(characters))
         return SubwordTextEncoder(['<pad>_', '<EOS>_', *alphabet, f'{alphabet[-1]}_'])
+
+
+def search_subwords(
+    learner: Any, largest_count: int, options: SubwordOptions, report: Progress
+) -> Learned[SubwordTextEncoder]:
+    """Searches the min-count that comes closest to the size.
+
+    Args:
+        learner: builds the vocabulary of a min-count, as `MemoryLearner`.
+        largest_count: an upper bound of the counts of substrings.
+        options: the size, and the min-counts to be tried.
+        report: called after each vocabulary that is built.
+
+    Raises:
+        InputError: a size below the alphabet, or an empty range.
+    """
+    from tokcore.subword.text_encoder import SubwordTextEncoder
+
+    result = search_vocabulary(
+        learner.build,
+        options.vocab_size,
+        strategy=options.search,
+        min_count_range=options.min_count_range,
+        smallest_size=learner.smallest_size,
+        largest_count=largest_count,
+        report=report,
+    )
+    return Learned.by_search(SubwordTextEncoder(result.subtokens), result, learner.smallest_size)
 
 
 SCHEME = SubwordScheme()

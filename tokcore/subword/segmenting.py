@@ -8,26 +8,33 @@ segment, and the token's count is added to its weight. Otherwise these suffixes 
 An edge of the trie is a uint64 in an open-addressing table, 0 if free: the parent node and the byte
 (36 bits), 27 bits for the row + 1 of the frequent suffix that ends there, and one bit whether a
 subtoken ends there. A node's number is the slot of its edge + 2; the root is 1.
+
+A `TokenSurvey` has the alphabet of all tokens, sums over them, and a sample of their suffixes: the
+tokens whose hash ends in a number of zero bits, and a smaller sample within it with two more bits. The
+growth of the distinct suffixes from the smaller to the larger sample predicts the size of the table
+of all suffixes.
 """
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tokcore.errors import InputError
-from tokcore.kernels.bytes import GOLDEN_RATIO, row_offsets
+from tokcore.kernels.bytes import GOLDEN_RATIO, pick_ranges, row_offsets
 from tokcore.kernels.jit import kernel, kernel_without_allocation, read_only
 from tokcore.learning.ranked_text import escaped_length
 from tokcore.subword.suffix_tables import (
     PrefixPartitions,
     SuffixRows,
     SuffixTable,
+    SuffixTableMerger,
     pack_suffixes,
     read_row_head,
 )
 from tokcore.text.t2t import BACKSLASH, ESCAPED_LINE_FEED, LETTER_U, LINE_FEED, UNDERSCORE
-from tokcore.text.unicode import next_character
+from tokcore.text.unicode import CODE_POINTS, next_character
 
 # Most bytes of the suffixes of a batch, written in full. Sorting takes some eight times as much
 # memory in each thread; with half of it, more strings would be repeated in several tables.
@@ -44,6 +51,13 @@ _ROW_BITS, _FIRST_ROW = _LOW_BITS - _SUBTOKEN_BIT, np.uint64(2)
 _ONE = np.uint64(1)
 _BYTE = np.uint64(8)
 _32_BITS = np.uint64(32)
+
+_ONE_GROUP = PrefixPartitions(())
+_NESTED_BITS = 2
+
+# In characters. Longer suffixes would not improve the borders, and a few huge tokens would fill a
+# worker's memory.
+_SAMPLED_LENGTH = 256
 
 MAX_NODES = 1 << 26
 """Slots have 28 bits, and at most half of them are used; rows have 27 bits."""
@@ -82,11 +96,23 @@ def escaped_batches(
 
 
 def pack_all_suffixes(
-    batch: EscapedBatch, longest: int, groups: PrefixPartitions, group_range: tuple[int, int]
+    batch: EscapedBatch,
+    longest: int,
+    groups: PrefixPartitions,
+    group_range: tuple[int, int],
+    edges: np.ndarray = read_only(np.zeros(0, np.uint64)),
 ) -> list[tuple[int, SuffixTable]]:
-    """Packs the suffixes at every character, as the first iteration counts them."""
-    return pack_suffixes(_suffix_rows(batch, np.zeros(0, np.uint64), longest, groups, group_range),
-                         groups, group_range)  # fmt: skip
+    """Packs the suffixes at every character, as the first iteration counts them.
+
+    With the edges of a `Segmenter`, packs the suffixes that start at segments.
+    """
+    lower = np.frombuffer(groups.bounds(group_range[0])[0], np.uint8)
+    upper = np.frombuffer(groups.bounds(group_range[1] - 1)[1], np.uint8)
+    rows = SuffixRows.empty(batch.text, batch.counts)
+    size = _list_suffixes(batch.starts, edges, longest, lower, upper, rows)
+    if size < 0:
+        raise ValueError('a token has a character that the vocabulary lacks')
+    return pack_suffixes(rows.first(size), groups, group_range)
 
 
 class Segmenter:
@@ -117,20 +143,16 @@ class Segmenter:
                 f'a vocabulary of {vocabulary.rows} subtokens is too large to segment by; give a '
                 '--min-count-range that begins higher'
             )
-        self._edges = np.zeros(_table_size(nodes), np.uint64)
-        for table in tables:
-            self._add(table, _SUBTOKEN_BIT, _SUBTOKEN_BIT, np.uint64(0))
+        edges = np.zeros(_table_size(nodes), np.uint64)
+        marks = [(table, _SUBTOKEN_BIT, _SUBTOKEN_BIT, np.uint64(0)) for table in tables]
         self._rows = 0
         for table in frequent or ():
             # A shared string may be a row of two groups; either one may get its weight.
-            self._add(table, _ROW_BITS, np.uint64(self._rows + 1) * _FIRST_ROW, _FIRST_ROW)
+            marks.append((table, _ROW_BITS, np.uint64(self._rows + 1) * _FIRST_ROW, _FIRST_ROW))
             self._rows += table.rows
-        self._edges = read_only(self._edges)
-
-    def _add(
-        self, table: SuffixTable, cleared: np.uint64, mark: np.uint64, step: np.uint64
-    ) -> None:
-        _add_strings(read_only(table.data), table.longest, self._edges, cleared, mark, step)
+        for table, cleared, mark, step in marks:
+            _add_strings(read_only(table.data), table.longest, edges, cleared, mark, step)
+        self._edges = read_only(edges)
 
     @property
     def has_frequent(self) -> bool:
@@ -164,51 +186,7 @@ class Segmenter:
         group_range: tuple[int, int],
     ) -> list[tuple[int, SuffixTable]]:
         """Packs the suffixes at segment starts, each of up to `longest` characters."""
-        return pack_suffixes(_suffix_rows(batch, self._edges, longest, groups, group_range),
-                             groups, group_range)  # fmt: skip
-
-
-def _suffix_rows(
-    batch: EscapedBatch,
-    edges: np.ndarray,
-    longest: int,
-    groups: PrefixPartitions,
-    group_range: tuple[int, int],
-) -> SuffixRows:
-    lower, upper = groups.bounds(group_range[0])[0], groups.bounds(group_range[1] - 1)[1]
-    rows = SuffixRows.empty(batch.text, batch.counts)
-    size = _list_suffixes(
-        batch.starts,
-        edges,
-        longest,
-        np.frombuffer(lower, np.uint8),
-        np.frombuffer(upper, np.uint8),
-        rows,
-    )
-    if size < 0:
-        raise ValueError('a token has a character that the vocabulary lacks')
-    return rows.first(size)
-
-
-@kernel_without_allocation
-def survey_tokens(data, offsets, counts, mask, seen, lengths, picked):
-    """Marks the code points seen, and as `picked` the tokens whose hash has no bit of `mask`.
-
-    Writes the characters of each escaped token to `lengths`. The tokens are valid UTF-8.
-    """
-    for token in range(len(counts)):
-        digest = np.uint64(0xCBF29CE484222325)  # FNV-1a
-        position, end = offsets[token], offsets[token + 1]
-        length = 1
-        while position < end:
-            point, position = next_character(data, position)
-            seen[point] = 1
-            digest = (digest ^ np.uint64(point)) * np.uint64(0x100000001B3)
-            length += escaped_length(point)
-        lengths[token] = length
-        digest ^= digest >> _32_BITS
-        digest *= _SPREAD
-        picked[token] = (digest >> _32_BITS) & mask == np.uint64(0)
+        return pack_all_suffixes(batch, longest, groups, group_range, self._edges)
 
 
 @kernel_without_allocation
@@ -407,3 +385,128 @@ def _escape_batch(data, offsets, first, last, text):
             written += _ONE
         text[written] = UNDERSCORE
         written += _ONE
+
+
+@dataclass(frozen=True)
+class TokenSurvey:
+    """The survey of some tokens; surveys of parts can be added."""
+
+    alphabet: str  # every character, ascending
+    tokens: int
+    characters: int  # of all escaped tokens
+    weight: int  # sum of count times escaped length
+    largest_count: int  # sum of count times bytes: an upper bound of the count of any substring
+    sample: SuffixTable
+    smaller_sample: SuffixTable
+
+    def predicted_bytes(self, bits: int) -> int:
+        """Returns the bytes of a table of all suffixes, by Heaps' law through both samples."""
+        if bits == 0 or not self.smaller_sample.rows:
+            return self.sample.nbytes << bits
+        growth = math.log2(self.sample.nbytes / self.smaller_sample.nbytes) / _NESTED_BITS
+        return math.ceil(self.sample.nbytes * 2 ** (bits * min(max(growth, 0.3), 1.0)))
+
+
+class Surveyor:
+    """Surveys batches of tokens, one after another.
+
+    Args:
+      bits: one token in 2^bits is sampled.
+      longest: of the suffixes counted, in characters.
+    """
+
+    def __init__(self, bits: int, longest: int):
+        self._bits = bits
+        self._longest = min(longest, _SAMPLED_LENGTH)
+        self._seen = np.zeros(CODE_POINTS, np.uint8)
+        self._tokens = self._characters = self._weight = self._largest_count = 0
+        self._samples = (SuffixTableMerger(), SuffixTableMerger())
+
+    def add(self, data: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> None:
+        """Adds tokens of valid UTF-8: `data[offsets[i]:offsets[i + 1]]` with counts[i]."""
+        lengths = np.empty(len(counts), np.int64)
+        self._tokens += len(counts)
+        for merger, bits in zip(self._samples, (self._bits, self._bits + _NESTED_BITS)):
+            picked = np.zeros(len(counts), np.bool_)
+            mask = np.uint64((1 << bits) - 1)
+            _survey_tokens(data, offsets, counts, mask, self._seen, lengths, picked)
+            self._sample(merger, data, offsets, counts, picked)
+        self._characters += int(lengths.sum())
+        self._weight += _exact_dot(counts, lengths)
+        self._largest_count += _exact_dot(counts, np.diff(offsets) + 1)
+
+    def _sample(
+        self,
+        merger: SuffixTableMerger,
+        data: np.ndarray,
+        offsets: np.ndarray,
+        counts: np.ndarray,
+        picked: np.ndarray,
+    ) -> None:
+        indices = np.flatnonzero(picked)
+        if not len(indices) or self._longest < 1:
+            return
+        starts, ends = read_only(offsets[indices]), read_only(offsets[indices + 1])
+        tokens, token_offsets = map(read_only, pick_ranges(data, starts, ends))
+        batches = escaped_batches(tokens, token_offsets, read_only(counts[indices]), self._longest)
+        for batch in batches:
+            for _, table in pack_all_suffixes(batch, self._longest, _ONE_GROUP, (0, 1)):
+                merger.add(table)
+
+    def result(self) -> TokenSurvey:
+        points = np.flatnonzero(self._seen).tolist()
+        sample, smaller = (merger.merged() for merger in self._samples)
+        return TokenSurvey(
+            ''.join(map(chr, points)),
+            self._tokens,
+            self._characters,
+            self._weight,
+            self._largest_count,
+            sample,
+            smaller,
+        )
+
+
+def add_surveys(surveys: Iterable[TokenSurvey]) -> TokenSurvey:
+    """Returns the survey of all parts."""
+    surveys = list(surveys)
+    samples, smaller = SuffixTableMerger(), SuffixTableMerger()
+    for survey in surveys:
+        samples.add(survey.sample)
+        smaller.add(survey.smaller_sample)
+    return TokenSurvey(
+        ''.join(sorted(set().union(*(survey.alphabet for survey in surveys)))),
+        sum(survey.tokens for survey in surveys),
+        sum(survey.characters for survey in surveys),
+        sum(survey.weight for survey in surveys),
+        sum(survey.largest_count for survey in surveys),
+        samples.merged(),
+        smaller.merged(),
+    )
+
+
+def _exact_dot(counts: np.ndarray, factors: np.ndarray) -> int:
+    """Returns the sum of products of int64, which may exceed 2^63."""
+    low, high = counts & 0xFFFFFFFF, counts >> 32
+    return (int(np.dot(high, factors)) << 32) + int(np.dot(low, factors))
+
+
+@kernel_without_allocation
+def _survey_tokens(data, offsets, counts, mask, seen, lengths, picked):
+    """Marks the code points seen, and as `picked` the tokens whose hash has no bit of `mask`.
+
+    Writes the characters of each escaped token to `lengths`. The tokens are valid UTF-8.
+    """
+    for token in range(len(counts)):
+        digest = np.uint64(0xCBF29CE484222325)  # FNV-1a
+        position, end = offsets[token], offsets[token + 1]
+        length = 1
+        while position < end:
+            point, position = next_character(data, position)
+            seen[point] = 1
+            digest = (digest ^ np.uint64(point)) * np.uint64(0x100000001B3)
+            length += escaped_length(point)
+        lengths[token] = length
+        digest ^= digest >> _32_BITS
+        digest *= _SPREAD
+        picked[token] = (digest >> _32_BITS) & mask == np.uint64(0)

@@ -194,20 +194,20 @@ def pack_suffixes(
     _sort_rows(rows, order)
     order = read_only(order)
     first, last = group_range
-    borders = [_as_array(groups.bounds(group)[0]) for group in range(first, last)]
-    begins = [_count_below(rows, order, border) for border in borders]
     upper = groups.bounds(last - 1)[1]
-    begins.append(_count_below(rows, order, _as_array(upper)) if upper else len(order))
+    borders = [
+        *(groups.bounds(group)[0] for group in range(first, last)),
+        *([upper] if upper else []),
+    ]
+    begins = [_count_below(rows, order, np.frombuffer(border, np.uint8)) for border in borders]
+    if not upper:
+        begins.append(len(order))
     tables = []
     for group, (begin, end) in enumerate(zip(begins, begins[1:]), first):
         if begin < end:
             data, count, longest, added = _pack_rows(rows, order, begin, end)
             tables.append((group, SuffixTable(read_only(data), count, longest, added)))
     return tables
-
-
-def _as_array(border: bytes) -> np.ndarray:
-    return np.frombuffer(border, np.uint8)
 
 
 @kernel_without_allocation

@@ -61,11 +61,8 @@ _CURSOR = np.dtype(
         ('top', np.int64),  # index of the deepest open node
         ('in_lower', np.int64),  # the path's common prefix with the lower border
         ('in_upper', np.int64),  # the same with the upper border
-        (
-            'lower_shared',
-            np.int64,
-        ),  # depth of the deepest node on the path shared by the lower border
-        ('shared', np.int64),  # the same by either border
+        ('lower_shared', np.int64),  # depth of the deepest node that the lower border shares
+        ('shared', np.int64),  # the same of either border
     ],
     align=True,
 )
@@ -221,12 +218,8 @@ def _add_to_node(nodes, top, depth, weight, selected, tail):
     if top < 0 or nodes[top]['depth'] != depth:
         top += 1
         node = nodes[top]
-        node['depth'], node['weight'], node['selected'], node['tail'] = (
-            depth,
-            weight,
-            selected,
-            tail,
-        )
+        node['depth'], node['weight'] = depth, weight
+        node['selected'], node['tail'] = selected, tail
         return top
     node = nodes[top]
     node['weight'] += weight
@@ -246,12 +239,8 @@ def _end_nodes(partition, sweep, branch, strings, frequent):
     highest = max(branch, first, shared)
     while top >= 0 and nodes[top]['depth'] > branch:
         node = nodes[top]
-        depth, weight, selected, tail = (
-            node['depth'],
-            node['weight'],
-            node['selected'],
-            node['tail'],
-        )
+        depth, weight = node['depth'], node['weight']
+        selected, tail = node['selected'], node['tail']
         top -= 1
         is_always_frequent = depth <= shared or depth == first
         if partition.min_weight > 0 and (weight >= partition.min_weight or is_always_frequent):
@@ -279,13 +268,9 @@ def _sweep_rows(partition, sweep, strings, frequent):
     while True:
         # Of the nodes closed together, only the deepest adds bytes of the string.
         room = cursor['size'] + (cursor['top'] + 4) * MAX_ROW_OVERHEAD
-        if (
-            min(
-                len(strings.out) - strings.state[0]['used'],
-                len(frequent.out) - frequent.state[0]['used'],
-            )
-            < room
-        ):
+        strings_left = len(strings.out) - strings.state[0]['used']
+        frequent_left = len(frequent.out) - frequent.state[0]['used']
+        if min(strings_left, frequent_left) < room:
             return room
         position = cursor['position']
         if position >= len(data):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -59,8 +60,9 @@ WINDOW_BYTES = 64 << 10
 """Bytes of a token that are segmented at a time.
 
 The arrays for it take up to a hundred times as much memory, which still fits most processors'
-caches;
-with half of it, twice as many calls would pass through the interpreter."""
+caches; with half of it, twice as many calls would pass through the interpreter."""
+
+_END_OF_ESCAPE = re.compile(r'u|[0-9]*;')
 
 _SHOWN = 60  # characters of a token in an error
 _CODE_POINT = np.dtype('<u4')
@@ -144,9 +146,9 @@ class SubwordTextEncoder(Tokenizer):
     def _spans(self, text: str, ids: Sequence[int]) -> list[Span]:
         units: list[Span] = []  # of each character of escaped tokens
         for token, start in token_spans(text, tokenize(text)):
-            for place, character in enumerate(token, start):
+            for index, character in enumerate(token, start):
                 escaped = escape_token(character, self._alphabet)[:-1]
-                units += [(place, place + 1)] * len(escaped)
+                units += [(index, index + 1)] * len(escaped)
             units.append((start + len(token),) * 2)  # the underscore at the end
         return piece_spans((len(self._subtokens[id_]) for id_ in ids), units)
 
@@ -278,13 +280,6 @@ class _SubwordModel:
         codes, ids = np.empty(tokens, np.uint32), np.empty(tokens, np.int32)
         return TrieWalk(codes, bounds, matches, deeper, ids, id_bounds)
 
-    def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
-        return self._windows.segment(part.text, part.start, part.end)
-
-    @functools.cached_property
-    def _windows(self) -> _WindowSegmenter:
-        return _WindowSegmenter(self.state, self._subtokens)
-
     def describe_failure(self, token: str, failure: int) -> str:
         escaped = escape_token(token, alphabet_of(self._subtokens))
         return (
@@ -293,34 +288,28 @@ class _SubwordModel:
             'alphabet, so learn another one'
         )
 
+    @functools.cached_property
+    def _lengths(self) -> np.ndarray:
+        return np.array([len(subtoken) for subtoken in self._subtokens], np.int64)
 
-class _WindowSegmenter:
-    """Segments long tokens into the longest subtokens of a vocabulary, in windows."""
-
-    def __init__(self, state: SubwordState, subtokens: Sequence[str]):
-        self._state = state
-        self._lengths = np.array([len(subtoken) for subtoken in subtokens], np.int64)
-        self._longest = int(self._lengths.max(initial=0))
-
-    def segment(self, text: np.ndarray, start: int, end: int) -> Iterator[np.ndarray]:
-        """Yields the ids of the token text[start:end] in arrays, int32[...].
+    def segment_long_token(self, part: RowPart) -> Iterator[np.ndarray]:
+        """Yields the ids of a token in windows, int32[...].
 
         Raises ValueError naming the rest of the token if no subtoken begins it.
         """
+        text, end = part.text, part.end
+        longest = int(self._lengths.max(initial=0))
+        window = max(WINDOW_BYTES, longest)
         codes = np.empty(0, np.uint32)  # escaped and not yet segmented
-        stop = start
+        stop = part.start
         while stop < end:
-            begin, stop = stop, _character_start(text, min(stop + self._window_bytes, end), end)
+            begin, stop = stop, _character_start(text, min(stop + window, end), end)
             codes = np.concatenate([codes, self._escape(text, begin, stop, stop == end)])
             # Segments near the end of the window may change with the text that follows.
-            stable = len(codes) - (0 if stop == end else self._longest)
-            ids, segmented = self._segment_codes(codes, stable, end - start)
+            stable = len(codes) - (0 if stop == end else longest)
+            ids, segmented = self._segment_codes(codes, stable, end - part.start)
             yield ids
             codes = codes[segmented:]
-
-    @property
-    def _window_bytes(self) -> int:
-        return max(WINDOW_BYTES, self._longest)
 
     def _escape(self, text: np.ndarray, start: int, end: int, is_last: bool) -> np.ndarray:
         codes = np.empty(MAX_GROWTH * (end - start) + 1, np.uint32)
@@ -328,7 +317,7 @@ class _WindowSegmenter:
         token = ScannedTokens(text, starts, ends, np.empty(0, np.int64))
         bounds = np.empty(2, np.uint64)
         missed = MissedTokens(number, 1, end - start)
-        escape_to_code_points(token, missed, self._state.alphabet, codes, bounds)
+        escape_to_code_points(token, missed, self.state.alphabet, codes, bounds)
         # The kernel appends the underscore of a token's end to every window.
         return codes[: int(bounds[1]) - (not is_last)]
 
@@ -343,11 +332,11 @@ class _WindowSegmenter:
         ids, id_bounds = np.empty(size, np.int32), np.empty(2, np.uint64)
         codes, bounds = np.append(codes, np.uint32(0)), np.array([0, size], np.uint64)
         walk = TrieWalk(codes, bounds, matches, deeper, ids, id_bounds)
-        probe_bigrams(walk, size, self._state.trie)
+        probe_bigrams(walk, size, self.state.trie)
         end, remaining = size, size
         while remaining:
             bounds[1] = end
-            _, remaining = segment_longest_match(walk, 1, self._state.trie)
+            _, remaining = segment_longest_match(walk, 1, self.state.trie)
             end -= remaining
             if remaining and end < stable:
                 rest = codes[end : min(size, end + _SHOWN)].astype(_CODE_POINT).tobytes()
@@ -368,3 +357,30 @@ def _character_start(text: np.ndarray, position: int, end: int) -> int:
     while position < end and text[position] & 0xC0 == 0x80:
         position -= 1
     return position
+
+
+def reserved_tokens_in(subtokens: Iterable[str], text: str) -> dict[str, int]:
+    """Returns the reserved tokens within a text, with their ids: `<2zh>` of `'<2zh>_'`.
+
+    A vocabulary's file does not mark them. A reserved token `X` is the subtoken of the whole token `X`,
+    and the pre-tokenizer cuts a text that has `X` in it, as `<2zh>` into `<`, `2zh` and `>`. If it does
+    not cut it, as `2zh`, the token is like others and gets its id where it stands alone.
+    """
+    reserved = {token: id_ for token, id_ in ROLES.items() if token in text}
+    for id_, subtoken in enumerate(subtokens):
+        if subtoken.endswith('_'):
+            token = unescape_token(subtoken)
+            if token in text and token not in ROLES and _is_reserved(subtoken, token):
+                reserved[token] = id_
+    return reserved
+
+
+def _is_reserved(subtoken: str, token: str) -> bool:
+    """Whether a subtoken spells a whole token that the pre-tokenizer never makes."""
+    if not token or escape_token(token, alphabet_of([token])) != subtoken:
+        return False
+    # The end of a token may begin within an escape: `10;a_` is the end of `\10;a_`.
+    ends = [token]
+    if escape := _END_OF_ESCAPE.match(token):
+        ends.append(token[escape.end() :])
+    return all(len(tokenize(end)) > 1 for end in ends)

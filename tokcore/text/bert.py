@@ -22,7 +22,6 @@ from tokcore.text.alignment import AlignedText, Span
 from tokcore.text.bert_kernels import (
     CHUNK,
     SOFT_BYTES,
-    BertTables,
     BertText,
     PlainRows,
     ascii_sources,
@@ -91,10 +90,6 @@ class BertPreTokenizer:
         return self.lower_case if self.strip_accents is None else self.strip_accents
 
     @property
-    def _tables(self) -> BertTables:
-        return bert_tables(self.kind, self.lower_case, self._strips, self.split_cjk)
-
-    @property
     def _search(self) -> '_SpecialSearch':
         return _special_search(self.special_tokens, self.kind, self.lower_case, self._strips)
 
@@ -110,7 +105,7 @@ class BertPreTokenizer:
         )
 
     def prepare(self, rows: TextRows) -> tuple[BertText, np.ndarray]:
-        tables = self._tables
+        tables = bert_tables(self.kind, self.lower_case, self._strips, self.split_cjk)
         is_plain = np.zeros(len(rows.starts), np.uint8)
         special = _NO_BOUNDS, _NO_BOUNDS
         if tables.needs_context.any():

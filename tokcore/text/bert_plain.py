@@ -45,7 +45,9 @@ def bert_tokens(
     if kind == 'bert' and lower_case:
         # In the order given: of `[A` and `[AB` the first matches, and the `B` is lowercased.
         parts = re.compile('|'.join([*escaped, '.']), re.DOTALL)
-        text = parts.sub(lambda match: _lowercase(match[0], special_tokens), text)
+        text = parts.sub(
+            lambda match: match[0] if match[0] in special_tokens else match[0].lower(), text
+        )
     if not escaped:
         return list(_split_ordinary(text, kind, lower_case, strip, split_cjk, ()))
     tokens = []
@@ -57,10 +59,6 @@ def bert_tokens(
             never_split = special_tokens if kind == 'bert' else ()
             tokens += _split_ordinary(part, kind, lower_case, strip, split_cjk, never_split)
     return tokens
-
-
-def _lowercase(part: str, special_tokens: Sequence[str]) -> str:
-    return part if part in special_tokens else part.lower()
 
 
 def _split_ordinary(

@@ -54,7 +54,7 @@ LETTER, NUMBER, SPACE = 1, 2, 4
 
 UPPER, LOWER = 16, 32
 """Bits for where words are cased: what may stand before the small letters of a word, and in place of
-them. Letters without case, and combining marks, are both; marks are no `LETTER`."""
+them. Letters without case, and combining marks, are both; marks are not a `LETTER`."""
 
 PUNCTUATION = 64
 """The bit of punctuation and symbols, where words are punctuated."""
@@ -120,6 +120,8 @@ class PatternPreTokenizer:
     `WHITE_SPACE`.
     """
 
+    name = 'pattern'
+
     pattern: Pattern = 'gpt2'
 
     def __post_init__(self):
@@ -130,10 +132,6 @@ class PatternPreTokenizer:
         expressions, rules = DEFINITIONS[self.pattern]
         if rules is None or len(expressions) > 1:
             raise ValueError(f'{self.pattern} has no kernel of its own; use pattern_pre_tokenizer')
-
-    @property
-    def name(self) -> str:
-        return 'pattern'
 
     @property
     def options(self) -> Mapping[str, object]:
@@ -180,14 +178,12 @@ def last_tokens(
     """
     last = end - 1
     of_parts = [last] if first < end else []
-    while last > first and _is_space(text[starts[last] : ends[last]]):
+    while last > first and not (
+        text[starts[last] : ends[last]].tobytes().decode().strip(WHITE_SPACE)
+    ):
         last -= 1
         of_parts.insert(0, last)
     return of_parts
-
-
-def _is_space(token: np.ndarray) -> bool:
-    return not token.tobytes().decode().strip(WHITE_SPACE)
 
 
 @kernel_without_allocation
@@ -863,7 +859,7 @@ def _borders_in_chunk(text, place, left, pre_tokenizer):
         if candidates != _0:
             apostrophes, ends = _contractions(text, place, left, candidates, True)
             borders = borders & ~apostrophes | ends
-            # Of two contractions the second is a word, and capital letters may be in the first.
+            # The second of two contractions is a word, and capital letters may be in the first.
             unclear |= masks.apostrophes & ends | words & apostrophes << _2
     if unclear != _0:
         return _0, False

@@ -38,7 +38,7 @@ class Class:
         pairs = [pair for each in flat if each.kind == 'ranges' for pair in each.of]
         members = {each for each in flat if each.kind != 'ranges'}
         members |= {ranges(*pairs)} if pairs else set()
-        # Of the complement of such a union, `regex` would take all characters.
+        # `regex` would match all characters with the complement of such a union.
         if ANY in members or any(~each in members for each in members):
             return ANY
         return members.pop() if len(members) == 1 else Class('union', frozenset(members))

@@ -131,7 +131,7 @@ class _Reader:
     def __init__(self, text: str, is_ruby: bool):
         self._text, self._is_ruby = text, is_ruby
         self._at = self._depth = self._behind = self._groups = 0
-        # Of i, m (lines have ends) and s (a dot is a line break too).
+        # Some of i, m (lines have ends) and s (a dot matches a line break too).
         self._flags: frozenset[str] = frozenset()
         # Without references it does not matter what a group is.
         self._has_references = re.search(r'\\[1-9]', text) is not None

@@ -9,7 +9,7 @@ within a character, before it decodes and strips.
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -38,6 +38,8 @@ class UnstrippedLines:
         form: 'NFC' or 'NFKC' by this Python's tables, or None, which changes nothing.
     """
 
+    name = 'unstripped-lines'
+
     form: Form | None = None
 
     def __post_init__(self):
@@ -45,10 +47,6 @@ class UnstrippedLines:
             raise ValueError(
                 f'{self.form!r} is not a form; there are {" and ".join(FORMS)}, and None'
             )
-
-    @property
-    def name(self) -> str:
-        return 'unstripped-lines'
 
     @property
     def options(self) -> Mapping[str, object]:
@@ -83,11 +81,9 @@ class StrippedLines:
         only: the characters that are stripped, as for `str.strip`; None for all white space.
     """
 
-    only: str | None = None
+    name = 'stripped-lines'
 
-    @property
-    def name(self) -> str:
-        return 'stripped-lines'
+    only: str | None = None
 
     @property
     def options(self) -> Mapping[str, object]:
@@ -100,7 +96,9 @@ class StrippedLines:
         damages = _find_damages(text, starts, ends, damaged)
         side = _stripped(text, starts, ends, damaged, _strip_table(self.only))
         if self.only is not None:
-            side = _emptied(*side.arrays(), damaged)
+            new_ends = np.empty(len(rows), np.int64)
+            _empty_rows(*side.arrays(), _white_space(), damaged, new_ends)
+            side = Side(side.text, side.starts, new_ends)
         return NormalizedRows(side, damages)
 
 
@@ -112,13 +110,8 @@ STRIPPED_LINES = StrippedLines()
 class _T2tLines:
     """A `Normalizer` that reads lines as Tensor2Tensor does."""
 
-    @property
-    def name(self) -> str:
-        return 't2t-lines'
-
-    @property
-    def options(self) -> Mapping[str, object]:
-        return {}
+    name = 't2t-lines'
+    options: ClassVar[Mapping[str, object]] = {}
 
     def apply(self, rows: Side) -> NormalizedRows:
         """Returns the rows stripped, without '\\r'."""
@@ -215,13 +208,6 @@ def _stripped(
     stripped = np.empty(len(starts), np.int64), np.empty(len(starts), np.int64)
     _strip_rows(text, (starts, ends), read_only(damaged), whitespace, stripped)
     return Side(text, *stripped)
-
-
-def _emptied(text: np.ndarray, starts: np.ndarray, ends: np.ndarray, damaged: np.ndarray) -> Side:
-    """Returns the rows; damaged ones, and those of nothing but white space, are empty."""
-    new_ends = np.empty(len(ends), np.int64)
-    _empty_rows(text, starts, ends, _white_space(), damaged, new_ends)
-    return Side(text, starts, new_ends)
 
 
 @kernel

@@ -18,7 +18,7 @@ import functools
 import typing
 import unicodedata
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 from tokcore.text.expression_trees import Tree, spelled
 from tokcore.text.expressions import fancy_regex, oniguruma
@@ -181,7 +181,7 @@ DIGITS = {False: r'\p{N}+', True: r'\p{N}'}
 _OTHER_SPELLINGS: dict[Pattern, str] = {
     'gpt2': r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",
 }
-"""Of tiktoken's. They cut all text in the same way, though their trees are others."""
+"""The spellings in tiktoken. They cut all text in the same way, though their trees differ."""
 
 
 def pattern_trees(pattern: Pattern) -> tuple[Tree, ...]:
@@ -292,30 +292,30 @@ def split_by(text: str, trees: Sequence[Tree], has_kernel: bool = True) -> list[
     shown = text
     if has_kernel:
         # `regex` has Unicode tables of its own, so each character becomes one of its class here.
-        shown = text.translate(typing.cast(Any, _Representatives()))
+        shown = text.translate(_TABLE)
     return [text[start:end] for start, end in cut(shown, [Split(spelled(tree)) for tree in trees])]
 
 
-@functools.lru_cache(1 << 14)
-def _representative(code: int) -> str:
-    from tokcore.text.unicode import age_table
-
-    character = chr(code)
-    # Expressions name these by themselves. ſ is an s where case is ignored.
-    if code < 0x80 or character == 'ſ' or '\u3040' <= character <= '\u30ff':
-        return character
-    if '一' <= character <= '龥':
-        return '一'
-    if character in WHITE_SPACE:
-        return '\t'
-    category = unicodedata.category(character)
-    if character in ONCE_PUNCTUATION or (category[0] == 'P' and age_table()[code] > 8):
-        return character
-    return _REPRESENTATIVES.get(category) or _REPRESENTATIVES.get(category[0], '\0')
-
-
-class _Representatives:
+class _Representatives(dict[int, str]):
     """The table for `str.translate`: a code point to the character that represents its class."""
 
-    def __getitem__(self, code: int) -> str:
-        return _representative(code)
+    def __missing__(self, code: int) -> str:
+        from tokcore.text.unicode import age_table
+
+        character = chr(code)
+        category = unicodedata.category(character)
+        # Expressions name these by themselves. ſ is an s where case is ignored.
+        if code < 0x80 or character == 'ſ' or '\u3040' <= character <= '\u30ff':
+            shown = character
+        elif '一' <= character <= '龥':
+            shown = '一'
+        elif character in WHITE_SPACE:
+            shown = '\t'
+        elif character in ONCE_PUNCTUATION or (category[0] == 'P' and age_table()[code] > 8):
+            shown = character
+        else:
+            shown = _REPRESENTATIVES.get(category) or _REPRESENTATIVES.get(category[0], '\0')
+        return self.setdefault(code, shown)
+
+
+_TABLE = _Representatives()

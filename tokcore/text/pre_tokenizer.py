@@ -8,14 +8,15 @@ it. The body stops before a row that no longer fits after others.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from tokcore.kernels.bytes import READABLE, with_margin
-from tokcore.kernels.jit import kernel_family, read_only
+from tokcore.kernels.jit import kernel_family, kernel_without_allocation, read_only
 from tokcore.text.rows import Side
-from tokcore.text.unicode import one_ends_inside_character
+from tokcore.text.unicode import CODE_POINTS, next_character, one_ends_inside_character
 
 CHUNK_TOKENS = 64 + 16
 """Room for the tokens that a body of `scan_tokens` may find between two checks of the room left,
@@ -25,6 +26,11 @@ _TOKENS_AT_ONCE = 1 << 14
 
 _ZEROS = '\0' * 3
 """As many as a character has bytes after its first."""
+
+_CODES_BELOW = ((0x80, 0x80), (0xE0, 0x800), (0xF0, 0x10000), (0xF1, 0x40000))
+"""Text whose bytes are all below the first number has code points below the second."""
+
+_0, _1 = np.uint64(0), np.uint64(1)
 
 
 class ScannedTokens(NamedTuple):
@@ -183,3 +189,110 @@ def slice_parts(
             if token < tokens:
                 yield RowPart(text, int(starts[token]), int(ends[token]), True)
             first = token + 1
+
+
+class ListedTokens(NamedTuple):
+    """The state of pre-tokenizers in Python, which find the tokens of all rows before kernels run."""
+
+    starts: np.ndarray  # uint64[tokens], read-only as the others
+    ends: np.ndarray  # uint64[tokens]
+    row_tokens: np.ndarray  # int64[rows + 1]
+
+    @classmethod
+    def of(cls, starts: object, ends: object, row_tokens: object) -> 'ListedTokens':
+        """Takes sequences of integers."""
+        return cls(
+            read_only(np.array(starts, np.uint64)),
+            read_only(np.array(ends, np.uint64)),
+            read_only(np.array(row_tokens, np.int64)),
+        )
+
+
+@scan_tokens.register(ListedTokens)
+@kernel_without_allocation
+def _copy_listed_tokens(rows, row, position, pre_tokenizer, tokens):
+    """As `scan_tokens` says; a position is the index of a token."""
+    room = len(tokens.starts) - CHUNK_TOKENS
+    count = 0
+    while row < len(rows.starts):
+        token = pre_tokenizer.row_tokens[row] if position < 0 else position
+        while token < pre_tokenizer.row_tokens[row + 1]:
+            if count == room:
+                return row, token, count
+            tokens.starts[count] = pre_tokenizer.starts[token]
+            tokens.ends[count] = pre_tokenizer.ends[token]
+            count += 1
+            token += 1
+        row += 1
+        position = -1
+        tokens.row_tokens[row] = count
+    return row, position, count
+
+
+@dataclass(frozen=True)
+class RowTokens:
+    """A `PreTokenizer` whose tokens are the rows."""
+
+    name = 'whole-rows'
+    options: ClassVar[Mapping[str, object]] = {}
+
+    def prepare(self, rows: TextRows) -> tuple[ListedTokens, np.ndarray]:
+        state = ListedTokens.of(rows.starts, rows.ends, np.arange(len(rows.starts) + 1))
+        return state, rows.text
+
+    def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
+        start, end = int(rows.starts[row]), int(rows.ends[row])
+        yield RowPart(rows.text, start, end, end - start > longest)
+
+
+class CharacterRuns(NamedTuple):
+    """Runs of some characters as tokens, found in the pass that counts all characters of the rows.
+
+    It is the state of `scan_tokens`, and what a `TokenAccumulator` takes; it is for one thread.
+    """
+
+    is_inside: np.ndarray  # uint8[0x110000]: 1 for the characters of tokens, 0 for the others
+    counts: np.ndarray  # int64[more than any code point]: of each character of the rows
+
+    @classmethod
+    def of(cls, is_inside: np.ndarray, text: np.ndarray) -> 'CharacterRuns':
+        """Takes the characters of tokens, and valid UTF-8 that has the rows; all counts are 0."""
+        greatest = int(text.max(initial=0))
+        # As few counts as the text may need: most of it is of few code points.
+        codes = next((codes for byte, codes in _CODES_BELOW if greatest < byte), CODE_POINTS)
+        return cls(is_inside, np.zeros(codes, np.int64))
+
+    def prepare(self, rows: TextRows) -> tuple['CharacterRuns', np.ndarray]:
+        """Returns the state and the text of the tokens."""
+        return self, rows.text
+
+
+@scan_tokens.register(CharacterRuns)
+@kernel_without_allocation
+def _scan_character_runs(rows, row, position, pre_tokenizer, tokens):
+    """Finds tokens as `scan_tokens` says; they are slices of the rows. Counts each character once."""
+    room = np.uint64(len(tokens.starts) - CHUNK_TOKENS)
+    ended = _0
+    while row < len(rows.starts):
+        place = np.int64(rows.starts[row] if position < 0 else position)
+        row_end = rows.ends[row]
+        was_inside = _0
+        while place < row_end:
+            # Between two tokens, so that a call that continues here counts no character again.
+            if ended > room and was_inside == _0:
+                return row, place, np.int64(ended)
+            start = np.uint64(place)
+            code, place = next_character(rows.text, place)
+            pre_tokenizer.counts[np.uint64(code)] += 1
+            is_inside = np.uint64(pre_tokenizer.is_inside[np.uint64(code)])
+            # Written at each character, and kept at borders: no processor can predict these.
+            tokens.starts[ended + was_inside] = start
+            tokens.ends[ended] = start
+            ended += was_inside & (is_inside ^ _1)
+            was_inside = is_inside
+        tokens.ends[ended] = np.uint64(row_end)
+        ended += was_inside
+        row += 1
+        position = -1
+        tokens.row_tokens[row] = np.int64(ended)
+    return row, np.int64(position), np.int64(ended)

@@ -2,10 +2,14 @@
 
 The package `regex` cuts the rows of a block before kernels run: some MB a second. Patterns that have
 a kernel are a hundred times as fast (`byte_level_scan`).
+
+Splits after ByteLevel, as Falcon's, see each byte as the character that stands for it. A token may then
+end within a character: `²` is the bytes C2 B2, and B2 is shown as a `²`, which is a digit.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +17,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from tokcore.text import byte_level
 from tokcore.text.expression_trees import Tree, compiled_for, spelled
-from tokcore.text.listed_tokens import ListedTokens
-from tokcore.text.pre_tokenizer import RowPart, TextRows
+from tokcore.text.pre_tokenizer import ListedTokens, PreTokenizer, RowPart, TextRows
 
 if TYPE_CHECKING:
     import regex
@@ -25,6 +29,9 @@ BEHAVIORS: tuple[Behavior, ...] = get_args(Behavior)
 
 _GROUPED = 512
 """Tokens of a long row that are tried as one part."""
+
+_LONGEST_KEPT = 64
+"""Bytes of a token whose cuts are kept; all together take some 30 MB."""
 
 _CONTINUATION = 0x80
 
@@ -100,7 +107,7 @@ def _parts(expression: str, text: str) -> list[tuple[_Span, bool]]:
 def _matches(pattern: regex.Pattern[str], text: str) -> Iterator[_Span]:
     """Yields matches as the engines of tokenizers go on after empty ones, and `regex` does not.
 
-    An empty match where the last match ended is none, and the search begins anew one character later.
+    An empty match where the last match ended does not count, and the search goes on one character later.
     """
     place, last = 0, -1
     while place <= len(text):
@@ -228,7 +235,7 @@ class SplitPreTokenizer:
         return borders if borders[-1] - first == len(text) and 0 not in lengths else None
 
     def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
-        # An expression may look at what is beside a token. So tokens are a part together only if
+        # An expression may look at what is next to a token. So tokens are a part together only if
         # they are the tokens of that part, and else each is one for the model.
         text = rows.text
         spans = self._spans(rows.part(row, row + 1))
@@ -247,3 +254,41 @@ class SplitPreTokenizer:
         """Returns int64[tokens, 2]: the first byte of each token, and where it ends."""
         tokens = self._tokens(rows)
         return np.stack([tokens.starts, tokens.ends], 1).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class ByteSplitPreTokenizer:
+    """A `PreTokenizer` that cuts the tokens of another one, which are slices of rows, by splits."""
+
+    first: PreTokenizer
+    splits: tuple[Split, ...]
+
+    name = 'byte-splits'
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        return {'first': [self.first.name, self.first.options], 'splits': [*map(str, self.splits)]}
+
+    def prepare(self, rows: TextRows) -> tuple[ListedTokens, np.ndarray]:
+        parts = [[*self.row_parts(rows, row, 0)] for row in range(len(rows.starts))]
+        starts = [part.start for part in itertools.chain(*parts)]
+        ends = [part.end for part in itertools.chain(*parts)]
+        return ListedTokens.of(starts, ends, np.cumsum([0, *map(len, parts)])), rows.text
+
+    def row_parts(self, rows: TextRows, row: int, longest: int) -> Iterator[RowPart]:
+        for part in self.first.row_parts(rows, row, longest):
+            if not part.is_long_token:
+                if part.start < part.end:
+                    yield part
+                continue
+            find_cuts = _kept_cuts if part.end - part.start <= _LONGEST_KEPT else _cuts
+            token = part.text[part.start : part.end].tobytes()
+            for start, end in find_cuts(token, self.splits):
+                yield RowPart(part.text, part.start + start, part.start + end, True)
+
+
+def _cuts(token: bytes, splits: tuple[Split, ...]) -> list[tuple[int, int]]:
+    return cut(byte_level.spelled(token), splits)
+
+
+_kept_cuts = functools.lru_cache(1 << 16)(_cuts)

@@ -158,7 +158,7 @@ def find_byte(text, starts, ends, byte, has_byte):
 
 
 @kernel_without_allocation
-def count_letters(text, rows, classes, own, others):
+def count_letters(text, rows, classes, matching, others):
     """Fills in how many letters of each row are of a script, and how many of others: int64[rows].
 
     `rows` is (starts, ends); `classes` uint8[0x110000] is `unicode.letter_classes`.
@@ -166,11 +166,11 @@ def count_letters(text, rows, classes, own, others):
     starts, ends = rows
     for row in range(len(starts)):
         position, end = starts[row], ends[row]
-        own_letters = other_letters = 0
+        matching_letters = other_letters = 0
         while position < end:
             character, position = next_character(text, position)
             # No branch: letters of both kinds would mispredict it.
-            own_letters += classes[character] & 1
+            matching_letters += classes[character] & 1
             other_letters += classes[character] >> 1
-        own[row] = own_letters
+        matching[row] = matching_letters
         others[row] = other_letters

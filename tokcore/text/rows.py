@@ -17,11 +17,11 @@ if typing.TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NormalizedRows:
-    """The result of a normalizer: as many rows as it was given, in the same order.
+    """The result of a normalizer: as many rows as it got, in the same order.
 
     Attributes:
         side: the rows. Rows without characters are empty, and so are those in `damages`.
-        damages: row number to the place of the first wrong byte in the text that was given, for
+        damages: row number to the place of the first wrong byte in the text that it got, for
             rows that are not valid UTF-8.
     """
 

@@ -103,6 +103,8 @@ class SequencePreTokenizer:
         trees: of expressions, each of which cuts the tokens of the one before.
     """
 
+    name = 'pattern'
+
     trees: tuple[Tree, ...]
 
     def __post_init__(self):
@@ -111,10 +113,6 @@ class SequencePreTokenizer:
 
     def _spelled(self) -> list[str]:
         return [spelled(tree) for tree in self.trees]
-
-    @property
-    def name(self) -> str:
-        return 'pattern'
 
     @property
     def options(self) -> Mapping[str, object]:

@@ -192,7 +192,7 @@ def _scan_alphanumeric_runs(rows, row, position, pre_tokenizer, tokens):
     while row < len(rows.starts):
         place = np.uint64(rows.starts[row] if position < 0 else position)
         row_end = np.uint64(rows.ends[row])
-        # Of the chunk before: whether a border is at its last byte, whether that is a space, and
+        # About the chunk before: whether a border is at its last byte, whether that is a space, and
         # whether its last two bytes are alphanumeric (two bits).
         border = space = _0
         # Where a call resumes within a row, a space there has a letter before it.

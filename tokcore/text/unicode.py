@@ -72,11 +72,11 @@ def letter_classes(code: str) -> np.ndarray:
     0 too.
     """
     classes = np.zeros(CODE_POINTS, np.uint8)
-    own = '||'.join(rf'\p{{Script={script}}}' for script in _SEVERAL.get(code, code).split())
+    scripts = '||'.join(rf'\p{{Script={script}}}' for script in _SEVERAL.get(code, code).split())
     none = '||'.join(rf'\p{{Script={script}}}' for script in _NOT_SCRIPTS[:2])
     for first, end in runs_of(rf'[\p{{L}}--[{none}]]+'):
         classes[first:end] = OTHER
-    for first, end in runs_of(rf'[\p{{L}}&&[{own}]]+'):
+    for first, end in runs_of(rf'[\p{{L}}&&[{scripts}]]+'):
         classes[first:end] = OWN
     return read_only(classes)
 

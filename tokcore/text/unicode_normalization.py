@@ -56,12 +56,10 @@ def normalize_rows(side: Side, form: NormalForm) -> Side:
     if not len(unchecked):
         return side
     side, others = _normalize_by_table(side, unchecked, form)
-    return rewrite_rows(side, others, functools.partial(_normalize_lines, form))
-
-
-def _normalize_lines(form: NormalForm, lines: bytes) -> bytes:
     # A line feed combines with nothing, and nothing becomes one.
-    return unicodedata.normalize(form, lines.decode()).encode()
+    return rewrite_rows(
+        side, others, lambda lines: unicodedata.normalize(form, lines.decode()).encode()
+    )
 
 
 def normalize_by_9(form: NormalForm, text: str) -> str:

@@ -64,12 +64,10 @@ class SpacePreTokenizer:
             scheme always or never does it.
     """
 
+    name = 'spaces'
+
     split: Split = 'space'
     at_line_breaks: bool = False
-
-    @property
-    def name(self) -> str:
-        return 'spaces'
 
     @property
     def options(self) -> Mapping[str, object]:

@@ -23,11 +23,7 @@ def most_frequent_words(
 ) -> tuple[list[str], int | None]:
     """Returns words by count, then by code points, and the smallest of their counts.
 
-    Args:
-        table: distinct words with their counts.
-        min_count: words that occur less often are left out.
-        most: the largest number of words; None for all.
-        excluded: words that are left out.
+    Words that occur less often than `min_count`, and excluded ones, are left out; None: any number.
     """
     most = len(table) if most is None else max(0, most)
     indices = np.flatnonzero(table.counts >= min_count)

@@ -10,11 +10,15 @@ It is not read, since not all of its tool's ids are in it; the error has the com
 
 from __future__ import annotations
 
+import codecs
 import functools
+import json
+import re
+import shlex
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NoReturn, get_args
 
 from tokcore.encoding.scheme import EncodingOptions, Learned, LearningOptions, Scheme
 from tokcore.encoding.vocabulary import (
@@ -41,18 +45,14 @@ if typing.TYPE_CHECKING:
     from tokcore.text.rows import Normalizer
     from tokcore.text.whitespace import SpacePreTokenizer
     from tokcore.word.model import WordModel
-import codecs
-import json
-import re
-import shlex
-from typing import NoReturn
 
 Split = Literal['space', 'unicode']
 Unknown = Literal['token', 'stop']
 
 _NMT_SPECIAL_TOKENS = ('<unk>', '<s>', '</s>')
-_BEGINNING = 64  # bytes, in which these three lines are
 """The first words of TensorFlow NMT's vocabularies."""
+
+_BEGINNING = 64  # bytes, in which these three lines are
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class WordScheme(Scheme['WordVocabulary', WordOptions, WordEncodingOptions]):
         return Learned(WordVocabulary([*first, *words]), smallest)
 
     def parse(self, data: bytes, path: str, read: ReadBeside = read_if_there) -> WordVocabulary:
-        return parse_words(data, path, self.split)
+        return WordVocabulary(read_words(data, path, self.split))
 
     def recognizes(self, data: bytes) -> bool:
         first = without_mark(data[:_BEGINNING]).replace(b'\r\n', b'\n').split(b'\n', 3)[:3]
@@ -198,17 +198,16 @@ class WordVocabulary:
     @functools.cached_property
     def model(self) -> WordModel:
         """The model that gives unknown words the unknown token's id, if there is one."""
-        return self._model(self.special_ids.unknown)
+        from tokcore.word.model import WordModel
+
+        return WordModel(self.words, self.special_ids.unknown)
 
     @functools.cached_property
     def strict_model(self) -> WordModel:
         """The model to which unknown words are errors."""
-        return self._model(None)
-
-    def _model(self, unknown: int | None) -> WordModel:
         from tokcore.word.model import WordModel
 
-        return WordModel(self.words, unknown)
+        return WordModel(self.words, None)
 
     def dump(self) -> bytes:
         """Returns the file.
@@ -239,11 +238,6 @@ class WordVocabulary:
         return ' '.join(self.words[id_] for id_ in ids if 0 <= id_ < size)
 
 
-def parse_words(data: bytes, path: str, split: Split = 'space') -> WordVocabulary:
-    """Returns the vocabulary of a file; raises InputError as `read_words`."""
-    return WordVocabulary(read_words(data, path, split))
-
-
 SCHEME = WordScheme()
 
 _SAMPLE = 1_000
@@ -256,7 +250,7 @@ _FAIRSEQ_FIRST = ['<s>', '<pad>', '</s>', '<unk>']
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _NUMBERED = re.compile(r'(.+)([ \t])([0-9]+)(?: #fairseq:overwrite)?')
 _SCORED = r'.+\t-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?'
-# Of `sed`, which also drops the rest of CRLF.
+# A command that also drops the rest of CRLF.
 _WITHOUT_NUMBERS = r"sed -E 's/[[:blank:]]+[0-9]+( #fairseq:overwrite)?[[:space:]]*$//'"
 
 _PYTHON = "python3 -X utf8 -c '{}; print(*{}, sep=chr(10))' {}"
@@ -388,5 +382,5 @@ def _refuse_json(text: str, path: str) -> None:
 
 
 def _converted(command: str, path: str) -> str:
-    """Returns what to do with a file: its words are written beside it."""
+    """Returns what to do with a file: a command that writes its words to a file next to it."""
     return f'convert it: {command} > {shlex.quote(f"{path}.words")}'

@@ -13,28 +13,24 @@ how often a word *ends* with it. So only words and their endings are counted:
 The learner on Beam counts words and endings of partitions as tables, and adds them up.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from tokcore.counts.tables import concatenate_tables
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.scheme import Learned
 from tokcore.errors import InputError
-from tokcore.kernels.hash_tables import child_or_new, empty_edges
+from tokcore.kernels.bytes import row_offsets
+from tokcore.kernels.hash_tables import ABSENT, Edges, child_of, child_or_new, empty_edges
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.learning.size_search import Progress, SearchResult, search_vocabulary
-from tokcore.wordpiece.learner_kernels import (
-    Pieces,
-    PieceTrie,
-    Words,
-    count_endings,
-    filter_words,
-    piece_trie,
-    select_words,
-    words_of,
-)
+from tokcore.text.unicode import CODE_POINTS, next_character
+from tokcore.wordpiece.model import JOINED_ROOT, WORD_ROOT
 from tokcore.wordpiece.options import WordPieceOptions
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary
 
@@ -71,11 +67,9 @@ def search_pieces(
     options: WordPieceOptions,
     report: Progress,
 ) -> SearchResult:
-    """Searches for a size with any learner; see `learn_wordpieces`.
+    """Searches for a size with any learner, whose `build` returns the pieces of a min-count.
 
-    Args:
-        build: returns the pieces of a min-count.
-        bounds: the lowest and the highest min-count; the highest may be lower.
+    Bounds are the lowest and the highest min-count; the highest may be lower.
     """
     target = options.vocab_size
     if options.search == 'tensorflow-text':
@@ -180,7 +174,8 @@ class PieceLearner:
         counts = endings.counts
         if pieces is not None:
             counts = np.zeros(len(counts), np.int64)
-            count_endings(words, self._trie(pieces), endings.numbers, counts)
+            trie = piece_trie(words.codes, pieces, self._codes, self._joiner)
+            count_endings(words, trie, endings.numbers, counts)
         frequent = np.flatnonzero(words.counts >= min_count)
         joined = np.flatnonzero(counts >= min_count)
         joined = joined[joined > 0]  # 0 is the empty ending
@@ -190,9 +185,6 @@ class PieceLearner:
             read_only(np.concatenate([words.counts[frequent], counts[joined]])),
             read_only(np.repeat([False, True], [len(frequent), len(joined)])),
         )
-
-    def _trie(self, pieces: Pieces) -> PieceTrie:
-        return piece_trie(self._words.codes, pieces, self._codes, self._joiner)
 
     def _by_id(self, pieces: Pieces) -> tuple[str, ...]:
         """Returns the pieces by id; if a word and an ending are one piece, the ending's count is used."""
@@ -210,10 +202,8 @@ def pieces_by_id(
 ) -> tuple[str, ...]:
     """Returns the pieces by id: special tokens, characters, then pieces by count and code points.
 
-    Args:
-        counts: of the selected pieces, with the joiner.
-        characters: of all words, ascending; each is a piece with and without the joiner.
-        options: the special tokens and the joiner.
+    `counts` are of the selected pieces, with the joiner. Each of the characters, which ascend, is a piece
+    with and without the joiner.
     """
     counts = dict(counts)
     for character in characters:
@@ -260,27 +250,12 @@ def _add_endings(words, edges, starts, lengths, numbers, counts):
     return size
 
 
-@dataclass(frozen=True)
-class WordFilter:
-    """The words of a partition that are learned from; as `learner_kernels.filter_words`."""
-
-    special_tokens: frozenset[str]
-    max_length: int
-    characters: str | None = None
-
-    def select(self, table: TokenTable) -> Words:
-        """Returns the words of a table that are learned from."""
-        words = words_of(table)
-        return filter_words(words, self.special_tokens, self.max_length, self.characters)
-
-
 def first_counts(words: Words) -> TokenTable:
     """Returns the counts of words and of all endings, for the first iteration."""
     endings = _endings_of(words)
-    return _concatenated(
-        _count_table(words, _WORD, words.starts[:-1], np.diff(words.starts), words.counts),
-        _count_table(words, _ENDING, endings.starts[1:], endings.lengths[1:], endings.counts[1:]),
-    )
+    starts, lengths, counts = endings.starts[1:], endings.lengths[1:], endings.counts[1:]
+    of_words = _count_table(words, _WORD, words.starts[:-1], np.diff(words.starts), words.counts)
+    return concatenate_tables([of_words, _count_table(words, _ENDING, starts, lengths, counts)])
 
 
 def later_counts(words: Words, pieces: Sequence[str], joiner: str) -> TokenTable:
@@ -335,16 +310,6 @@ def _count_table(
     return TokenTable(data[:size], offsets, np.ascontiguousarray(counts))
 
 
-def _concatenated(*tables: TokenTable) -> TokenTable:
-    sizes = np.cumsum([0, *(len(table.data) for table in tables)])
-    offsets = [table.offsets[:-1] + size for table, size in zip(tables, sizes.tolist())]
-    return TokenTable(
-        np.concatenate([table.data for table in tables]),
-        np.concatenate([*offsets, sizes[-1:]]),
-        np.concatenate([table.counts for table in tables]),
-    )
-
-
 @kernel_without_allocation
 def _encode(codes, starts, lengths, kind, data, offsets):
     """Writes substrings in UTF-8, each after the byte of its kind; returns the number of bytes."""
@@ -375,3 +340,219 @@ def _encode(codes, starts, lengths, kind, data, offsets):
             size += 1
         offsets[part + 1] = size
     return size
+
+
+class Words(NamedTuple):
+    """Words as code points: word i is codes[starts[i]:starts[i + 1]] and occurs counts[i] times."""
+
+    codes: np.ndarray  # uint32
+    starts: np.ndarray  # int64[words + 1]
+    counts: np.ndarray  # int64[words]
+
+    def text(self, start: int, length: int) -> str:
+        """Returns a substring of the code points of all words."""
+        return self.codes[start : start + length].tobytes().decode('utf-32-le', 'surrogatepass')
+
+    def pick(self, indices: np.ndarray) -> Words:
+        """Returns the words of these indices, in this order."""
+        lengths = np.diff(self.starts)[indices]
+        starts = row_offsets(lengths)
+        codes = np.empty(int(starts[-1]), np.uint32)
+        _copy_words(self.codes, read_only(self.starts[indices]), read_only(starts), codes)
+        return Words(read_only(codes), read_only(starts), read_only(self.counts[indices]))
+
+
+class Pieces(NamedTuple):
+    """Pieces as substrings of code points: codes[starts[i]:starts[i] + lengths[i]]."""
+
+    starts: np.ndarray  # int64
+    lengths: np.ndarray  # int64
+    counts: np.ndarray  # int64
+    are_joined: np.ndarray  # bool: after a joiner
+
+
+def words_of(table: TokenTable) -> Words:
+    """Returns all words of a table, ascending by code points."""
+    table = table.sorted()
+    lengths = np.empty(len(table), np.int64)
+    codes = np.empty(len(table.data), np.uint32)
+    size = _decode(table.data, table.offsets, codes, lengths)
+    starts = row_offsets(lengths)
+    return Words(read_only(codes[:size]), read_only(starts), table.counts)
+
+
+def select_words(
+    words: Words,
+    special_tokens: Collection[str],
+    max_length: int,
+    max_characters: int,
+    max_words: int | None,
+) -> Words:
+    """Returns the words to learn from, as TensorFlow Text selects them: by count, then code points.
+
+    `words` ascend by code points. Special tokens, longer words and words with other characters than the most
+    frequent ones are left out.
+    """
+    words = WordFilter(special_tokens, max_length).pick(words)
+    characters = most_frequent_characters(character_counts(words), max_characters)
+    words = WordFilter(special_tokens, max_length, characters).pick(words)
+    order = np.argsort(-words.counts, kind='stable')
+    return words.pick(order if max_words is None else order[:max_words])
+
+
+@dataclass(frozen=True)
+class WordFilter:
+    """Selects the words up to a length that are not special tokens and have no other characters."""
+
+    special_tokens: Collection[str]
+    max_length: int
+    characters: str | None = None
+
+    def select(self, table: TokenTable) -> Words:
+        """Returns the words of a table that are learned from."""
+        return self.pick(words_of(table))
+
+    def pick(self, words: Words) -> Words:
+        """Returns those of some words."""
+        lengths = np.diff(words.starts)
+        selected = lengths <= self.max_length
+        first_codes = np.array([ord(token[0]) for token in self.special_tokens if token], np.uint32)
+        has_text = np.flatnonzero(lengths)
+        may_be_token = np.isin(words.codes[words.starts[has_text]], first_codes)
+        for word in has_text[may_be_token].tolist():
+            if words.text(int(words.starts[word]), int(lengths[word])) in self.special_tokens:
+                selected[word] = False
+        if self.characters is not None:
+            is_other = np.ones(CODE_POINTS, np.bool_)
+            is_other[[ord(character) for character in self.characters]] = False
+            others = row_offsets(is_other[words.codes])
+            selected &= others[words.starts[1:]] == others[words.starts[:-1]]
+        return words.pick(np.flatnonzero(selected))
+
+
+def character_counts(words: Words) -> dict[str, int]:
+    """Returns how often each character occurs in words, by their counts; sums may exceed 2^63."""
+    characters, indices = np.unique(words.codes, return_inverse=True)
+    counts = np.repeat(words.counts, np.diff(words.starts))
+    high, low = (np.zeros(len(characters), np.int64) for _ in range(2))
+    np.add.at(high, indices, counts >> 32)
+    np.add.at(low, indices, counts & 0xFFFFFFFF)
+    return {
+        chr(code): (int(upper) << 32) + int(lower)
+        for code, upper, lower in zip(characters.tolist(), high, low, strict=True)
+    }
+
+
+def most_frequent_characters(counts: Mapping[str, int], most: int) -> str:
+    """Returns this many characters, the most frequent first, then by code point."""
+    ranked = sorted(counts, key=lambda character: (-counts[character], character))
+    return ''.join(ranked[:most])
+
+
+class PieceTrie(NamedTuple):
+    """A trie of code points with two roots."""
+
+    edges: Edges
+    is_piece: np.ndarray  # bool[nodes]
+
+
+def piece_trie(
+    codes: np.ndarray, pieces: Pieces, characters: np.ndarray, joiner: np.ndarray
+) -> PieceTrie:
+    """Returns the trie of pieces, and of all characters with and without a joiner.
+
+    A piece is a string: `##a` is found at the start of a word as it is, and after a joiner as `a`. Arrays are
+    code points, uint32; pieces are substrings of `codes`.
+    """
+    # Each piece is added below both roots, and once with the joiner before it.
+    most = int(pieces.lengths.sum()) * 2 + len(joiner) * (len(pieces.starts) + 1)
+    most += 4 * len(characters) + 2
+    trie = PieceTrie(empty_edges(most), np.zeros(most + 2, np.bool_))
+    _add_pieces(codes, pieces, characters, joiner, trie)
+    return trie
+
+
+@kernel_without_allocation
+def count_endings(words, trie, ending_of, counts):
+    """Counts the endings of words (ending_of[position]) that start where pieces start."""
+    for word in range(len(words.counts)):
+        end = words.starts[word + 1]
+        position, root = words.starts[word], WORD_ROOT
+        while True:
+            position = _longest_piece(words.codes, position, end, root, trie)
+            if position >= end:
+                break
+            counts[ending_of[position]] += words.counts[word]
+            root = JOINED_ROOT
+
+
+@kernel_without_allocation
+def _longest_piece(codes, position, end, root, trie):
+    """Returns the end of the longest piece at a position; every character is a piece."""
+    node, piece_end = np.int64(root), position + 1
+    while position < end:
+        node = child_of(trie.edges, node, codes[position])
+        if node == ABSENT:
+            break
+        position += 1
+        if trie.is_piece[node]:
+            piece_end = position
+    return piece_end
+
+
+@kernel_without_allocation
+def _add_pieces(codes, pieces, characters, joiner, trie):
+    """Adds all pieces and characters as strings, and below `JOINED_ROOT` without the joiner."""
+    joined, size = _add_codes(joiner, 0, len(joiner), np.int64(WORD_ROOT), trie, 2)
+    for piece in range(len(pieces.starts)):
+        start, length = pieces.starts[piece], pieces.lengths[piece]
+        if pieces.are_joined[piece]:
+            node, size = _add_codes(codes, start, length, np.int64(JOINED_ROOT), trie, size)
+            trie.is_piece[node] = True
+            node, size = _add_codes(codes, start, length, joined, trie, size)
+            trie.is_piece[node] = True
+            continue
+        node, size = _add_codes(codes, start, length, np.int64(WORD_ROOT), trie, size)
+        trie.is_piece[node] = True
+        has_joiner = length > len(joiner)
+        for k in range(len(joiner)):
+            has_joiner = has_joiner and codes[start + k] == joiner[k]
+        if has_joiner:
+            start, length = start + len(joiner), length - len(joiner)
+            node, size = _add_codes(codes, start, length, np.int64(JOINED_ROOT), trie, size)
+            trie.is_piece[node] = True
+    for character in range(len(characters)):
+        for root in (np.int64(WORD_ROOT), np.int64(JOINED_ROOT), joined):
+            node, size = _add_codes(characters, character, 1, root, trie, size)
+            trie.is_piece[node] = True
+
+
+@kernel_without_allocation
+def _add_codes(codes, start, length, node, trie, size):
+    """Adds a path of code points below a node; returns the last node, and the number of nodes."""
+    for position in range(start, start + length):
+        node = child_or_new(trie.edges, node, codes[position], size)
+        size += node == size
+    return node, size
+
+
+@kernel_without_allocation
+def _decode(data, offsets, codes, lengths):
+    """Decodes tokens of UTF-8; returns the number of code points."""
+    size = 0
+    for token in range(len(offsets) - 1):
+        byte, first = offsets[token], size
+        while byte < offsets[token + 1]:
+            code, byte = next_character(data, byte)
+            codes[size] = code
+            size += 1
+        lengths[token] = size - first
+    return size
+
+
+@kernel_without_allocation
+def _copy_words(codes, sources, starts, copy):
+    """Copies the words that start at `sources` to `starts`."""
+    for word in range(len(sources)):
+        for k in range(starts[word + 1] - starts[word]):
+            copy[starts[word] + k] = codes[sources[word] + k]

@@ -4,11 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from tokcore.encoding.scheme import LearningOptions, vocab_size_option
-from tokcore.options import (
-    min_count_range,
-    option,
-    special_tokens_option,
-)
+from tokcore.options import min_count_range, option, special_tokens_option
 
 SPECIAL_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 """BERT's, in the order of its files."""

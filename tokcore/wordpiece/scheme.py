@@ -6,16 +6,16 @@ import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tokcore.encoding.hub_folders import config_beside
-from tokcore.encoding.scheme import EncodingOptions, Learned, Scheme
-from tokcore.encoding.tokenizer_folder import (
+from tokcore.encoding.hub_folders import (
     CONFIG_NAME,
     CONFIG_NAMES,
     ROLE_TOKENS,
     TOKENIZER_NAME,
+    config_beside,
     tokenizer_config,
     tokenizer_json,
 )
+from tokcore.encoding.scheme import EncodingOptions, Learned, Scheme
 from tokcore.encoding.vocabulary import ReadBeside, read_if_there
 from tokcore.errors import InputError
 from tokcore.learning.size_search import Progress
@@ -175,7 +175,7 @@ class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEnc
     def options_from_file(
         self, data: bytes, path: str, read: ReadBeside = read_if_there
     ) -> Mapping[str, object]:
-        """Returns the options that the tokenizer_config.json of transformers beside the file states."""
+        """Returns the options that the tokenizer_config.json of transformers next to the file states."""
         config = config_beside(path, read)
         states = {key: config[key] for key in _STATED if config.get(key) is not None}
         odd = [key for key, value in states.items() if not isinstance(value, bool)]
@@ -183,7 +183,7 @@ class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEnc
             odd.append('never_split' if config.get('never_split') else 'do_basic_tokenize')
         if odd:
             raise InputError(
-                f'{CONFIG_NAME} beside {path}: {odd[0]} {config[odd[0]]!r:.80} is not supported; take '
+                f'{CONFIG_NAME} next to {path}: {odd[0]} {config[odd[0]]!r:.80} is not supported; take '
                 'it out, or give a folder with a tokenizer.json'
             )
         return {
@@ -212,7 +212,7 @@ class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEnc
         return '[UNK]'
 
     def special_tokens_in(self, vocabulary: WordPieceVocabulary, prefix: str) -> Mapping[str, int]:
-        # Of other entries, punctuation cuts none: not capital letters, which may become lower case.
+        # Punctuation does not cut other entries: not capital letters, which may become lower case.
         return {
             piece: id_
             for piece, id_ in vocabulary.ids.items()

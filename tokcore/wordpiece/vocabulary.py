@@ -41,6 +41,7 @@ MOST_PIECE_BYTES = 4096
 vocabulary."""
 
 _LONG_LINE = re.compile(rb'(?<![^\r\n])[^\r\n]{%d}' % (MOST_PIECE_BYTES + 1))
+_SURROGATE = re.compile('[\ud800-\udfff]')
 _MARKS = (b'[UNK]', b'[CLS]', b'[SEP]')
 
 
@@ -52,28 +53,17 @@ class WordPieceVocabulary:
 
         Of equal pieces the last one's id is used; an empty one only takes an id.
         """
-        self._pieces = tuple(pieces)
-        self._joiner = joiner
-
-    @property
-    def pieces(self) -> tuple[str, ...]:
-        """The pieces by id."""
-        return self._pieces
-
-    @property
-    def joiner(self) -> str:
-        """The prefix of pieces that do not start a word."""
-        return self._joiner
+        self.pieces, self.joiner = tuple(pieces), joiner
 
     @property
     def vocab_size(self) -> int:
         """The number of ids, including those of duplicates and empty pieces."""
-        return len(self._pieces)
+        return len(self.pieces)
 
     @functools.cached_property
     def ids(self) -> dict[str, int]:
         """The id of each piece that is used."""
-        return {piece: id_ for id_, piece in enumerate(self._pieces)}
+        return {piece: id_ for id_, piece in enumerate(self.pieces)}
 
     @functools.cached_property
     def special_ids(self) -> SpecialIds:
@@ -105,21 +95,17 @@ class WordPieceVocabulary:
     def _trie(self) -> DoubleArrayTrie:
         from tokcore.wordpiece.model import double_array_trie
 
-        return double_array_trie(self.ids.items(), self._joiner)
+        return double_array_trie(self.ids.items(), self.joiner)
 
     def dump(self) -> bytes:
-        """Returns the vocab.txt.
-
-        Raises:
-            ValueError: as `dump_pieces`.
-        """
-        return dump_pieces(self._pieces)
+        """Returns the vocab.txt; raises as `dump_pieces`."""
+        return dump_pieces(self.pieces)
 
     def pieces_of(self, ids: Iterable[int]) -> list[str]:
         """Returns the piece of each id; `[UNK]` for ids out of range and those of earlier duplicates."""
         return [
-            self._pieces[id_]
-            if 0 <= id_ < len(self._pieces) and self.ids[self._pieces[id_]] == id_
+            self.pieces[id_]
+            if 0 <= id_ < len(self.pieces) and self.ids[self.pieces[id_]] == id_
             else _SHOWN_UNKNOWN
             for id_ in ids
         ]
@@ -134,7 +120,7 @@ class WordPieceVocabulary:
         Pieces are joined, and spaces before English punctuation are removed. It is not the inverse
         of encoding: ids do not record spaces, accents and capital letters.
         """
-        text = ' '.join(self.pieces_of(ids)).replace(f' {self._joiner}', '').strip()
+        text = ' '.join(self.pieces_of(ids)).replace(f' {self.joiner}', '').strip()
         for spaced, joined in _WITHOUT_SPACE:
             text = text.replace(spaced, joined)
         return text
@@ -190,30 +176,19 @@ def dump_pieces(pieces: Sequence[str]) -> bytes:
     """
     ids: dict[str, int] = {}
     for id_, piece in enumerate(pieces):
-        fault = _fault(piece)
-        if not id_ and piece.startswith('\ufeff'):
-            fault = 'begins with a byte order mark'
-        if ids.setdefault(piece, id_) != id_:
-            fault = f'is piece {ids[piece]} too'
-        if fault:
+        faults = {
+            f'is piece {ids.setdefault(piece, id_)} too': ids.setdefault(piece, id_) != id_,
+            'begins with a byte order mark': not id_ and piece.startswith('\ufeff'),
+            'is empty': not piece,
+            'has white space at its ends': piece != piece.strip(),
+            'has a line end': '\n' in piece or '\r' in piece,
+            'has a lone surrogate': _SURROGATE.search(piece),
+        }
+        if fault := next((fault for fault, is_there in faults.items() if is_there), None):
             raise ValueError(
                 f'piece {id_}, {piece!r}, {fault}, which a vocab.txt cannot hold; leave it out'
             )
     return ''.join(f'{piece}\n' for piece in pieces).encode()
-
-
-def _fault(piece: str) -> str | None:
-    if not piece:
-        return 'is empty'
-    if piece != piece.strip():
-        return 'has white space at its ends'
-    if '\n' in piece or '\r' in piece:
-        return 'has a line end'
-    try:
-        piece.encode()
-    except UnicodeEncodeError:
-        return 'has a lone surrogate'
-    return None
 
 
 def _line_at(data: bytes, offset: int) -> int:

@@ -1,49 +1,46 @@
 """Hugging Face tokenizers: byte-level BPE and BERT's WordPiece, trained and applied."""
 
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
-from ..outcome import Outcome
+from ..outcome import Outcome, Ready, timed
 
 _BATCH_LINES = 10_000  # a list of all encodings at once would take some 50 times the text
 
 
-def learn_bpe(ready: Callable[[], None], *, text: str, vocabulary_size: int) -> Outcome:
+def learn_bpe(ready: Ready, *, text: str, vocabulary_size: int) -> Outcome:
     """Trains byte-level BPE on a file."""
     return _learn(ready, *_bpe(vocabulary_size), text)
 
 
-def learn_wordpiece(ready: Callable[[], None], *, text: str, vocabulary_size: int) -> Outcome:
+def learn_wordpiece(ready: Ready, *, text: str, vocabulary_size: int) -> Outcome:
     """Trains WordPiece with BERT's rules, cased, on a file."""
     return _learn(ready, *_wordpiece(vocabulary_size), text)
 
 
-def train_bpe(ready: Callable[[], None], *, text: str, vocabulary_size: int, model: str) -> Outcome:
+def train_bpe(ready: Ready, *, text: str, vocabulary_size: int, model: str) -> Outcome:
     """Makes a tokenizer.json of byte-level BPE."""
     return _train(ready, *_bpe(vocabulary_size), text, model)
 
 
-def train_wordpiece(
-    ready: Callable[[], None], *, text: str, vocabulary_size: int, model: str
-) -> Outcome:
+def train_wordpiece(ready: Ready, *, text: str, vocabulary_size: int, model: str) -> Outcome:
     """Makes a tokenizer.json of WordPiece."""
     return _train(ready, *_wordpiece(vocabulary_size), text, model)
 
 
-def encode(ready: Callable[[], None], *, text: str, model: str) -> Outcome:
+def encode(ready: Ready, *, text: str, model: str) -> Outcome:
     """Lines in memory to ids by `encode_batch_fast`."""
     tokenizer = Tokenizer.from_file(model)
-    batches = list(_batches(text))
-    ready()
-    started = time.perf_counter()
-    ids = 0
-    for batch in batches:
-        encodings = tokenizer.encode_batch_fast(batch, add_special_tokens=False)
-        ids += sum(map(len, encodings))
-    seconds = time.perf_counter() - started
+    lines = Path(text).read_text(encoding='utf-8').split('\n')
+    batches = [lines[start : start + _BATCH_LINES] for start in range(0, len(lines), _BATCH_LINES)]
+    ids, seconds = timed(
+        ready,
+        lambda: sum(
+            sum(map(len, tokenizer.encode_batch_fast(batch, add_special_tokens=False)))
+            for batch in batches
+        ),
+    )
     return Outcome(seconds, {'ids': ids})
 
 
@@ -69,29 +66,14 @@ def _wordpiece(size: int) -> tuple[Tokenizer, trainers.Trainer]:
     return tokenizer, trainer
 
 
-def _learn(
-    ready: Callable[[], None], tokenizer: Tokenizer, trainer: trainers.Trainer, text: str
-) -> Outcome:
-    ready()
-    started = time.perf_counter()
-    tokenizer.train([text], trainer)
-    seconds = time.perf_counter() - started
+def _learn(ready: Ready, tokenizer: Tokenizer, trainer: trainers.Trainer, text: str) -> Outcome:
+    _, seconds = timed(ready, lambda: tokenizer.train([text], trainer))
     return Outcome(seconds, {'size': tokenizer.get_vocab_size()})
 
 
 def _train(
-    ready: Callable[[], None],
-    tokenizer: Tokenizer,
-    trainer: trainers.Trainer,
-    text: str,
-    model: str,
+    ready: Ready, tokenizer: Tokenizer, trainer: trainers.Trainer, text: str, model: str
 ) -> Outcome:
     outcome = _learn(ready, tokenizer, trainer, text)
     tokenizer.save(model)
     return outcome
-
-
-def _batches(text: str) -> Iterator[list[str]]:
-    lines = Path(text).read_text(encoding='utf-8').split('\n')
-    for start in range(0, len(lines), _BATCH_LINES):
-        yield lines[start : start + _BATCH_LINES]

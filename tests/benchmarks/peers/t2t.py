@@ -5,7 +5,6 @@ import os
 import pickle
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import tensorflow.compat.v1 as tf
@@ -13,7 +12,7 @@ from tensor2tensor.data_generators import text_encoder
 
 from tokcore.counts.token_table import TokenTable
 
-from ..outcome import Outcome
+from ..outcome import Outcome, Ready
 from ..stages.counting import MAX_SUBTOKEN_LENGTH, MIN_COUNTS
 from ..stages.written import take_file
 
@@ -61,9 +60,7 @@ class _BuiltOnce(text_encoder.SubwordTextEncoder):
         _BuiltOnce.saved_seconds += seconds - (time.perf_counter() - started)
 
 
-def search_counts(
-    ready: Callable[[], None], *, counts: str, vocabulary_size: int, builds: str
-) -> Outcome:
+def search_counts(ready: Ready, *, counts: str, vocabulary_size: int, builds: str) -> Outcome:
     """Searches a vocabulary of a size, from a dictionary in memory.
 
     `builds` is a folder that searches of the same counts have in common.
@@ -88,7 +85,7 @@ def search_counts(
     return Outcome(seconds, facts)
 
 
-def write_records(ready: Callable[[], None], *, text: str, vocabulary: str, output: str) -> Outcome:
+def write_records(ready: Ready, *, text: str, vocabulary: str, output: str) -> Outcome:
     """Lines in memory through encode, to_example and TFRecordWriter."""
     encoder = text_encoder.SubwordTextEncoder(vocabulary)
     data = Path(text).read_bytes()

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from ..contenders import DEFAULT_RUNS, OURS, Contender, Row
+from ..contenders import OURS, Contender, Row, one_core_row
 from ..corpora import CORPORA, ENGLISH
 from ..inputs import Inputs
-from ..peers.tokenizers_rc import REQUIREMENT
+from ..peers.encoders import CANDIDATE
 from ..scale import Scale
 
 _MODEL = 'peers.hugging_face:train_bpe'
@@ -23,24 +23,16 @@ def byte_pair_rows(scale: Scale) -> Iterator[Row]:
 
 
 def _learn_row(corpus: str, size: int) -> Row:
-    def options(inputs: Inputs) -> dict:
-        return {'text': inputs.text, 'vocabulary_size': size}
-
-    def giga_options(inputs: Inputs) -> dict:
-        return {**options(inputs), 'threads': 1}
-
-    return Row(
+    return one_core_row(
         f'merges/{corpus}',
         f'count and learn byte-level BPE of {size:,} entries from a file',
         corpus,
-        Contender(OURS, 'stages.byte_pairs:learn', options, cores=1),
-        (
-            Contender('gigabpe', 'peers.giga_bpe:learn', giga_options, cores=1),
-            Contender('rustbpe', 'peers.rust_bpe:learn', options, cores=1),
-            Contender('tokenizers BPE', 'peers.hugging_face:learn_bpe', options, cores=1),
-        ),
-        {'gigabpe': 0.8, 'rustbpe': 3, 'tokenizers BPE': 6},
-        runs=DEFAULT_RUNS,
+        ('stages.byte_pairs:learn', lambda inputs: {'text': inputs.text, 'vocabulary_size': size}),
+        {
+            'gigabpe': ('peers.trainers:gigabpe', 0.8, {'threads': 1}),
+            'rustbpe': ('peers.trainers:rustbpe', 3),
+            'tokenizers BPE': ('peers.hugging_face:learn_bpe', 6),
+        },
     )
 
 
@@ -56,7 +48,7 @@ def _codes_row(size: int, merges: int) -> Row:
         f'{merges:,} codes of subword-nmt from {size / 1e6:g} MB of lines',
         ENGLISH,
         Contender(OURS, 'stages.byte_pairs:learn', our_options, cores=1),
-        (Contender('subword-nmt', 'peers.subword_nmt:learn', options, cores=1),),
+        (Contender('subword-nmt', 'peers.trainers:subword_nmt', options, cores=1),),
         {'subword-nmt': 50},
         patience='once',
     )
@@ -66,39 +58,35 @@ def _ids_row(corpus: str, size: int) -> Row:
     def options(inputs: Inputs) -> dict:
         return {'text': inputs.text, 'model': inputs.model(_MODEL, size)}
 
-    def giga_options(inputs: Inputs) -> dict:
-        return {**options(inputs), 'parallel': False}
-
-    def candidate_options(inputs: Inputs) -> dict:
-        return {**options(inputs), 'packages': inputs.packages(REQUIREMENT)}
-
-    return Row(
+    return one_core_row(
         f'bpe-ids/{corpus}',
         f'text to ids by byte-level BPE of {size:,} entries',
         corpus,
-        Contender(OURS, 'stages.byte_pairs:encode', options, cores=1),
-        (
-            Contender('gigatoken', 'peers.giga_token:encode', giga_options, cores=1),
-            Contender(
-                'tokenizers 1.0rc3', 'peers.tokenizers_rc:encode', candidate_options, cores=1
-            ),
-            Contender('tokenizers BPE', 'peers.hugging_face:encode', options, cores=1),
-            Contender('tiktoken', 'peers.tik_token:encode', options, cores=1),
-        ),
-        {'gigatoken': 0.95, 'tokenizers 1.0rc3': 1, 'tokenizers BPE': 12, 'tiktoken': 3},
-        runs=DEFAULT_RUNS,
+        ('stages.byte_pairs:encode', options),
+        {
+            'gigatoken': ('peers.encoders:gigatoken', 0.95, {'parallel': False}),
+            'tokenizers 1.0rc3': ('peers.encoders:candidate', 1, {'packages': candidate_packages}),
+            'tokenizers BPE': ('peers.hugging_face:encode', 12),
+            'tiktoken': ('peers.encoders:tiktoken', 3),
+        },
     )
+
+
+def candidate_packages(inputs: Inputs) -> str:
+    """Returns the folder with the release candidate of tokenizers."""
+    return str(inputs.materials.packages(CANDIDATE))
 
 
 def _unbroken_row(documents: int, size: int) -> Row:
     def options(inputs: Inputs) -> dict:
         return {'documents': documents, 'model': inputs.model(_MODEL, size)}
 
-    return Row(
+    return one_core_row(
         f'sizes/unbroken/{documents}MB',
         f'{documents} documents of a million letters without a blank to ids',
         ENGLISH,
-        Contender(OURS, 'stages.byte_pairs:encode_unbroken', options, cores=1),
+        ('stages.byte_pairs:encode_unbroken', options),
+        {},
         runs=1,
         size=documents,
         is_extra=True,

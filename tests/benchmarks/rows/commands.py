@@ -25,9 +25,7 @@ def command_rows(scale: Scale) -> Iterator[Row]:
             Contender(
                 're.findall + Counter',
                 _ABOVE_START_UP,
-                above_start_up(
-                    ('-m', 'tests.benchmarks.peers.regex_counter', '{text}', '{output}')
-                ),
+                above_start_up(('-m', 'tests.benchmarks.peers.scripts', '{text}', '{output}')),
             ),
         ),
         {'re.findall + Counter': 4},
@@ -126,7 +124,16 @@ def _start_up_rows(scale: Scale) -> Iterator[Row]:
 
 def count_arguments(workers: int) -> tuple[str, ...]:
     """Returns a command that counts a text."""
-    return (*_TOKBEAM, 'count', '--text', '{text}', '--output', '{output}', *_workers(workers))
+    return (
+        *_TOKBEAM,
+        'count',
+        '--text',
+        '{text}',
+        '--output',
+        '{output}',
+        '--workers',
+        str(workers),
+    )
 
 
 def encode_arguments(workers: int) -> tuple[str, ...]:
@@ -134,7 +141,8 @@ def encode_arguments(workers: int) -> tuple[str, ...]:
     return (
         *(*_TOKBEAM, 'encode', '--text', '{text}', '--vocab', '{vocabulary}'),
         *('--name', 'bench', '--shards', str(_SHARDS), '--output', '{output}'),
-        *_workers(workers),
+        '--workers',
+        str(workers),
     )
 
 
@@ -143,10 +151,6 @@ def _build_arguments(size: int) -> tuple[str, ...]:
         *(*_TOKBEAM, 'build', '--tsv', '{text}', '--vocab-size', str(size)),
         *('--name', 'bench', '--shards', str(_SHARDS), '--output', '{output}'),
     )
-
-
-def _workers(number: int) -> tuple[str, str]:
-    return ('--workers', str(number))
 
 
 def above_start_up(

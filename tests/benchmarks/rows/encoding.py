@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator
 
-from ..contenders import DEFAULT_RUNS, OURS, Contender, Row
+from ..contenders import DEFAULT_RUNS, OURS, Contender, Row, one_core_row
 from ..corpora import CORPORA, MIXED
 from ..inputs import Inputs
 from ..scale import Scale
-from .learning import T2T
+from .learning import T2T, named_threads
 
 _SHARDS = 10
 
@@ -35,12 +35,12 @@ def _ids_row(corpus: str, size: int, threads: int, runs: int) -> Row:
 
     return Row(
         f'ids/{corpus}/{threads}',
-        f'text to ids, {size:,} entries, {_threads(threads)}',
+        f'text to ids, {size:,} entries, {named_threads(threads)}',
         corpus,
         Contender(OURS, 'stages.encoding:encode', _ours(size, threads), cores=threads),
         (
-            contender('nanotoken', 'peers.nano_token:encode', wordpiece, parallel=threads > 1),
-            contender('gigatoken', 'peers.giga_token:encode', bpe, parallel=threads > 1),
+            contender('nanotoken', 'peers.encoders:nanotoken', wordpiece, parallel=threads > 1),
+            contender('gigatoken', 'peers.encoders:gigatoken', bpe, parallel=threads > 1),
             contender(
                 'SentencePiece BPE',
                 'peers.sentence_piece:encode',
@@ -75,7 +75,7 @@ def _records_row(corpus: str, size: int, threads: int) -> Row:
     t2t = Contender(T2T, 'peers.t2t:write_records', peer_options, cores=1)
     return Row(
         f'records/{corpus}/{threads}',
-        f'text to a TFRecord file, {size:,} entries, {_threads(threads)}',
+        f'text to a TFRecord file, {size:,} entries, {named_threads(threads)}',
         corpus,
         Contender(
             OURS,
@@ -92,19 +92,12 @@ def _frames_row(corpus: str, size: int, runs: int) -> Row:
     def options(inputs: Inputs) -> dict:
         return {'ids': inputs.ids(size), 'output': inputs.output('framed.tfrecord')}
 
-    return Row(
+    return one_core_row(
         f'frames/{corpus}',
         'ids to a TFRecord file, one thread',
         corpus,
-        Contender(OURS, 'stages.encoding:frame_ids', options, cores=1),
-        (
-            Contender(
-                'tf.train.Example + TFRecordWriter',
-                'peers.tensorflow_records:frame_ids',
-                options,
-                cores=1,
-            ),
-        ),
+        ('stages.encoding:frame_ids', options),
+        {'tf.train.Example + TFRecordWriter': ('peers.tensorflow_tools:frame_ids', None)},
         runs=runs,
     )
 
@@ -118,7 +111,7 @@ def _shards_row(corpus: str, size: int, runs: int) -> Row:
         f'ids to {_SHARDS} TFRecord shards',
         corpus,
         Contender(OURS, 'stages.encoding:write_shards', options),
-        (Contender("Beam's WriteToTFRecord", 'peers.beam_tfrecords:write_examples', options),),
+        (Contender("Beam's WriteToTFRecord", 'peers.tensorflow_tools:beam_examples', options),),
         runs=runs,
         is_extra=corpus != MIXED,
     )
@@ -130,7 +123,3 @@ def _ours(size: int, threads: int, output: str | None = None) -> Callable[[Input
         return given if output is None else {**given, 'output': inputs.output(output)}
 
     return options
-
-
-def _threads(threads: int) -> str:
-    return 'one thread' if threads == 1 else f'{threads} threads'

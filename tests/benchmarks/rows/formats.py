@@ -15,41 +15,28 @@ _ONE = 'one core'
 
 def format_rows(scale: Scale) -> Iterator[Row]:
     """Yields the rows of JSON lines and Parquet, and as extra ones those of lines and columns."""
-    for kind, target in (('jsonl', 4), ('parquet', 10)):
+    for kind, corpus, script, reads, task, target in (
+        ('jsonl', LARGE, _SCRIPT, 'jsonl', 'count_json', 4),
+        ('parquet', LARGE, _SCRIPT, 'jsonl', 'count_json', 10),
+        ('tmx', ENGLISH, _ITERPARSE, 'tmx', 'count_tmx', 5),
+    ):
         yield Row(
             f'formats/{kind}/1',
             f'count the texts of {kind}, from the file',
-            LARGE,
+            corpus,
             Contender(OURS, 'stages.formats:count', _options(kind, 1), cores=1),
             (
                 Contender(
-                    _SCRIPT,
-                    'peers.json_counter:count',
-                    lambda inputs: {'path': inputs.as_format('jsonl')},
+                    script,
+                    f'peers.scripts:{task}',
+                    lambda inputs, reads=reads: {'path': inputs.as_format(reads)},
                     cores=1,
                 ),
             ),
-            {_SCRIPT: target},
+            {script: target},
             patience='once',
             runs=3,
         )
-    yield Row(
-        'formats/tmx/1',
-        'count the texts of tmx, from the file',
-        ENGLISH,
-        Contender(OURS, 'stages.formats:count', _options('tmx', 1), cores=1),
-        (
-            Contender(
-                _ITERPARSE,
-                'peers.tmx_counter:count',
-                lambda inputs: {'path': inputs.as_format('tmx')},
-                cores=1,
-            ),
-        ),
-        {_ITERPARSE: 5},
-        patience='once',
-        runs=3,
-    )
     for kind in [each for each in FORMATS if each != 'tmx']:  # which is read as one stream
         yield Row(
             f'formats/{kind}/2',

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..contenders import DEFAULT_RUNS, OURS, Contender, Row
+from ..contenders import DEFAULT_RUNS, OURS, Contender, Row, one_core_row
 from ..corpora import CHINESE, CORPORA, ENGLISH, MIXED, SOURCES, TARGETS
 from ..inputs import Inputs
 from ..scale import Scale
@@ -39,18 +39,16 @@ def _search_rows(scale: Scale) -> Iterator[Row]:
                     'vocabulary_size': inputs.reachable_target(every, size),
                 }
 
-            def peer_options(inputs: Inputs, options=options) -> dict:
-                given = options(inputs)
-                return {**given, 'builds': inputs.new_folder(Path(given['counts']).stem)}
+            def builds(inputs: Inputs, every: int = every) -> str:
+                return str(inputs.materials.new_folder(Path(inputs.counts(every)).stem))
 
             part = f', each {every}th token' if every > 1 else ''
-            yield Row(
+            yield one_core_row(
                 f'search/{corpus}/{size}',
                 f'whole search from counts, {size:,} entries{part}',
                 corpus,
-                Contender(OURS, 'stages.counting:search_counts', options, cores=1),
-                (Contender(T2T, 'peers.t2t:search_counts', peer_options, cores=1),),
-                {T2T: target},
+                ('stages.counting:search_counts', options),
+                {T2T: ('peers.t2t:search_counts', target, {'builds': builds})},
                 patience='once',
             )
 
@@ -58,7 +56,7 @@ def _search_rows(scale: Scale) -> Iterator[Row]:
 def _count_rows() -> Iterator[Row]:
     regex = Contender(
         're.findall + Counter',
-        'peers.regex_counter:count',
+        'peers.scripts:count',
         lambda inputs: {'text': inputs.text},
         cores=1,
     )
@@ -66,7 +64,7 @@ def _count_rows() -> Iterator[Row]:
         for corpus in CORPORA:
             yield Row(
                 f'count/{corpus}/{threads}',
-                f'count tokens for the second time, {_threads(threads)}',
+                f'count tokens for the second time, {named_threads(threads)}',
                 corpus,
                 Contender(
                     OURS,
@@ -94,12 +92,12 @@ def _learn_row(corpus: str, threads: int, scale: Scale) -> Row:
     targets = {'gigabpe': 0.57, 'SentencePiece BPE': 3.6, 'tokenizers BPE': 9.0}
     return Row(
         f'learn/{corpus}/{threads}',
-        f'count and learn {size:,} entries from a file, {_threads(threads)}',
+        f'count and learn {size:,} entries from a file, {named_threads(threads)}',
         corpus,
         contender(OURS, 'stages.counting:learn', True),
         (
-            contender('gigabpe', 'peers.giga_bpe:learn', True),
-            contender('rustbpe', 'peers.rust_bpe:learn', False),
+            contender('gigabpe', 'peers.trainers:gigabpe', True),
+            contender('rustbpe', 'peers.trainers:rustbpe', False),
             contender('SentencePiece BPE', 'peers.sentence_piece:learn', True),
             contender('tokenizers BPE', 'peers.hugging_face:learn_bpe', False),
             contender('tokenizers WordPiece', 'peers.hugging_face:learn_wordpiece', False),
@@ -117,20 +115,16 @@ def _wordpiece_row(scale: Scale) -> Row:
             'vocabulary_size': scale.small_vocabulary,
         }
 
-    return Row(
+    return one_core_row(
         f'wordpiece/{ENGLISH}',
         f'search {scale.small_vocabulary:,} entries from the counts of '
         f'{scale.wordpiece_bytes / 1e6:g} MB',
         ENGLISH,
-        Contender(OURS, 'stages.counting:search_counts', options, cores=1),
-        (
-            Contender(
-                'TensorFlow Text WordPiece', 'peers.tensorflow_text:search_counts', options, cores=1
-            ),
-        ),
+        ('stages.counting:search_counts', options),
+        {'TensorFlow Text WordPiece': ('peers.tensorflow_tools:search_counts', None)},
         patience='once',
     )
 
 
-def _threads(threads: int) -> str:
+def named_threads(threads: int) -> str:
     return 'one thread' if threads == 1 else f'{threads} threads'

@@ -4,16 +4,16 @@ A file that the tests have not fetched (`pytest -m files`) is reported as missin
 they make as many ids.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from tests.tokenizer_files import RANKS, SENTENCEPIECE, TOKENIZER_JSON, Place
 
-from ..contenders import DEFAULT_RUNS, OURS, Contender, Row
+from ..contenders import OURS, Contender, Row
 from ..corpora import CORPORA
 from ..inputs import Inputs
-from ..peers.tokenizers_rc import REQUIREMENT
 from ..scale import Scale
+from .byte_pairs import candidate_packages
 
 _UNIGRAM = 'peers.sentence_piece:train_unigram'
 
@@ -54,73 +54,64 @@ def model_rows(scale: Scale) -> Iterator[Row]:
 
 
 def _ids_row(name: str, model: _Model, corpus: str) -> Row:
-    def json(inputs: Inputs) -> dict:
-        make = inputs.converted if model.json in SENTENCEPIECE.values() else inputs.tokenizer_file
-        return {'text': inputs.text, 'model': make(model.json)}
+    def json_file(inputs: Inputs) -> dict:
+        materials = inputs.materials
+        is_made = model.json in SENTENCEPIECE.values()
+        file = (materials.converted if is_made else materials.tokenizer_file)(model.json)
+        return {'text': inputs.text, 'model': str(file)}
+
+    def ranks(inputs: Inputs) -> dict:
+        place, pattern = RANKS[model.ranks]
+        file = inputs.materials.tokenizer_file(place)
+        return {'text': inputs.text, 'file': str(file), 'pattern': pattern}
+
+    def our_options(inputs: Inputs) -> dict:
+        return ranks(inputs) if model.of_ranks else _as_file(json_file(inputs))
+
+    def giga_options(inputs: Inputs) -> dict:
+        return ranks(inputs) if model.of_ranks else {**json_file(inputs), 'parallel': False}
 
     def candidate(inputs: Inputs) -> dict:
-        return {**json(inputs), 'packages': inputs.packages(REQUIREMENT)}
+        return {**json_file(inputs), 'packages': candidate_packages(inputs)}
 
-    ours, giga = _our_options(json), _giga_options(json)
-    peers = [Contender('tokenizers 1.0rc3', 'peers.tokenizers_rc:encode', candidate, cores=1)]
+    giga_task = 'peers.encoders:gigatoken' + ('_ranks' if model.of_ranks else '')
+    peers = [
+        Contender('gigatoken', giga_task, giga_options, cores=1),
+        Contender('tokenizers 1.0rc3', 'peers.encoders:candidate', candidate, cores=1),
+    ]
     if model.ranks is not None:
-        ranks = _ranks_options(model.ranks)
-        peers.append(Contender('tiktoken', 'peers.tik_token:encode_ranks', ranks, cores=1))
-        if model.of_ranks:
-            ours, giga = ranks, ranks
-    giga_task = 'peers.giga_token:' + ('encode_ranks' if model.of_ranks else 'encode')
+        peers.append(Contender('tiktoken', 'peers.encoders:tiktoken_ranks', ranks, cores=1))
     return Row(
         f'model-ids/{name}/{corpus}',
         f"text to ids by {name}'s file",
         corpus,
-        Contender(OURS, 'stages.pretrained:encode', ours, cores=1),
-        (Contender('gigatoken', giga_task, giga, cores=1), *peers),
+        Contender(OURS, 'stages.pretrained:encode', our_options, cores=1),
+        tuple(peers),
         {'gigatoken': 0.6, 'tokenizers 1.0rc3': 1, 'tiktoken': 1},
-        runs=DEFAULT_RUNS,
     )
 
 
-_Options = Callable[[Inputs], dict]
-
-
-def _our_options(json: _Options) -> _Options:
-    def options(inputs: Inputs) -> dict:
-        given = json(inputs)
-        return {'text': given['text'], 'file': given['model']}
-
-    return options
-
-
-def _giga_options(json: _Options) -> _Options:
-    return lambda inputs: {**json(inputs), 'parallel': False}
-
-
-def _ranks_options(name: str) -> _Options:
-    place, pattern = RANKS[name]
-
-    def options(inputs: Inputs) -> dict:
-        return {'text': inputs.text, 'file': inputs.tokenizer_file(place), 'pattern': pattern}
-
-    return options
+def _as_file(options: dict) -> dict:
+    return {'text': options['text'], 'file': options['model']}
 
 
 def _unigram_row(corpus: str, size: int) -> Row:
     def options(inputs: Inputs) -> dict:
         return {'text': inputs.text, 'model': inputs.model(_UNIGRAM, size)}
 
+    peer = 'SentencePiece Unigram'
     return Row(
         f'unigram-ids/{corpus}',
         f'text to ids by a Unigram model of SentencePiece of {size:,} entries',
         corpus,
-        Contender(OURS, 'stages.pretrained:encode', _our_options(options), cores=1),
+        Contender(OURS, 'stages.pretrained:encode', lambda inputs: _as_file(options(inputs)), 1),
         (
             Contender(
-                'SentencePiece Unigram',
+                peer,
                 'peers.sentence_piece:encode',
                 lambda inputs: {**options(inputs), 'threads': 1},
-                cores=1,
+                1,
             ),
         ),
-        {'SentencePiece Unigram': 4},
-        runs=DEFAULT_RUNS,
+        {peer: 4},
     )

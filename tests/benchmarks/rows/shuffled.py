@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ..contenders import OURS, Contender, Row
+from ..contenders import Row, one_core_row
 from ..corpora import MIXED
 from ..scale import Scale
 
@@ -13,31 +13,19 @@ _MOST_PLAIN_TOKENS = 10_000  # plain counting of more takes minutes, then a quar
 def shuffled_rows(scale: Scale) -> Iterator[Row]:
     """Yields one row for each size of the table."""
     for tokens, vocabulary_size in scale.shuffled_tokens:
-
-        def options(form: str, tokens: int = tokens, size: int = vocabulary_size) -> dict:
-            return {'form': form, 'tokens': tokens, 'vocabulary_size': size}
-
-        yield Row(
+        yield one_core_row(
             f'shuffled/{tokens}',
             f'whole search of {vocabulary_size:,} entries on Beam, {tokens:,} distinct tokens',
             MIXED,
-            Contender(
-                OURS,
-                'stages.substrings:search_on_beam',
-                lambda inputs, options=options: options('packed'),
-                cores=1,
-            ),
             (
-                Contender(
-                    _PLAIN,
-                    'stages.substrings:search_on_beam',
-                    lambda inputs, options=options: options('plain'),
-                    cores=1,
-                ),
+                'stages.substrings:search_on_beam',
+                lambda inputs, tokens=tokens, size=vocabulary_size: {
+                    'form': 'packed', 'tokens': tokens, 'vocabulary_size': size,
+                },
             ),
-            {_PLAIN: 4},
+            {_PLAIN: ('stages.substrings:search_on_beam', 4, {'form': 'plain'})},
             runs=1,
             patience='once',
             ratio_of='shuffled_bytes',
             is_extra=tokens > _MOST_PLAIN_TOKENS,
-        )
+        )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ..contenders import OURS, Contender, Row
+from ..contenders import OURS, Contender, Row, one_core_row
 from ..corpora import LARGE
 from ..scale import Scale
 from .commands import above_start_up, count_arguments, encode_arguments
@@ -26,16 +26,12 @@ def size_rows(scale: Scale) -> Iterator[Row]:
             )
     ends = (scale.plotted_tokens[0], scale.plotted_tokens[-1])
     for tokens in scale.plotted_tokens:
-        yield Row(
+        yield one_core_row(
             f'sizes/build/{tokens / 1e6:g}M-tokens',
             f'tree and one vocabulary from {tokens / 1e6:g} million distinct tokens',
             LARGE,
-            Contender(
-                OURS,
-                'stages.counting:build_generated',
-                lambda inputs, tokens=tokens: {'tokens': tokens},
-                cores=1,
-            ),
+            ('stages.counting:build_generated', lambda inputs, tokens=tokens: {'tokens': tokens}),
+            {},
             runs=scale.long_runs if tokens in ends else 1,
             size=tokens / 1e6,
         )

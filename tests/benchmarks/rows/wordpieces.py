@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ..contenders import DEFAULT_RUNS, OURS, Contender, Row
+from ..contenders import Row, one_core_row
 from ..corpora import CORPORA, ENGLISH, MIXED, SOURCES
 from ..inputs import Inputs
 from ..scale import Scale
@@ -20,17 +20,12 @@ def wordpiece_rows(scale: Scale) -> Iterator[Row]:
 
 
 def _count_row() -> Row:
-    def options(inputs: Inputs) -> dict:
-        return {'text': inputs.text}
-
-    peer = Contender('BasicTokenizer + Counter', 'peers.basic_tokenizer:count', options, cores=1)
-    return Row(
+    return one_core_row(
         f'words/{MIXED}',
         "count words by BERT's rules for the second time",
         MIXED,
-        Contender(OURS, 'stages.wordpieces:count', options, cores=1),
-        (peer,),
-        {peer.label: 40},
+        ('stages.wordpieces:count', lambda inputs: {'text': inputs.text}),
+        {'BasicTokenizer + Counter': ('peers.scripts:count_words', 40)},
         patience='once',
     )
 
@@ -39,20 +34,15 @@ def _ids_row(corpus: str, size: int) -> Row:
     def options(inputs: Inputs) -> dict:
         return {'text': inputs.text, 'model': inputs.model(_MODEL, size)}
 
-    def nanotoken_options(inputs: Inputs) -> dict:
-        return {**options(inputs), 'parallel': False}
-
-    return Row(
+    return one_core_row(
         f'wordpiece-ids/{corpus}',
         f'text to ids by a WordPiece vocabulary of {size:,} entries',
         corpus,
-        Contender(OURS, 'stages.wordpieces:encode', options, cores=1),
-        (
-            Contender('nanotoken', 'peers.nano_token:encode', nanotoken_options, cores=1),
-            Contender('tokenizers WordPiece', 'peers.hugging_face:encode', options, cores=1),
-        ),
-        {'nanotoken': 1.0, 'tokenizers WordPiece': 24},
-        runs=DEFAULT_RUNS,
+        ('stages.wordpieces:encode', options),
+        {
+            'nanotoken': ('peers.encoders:nanotoken', 1.0, {'parallel': False}),
+            'tokenizers WordPiece': ('peers.hugging_face:encode', 24),
+        },
     )
 
 
@@ -62,14 +52,12 @@ def _learn_row(corpus: str, every: int, scale: Scale) -> Row:
     def options(inputs: Inputs) -> dict:
         return {'counts': inputs.word_counts(every), 'vocabulary_size': size}
 
-    peer = Contender('TensorFlow Text', 'peers.tensorflow_text:learn', options, cores=1)
     part = f', each {every}th word' if every > 1 else ''
-    return Row(
+    return one_core_row(
         f'pieces/{corpus}',
         f'WordPiece vocabulary of {size:,} entries from counts of words{part}',
         corpus,
-        Contender(OURS, 'stages.wordpieces:learn', options, cores=1),
-        (peer,),
-        {peer.label: 100},
+        ('stages.wordpieces:learn', options),
+        {'TensorFlow Text': ('peers.tensorflow_tools:learn', 100)},
         patience='once',
     )

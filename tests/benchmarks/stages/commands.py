@@ -9,15 +9,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from ..outcome import Outcome
+from ..outcome import Outcome, Ready
 from .written import files_digest
 
 
 def run(
-    ready: Callable[[], None],
+    ready: Ready,
     *,
     arguments: Sequence[str],
     text: str,
@@ -35,7 +35,7 @@ def run(
 
 
 def run_above_start_up(
-    ready: Callable[[], None], *, arguments: Sequence[str], text: str, small: str, output: str
+    ready: Ready, *, arguments: Sequence[str], text: str, small: str, output: str
 ) -> Outcome:
     """Runs a command on a kilobyte and then on the text; the difference is its time."""
     ready()

@@ -2,10 +2,8 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-
-import numpy as np
 
 from tokcore.corpus.line_rows import text_rows
 from tokcore.counts.counting import TokenAccumulator
@@ -16,7 +14,8 @@ from tokcore.subword.text_encoder import dump_vocabulary
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.t2t import T2TPreTokenizer
 
-from ..outcome import Outcome, second_time
+from ..generated_counts import generated_table
+from ..outcome import Outcome, Ready, second_time, timed
 from .blocks import TextBlock, get_ready, map_blocks, text_blocks
 
 MAX_SUBTOKEN_LENGTH = 200
@@ -24,7 +23,6 @@ MIN_COUNTS = (1, 1000)
 """What Tensor2Tensor's problems learn with."""
 
 _GENERATED_MIN_COUNT = 50
-_WORD_LETTERS = 12
 _WARM_UP = b'warm 1, cold 2.\n' * 3
 
 
@@ -50,17 +48,16 @@ def counts_digest(table: TokenTable) -> str:
     return hashlib.sha256(table.sorted().to_bytes()).hexdigest()[:16]
 
 
-def count(ready: Callable[[], None], *, text: str, threads: int) -> Outcome:
+def count(ready: Ready, *, text: str, threads: int) -> Outcome:
     """Counts a text in memory."""
     get_ready()
     blocks = text_blocks(Path(text).read_bytes())
-    ready()
-    table, first, seconds = second_time(lambda: count_blocks(blocks, threads))
+    table, first, seconds = second_time(ready, lambda: count_blocks(blocks, threads))
     facts = {'digest': counts_digest(table), 'tokens': table.total}
     return Outcome(seconds, {**facts, 'distinct': len(table), 'first_seconds': first})
 
 
-def learn(ready: Callable[[], None], *, text: str, vocabulary_size: int, threads: int) -> Outcome:
+def learn(ready: Ready, *, text: str, vocabulary_size: int, threads: int) -> Outcome:
     """Reads and counts a text file and learns a vocabulary."""
     get_ready()
     search(count_blocks(text_blocks(_WARM_UP), 1), 1)
@@ -85,14 +82,11 @@ def search(table: TokenTable, size: int) -> SearchResult:
     )
 
 
-def search_counts(ready: Callable[[], None], *, counts: str, vocabulary_size: int) -> Outcome:
+def search_counts(ready: Ready, *, counts: str, vocabulary_size: int) -> Outcome:
     """Searches a vocabulary of a size, from a table in memory."""
     table = TokenTable.from_bytes(Path(counts).read_bytes())
     search(count_blocks(text_blocks(_WARM_UP), 1), 1)
-    ready()
-    started = time.perf_counter()
-    result = search(table, vocabulary_size)
-    seconds = time.perf_counter() - started
+    result, seconds = timed(ready, lambda: search(table, vocabulary_size))
     stored = dump_vocabulary(result.subtokens)
     facts = {
         'digest': hashlib.sha256(stored).hexdigest()[:16],
@@ -103,24 +97,14 @@ def search_counts(ready: Callable[[], None], *, counts: str, vocabulary_size: in
     return Outcome(seconds, facts)
 
 
-def build_generated(ready: Callable[[], None], *, tokens: int) -> Outcome:
+def build_generated(ready: Ready, *, tokens: int) -> Outcome:
     """Builds a vocabulary of a generated table, for a size that no corpus at hand has."""
     table = generated_table(tokens)
     search(count_blocks(text_blocks(_WARM_UP), 1), 1)
-    ready()
-    started = time.perf_counter()
-    learner = MemoryLearner(table, max_subtoken_length=MAX_SUBTOKEN_LENGTH)
-    size = len(learner.build(_GENERATED_MIN_COUNT))
-    return Outcome(time.perf_counter() - started, {'size': size})
 
+    def build() -> int:
+        learner = MemoryLearner(table, max_subtoken_length=MAX_SUBTOKEN_LENGTH)
+        return len(learner.build(_GENERATED_MIN_COUNT))
 
-def generated_table(tokens: int) -> TokenTable:
-    """Returns distinct words of 12 letters drawn unevenly, with counts by Zipf's law."""
-    dice = np.random.default_rng(tokens)
-    letters = np.frombuffer(b'etaoinsrhldcumfpgwybvkxjqz', np.uint8)
-    drawn = letters[np.minimum(dice.geometric(0.12, (tokens * 11 // 10, _WORD_LETTERS)) - 1, 25)]
-    words = np.unique(drawn.view(f'V{_WORD_LETTERS}').ravel())
-    words = words[dice.permutation(len(words))[:tokens]]
-    offsets = np.arange(len(words) + 1, dtype=np.int64) * _WORD_LETTERS
-    counts = (len(words) / np.arange(1, len(words) + 1)).astype(np.int64) + 1
-    return TokenTable(words.view(np.uint8), offsets, counts)
+    size, seconds = timed(ready, build)
+    return Outcome(seconds, {'size': size})

@@ -3,7 +3,6 @@
 import shutil
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from tokcore.records.tfrecord import frame_examples, sort_rows, split_by_bucket
 from tokcore.subword.text_encoder import EOS_ID, SubwordTextEncoder
 from tokcore.text.normalizers import T2T_LINES
 
-from ..outcome import Outcome
+from ..outcome import Outcome, Ready, timed
 from .blocks import TextBlock, get_ready, map_blocks, text_blocks
 from .written import take_file
 
@@ -43,35 +42,33 @@ class _ThreadsEncoders:
         return frame_examples([('targets', ids)], order_keys(0, rows.offsets, 0)).records
 
 
-def encode(ready: Callable[[], None], *, text: str, vocabulary: str, threads: int) -> Outcome:
+def encode(ready: Ready, *, text: str, vocabulary: str, threads: int) -> Outcome:
     """Text in memory to ids in memory."""
     get_ready()
     blocks = text_blocks(Path(text).read_bytes())
     encoders = _ThreadsEncoders(vocabulary)
-    ready()
-    started = time.perf_counter()
-    ids = list(map_blocks(encoders.ids, blocks, threads))
-    seconds = time.perf_counter() - started
+    ids, seconds = timed(ready, lambda: list(map_blocks(encoders.ids, blocks, threads)))
     return Outcome(seconds, {'ids': sum(map(len, ids))})
 
 
 def write_records(
-    ready: Callable[[], None], *, text: str, vocabulary: str, threads: int, output: str
+    ready: Ready, *, text: str, vocabulary: str, threads: int, output: str
 ) -> Outcome:
     """Text in memory to a TFRecord file, in the text's order."""
     get_ready()
     blocks = text_blocks(Path(text).read_bytes())
     encoders = _ThreadsEncoders(vocabulary)
-    ready()
-    started = time.perf_counter()
-    with open(output, 'wb') as file:
-        for records in map_blocks(encoders.records, blocks, threads):
-            file.write(records.data)
-    seconds = time.perf_counter() - started
+
+    def write() -> None:
+        with open(output, 'wb') as file:
+            for records in map_blocks(encoders.records, blocks, threads):
+                file.write(records.data)
+
+    _, seconds = timed(ready, write)
     return Outcome(seconds, take_file(output))
 
 
-def frame_ids(ready: Callable[[], None], *, ids: str, output: str) -> Outcome:
+def frame_ids(ready: Ready, *, ids: str, output: str) -> Outcome:
     """Ids in memory to a TFRecord file."""
     get_ready()
     with np.load(ids) as arrays:
@@ -85,7 +82,7 @@ def frame_ids(ready: Callable[[], None], *, ids: str, output: str) -> Outcome:
     return Outcome(seconds, {**take_file(output), 'examples': len(framed)})
 
 
-def write_shards(ready: Callable[[], None], *, ids: str, shards: int, output: str) -> Outcome:
+def write_shards(ready: Ready, *, ids: str, shards: int, output: str) -> Outcome:
     """Ids in memory to TFRecord shards, shuffled."""
     get_ready()
     with np.load(ids) as arrays:

@@ -32,7 +32,7 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.t2t import T2TPreTokenizer
 
-from ..outcome import Outcome
+from ..outcome import Outcome, Ready
 from .blocks import get_ready, map_blocks
 from .counting import counts_digest
 
@@ -83,7 +83,7 @@ def _write_parquet(rows: Iterator[tuple[int, str]], path: Path) -> None:
             writer.write_table(pa.table(columns, schema))
 
 
-def count(ready: Callable[[], None], *, kind: str, path: str, threads: int) -> Outcome:
+def count(ready: Ready, *, kind: str, path: str, threads: int) -> Outcome:
     """Counts a file by work items, each of which a thread reads and counts as a whole."""
     get_ready()
     made = FORMATS[kind]()

@@ -1,7 +1,6 @@
 """Text to ids by a tokenizer's file of a trained model."""
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pipelines.engines.machine import keep_freed_memory
@@ -9,15 +8,13 @@ from tokcore.corpus.line_rows import text_rows
 from tokcore.encoding.encoder import Encoder
 from tokcore.schemes import find_scheme, scheme_names
 
-from ..outcome import Outcome
+from ..outcome import Outcome, Ready, timed
 from .blocks import TextBlock, text_blocks
 
 _WARM_UP = 200_000
 
 
-def encode(
-    ready: Callable[[], None], *, text: str, file: str, pattern: str | None = None
-) -> Outcome:
+def encode(ready: Ready, *, text: str, file: str, pattern: str | None = None) -> Outcome:
     """Text in memory to ids in memory; `pattern` is of a file of ranks."""
     data = Path(file).read_bytes()
     [name] = [name for name in scheme_names() if find_scheme(name).recognizes(data)]
@@ -33,8 +30,5 @@ def encode(
     keep_freed_memory()
     encoded(scheme.encoder(vocabulary), text_blocks(content[:_WARM_UP])[:1])
     encoder, blocks = scheme.encoder(vocabulary), text_blocks(content)
-    ready()
-    started = time.perf_counter()
-    ids = encoded(encoder, blocks)
-    seconds = time.perf_counter() - started
+    ids, seconds = timed(ready, lambda: encoded(encoder, blocks))
     return Outcome(seconds, {'ids': ids, 'digest': ids})

@@ -3,14 +3,14 @@
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..outcome import Outcome
+from ..outcome import Outcome, Ready, timed
 
 if TYPE_CHECKING:
-    from tokcore.reading.split_rows import SplitRows
+    from tokcore.reading.ordered_rows import SplitRows
 
 BATCH_SIZE = 64
 LONGEST = 100
@@ -24,68 +24,66 @@ AT_ONCE = 1024
 _RANDOM_ROWS = 100_000
 
 
-def batches(ready: Callable[[], None], *, folder: str, shared: str) -> Outcome:
+def batches(ready: Ready, *, folder: str, shared: str) -> Outcome:
     """Batches by NMT's rule as NumPy arrays."""
     from tokcore import open_dataset
 
     dataset = open_dataset(folder)
-    next(dataset.batches('train', **_asked()))
-    ready()
-    started = time.perf_counter()
-    iterator = dataset.batches('train', **_asked())
-    facts = tally(iterator)
-    seconds = time.perf_counter() - started
-    return Outcome(seconds, {**facts, 'padding': round(iterator.padding_share, 4)})
+    return _iterated(ready, lambda: dataset.batches('train', **_asked()), tally)
 
 
-def by_tensorflow(ready: Callable[[], None], *, folder: str, shared: str) -> Outcome:
+def by_tensorflow(ready: Ready, *, folder: str, shared: str) -> Outcome:
     """The same as a `tf.data.Dataset`."""
     from tokcore import open_dataset
 
     made = open_dataset(folder).tensorflow('train', **_asked())
     next(made.as_numpy_iterator())
-    ready()
-    started = time.perf_counter()
-    facts = tally(made.as_numpy_iterator())
-    return Outcome(time.perf_counter() - started, facts)
+    facts, seconds = timed(ready, lambda: tally(made.as_numpy_iterator()))
+    return Outcome(seconds, facts)
 
 
-def budget(ready: Callable[[], None], *, folder: str, shared: str) -> Outcome:
+def budget(ready: Ready, *, folder: str, shared: str) -> Outcome:
     """Batches by a budget of tokens."""
     from tokcore import open_dataset
 
     dataset = open_dataset(folder)
-    next(dataset.batches('train', tokens_per_batch=TOKENS, pad=0, window=WINDOW))
-    ready()
-    started = time.perf_counter()
-    iterator = dataset.batches('train', tokens_per_batch=TOKENS, pad=0, window=WINDOW)
-    facts = budget_facts(iterator)
-    seconds = time.perf_counter() - started
-    return Outcome(seconds, {**facts, 'padding': round(iterator.padding_share, 4)})
+    asked = {'tokens_per_batch': TOKENS, 'pad': 0, 'window': WINDOW}
+    return _iterated(ready, lambda: dataset.batches('train', **asked), budget_facts)
 
 
-def one_by_one(ready: Callable[[], None], *, folder: str, shared: str) -> Outcome:
+def _iterated(ready: Ready, batches: Callable[[], Any], facts_of: Callable[..., dict]) -> Outcome:
+    next(batches())
+
+    def iterate() -> dict:
+        iterator = batches()
+        facts = facts_of(iterator)
+        return {**facts, 'padding': round(iterator.padding_share, 4)}
+
+    facts, seconds = timed(ready, iterate)
+    return Outcome(seconds, facts)
+
+
+def one_by_one(ready: Ready, *, folder: str, shared: str) -> Outcome:
     """Random rows, each by itself."""
     rows = _indexed_rows(folder)
     numbers = random_numbers(len(rows))
-    ready()
-    started = time.perf_counter()
-    facts = row_facts(rows[number] for number in numbers.tolist())
-    return Outcome(time.perf_counter() - started, facts)
+    facts, seconds = timed(ready, lambda: row_facts(rows[each] for each in numbers.tolist()))
+    return Outcome(seconds, facts)
 
 
-def many_at_once(ready: Callable[[], None], *, folder: str, shared: str) -> Outcome:
+def many_at_once(ready: Ready, *, folder: str, shared: str) -> Outcome:
     """Random rows, many in one call."""
     rows = _indexed_rows(folder)
     numbers = random_numbers(len(rows))
-    ready()
-    started = time.perf_counter()
-    facts = row_facts(
-        row
-        for first in range(0, len(numbers), AT_ONCE)
-        for row in rows.rows(numbers[first : first + AT_ONCE])
+    facts, seconds = timed(
+        ready,
+        lambda: row_facts(
+            row
+            for first in range(0, len(numbers), AT_ONCE)
+            for row in rows.rows(numbers[first : first + AT_ONCE])
+        ),
     )
-    return Outcome(time.perf_counter() - started, facts)
+    return Outcome(seconds, facts)
 
 
 def random_numbers(rows: int) -> np.ndarray:
@@ -146,7 +144,7 @@ def _asked() -> dict[str, object]:
     }  # fmt: skip
 
 
-def opened(ready: Callable[[], None], *, folder: str) -> Outcome:
+def opened(ready: Ready, *, folder: str) -> Outcome:
     """A dataset opened in a new process, imports and all."""
     ready()
     started = time.perf_counter()

@@ -6,11 +6,11 @@ all runs. All by the functions that the pipelines call, one after another on one
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from tokcore.corpus.corpus import BLOCK_BYTES, Block, BlockText, CorpusFile, Split
-from tokcore.corpus.line_formats import PlainText
+from tokcore.corpus.declarations import PlainText
 from tokcore.encoding.encoder import RowEncoder
 from tokcore.encoding.vocabulary import Template
 from tokcore.records.examples import EncodedBlock, Feature, FeatureEncoder, encode_block
@@ -27,7 +27,7 @@ from tokcore.records.sorted_runs import (
 from tokcore.subword.text_encoder import EOS_ID, SubwordTextEncoder
 from tokcore.text.normalizers import T2T_LINES
 
-from ..outcome import Outcome
+from ..outcome import Outcome, Ready
 from .blocks import get_ready
 from .written import files_digest
 
@@ -39,7 +39,7 @@ _FINGERPRINT = bytes(16)
 
 
 def encode_and_shuffle(
-    ready: Callable[[], None], *, text: str, vocabulary: str, shards: int, output: str
+    ready: Ready, *, text: str, vocabulary: str, shards: int, output: str
 ) -> Outcome:
     """Reads a text file and writes its shards, on one thread."""
     folder = Path(output)

@@ -12,14 +12,14 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 
 from tokcore.object_stores import bucket_of
 
-from ..outcome import Outcome
+from ..outcome import Outcome, Ready
 from .written import files_digest
 
 _BUCKET = 's3://bench'
@@ -34,9 +34,7 @@ sys.stdin.read()
 """
 
 
-def build(
-    ready: Callable[[], None], *, text: str, vocabulary_size: int, output: str, on_store: bool
-) -> Outcome:
+def build(ready: Ready, *, text: str, vocabulary_size: int, output: str, on_store: bool) -> Outcome:
     """Builds shards of a text, with one command."""
     with contextlib.ExitStack() as stack:
         source, target = text, output

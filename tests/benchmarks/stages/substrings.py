@@ -13,24 +13,21 @@ from apache_beam.runners.portability.fn_api_runner.execution import GroupingBuff
 
 from pipelines.learning.subword_on_beam import PackedLearner
 from tests.plain_learner import BeamLearner
-from tokcore.counts.token_table import TokenTable
 from tokcore.learning.size_search import search_vocabulary
 from tokcore.subword.text_encoder import dump_vocabulary
 
-from ..outcome import Outcome
+from ..generated_counts import generated_table
+from ..outcome import Outcome, Ready
 from .blocks import get_ready
 from .counting import MAX_SUBTOKEN_LENGTH, MIN_COUNTS
 
 _LEARNERS = {'packed': PackedLearner, 'plain': BeamLearner}
 _FILES = 4
-_LONGEST_WORD = 16
 
 
-def search_on_beam(
-    ready: Callable[[], None], *, form: str, tokens: int, vocabulary_size: int
-) -> Outcome:
+def search_on_beam(ready: Ready, *, form: str, tokens: int, vocabulary_size: int) -> Outcome:
     """Searches a vocabulary from a generated table in files, by packed or by plain counting."""
-    table = zipf_table(tokens)
+    table = generated_table(tokens)
     get_ready()
     with tempfile.TemporaryDirectory() as folder:
         paths = []
@@ -91,19 +88,3 @@ class _ObservedRuns:
 
         # For good: the process has this one run.
         GroupingBuffer.append, GroupingBuffer.partition = observed_append, observed_partition
-
-
-def zipf_table(tokens: int) -> TokenTable:
-    """Returns distinct words of 8 or 9 letters on average, the shorter ones more frequent."""
-    dice = np.random.default_rng(tokens)
-    letters = 'etaoinsrhldcumfpgwybvkxjqz'
-    words: dict[str, None] = {}
-    while len(words) < tokens:
-        lengths = np.clip(np.rint(dice.normal(8.8, 2.2, tokens)), 2, _LONGEST_WORD).astype(int)
-        drawn = np.minimum(dice.geometric(0.12, (tokens, _LONGEST_WORD)) - 1, len(letters) - 1)
-        for length, row in zip(lengths.tolist(), drawn.tolist()):
-            words[''.join(letters[each] for each in row[:length])] = None
-    ranked = sorted(list(words)[:tokens], key=len)
-    return TokenTable.from_items(
-        (word, 1 + 20 * tokens // (3 + rank)) for rank, word in enumerate(ranked)
-    )

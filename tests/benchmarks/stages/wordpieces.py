@@ -2,8 +2,7 @@
 
 import hashlib
 import json
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tokcore.corpus.line_rows import text_rows
@@ -13,7 +12,7 @@ from tokcore.wordpiece.options import WordPieceOptions
 from tokcore.wordpiece.scheme import SCHEME, WordPieceScheme
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary
 
-from ..outcome import Outcome, second_time
+from ..outcome import Outcome, Ready, second_time, timed
 from .blocks import TextBlock, get_ready, text_blocks
 from .counting import counts_digest
 
@@ -32,39 +31,32 @@ def count_words(blocks: Sequence[TextBlock]) -> TokenTable:
     return TokenTable(*sums.finish())
 
 
-def count(ready: Callable[[], None], *, text: str) -> Outcome:
+def count(ready: Ready, *, text: str) -> Outcome:
     """Counts a text in memory."""
     get_ready(SCHEME)
     blocks = text_blocks(Path(text).read_bytes())
-    ready()
-    table, first, seconds = second_time(lambda: count_words(blocks))
+    table, first, seconds = second_time(ready, lambda: count_words(blocks))
     facts = {'digest': counts_digest(table), 'tokens': table.total}
     return Outcome(seconds, {**facts, 'distinct': len(table), 'first_seconds': first})
 
 
-def encode(ready: Callable[[], None], *, text: str, model: str) -> Outcome:
+def encode(ready: Ready, *, text: str, model: str) -> Outcome:
     """Text in memory to ids in memory, by the vocabulary of a tokenizer.json."""
     get_ready(_CASED)
     blocks = text_blocks(Path(text).read_bytes())
     ids_by_piece = json.loads(Path(model).read_bytes())['model']['vocab']
     vocabulary = WordPieceVocabulary(sorted(ids_by_piece, key=ids_by_piece.get))
     encoder = _CASED.encoder(vocabulary)
-    ready()
-    started = time.perf_counter()
     rows = (text_rows(block.data, block.offset, _CASED.normalizer) for block in blocks)
-    ids = [encoder.encode_side(each.sides[0]).ids for each in rows]
-    seconds = time.perf_counter() - started
+    ids, seconds = timed(ready, lambda: [encoder.encode_side(each.sides[0]).ids for each in rows])
     return Outcome(seconds, {'ids': sum(map(len, ids))})
 
 
-def learn(ready: Callable[[], None], *, counts: str, vocabulary_size: int) -> Outcome:
+def learn(ready: Ready, *, counts: str, vocabulary_size: int) -> Outcome:
     """Searches a vocabulary of a size, from a table in memory."""
     table = TokenTable.from_bytes(Path(counts).read_bytes())
     _learned(count_words(text_blocks(_WARM_UP)), 50)
-    ready()
-    started = time.perf_counter()
-    pieces = _learned(table, vocabulary_size)
-    seconds = time.perf_counter() - started
+    pieces, seconds = timed(ready, lambda: _learned(table, vocabulary_size))
     facts = {'digest': pieces_digest(pieces), 'size': len(pieces), 'distinct': len(table)}
     return Outcome(seconds, facts)
 

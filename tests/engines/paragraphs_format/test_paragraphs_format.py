@@ -73,10 +73,9 @@ def texts_of(folder, vocabulary):
     ]
 
 
-@pytest.mark.parametrize('workers', [1, 2])
-def test_tokens_of_paragraphs_are_counted(corpus, tmp_path, workers):
+def test_tokens_of_paragraphs_are_counted(corpus, tmp_path):
     folder = tmp_path / 'counts'
-    cut = ['@item-size', '1KiB', '--workers', workers]
+    cut = ['@item-size', '1KiB', '--workers', 2]
     succeed('count', '--paragraphs', corpus, *cut, '--output', folder)
     expected = collections.Counter(token for each in PARAGRAPHS for token in tokenize(each))
     tables = [parquet.read_table(path).to_pydict() for path in folder.glob('*.parquet')]
@@ -89,9 +88,8 @@ def test_tokens_of_paragraphs_are_counted(corpus, tmp_path, workers):
     assert any('\n' in token for token in found)
 
 
-@pytest.mark.parametrize('workers', [1, 2])
-def test_paragraphs_are_encoded_with_the_line_feeds_in_them(corpus, vocabulary, tmp_path, workers):
-    succeed(*encoding(corpus, vocabulary, tmp_path / 'out', '--workers', workers))
+def test_paragraphs_are_encoded_with_the_line_feeds_in_them(corpus, vocabulary, tmp_path):
+    succeed(*encoding(corpus, vocabulary, tmp_path / 'out', '--workers', 2))
     assert sorted(texts_of(tmp_path / 'out', vocabulary)) == sorted(PARAGRAPHS)
     succeed(*encoding(corpus, vocabulary, tmp_path / 'engine', '@shuffle', 'engine'))
     assert shards_of(tmp_path / 'out') == shards_of(tmp_path / 'engine')
@@ -99,7 +97,7 @@ def test_paragraphs_are_encoded_with_the_line_feeds_in_them(corpus, vocabulary, 
 
 @pytest.mark.slow
 def test_a_killed_encode_goes_on(corpus, vocabulary, tmp_path, monkeypatch):
-    monkeypatch.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
+    monkeypatch.setattr('pipelines.shuffle.plan.KeptRuns.sweep', lambda *_, **__: None)
     folder = tmp_path / 'out'
     command = encoding(corpus, vocabulary, folder, '@buffer', '2KiB', '--workers', 2)
     kill_and_go_on(HERE / 'paragraphs_command.py', command, folder)

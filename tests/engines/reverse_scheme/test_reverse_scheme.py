@@ -61,10 +61,9 @@ def tables_in(folder):
     return found
 
 
-@pytest.mark.parametrize('workers', [1, 2])
-def test_words_are_counted_and_the_files_say_how(corpus, tmp_path, workers):
+def test_words_are_counted_and_the_files_say_how(corpus, tmp_path):
     folder = tmp_path / 'counts'
-    cut = ['@item-size', '4KiB', '--workers', workers]
+    cut = ['@item-size', '4KiB', '--workers', 2]
     succeed('count', '--text', corpus, *REVERSE, *cut, '--output', folder)
     assert tables_in(folder) == COUNTED
     manifest = json.loads((folder / 'tokbeam.json').read_text())
@@ -75,20 +74,6 @@ def test_words_are_counted_and_the_files_say_how(corpus, tmp_path, workers):
     [path, *_] = folder.glob('*.parquet')
     metadata = parquet.read_schema(path).metadata
     assert json.loads(metadata[b'tokbeam.pre_tokenizer']) == spaces
-
-
-def test_two_schemes_are_counted_from_one_reading(corpus, tmp_path):
-    both, ours, theirs = (tmp_path / name for name in ('both', 'ours', 'theirs'))
-    cut = ['@item-size', '4KiB', '--workers', 2]
-    command = ['count', '--text', corpus, *REVERSE, '--scheme', 'subword', *cut, '--output', both]
-    succeed(*command)
-    succeed('count', '--text', corpus, *REVERSE, *cut, '--output', ours)
-    succeed('count', '--text', corpus, *cut, '--output', theirs)
-    for folder, alone in ((both / 'reverse', ours), (both / 'subword', theirs)):
-        for path in alone.iterdir():
-            if path.name != 'tokbeam.run.json':
-                assert (folder / path.name).read_bytes() == path.read_bytes(), path
-    assert 'already done' in succeed(*command)
 
 
 def test_a_vocabulary_is_learned_in_one_go(corpus, tmp_path):
@@ -150,28 +135,6 @@ def test_a_build_gives_the_same_bytes_however_it_is_run(corpus, tmp_path):
     assert 'build: already done' in succeed(*building(corpus, tmp_path / '1'))
 
 
-def test_unknown_words_are_counted_and_the_commonest_told(corpus, tmp_path):
-    said = [
-        succeed(*building(corpus, tmp_path / name, *more)).splitlines()
-        for name, more in [('1', ['--workers', 1]), ('2', ['@shuffle', 'engine'])]
-    ]
-    unknown = sorted(
-        ((count, word) for word, count in COUNTED.items() if word[::-1] not in ENTRIES[:8]),
-        reverse=True,
-    )
-    total = sum(count for count, _ in unknown)
-    for lines in said:
-        share = f'{total / COUNTED.total():.1%}'
-        assert f'{total:,} of {COUNTED.total():,} ids are the unknown token, {share}' in ' '.join(
-            lines
-        )
-        [told] = [line for line in lines if 'warning' in line and 'unknown token' in line]
-        assert f'train: {total} of {COUNTED.total()} ids are the unknown token' in told
-        assert f'the commonest are {unknown[0][1]!r} {unknown[0][0]}' in told
-    [lines] = json.loads((tmp_path / '1' / 'tokbeam.json').read_text())['lines']
-    assert (lines['unknown'], lines['ids']) == (total, COUNTED.total())
-
-
 def test_worker_processes_get_the_scheme_with_the_steps(corpus, vocabulary, tmp_path):
     workers = ['--direct_running_mode=multi_processing', '--direct_num_workers=1']
     command = encoding(corpus, vocabulary, tmp_path / 'out', *workers)
@@ -181,7 +144,7 @@ def test_worker_processes_get_the_scheme_with_the_steps(corpus, vocabulary, tmp_
 
 
 def test_a_killed_encode_goes_on(corpus, vocabulary, tmp_path, monkeypatch):
-    monkeypatch.setattr('pipelines.shuffle.merge_runs.sweep_shuffles', lambda *_: None)
+    monkeypatch.setattr('pipelines.shuffle.plan.KeptRuns.sweep', lambda *_, **__: None)
     folder = tmp_path / 'out'
     command = encoding(corpus, vocabulary, folder, '@buffer', '8KiB', '--workers', 1)
     kill_and_go_on(HERE / 'reverse_command.py', command, folder)
@@ -204,7 +167,7 @@ def test_lines_become_ids_and_lines_again(vocabulary, filter_lines):
     plain = filter_lines(text, 'tokenize', '--vocab', vocabulary, *REVERSE)
     assert plain == f'{und} {noch}\n\n{und} 1\n'.encode()
     whole = filter_lines(
-        text, 'tokenize', '--vocab', vocabulary, *REVERSE, '--template', '$A <EOS>'
+        text, 'tokenize', '--vocab', vocabulary, *REVERSE, '--template', '<s> $A </s>'
     )
     assert whole == f'2 {und} {noch} 3\n2 3\n2 {und} 1 3\n'.encode()
     back = filter_lines(plain, 'detokenize', '--vocab', vocabulary, *REVERSE)
@@ -233,16 +196,6 @@ def test_a_table_of_somebody_elses_is_taken_for_the_scheme_asked_for(tmp_path):
     assert said.count('does not record by which rules tokens were made; assuming those of') == 1
     assert '--scheme reverse (normalizer t2t-lines and pre-tokenizer spaces {"byte": 32})' in said
     assert path.read_text().splitlines()[SPECIAL:] == ['hcon', 'dnu']
-
-
-def test_a_vocabulary_is_known_by_its_record(corpus, tmp_path, filter_lines):
-    path = tmp_path / 'vocab'
-    succeed('vocab', '--text', corpus, *REVERSE, '--vocab-size', 12, '--output', path)
-    ids = ids_of('und noch', ENTRIES[:8])[1:-1]
-    said = filter_lines(b'und noch\n', 'tokenize', '--vocab', path)
-    assert said == f'{ids[0]} {ids[1]}\n'.encode()
-    said = refuse('tokenize', '--vocab', path, '--scheme', 'subword')
-    assert f'{path} was made with --scheme reverse' in said and '--scheme subword' in said
 
 
 def test_an_option_of_another_scheme_is_refused_by_name(corpus, tmp_path):

@@ -6,7 +6,7 @@ import random
 import shutil
 from pathlib import Path
 
-from stopped_runs import names_in
+from killed_runs import names_in
 
 
 def change_file(dice: random.Random, path: Path) -> None:
@@ -33,7 +33,7 @@ def change_file(dice: random.Random, path: Path) -> None:
 
 def disturb_folder(dice: random.Random, folder: Path, victim: Path) -> None:
     """Does something to a drawn entry below a folder, be it of an attempt, of work or a result."""
-    names = names_in(folder)
+    names = list(names_in(folder))
     if not names:
         return
     path = Path(dice.choice(names))

@@ -7,7 +7,6 @@ The jobs are small, and run in forked children of a warm process, so that each t
 import json
 import os
 import random
-import re
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,8 @@ from pathlib import Path
 import google_crc32c
 from forked_commands import Ended, Lane
 from generated_text import as_tsv, pairs_with_gaps
+from killed_runs import names_in
+from leftovers import final_files, result_files
 
 SEED = int(os.environ.get('FUZZ_SEED', '0'))
 
@@ -174,40 +175,6 @@ def watch(lane: Lane, folder: Path, seen: set[str], has_come: Callable[[], bool]
     return True
 
 
-def names_in(folder: Path) -> list[str]:
-    """Returns what is below a folder at the moment, as far as it stays there long enough."""
-    found = []
-    waiting = [str(folder)]
-    while waiting:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    found.append(entry.path)
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-    return found
-
-
-def final_files(folder: Path) -> Files:
-    """Returns the files under final names: all but the tool's own, which begin with `.tokbeam`."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob('*'))
-        if path.is_file() and not _is_own(path, folder)
-    }
-
-
-def result_files(folder: Path) -> Files:
-    """Returns the final files that are the same in each run."""
-    return {
-        name: data
-        for name, data in final_files(folder).items()
-        if not name.endswith('tokbeam.run.json')
-    }
-
-
 def assert_whole(folder: Path, *references: Files) -> None:
     """Each final file is one of a reference's, and a manifest stands by all files it lists."""
     files = result_files(folder)
@@ -236,9 +203,5 @@ def assert_finished(folder: Path, reference: Files) -> None:
     assert found.keys() == reference.keys(), found.keys() ^ reference.keys()
     other = [name for name in reference if found[name] != reference[name]]
     assert not other, other
-    left = [str(path) for path in folder.rglob('*') if _is_own(path, folder)]
+    left = [str(path) for path in folder.rglob('.tokbeam*')]
     assert not left, left
-
-
-def _is_own(path: Path, folder: Path) -> bool:
-    return bool(re.search(r'(^|/)\.tokbeam', str(path.relative_to(folder))))

@@ -11,11 +11,8 @@ from stopped_runs import SEED, cases
 pytestmark = [pytest.mark.fuzz, pytest.mark.slow]
 
 
-# Whole jobs, several in a case; formats that others draw too; TensorFlow, which takes a second; and
-# cases without a command.
-_USUAL = {
-    'limits': 8, 'links': 8, 'sgm': 12, 'tmx': 12, 'text batches': 8, 'tokenizer files': 100,
-}  # fmt: skip
+# Whole jobs, several in a case; TensorFlow, which takes a second; and cases without a command.
+_USUAL = {'limits': 8, 'links': 8, 'text batches': 8, 'tokenizer files': 100}
 _CASES = 20
 
 

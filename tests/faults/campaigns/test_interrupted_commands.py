@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 from generated_text import as_tsv, english_lines, pairs_with_gaps
 from jobs import interruptible_command, succeed, write
-from stopped_runs import SEED, cases, final_files
+from leftovers import final_files
+from stopped_runs import SEED, cases
 
 pytestmark = [pytest.mark.fuzz, pytest.mark.slow]
 

@@ -9,13 +9,13 @@ import signal
 
 import pytest
 from forked_commands import Lane
+from leftovers import result_files
 from stopped_runs import (
     SEED,
     assert_finished,
     assert_whole,
     cases,
     draw_moment,
-    result_files,
     run,
     wait_for,
 )

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 from forked_commands import Ended
+from killed_runs import names_in
+from leftovers import result_files
 from stopped_runs import (
     SEED,
     Job,
@@ -21,8 +23,6 @@ from stopped_runs import (
     assert_manifest_holds,
     cases,
     draw_moment,
-    names_in,
-    result_files,
     wait_for,
     watch,
 )

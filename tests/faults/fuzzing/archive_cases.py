@@ -10,12 +10,11 @@ from collections.abc import Callable
 
 import zstandard
 from packed_in_parts import xz_of_blocks, zstd_with_table
+from plain import drawn_text
+from plain.contents import READ, REFUSED, joint_verdict
+from plain.lines import NamedText, single_rows
 
-from . import drawn_text
-from .content_rules import READ, REFUSED, joint_verdict
-from .corpus_formats import DrawnRows
 from .format_cases import NOT_KNOWN, count_drawn
-from .line_rules import NamedText, single_rows
 from .room import Room
 
 _LONGEST = 16 << 20  # the default of --max-line-size
@@ -41,7 +40,6 @@ def attack_archives(room: Room, dice: random.Random) -> None:
     room.write(path, data)
     pattern = dice.choice(['*', 'a/*', 'a/1*'])
     chosen = sorted(name for name in members if name.startswith(pattern.rstrip('*')))
-    drawn = DrawnRows(members, [], 1, lambda files, most: single_rows(files, None, most))
     rows = single_rows(
         [NamedText(f'{path}!{name}', members[name]) for name in chosen], None, _LONGEST
     )
@@ -51,7 +49,7 @@ def attack_archives(room: Room, dice: random.Random) -> None:
     if expected is rows:
         verdict = joint_verdict(members[name] for name in chosen)
         expected = rows if verdict == READ else None if verdict == REFUSED else NOT_KNOWN
-    count_drawn(room, words, [path], drawn, expected)
+    count_drawn(room, words, [path], 1, expected)
 
 
 def _draw_members(dice: random.Random) -> dict[str, bytes]:

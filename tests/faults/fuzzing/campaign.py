@@ -30,8 +30,6 @@ from .reader_cases import (
 )
 from .record_cases import attack_manifests, attack_run_records, make_results
 from .room import Room
-from .sgm_cases import attack_sgm
-from .tmx_cases import attack_tmx
 from .tokenizer_cases import attack_tokenizer_files
 from .vocabulary_cases import attack_vocabularies
 
@@ -41,8 +39,6 @@ KINDS: dict[str, Callable[[Room, random.Random], None]] = {
     'damaged files': attack_damaged_files,
     'archives': attack_archives,
     'contents': attack_contents,
-    'sgm': attack_sgm,
-    'tmx': attack_tmx,
     'filters': attack_filters,
     'vocabularies': attack_vocabularies,
     'tokenizer files': attack_tokenizer_files,

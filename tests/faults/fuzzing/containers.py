@@ -16,8 +16,7 @@ from typing import Protocol
 
 import zstandard
 from packed_in_parts import xz_of_blocks
-
-from . import drawn_text
+from plain import drawn_text
 
 
 class _Stream(Protocol):

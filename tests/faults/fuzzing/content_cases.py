@@ -5,13 +5,13 @@ import pickle
 import random
 from collections.abc import Callable
 
-from . import content_rules
+from plain import contents as content_rules
+from plain.contents import READ, REFUSED
+from plain.formats import FORMATS, DrawnRows
+
 from .archives import MEMBERS, PACKERS
 from .containers import CONTAINERS
-from .content_rules import READ, REFUSED
-from .corpus_formats import FORMATS, DrawnRows
 from .format_cases import NOT_KNOWN, count_drawn
-from .line_rules import NamedText
 from .room import Room, Violation
 
 _LONGEST = 16 << 20  # the default of --max-line-size
@@ -60,7 +60,7 @@ def attack_contents(room: Room, dice: random.Random) -> None:
         paths.append(name + inside)
         texts.append(text)
     words += [*drawn.words, '--on-error=skip']
-    expected = drawn.rows([NamedText(*each) for each in zip(paths, texts, strict=True)], _LONGEST)
+    expected = drawn.rows_of([*zip(paths, texts, strict=True)], _LONGEST)
     expected = expected if expected and expected.rows else None
     if reason:
         others = [text for place, text in enumerate(texts) if place != odd]
@@ -69,9 +69,9 @@ def attack_contents(room: Room, dice: random.Random) -> None:
         return
     verdict = content_rules.joint_verdict(texts)
     if 'parquet' in drawn.files or verdict == READ:
-        count_drawn(room, words, paths, drawn, expected)
+        count_drawn(room, words, paths, drawn.sides, expected)
     else:
-        count_drawn(room, words, paths, drawn, None if verdict == REFUSED else NOT_KNOWN)
+        count_drawn(room, words, paths, drawn.sides, None if verdict == REFUSED else NOT_KNOWN)
 
 
 def _stored(

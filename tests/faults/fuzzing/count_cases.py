@@ -7,9 +7,10 @@ import shutil
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
+from plain import drawn_text
+from plain.lines import lines_of
 
-from . import drawn_text, results
-from .line_rules import lines_of
+from . import results
 from .room import Room, Violation
 
 _MOST = (1 << 63) - 1

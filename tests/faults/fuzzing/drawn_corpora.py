@@ -5,8 +5,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from . import drawn_text
-from .line_rules import NamedText, SplitRows, lines_of, paired_rows, single_rows
+from plain import drawn_text
+from plain.lines import NamedText, SplitRows, lines_of, paired_rows, single_rows
+
 from .room import Room
 
 

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from plain.lines import SplitRows
+
 from tokcore.records.tfrecord import parse_example, read_records
 
 from . import results
-from .line_rules import SplitRows
 from .room import Room, Violation
 
 _MOST_BYTES = 4000

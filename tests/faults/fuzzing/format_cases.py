@@ -4,12 +4,13 @@ import json
 import random
 from collections.abc import Sequence
 
+from plain.contents import READ, REFUSED, joint_verdict
+from plain.formats import FORMATS
+from plain.lines import SplitRows
+
 from . import results
 from .archives import MEMBERS, PACKERS
 from .containers import CONTAINERS, damaged
-from .content_rules import READ, REFUSED, joint_verdict
-from .corpus_formats import FORMATS, DrawnRows
-from .line_rules import NamedText, SplitRows
 from .room import Room, Violation
 
 _LONGEST = 16 << 20  # the default of --max-line-size
@@ -19,18 +20,18 @@ SMALL_FILE_BYTES = 700 << 20
 
 
 def attack_formats(room: Room, dice: random.Random) -> None:
-    """Sound files: what cannot be used is left out, and every line is accounted for."""
-    play_formats(room, dice, list(FORMATS), is_damaged=False)
+    """Counts sound files: rejected lines are left out, and every line is accounted for."""
+    _count_corpus(room, dice, is_damaged=False)
 
 
 def attack_damaged_files(room: Room, dice: random.Random) -> None:
-    """Files with some of their bytes changed: no text is read that a plain reader does not find."""
-    play_formats(room, dice, list(FORMATS), is_damaged=True)
+    """Counts files with some of their bytes changed: no text is read that a plain reader does not find."""
+    _count_corpus(room, dice, is_damaged=True)
 
 
-def play_formats(room: Room, dice: random.Random, names: Sequence[str], is_damaged: bool) -> None:
-    """Counts a corpus of one of some formats, stored in whatever way."""
-    drawn = FORMATS[dice.choice(names)](dice)
+def _count_corpus(room: Room, dice: random.Random, is_damaged: bool) -> None:
+    """Counts a corpus of any format, stored in any way."""
+    drawn = FORMATS[dice.choice(list(FORMATS))](dice)
     spoiled = dice.randrange(len(drawn.files)) if is_damaged else None
     words, paths, texts = [], [], []
     is_known = drawn.knows_damaged or not is_damaged
@@ -57,11 +58,16 @@ def play_formats(room: Room, dice: random.Random, names: Sequence[str], is_damag
         texts.append(found)
     longest = dice.choice([_LONGEST, _LONGEST, 50, 1000, 64 << 10])
     words += [*drawn.words, *_draw_reading(dice, longest, max(map(len, drawn.files.values())))]
-    expected = _expected(drawn, paths, texts, longest) if is_known else NOT_KNOWN
+    expected: SplitRows | None = NOT_KNOWN
+    if is_known:
+        known = [text for text in texts if text is not None]
+        is_sound = len(known) == len(texts)
+        expected = drawn.rows_of([*zip(paths, known)], longest) if is_sound else None
+        expected = expected if expected and expected.rows else None
     if 'parquet' not in drawn.files and expected is not None:
         verdict = joint_verdict(text for text in texts if text is not None)
         expected = expected if verdict == READ else None if verdict == REFUSED else NOT_KNOWN
-    count_drawn(room, words, paths, drawn, expected)
+    count_drawn(room, words, paths, drawn.sides, expected)
 
 
 def _draw_reading(dice: random.Random, longest: int, size: int) -> list[str]:
@@ -77,19 +83,8 @@ def _draw_reading(dice: random.Random, longest: int, size: int) -> list[str]:
 NOT_KNOWN = SplitRows()
 
 
-def _expected(
-    drawn: DrawnRows, paths: Sequence[str], texts: Sequence[bytes | None], longest: int
-) -> SplitRows | None:
-    """Returns the rows that are to come out, or None if the files must be refused."""
-    if None in texts:
-        return None
-    files = [NamedText(path, text or b'') for path, text in zip(paths, texts, strict=True)]
-    rows = drawn.rows(files, longest)
-    return rows if rows and rows.rows else None
-
-
 def count_drawn(
-    room: Room, words: Sequence[str], paths: Sequence[str], drawn: DrawnRows,
+    room: Room, words: Sequence[str], paths: Sequence[str], sides: int,
     expected: SplitRows | None,
 ) -> None:  # fmt: skip
     """Counts a corpus with the given words; its rows are the expected ones, or it is refused."""
@@ -108,7 +103,7 @@ def count_drawn(
     for each in manifest['lines']:
         _check_conservation(each)
     if expected is not NOT_KNOWN:
-        results.check_counts(room.here / 'counts', expected, range(drawn.sides))
+        results.check_counts(room.here / 'counts', expected, range(sides))
         results.check_lines(manifest, room.here / 'counts.rejected', {'train': expected})
 
 

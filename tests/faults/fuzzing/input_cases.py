@@ -3,12 +3,13 @@
 import json
 import random
 
+from plain.contents import READ, REFUSED, joint_verdict
+from plain.lines import SplitRows
+
 from tokcore.subword.text_encoder import SubwordTextEncoder
 
 from . import results
-from .content_rules import READ, REFUSED, joint_verdict
 from .drawn_corpora import DrawnSplit, draw_corpus
-from .line_rules import SplitRows
 from .room import Room, entries
 from .vocabulary_cases import SOUND_VOCABULARY
 

@@ -2,10 +2,12 @@
 
 import random
 
+from plain import drawn_text
+from plain.lines import NamedText, single_rows
+
 from tokcore.subword.text_encoder import SubwordTextEncoder
 
-from . import drawn_text, results
-from .line_rules import NamedText, single_rows
+from . import results
 from .room import Room
 from .vocabulary_cases import SOUND_VOCABULARY
 

@@ -5,10 +5,11 @@ import random
 import socket
 from pathlib import Path
 
+from plain.lines import NamedText, single_rows
+
 from tokcore.subword.text_encoder import SubwordTextEncoder
 
 from . import results
-from .line_rules import NamedText, single_rows
 from .room import Room
 from .vocabulary_cases import SOUND_VOCABULARY
 

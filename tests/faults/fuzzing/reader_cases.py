@@ -18,6 +18,8 @@ import dataset_files
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from plain import drawn_text
+from plain.json_lines import places_of
 from protobuf_example import features_by_protobuf
 from written_dataset import file_entry, framed, parquet_shard, write_files
 
@@ -26,7 +28,6 @@ from tokcore.errors import InputError
 from tokcore.reading.dataset import Dataset
 from tokcore.records.tfrecord import parse_features, read_records
 
-from . import drawn_text
 from .room import Room, Violation
 
 _IDS = 258  # of the byte scheme
@@ -516,11 +517,11 @@ _ODD_NAMES = [
 
 
 def _changed_json(dice: random.Random, content: object) -> object:
-    """Returns a JSON value with one place of it changed."""
-    places = [*_places(content)]
-    if not places:
+    """Returns a JSON value with one value in it changed."""
+    found = [*places_of(content)]
+    if not found:
         return dice.choice(_ODD_VALUES)
-    holder, key = dice.choice(places)
+    holder, key = dice.choice(found)
     change = dice.randrange(8)
     if change == 0:
         del holder[key]
@@ -533,16 +534,8 @@ def _changed_json(dice: random.Random, content: object) -> object:
     elif change == 3 and type(holder[key]) is int:
         holder[key] = _changed_number(dice, holder[key])
     elif change == 4:
-        other, place = dice.choice(places)
-        holder[key] = json.loads(json.dumps(other[place]))
+        other, other_key = dice.choice(found)
+        holder[key] = json.loads(json.dumps(other[other_key]))
     else:
         holder[key] = dice.choice(_ODD_VALUES)
     return json.loads(json.dumps(content))
-
-
-def _places(content: object) -> Iterable[tuple[list | dict, int | str]]:
-    if isinstance(content, (list, dict)):
-        keys = range(len(content)) if isinstance(content, list) else list(content)
-        for key in keys:
-            yield content, key
-            yield from _places(content[key])

@@ -8,7 +8,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from . import drawn_text
+from plain import drawn_text
+from plain.json_lines import places_of
+
 from .room import Room, Violation
 from .vocabulary_cases import SOUND_VOCABULARY
 
@@ -193,7 +195,7 @@ _ODD_DOCUMENTS = [
 
 def _changed(room: Room, dice: random.Random, content: object) -> object:
     """Returns a JSON value with one place of it changed."""
-    places = list(_places(content))
+    places = list(places_of(content))
     if not places:
         return _odd_value(room, dice)
     # Lists of names are what a run goes by.
@@ -211,13 +213,6 @@ def _changed(room: Room, dice: random.Random, content: object) -> object:
     else:
         holder[key] = _odd_value(room, dice)
     return content
-
-
-def _places(content: object):
-    if isinstance(content, (dict, list)):
-        for key in list(content) if isinstance(content, dict) else range(len(content)):
-            yield content, key
-            yield from _places(content[key])
 
 
 def _odd_name(room: Room, dice: random.Random) -> str:

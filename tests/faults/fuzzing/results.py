@@ -7,12 +7,12 @@ from pathlib import Path
 
 import google_crc32c
 import pyarrow.parquet as parquet
+from plain.lines import REASONS, SplitRows, json_lines, parsed_json_lines
 
 from tokcore.records.tfrecord import parse_example, read_records
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.t2t import tokenize
 
-from .line_rules import REASONS, SplitRows, json_lines, parsed_json_lines
 from .room import Violation
 
 

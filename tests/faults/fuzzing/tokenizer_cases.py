@@ -11,12 +11,13 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tokcore.errors import InputError
-from tokcore.pretrained.files import parse_pretrained
-from tokcore.text.byte_level import BYTE_TO_CHARACTER
-from tokcore.tokenizers import PretrainedTokenizer
+from plain import drawn_text
 
-from . import drawn_text
+from tokcore.errors import InputError
+from tokcore.foreign_tokenizers.files import parse_pretrained
+from tokcore.foreign_tokenizers.tokenizer import PretrainedTokenizer
+from tokcore.text.byte_level import BYTE_TO_CHARACTER
+
 from .room import Room, Violation
 
 _TEXTS = [

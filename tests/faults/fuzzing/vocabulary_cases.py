@@ -2,11 +2,13 @@
 
 import random
 
+from plain import drawn_text
+from plain.lines import NamedText, lines_of, single_rows, without_mark
+
 from tokcore.errors import InputError
 from tokcore.subword.text_encoder import SubwordTextEncoder, parse_vocabulary
 
-from . import drawn_text, results
-from .line_rules import NamedText, lines_of, single_rows, without_mark
+from . import results
 from .room import Room, Violation
 
 _ALPHABET = sorted(

@@ -71,11 +71,6 @@ def test_rows_of_a_block_are_encoded_each_by_itself(rows, allowed, prefix):
     assert together == [[7, *tokenizer.encode(text), 8, 9] for text in texts]
 
 
-def test_without_special_tokens_they_are_text():
-    [row] = rows_of(SCHEME.encoder(VOCABULARY).encode_side(side_of(['ab<s>'])))
-    assert row == [258, *characters('<s>')]
-
-
 def test_what_is_found_in_raw_text_is_refused_for_rows_that_are_normalized():
     vocabulary = dataclasses.replace(VOCABULARY, parts=TokenizerParts.of(form='NFC'))
     scheme = BpeScheme(form='NFC')

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tokcore.bpe.apply_codes import CodesSegmenter
 from tokcore.bpe.codes import (
-    CodesSegmenter,
     NmtVocabulary,
     TextbookVocabulary,
     parse_nmt_codes,
@@ -43,10 +43,8 @@ def written(folder, name, data):
 )
 def test_the_textbook_takes_the_longest_piece(word, pieces):
     assert TEXTBOOK.pieces_in(word) == pieces.split()
-
-
-def test_the_textbook_marks_the_ends_of_words():
-    assert CodesSegmenter(TEXTBOOK).lines(['tallest  fatter\n']) == ['tall e s t _ fa t t er_\n']
+    if word.endswith('_'):
+        assert CodesSegmenter(TEXTBOOK).lines([f'{word[:-1]}\n']) == [f'{pieces}\n']
 
 
 @pytest.mark.parametrize(
@@ -105,6 +103,7 @@ def test_ids_of_the_textbook(tmp_path):
 def test_files_come_back():
     assert parse_nmt_codes(LOW.dump(), 'x') == LOW.merges
     assert LOW.dump() == b'#version: 0.2\nl o\nlo w</w>\ne r</w>\nlo w\n'
+    assert parse_nmt_codes(b'#version: 0.2\na b\nc d\na b\n\n', 'x') == (('a', 'b'), ('c', 'd'))
     assert parse_textbook_codes(TEXTBOOK.dump(), 'x') == ('_aeflrst', TEXTBOOK.merges)
     assert SCHEME.recognizes(LOW.dump()) and SCHEME.recognizes(TEXTBOOK.dump())
     assert SCHEME.parse(TEXTBOOK.dump(), 'x.codes') == TextbookVocabulary(
@@ -112,24 +111,15 @@ def test_files_come_back():
     )
 
 
-def test_of_two_equal_codes_the_first_counts():
-    merges = parse_nmt_codes(b'#version: 0.2\na b\nc d\na b\n\n', 'x')
-    assert merges == (('a', 'b'), ('c', 'd'))
-
-
 @pytest.mark.parametrize(
-    ('data', 'said'),
+    'data',
     [
-        (b'l o\n', 'version 0.1'),
-        (b'#version: 0.1\nl o\n', "not with '#version: 0.2'"),
-        (b'#version: 0.2\n', 'no merges'),
-        (b'#version: 0.2\na b c\n', "line 2: 'a b c' is not a pair"),
-        (b'#version: 0.2\na b\n\nc d\n', "line 3: '' is not a pair"),
-        (b'#version: 0.2\n\xff b\n', 'not UTF-8'),
+        b'l o\n', b'#version: 0.1\nl o\n', b'#version: 0.2\n', b'#version: 0.2\na b c\n',
+        b'#version: 0.2\na b\n\nc d\n', b'#version: 0.2\n\xff b\n',
     ],
-)
-def test_damaged_codes_are_refused(data, said):
-    with pytest.raises(InputError, match=said):
+)  # fmt: skip
+def test_damaged_codes_are_refused(data):
+    with pytest.raises(InputError, match='^x'):
         parse_nmt_codes(data, 'x')
 
 

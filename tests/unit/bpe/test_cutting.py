@@ -5,7 +5,7 @@ import os
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.bpe import cutting, pair_counting, trainer
@@ -84,7 +84,12 @@ cases = {
 }
 
 
-@pytest.mark.parametrize('rules', [BYTES, CHARACTERS, SUFFIX], ids=['bytes', 'plain', 'suffix'])
+LIMITED = dataclasses.replace(CHARACTERS, limit_alphabet=3)
+TOTAL = dataclasses.replace(SUFFIX, total_symbols=True)
+RULES = {'bytes': BYTES, 'plain': CHARACTERS, 'suffix': SUFFIX, 'limited': LIMITED, 'total': TOTAL}
+
+
+@pytest.mark.parametrize('rules', RULES.values(), ids=RULES)
 @given(
     st.dictionaries(words, st.integers(0, 12), max_size=20),
     st.fixed_dictionaries(cases),
@@ -92,29 +97,13 @@ cases = {
     st.integers(1, 3),
     st.randoms(use_true_random=False),
 )
+@example({}, {}, 1, 1, random.Random(0))
+@example({'': 3, 'a': 7, 'b': 1, 'ab': 0}, {'merges': 9}, 1, 1, random.Random(0))
 def test_any_table_at_any_thresholds(rules, counts, case, most_cells, parts, dice):
     rules = dataclasses.replace(rules, **case)
     expected = learn_plainly(counts.items(), rules)
     assert result(learn_merges(TokenTable.from_items(counts.items()), rules)) == expected
     assert cut_and_learned(counts, rules, drawn_threshold(dice), most_cells, parts) == expected
-
-
-@given(
-    st.dictionaries(words, st.integers(0, 9), max_size=15),
-    st.integers(1, 7),
-    st.integers(1, 30),
-    st.randoms(use_true_random=False),
-)
-def test_a_limited_alphabet_is_that_of_all_words(counts, limit, size, dice):
-    rules = dataclasses.replace(CHARACTERS, limit_alphabet=limit, vocab_size=size)
-    expected = learn_plainly(counts.items(), rules)
-    assert cut_and_learned(counts, rules, drawn_threshold(dice)) == expected
-
-
-def test_the_alphabet_counts_as_merges_where_subword_nmt_counts_it():
-    rules = dataclasses.replace(SUFFIX, merges=8, total_symbols=True)
-    counts = {'abab': 5, 'cab': 3, 'bcab': 2}
-    assert cut_and_learned(counts, rules, halved) == learn_plainly(counts.items(), rules)
 
 
 @pytest.fixture
@@ -211,13 +200,6 @@ def test_counts_above_32_bits_and_a_sum_that_is_too_large():
         cut_and_learned({'ab': (1 << 63) - 1, 'abc': 1}, rules, halved)
 
 
-@pytest.mark.parametrize('counts', [{}, {'': 3}, {'a': 7, 'b': 1}, {'ab': 0}])
-def test_words_without_pairs_give_no_merges(counts):
-    for rules in (BYTES, CHARACTERS, SUFFIX):
-        rules = dataclasses.replace(rules, merges=9)
-        assert cut_and_learned(counts, rules, halved) == learn_plainly(counts.items(), rules)
-
-
 def test_a_suffix_inside_a_word_gives_a_string_two_histories():
     # Within the word `b_` is two symbols at first, at its end it is one. Once `b _` is merged, `b_ b_`
     # occurs twice and comes before `a cd_`; but at the start `_ b_` occurs once, and 2 cuts it.
@@ -239,11 +221,7 @@ def test_a_suffix_inside_a_word_gives_a_string_two_histories():
         ('a</w>', '</w>', True),
         ('a</w', '</w>', False),
         ('a', '</w>', False),
-        (
-            'aa',
-            'aa',
-            True,
-        ),  # the suffix overlaps itself: `aa` and `aa` hold it twice before the end
+        ('aa', 'aa', True),  # the suffix overlaps itself
         ('a_', '', False),
     ],
 )
@@ -255,17 +233,14 @@ def test_words_with_the_suffix_before_their_end(word, suffix, expected):
 
 def test_ties_by_first_occurrence_need_the_order_of_words():
     rules = BpeRules('first', byte_level=False)
-    counts = {'bb': 1, 'ac': 1}
-    assert learn_plainly(counts.items(), rules)[1][0] == ('b', 'b')
     assert 'have no order' in reason_against_cutting(rules)
-    with pytest.raises(InputError, match='the first of equally frequent pairs'):
-        learn_by_cutting(lambda: [TokenTable.from_items(counts.items())], rules, ANY_SIZE)
-
-
-def test_a_limited_alphabet_may_put_the_suffix_inside_words():
-    rules = dataclasses.replace(SUFFIX, limit_alphabet=3)
-    assert '--limit-alphabet' in reason_against_cutting(rules)
-    assert reason_against_cutting(dataclasses.replace(CHARACTERS, limit_alphabet=3)) is None
+    with pytest.raises(InputError):
+        learn_by_cutting(lambda: [TokenTable.from_items([('bb', 1)])], rules, ANY_SIZE)
+    # A limited alphabet may put the suffix inside words.
+    assert '--limit-alphabet' in reason_against_cutting(
+        dataclasses.replace(SUFFIX, limit_alphabet=3)
+    )
+    assert reason_against_cutting(LIMITED) is None
 
 
 def test_no_string_is_made_by_two_pairs(monkeypatch, small_arrays):

@@ -130,12 +130,6 @@ def test_the_heap_is_popped_three_times_a_symbol_at_most(token):
         assert work.ids[:left].tolist() == again.ids[:short].tolist()
 
 
-def test_a_megabyte_is_a_token_like_others():
-    merges = [(97, 98, 256), (256, 256, 257), (257, 257, 258)]
-    model = MergeModel(merges, units_of(), size=300)
-    assert ids_of(model, b'ab' * 500_002) == [258] * 125_000 + [257]
-
-
 def test_what_has_no_symbol():
     merges = [(97, 98, 256)]
 

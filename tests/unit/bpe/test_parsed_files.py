@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tokcore.bpe import files, parsed_files
 from tokcore.bpe.parsed_files import ParsedFile
 from tokcore.errors import InputError
-from tokcore.pretrained import files as pretrained_files
-from tokcore.pretrained import ranks
+from tokcore.foreign_tokenizers import files as pretrained_files
+from tokcore.foreign_tokenizers import ranks
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
 from tokcore.tokenizers import load_tokenizer
 

@@ -13,7 +13,7 @@ from tokcore.bpe.vocabulary import BpeVocabulary, ModelRules
 from tokcore.encoding.encoder import RowEncoder
 from tokcore.kernels.bytes import with_margin
 from tokcore.text.byte_level import BYTE_TO_CHARACTER, spelled
-from tokcore.text.listed_tokens import RowTokens
+from tokcore.text.pre_tokenizer import RowTokens
 from tokcore.text.rows import Side
 
 from .test_model import merged, random_merges

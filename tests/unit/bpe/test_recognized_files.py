@@ -5,10 +5,10 @@ import json
 import pytest
 from key_tokens import KEYS, write_files
 
+from pipelines.export.exporting import exported_files
 from tokcore.bpe.files import is_bpe_file, is_plain_bpe, is_tokenizer_json
 from tokcore.errors import InputError
-from tokcore.exporting import exported_files
-from tokcore.pretrained.files import is_pretrained_file, parse_pretrained
+from tokcore.foreign_tokenizers.files import is_pretrained_file, parse_pretrained
 from tokcore.schemes import find_scheme, schemes_of_file
 from tokcore.tokenizers import load_tokenizer
 

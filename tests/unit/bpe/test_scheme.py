@@ -21,14 +21,6 @@ def learned(scheme, counts, **options):
     return scheme.learn(table, BpeOptions(**options), lambda *_: None).vocabulary
 
 
-def test_the_textbooks_example():
-    counts = {'fast_': 4, 'faster_': 3, 'tall_': 5, 'taller_': 4}
-    vocabulary = learned(BpeScheme(preset='textbook'), counts, merges=10)
-    assert vocabulary.pieces_in('tallest_') == ['tall', 'e', 's', 't', '_']
-    assert vocabulary.pieces_in('fatter_') == ['fa', 't', 't', 'er_']
-    assert SCHEME.parse(vocabulary.dump(), 'the codes') == vocabulary
-
-
 def test_bytes_with_special_tokens_first():
     vocabulary = learned(SCHEME, {'the': 5, ' the': 9}, merges=3, special_tokens=('<pad>',))
     assert vocabulary.id_of('<pad>') == 0 and vocabulary.special_ids.pad == 0
@@ -37,27 +29,18 @@ def test_bytes_with_special_tokens_first():
     assert SCHEME.parse(vocabulary.dump(), 'x') == vocabulary
 
 
-def test_codes_end_words_by_themselves():
-    vocabulary = learned(BpeScheme(preset='subword-nmt'), {'low': 5, 'lower': 2}, merges=2)
-    assert vocabulary.merges == (('l', 'o'), ('lo', 'w</w>'))
-    assert vocabulary.dump().startswith(b'#version: 0.2\n')
-
-
-def test_what_a_presets_file_cannot_hold_is_refused():
-    with pytest.raises(InputError, match='--total-symbols cannot go with --preset gpt2'):
-        learned(SCHEME, {'a': 1}, merges=1, total_symbols=True)
-
-
-def test_a_file_of_bytes_names_its_pattern():
-    with pytest.raises(InputError, match='--pre-tokenizer bert does not go with --preset gpt2'):
-        learned(BpeScheme(pre_tokenizer_kind='bert'), {'a': 1}, merges=1)
-
-
-@pytest.mark.parametrize('options', [{'pre_tokenizer_kind': 't2t'}, {'pattern': ('gpt2',)}])
-@pytest.mark.parametrize('preset', ['subword-nmt', 'textbook'])
-def test_codes_have_no_tokens_with_spaces(preset, options):
-    with pytest.raises(InputError, match='codes of --preset .* separate symbols by spaces'):
-        learned(BpeScheme(preset, **options), {'a ,': 1}, merges=1)
+@pytest.mark.parametrize(
+    ('scheme', 'asked'),
+    [
+        (SCHEME, {'total_symbols': True}),
+        (BpeScheme(pre_tokenizer_kind='bert'), {}),
+        (BpeScheme('subword-nmt', pre_tokenizer_kind='t2t'), {}),
+        (BpeScheme('textbook', pattern=('gpt2',)), {}),
+    ],
+)
+def test_what_a_presets_file_cannot_have_is_refused(scheme, asked):
+    with pytest.raises(InputError):
+        learned(scheme, {'a ,': 1}, merges=1, **asked)
 
 
 def test_patterns_are_named_or_expressions():

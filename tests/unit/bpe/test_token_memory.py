@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.bpe.model import MergeModel, merge_work
-from tokcore.bpe.token_memory import memory_row, recall_ids, remember_ids, token_memory
+from tokcore.bpe.model_kernels import memory_row, recall_ids, remember_ids, token_memory
 from tokcore.encoding.kernels import MissedTokens, segment_tokens
 from tokcore.kernels.bytes import with_margin
 from tokcore.text.pre_tokenizer import ScannedTokens
@@ -66,25 +66,18 @@ def test_ids_are_those_of_merging(chance, parts, rows):
         (' a語語'.encode(), 2, True),
     ],
 )
-def test_what_is_kept(token, count, is_kept):
+@pytest.mark.parametrize('rows', [2, 0])
+def test_what_is_kept(token, count, is_kept, rows):
     text, start, end = (
         with_margin(np.frombuffer(token, np.uint8)),
         np.uint64(0),
         np.uint64(len(token)),
     )
-    memory = token_memory(2)
+    memory = token_memory(rows)
     ids, recalled = np.arange(20, dtype=np.int32), np.zeros(20, np.int32)
     row = np.uint64(memory_row(text, start, end, memory))
     remember_ids(text, start, end, row, memory, ids, np.uint64(3), np.uint64(count))
     kept = recall_ids(text, start, end, row, memory, recalled, np.uint64(1))
-    assert kept == (count if is_kept else 0)
-    if is_kept:
+    assert kept == (count if is_kept and rows else 0)
+    if kept:
         assert recalled[1 : 1 + count].tolist() == list(range(3, 3 + count))
-
-
-def test_without_rows_nothing_is_kept():
-    text, start, end = with_margin(np.frombuffer(b'ab', np.uint8)), np.uint64(0), np.uint64(2)
-    memory, ids = token_memory(0), np.zeros(4, np.int32)
-    row = np.uint64(memory_row(text, start, end, memory))
-    remember_ids(text, start, end, row, memory, ids, np.uint64(0), np.uint64(1))
-    assert recall_ids(text, start, end, row, memory, ids, np.uint64(0)) == 0

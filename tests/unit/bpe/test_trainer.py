@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.bpe import pair_counting, trainer
@@ -47,21 +47,20 @@ def test_the_example_of_the_textbook():
     counts = {'fast_': 4, 'faster_': 3, 'tall_': 5, 'taller_': 4}
     table = dataclasses.replace(TokenTable.from_items(counts.items()), is_ordered=True)
     found = learn_merges(table, dataclasses.replace(FIRST, merges=10))
-    assert [left + right for left, right in found.merges] == (
-        ['ta', 'tal', 'tall', 'fa', 'fas', 'fast', 'er', 'er_', 'tall_', 'fast_']
-    )
+    made = ['ta', 'tal', 'tall', 'fa', 'fas', 'fast', 'er', 'er_', 'tall_', 'fast_']
+    assert [left + right for left, right in found.merges] == made
     assert found.counts.tolist() == [9, 9, 9, 7, 7, 7, 7, 7, 5, 4]
     assert found.characters == '_aeflrst'
-    assert found.entries == (
-        *'_aeflrst',
-        *['ta', 'tal', 'tall', 'fa', 'fas', 'fast', 'er', 'er_', 'tall_', 'fast_'],
-    )
+    assert found.entries == (*'_aeflrst', *made)
 
 
 @pytest.mark.parametrize(
     'rules', [SMALLEST, CHARACTERS, LARGEST, FIRST], ids=lambda each: each.ties
 )
 @given(tables, st.sampled_from([1, 3, 20, 1000]), st.fixed_dictionaries(limits))
+@example({}, 9, {})
+@example({'': 3, 'a': 7, 'b': 1, 'ab': 0}, 9, {})
+@example({'a</w>b': 5, 'a': 1, 'ba': 4, 'ba</w>a': 9, 'b</w></w>': 3}, 60, {})
 def test_any_table(rules, counts, merges, asked):
     rules = dataclasses.replace(rules, merges=merges, **asked)
     assert learned(counts, rules) == learn_plainly(counts.items(), rules)
@@ -167,12 +166,9 @@ def test_characters_beyond_the_limit_of_the_alphabet_are_taken_out(counts, limit
     assert learned(counts, rules) == learn_plainly(counts.items(), rules)
 
 
-def test_of_equally_common_characters_the_first_code_points_stay():
+def test_which_characters_stay_at_the_limit():
     rules = dataclasses.replace(CHARACTERS, limit_alphabet=2, merges=5)
     assert learned({'bcda': 2}, rules)[:2] == (['a', 'b', 'ba'], [('b', 'a')])
-
-
-def test_a_special_token_of_one_character_stays_in_words_whatever_the_limit():
     rules = dataclasses.replace(CHARACTERS, limit_alphabet=1, merges=5, special_tokens=('c',))
     assert learned({'abca': 2}, rules)[0] == ['c', 'a', 'ca', 'aca']
 
@@ -194,14 +190,6 @@ def test_a_size_below_the_alphabet_gives_the_alphabet(size):
     assert (len(entries), merges) == (257, [])
 
 
-@pytest.mark.parametrize('counts', [{}, {'': 3}, {'a': 7, 'b': 1}, {'ab': 0}])
-def test_words_without_pairs_give_no_merges(counts):
-    for rules in (SMALLEST, CHARACTERS, LARGEST, FIRST):
-        rules = dataclasses.replace(rules, merges=9)
-        assert learned(counts, rules) == learn_plainly(counts.items(), rules)
-        assert learned(counts, rules)[1] == []
-
-
 def test_characters_count_as_symbols():
     counts = {'abab': 3, 'b': 9, 'abc': 5}
     # Within words a and b, at their ends b and c.
@@ -216,12 +204,6 @@ def test_the_end_of_words_is_text_where_strings_are_compared():
     rules = dataclasses.replace(LARGEST, merges=1)
     assert learned({'de': 1, 'deb': 1}, rules)[1] == [('e', 'b</w>')]
     assert learned({'d~': 1, 'de': 1}, rules)[1] == [('d', '~</w>')]
-
-
-def test_a_word_may_hold_the_end_of_words_as_text():
-    rules = dataclasses.replace(LARGEST, merges=60)
-    counts = {'a</w>b': 5, 'a': 1, 'ba': 4, 'ba</w>a': 9, 'b</w></w>': 3}
-    assert learned(counts, rules) == learn_plainly(counts.items(), rules)
 
 
 def test_the_order_of_words_is_theirs_or_by_count_then_token():
@@ -266,12 +248,12 @@ def test_long_tokens_take_time_in_proportion():
     assert [len(left + right) for left, right in run.merges] == [2 << each for each in range(18)]
 
 
-def test_progress_is_told(monkeypatch):
+def test_progress_is_reported(monkeypatch):
     monkeypatch.setattr(trainer, '_PAUSE', 4)
-    told = []
+    reported = []
     counts = TokenTable.from_items([('abcdefghijklmn', 3)])
-    learn_merges(counts, dataclasses.replace(SMALLEST, merges=10), told.append)
-    assert told == [4, 8, 10]
+    learn_merges(counts, dataclasses.replace(SMALLEST, merges=10), reported.append)
+    assert reported == [4, 8, 10]
 
 
 def test_words_of_bytes_have_no_end():

@@ -23,32 +23,36 @@ def limits(monkeypatch):
     return asked
 
 
-def test_names_up_to_the_limit_are_taken(limits):
-    refuse_long_names('/', ['x' * 20, 'é' * 10, '\udcff' * 20, ''], '--name')
+TAKEN = [
+    ('/', ['x' * 20, 'é' * 10, '\udcff' * 20, '']),
+    ('/new/' + 'x' * 20, []),
+    ('/x' * 244, []),
+]
+REFUSED = [
+    *(
+        ('/', [name], 'at most 20; give a shorter --name$')
+        for name in ('x' * 21, 'é' * 11, '\udcff' * 21)
+    ),
+    ('/new/' + 'x' * 21 + '/y', [], 'at most 20; give a shorter --output or --work'),
+    ('/x' * 245, [], '490 bytes.* 488 leave room'),
+]
 
 
-@pytest.mark.parametrize('name', ['x' * 21, 'é' * 11, '\udcff' * 21])
-def test_a_longer_one_is_refused_with_what_decides_it(limits, name):
-    with pytest.raises(InputError, match='2[0-9] bytes.*at most 20; give a shorter --name$'):
-        refuse_long_names('/', ['x', name], '--name')
+def test_names_and_paths_up_to_the_limit_are_taken(limits):
+    for folder, names in TAKEN:
+        refuse_long_names(folder, names, '--name')
 
 
-def test_folders_that_are_to_be_made_count_too(limits):
-    refuse_long_names('/new/' + 'x' * 20, [], '--name')
-    with pytest.raises(InputError, match='at most 20; give a shorter --output or --work'):
-        refuse_long_names('/new/' + 'x' * 21 + '/y', [], '--name')
+@pytest.mark.parametrize(('folder', 'names', 'said'), REFUSED)
+def test_longer_ones_are_refused_with_what_decides_them(limits, folder, names, said):
+    with pytest.raises(InputError, match=said):
+        refuse_long_names(folder, ['x', *names], '--name')
 
 
 def test_the_nearest_folder_that_there_is_is_asked(limits, tmp_path):
     with pytest.raises(InputError):
         refuse_long_names(str(tmp_path / 'new' / 'newer'), ['x' * 21], '--name')
     assert set(limits) == {str(tmp_path)}
-
-
-def test_a_path_leaves_room_for_what_lies_below_it(limits):
-    refuse_long_names('/x' * 244, [], '--name')
-    with pytest.raises(InputError, match='490 bytes.* 488 leave room'):
-        refuse_long_names('/x' * 245, [], '--name')
 
 
 @pytest.mark.parametrize('answer', [OSError(22, 'Invalid argument'), -1])

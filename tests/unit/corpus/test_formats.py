@@ -6,14 +6,13 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.corpus.contents import look
-from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split, TextRange, WorkItem
+from tokcore.corpus.corpus import CorpusFile, Split, TextRange, WorkItem, split_of
+from tokcore.corpus.declarations import Bitext, PlainText
 from tokcore.corpus.formats import (
     all_reasons,
-    block_rows,
     corpus_format,
     format_names,
     format_reader,
@@ -21,19 +20,8 @@ from tokcore.corpus.formats import (
     plan_items,
     read_blocks,
 )
-from tokcore.corpus.line_formats import Bitext, PlainText
 from tokcore.corpus.stats import LineTally
-from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
-from tokcore.text.normalizers import T2T_LINES
-
-line = st.one_of(
-    st.binary(max_size=12).map(lambda line: line.replace(b'\n', b'')),
-    st.sampled_from([b'', b'\r', b'\xff\xfe', 'Übergrößenträger'.encode(), b'long ' * 60]),
-)
-ending = st.sampled_from([b'\n', b'\r\n'])
-
-sizes = st.one_of(st.integers(1, 64), st.sampled_from([1 << 10, 1 << 20]))
 
 
 def test_a_format_is_had_by_its_name():
@@ -41,7 +29,9 @@ def test_a_format_is_had_by_its_name():
         'bitext', 'tsv', 'jsonl', 'parquet', 'sgm', 'tmx', 'tmx-lines', 'labelled', 'text',
     ]  # fmt: skip
     assert corpus_format('tsv')((2, 0)).options == {'columns': (2, 0)}
-    with pytest.raises(ValueError, match="'pairs' is none of bitext, tsv, jsonl, parquet, sgm, "):
+    with pytest.raises(
+        ValueError, match="'pairs' is not one of bitext, tsv, jsonl, parquet, sgm, "
+    ):
         corpus_format('pairs')
 
 
@@ -83,30 +73,6 @@ def test_a_tally_records_reasons_in_order_beside_what_it_always_told():
         LineTally('train', 1, 0, 0, {'empty': 1})
 
 
-@st.composite
-def texts(draw, lines=None):
-    count = draw(st.integers(0, 30)) if lines is None else lines
-    text = b''.join(draw(line) + draw(ending) for _ in range(count))
-    if text and draw(st.booleans()):
-        shorter = text.removesuffix(b'\n')
-        # Without its line feed an empty last line would be no line at all.
-        text = shorter if not shorter.endswith(b'\n') and shorter else text
-    assume(is_text(text))
-    return text
-
-
-def is_text(content):
-    """Whether bytes are not refused by what they are, as UTF-16 is."""
-    seen = look(content)
-    return seen.content is None and not seen.encoding and seen.nuls <= 16
-
-
-@st.composite
-def pairs(draw):
-    count = draw(st.integers(0, 30))
-    return draw(texts(count)), draw(texts(count))
-
-
 def stored(text, path, compressed):
     content = gzip.compress(text, compresslevel=1) if compressed else text
     return CorpusFile(path, path, len(content), compressed), content
@@ -120,81 +86,8 @@ def blocks_of(text, item_bytes, block_bytes=1, compressed=False):
     ]
 
 
-def pair_blocks(source, target, item_bytes, block_bytes=1, zipped=(False, False)):
-    (source_file, source_content), (target_file, target_content) = (
-        stored(text, path, compressed)
-        for text, path, compressed in zip((source, target), 'st', zipped, strict=True)
-    )
-    contents = {'s': source_content, 't': target_content}
-    split = Split('train', Bitext(), ((source_file, target_file),))
-
-    def open_binary(path):
-        return io.BytesIO(contents[path])
-
-    index = [
-        format_reader(split.format).index(part, open_binary)
-        for part in index_ranges(split, item_bytes)
-    ]
-    items = plan_items(split, index, item_bytes)
-    return [block for item in items for block in read_blocks(item, open_binary, block_bytes)]
-
-
-def data_of(block, side=0):
-    return block.texts[side].data
-
-
-def assert_tiles(blocks, text):
-    """The blocks are whole lines, and each begins where the one before ended."""
-    assert b''.join(map(data_of, blocks)) == text
-    offset = 0
-    for block in blocks:
-        assert data_of(block) and block.offset == offset
-        offset += len(data_of(block))
-    assert all(data_of(block).endswith(b'\n') for block in blocks[:-1])
-
-
-@given(texts(), sizes)
-def test_items_of_a_plain_file_tile_it(text, item_bytes):
-    items = blocks_of(text, item_bytes)
-    assert all(len(blocks) <= 1 for blocks in items)
-    assert_tiles([block for blocks in items for block in blocks], text)
-    for place, blocks in enumerate(items):
-        for block in blocks:
-            assert block.offset // item_bytes == place
-            # Its last line, but no other, may cross the end of the range.
-            last = data_of(block).removesuffix(b'\n').rfind(b'\n') + 1
-            assert block.offset + last < (place + 1) * item_bytes
-
-
-@given(texts(), sizes)
-def test_blocks_of_a_gzip_file_tile_its_text(text, block_bytes):
-    (blocks,) = blocks_of(text, 64, block_bytes, compressed=True)
-    assert_tiles(blocks, text)
-    assert all(len(data_of(block)) >= block_bytes for block in blocks[:-1])
-
-
-@given(pairs(), sizes, sizes, st.tuples(st.booleans(), st.booleans()))
-def test_blocks_of_a_pair_hold_the_same_lines(texts, item_bytes, block_bytes, zipped):
-    source, target = texts
-    expected = list(zip(io.BytesIO(source), io.BytesIO(target), strict=True))
-    blocks = pair_blocks(source, target, item_bytes, block_bytes, zipped)
-    found = [
-        pair
-        for block in blocks
-        for pair in zip(io.BytesIO(data_of(block)), io.BytesIO(data_of(block, 1)), strict=True)
-    ]
-    assert found == expected
-    assert_tiles(blocks, source)
-    offset = 0
-    for block in blocks:
-        assert block.texts[1].offset == offset
-        offset += len(data_of(block, 1))
-    if any(zipped):
-        for block in blocks:
-            first = [list(io.BytesIO(side))[:-1] for side in (data_of(block), data_of(block, 1))]
-            assert max(sum(map(len, lines)) for lines in first) < block_bytes
-        for block in blocks[:-1]:
-            assert max(len(data_of(block)), len(data_of(block, 1))) >= block_bytes
+def data_of(block):
+    return block.texts[0].data
 
 
 def test_a_line_longer_than_many_items_belongs_to_the_item_it_starts_in():
@@ -213,7 +106,6 @@ def test_a_line_that_ends_on_the_border_leaves_the_next_to_the_next_item():
 def test_empty_files_have_no_blocks():
     assert blocks_of(b'', 64) == []
     assert blocks_of(b'', 64, compressed=True) == [[]]
-    assert pair_blocks(b'', b'', 64, zipped=(True, False)) == []
 
 
 @pytest.mark.parametrize('longer', [0, 1])
@@ -280,16 +172,19 @@ def test_a_block_has_at_least_a_byte():
         read_blocks(WorkItem('train', PlainText(), 0, (part,)), io.BytesIO, 0)
 
 
-def row_texts(block):
-    return [
-        [bytes(side.text[start:end]) for start, end in zip(side.starts, side.ends, strict=True)]
-        for side in block_rows(block, T2T_LINES).sides
-    ]
+SIZES = st.lists(st.integers(1, 4), max_size=6)
 
 
-def test_rows_follow_the_kind_of_the_block():
-    assert row_texts(Block('train', PlainText(), 0, (BlockText(5, b'a\tb\n'),))) == [[b'a\tb']]
-    assert row_texts(Block('train', Tsv((1, 0)), 0, (BlockText(5, b'a\tb\n'),))) == [[b'b'], [b'a']]
-    pair = Block('train', Bitext(), 0, (BlockText(5, b'a\nb\n'), BlockText(9, b'c\nd')))
-    assert row_texts(pair) == [[b'a', b'b'], [b'c', b'd']]
-    assert block_rows(pair, T2T_LINES).offsets.tolist() == [5, 7]
+@given(st.dictionaries(st.sampled_from(['train', 'dev', 'test']), SIZES))
+def test_each_file_index_has_the_dataset_that_has_the_file(sizes):
+    splits, files = [], {}
+    for name, counts in sizes.items():
+        for number, count in enumerate(counts):
+            first = sum(counts[:number])
+            of_split = ((CorpusFile('f', 'f', 1, False),),) * count
+            split = Split(name, PlainText(), of_split, str(number), first)
+            splits.append(split)
+            files |= {(name, index): split for index in range(first, first + count)}
+    for name in ('train', 'dev', 'test'):
+        for index in range(-1, 30):
+            assert split_of(splits, name, index) is files.get((name, index))

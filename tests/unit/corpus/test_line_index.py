@@ -1,72 +1,56 @@
-"""Line feeds counted in chunks, in any units, tell where each line begins."""
+"""Line feeds counted in chunks, in any units, show where each line begins."""
 
 import gzip
 import io
 import itertools
-import pickle
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tokcore.corpus.bitext_reading import count_lines, index_items, join_counts, range_pieces
 from tokcore.corpus.corpus import CorpusFile, Split
-from tokcore.corpus.formats import index_ranges
-from tokcore.corpus.line_formats import Bitext, PlainText
-from tokcore.corpus.line_index import count_lines, index_items, join_counts
+from tokcore.corpus.declarations import Bitext
 from tokcore.corpus.line_reading import after_newlines
-from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
 
 texts = st.lists(st.sampled_from([b'a', b'\n', b'\r\n', b'\xff', b'bcdefgh' * 5])).map(b''.join)
 
 
-def bitext(source, target, zipped=(False, False)):
-    """A split of one pair that lies in memory, and what opens it."""
-    contents = {
-        path: gzip.compress(text) if compressed else text
-        for path, text, compressed in zip(('s', 't'), (source, target), zipped, strict=True)
-    }
-    files = [
-        CorpusFile(path, path, len(contents[path]), compressed)
-        for path, compressed in zip(('s', 't'), zipped, strict=True)
+def counted(text, item_bytes, unit_bytes, zipped=False):
+    """A file, and the count of each of its ranges."""
+    content = gzip.compress(text) if zipped else text
+    file = CorpusFile('s', 's', len(content), zipped)
+    split = Split('train', Bitext(), ((file, CorpusFile('t', 't', 0, False)),))
+    parts = index_items(split, item_bytes, unit_bytes)
+    return file, [
+        (part, count_lines(part, range_pieces(part, lambda path: io.BytesIO(content))))
+        for part in parts
     ]
-    split = Split('train', Bitext(), (tuple(files),))
-    return split, lambda path: io.BytesIO(contents[path])
-
-
-def index(text, item_bytes, unit_bytes, zipped=False):
-    split, open_binary = bitext(text, b'', (zipped, False))
-    counts = [count_lines(part, open_binary) for part in index_items(split, item_bytes, unit_bytes)]
-    return join_counts(split.files[0][0], reversed(counts))
 
 
 @given(texts, st.integers(1, 200), st.integers(1, 300), st.booleans())
-def test_an_index_counts_lines_and_bytes(text, item_bytes, unit_bytes, zipped):
-    found = index(text, item_bytes, unit_bytes, zipped)
-    assert found.lines == len(list(io.BytesIO(text)))
-    assert found.text_bytes == len(text)
-
-
-@given(texts, st.integers(1, 200), st.integers(1, 300))
 def test_each_line_begins_in_its_chunk_after_the_line_feeds_counted_before(
-    text, item_bytes, unit_bytes
+    text, item_bytes, unit_bytes, zipped
 ):
-    found = index(text, item_bytes, unit_bytes)
+    file, counts = counted(text, item_bytes, unit_bytes, zipped)
+    found = join_counts(file, reversed(counts))
     lengths = [len(line) for line in io.BytesIO(text)]
+    assert found.lines == len(lengths)
+    assert sum(text_bytes for _, (_, text_bytes, _) in counts) == len(text)
     for line, start in enumerate(itertools.accumulate(lengths, initial=0)):
-        if line == found.lines:
+        if zipped or line == found.lines:
             break
         chunk = found.chunk_of(line)
-        chunk_start = found.start_of(chunk)
         skip = line - int(found.newlines_before[chunk])
-        assert after_newlines(text, skip, chunk_start) == start
+        assert after_newlines(text, skip, found.start_of(chunk)) == start
         assert start <= found.start_of(chunk + 1)
 
 
 @given(texts, st.integers(0, 20), st.integers(0, 40))
-def test_after_newlines_counts_from_a_place(text, count, start):
-    places = [place + 1 for place in range(start, len(text)) if text[place] == ord('\n')]
-    expected = start if count == 0 else places[count - 1] if count <= len(places) else None
+def test_after_newlines_counts_from_a_position(text, count, start):
+    ends = [at + 1 for at in range(start, len(text)) if text[at] == ord('\n')]
+    expected = start if count == 0 else ends[count - 1] if count <= len(ends) else None
     assert after_newlines(text, count, start) == expected
 
 
@@ -78,8 +62,7 @@ def test_after_newlines_goes_through_large_data():
 
 
 def test_units_are_whole_chunks_and_tile_the_file():
-    split, _ = bitext(bytes(1000), b'')
-    parts = index_items(split, item_bytes=160, unit_bytes=300)
+    parts = [part for part, _ in counted(bytes(1000), item_bytes=160, unit_bytes=300)[1]]
     assert [(part.start, part.end) for part in parts] == [
         (0, 300), (300, 600), (600, 900), (900, 1000)
     ]  # fmt: skip
@@ -94,37 +77,15 @@ def test_a_unit_is_8_to_16_mib_by_default():
         assert all(7 << 20 < size <= 16 << 20 for size in sizes)
 
 
-def test_only_bitext_is_indexed():
-    file = CorpusFile('s', 's', 100, False)
-    for other in (PlainText(), Tsv()):
-        assert not index_ranges(Split('train', other, ((file,),)), 64)
-
-
 def test_gzip_is_one_range_and_is_checked():
-    split, open_binary = bitext(b'a\n' * 500, b'', (True, True))
-    source, target = index_items(split, 16, 16)
-    assert count_lines(source, open_binary).newlines.tolist() == [500]
-    assert count_lines(target, open_binary).text_bytes == 0
-    with pytest.raises(InputError, match='cut off'):
-        content = open_binary('s').read()[:-1]
-        changed = CorpusFile('s', 's', len(content), True)
-        changed_split = Split('x', Bitext(), ((changed, split.files[0][1]),))
-        (part, _) = index_items(changed_split, 16)
-        count_lines(part, lambda path: io.BytesIO(content))
+    _, [(part, count)] = counted(b'a\n' * 500, 16, 16, zipped=True)
+    assert count == ([500], 1000, True)
+    with pytest.raises(InputError):
+        count_lines(part, range_pieces(part, lambda path: io.BytesIO(b'\x1f\x8b')))
 
 
 def test_counts_that_do_not_cover_the_file_are_a_programmers_mistake():
-    split, open_binary = bitext(b'a\n' * 500, b'')
-    counts = [count_lines(part, open_binary) for part in index_items(split, 16, 100)]
+    file, counts = counted(b'a\n' * 500, 16, 100)
     for wrong in (counts[1:], counts[:-1], counts + counts[-1:], counts[:2] + counts[3:]):
         with pytest.raises(ValueError, match='line counts of s'):
-            join_counts(split.files[0][0], wrong)
-
-
-def test_ranges_and_counts_cross_process_borders():
-    split, open_binary = bitext(b'a\nb', b'')
-    (part,) = index_items(split, 16)
-    count = pickle.loads(pickle.dumps(count_lines(pickle.loads(pickle.dumps(part)), open_binary)))
-    assert (count.range, count.newlines.tolist(), count.ends_with_newline) == (
-        part, [0, 1, 0], False
-    )  # fmt: skip
+            join_counts(file, wrong)

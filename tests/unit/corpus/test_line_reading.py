@@ -11,18 +11,16 @@ import google_crc32c
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from read_format import planned
 
 from tokcore.corpus.corpus import CorpusFile, LongLine, MemberFile, Split, TextRange, WorkItem
-from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
-from tokcore.corpus.line_formats import Bitext, PlainText
+from tokcore.corpus.declarations import Bitext, PlainText, Tsv
+from tokcore.corpus.formats import plan_items, read_blocks
 from tokcore.corpus.line_reading import (
     BEGINNING_BYTES,
-    LongLineReader,
-    is_longer,
     long_line,
     whole_lines,
 )
-from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
 
 pieces_of_text = st.lists(st.text('a\n').map(str.encode))
@@ -92,11 +90,6 @@ def test_a_long_line_is_read_over_and_not_held():
     assert peak < 2_000_000
 
 
-def test_a_block_has_at_least_a_byte():
-    with pytest.raises(ValueError, match='block_bytes'):
-        whole_lines([], 0)
-
-
 @given(st.binary(max_size=40).map(lambda line: line.replace(b'\n', b'')), st.booleans(), sizes)
 def test_what_is_kept_of_a_long_line_says_all_but_its_bytes(line, is_ended, step):
     text = line + b'\n' * is_ended
@@ -111,36 +104,19 @@ def test_a_long_line_is_known_by_its_beginning():
     assert len(kept.beginning) == BEGINNING_BYTES
 
 
-def test_a_line_ends_within_a_piece():
-    reader = LongLineReader(0, 0)
-    assert reader.add_up_to_end(b'ab', 0) == 2 and not reader.is_complete
-    assert reader.add_up_to_end(b'b\nc\n', 0) == 2 and reader.is_complete
-
-
-@pytest.mark.parametrize('line, expected', [(b'abc', False), (b'abc\n', False), (b'abcd', True)])
-def test_the_line_feed_does_not_count(line, expected):
-    assert is_longer(line, 3) is expected
-
-
 def plan(pairs, item_bytes, zipped=(False, False)):
     """The items of a bitext in memory, each with its block of text on both sides."""
-    contents, files = {}, ([], [])
-    for place, pair in enumerate(pairs):
+    contents, blocks = {}, []
+    for number, pair in enumerate(pairs):
+        files = []
         for side, text in enumerate(pair):
-            path = f'{place}.{side}'
+            path = f'{number}.{side}'
             contents[path] = gzip.compress(text) if zipped[side] else text
-            files[side].append(CorpusFile(path, path, len(contents[path]), zipped[side]))
-    split = Split('train', Bitext(), tuple(zip(*files)))
-
-    def open_binary(path):
-        return io.BytesIO(contents[path])
-
-    index = [
-        format_reader(split.format).index(part, open_binary)
-        for part in index_ranges(split, item_bytes)
-    ]
-    items = plan_items(split, index, item_bytes)
-    return [(item, *read_blocks(item, open_binary)) for item in items]
+            files.append(CorpusFile(path, path, len(contents[path]), zipped[side]))
+        opened = lambda path: io.BytesIO(contents[path])  # noqa: E731
+        _, items = planned(Bitext(), tuple(files), opened, item_bytes)
+        blocks += [(item, *read_blocks(item, opened)) for item in items]
+    return blocks
 
 
 def data_of(block):
@@ -226,22 +202,7 @@ def test_pairs_of_unequal_length_are_refused_with_both_names_and_counts(zipped):
 @pytest.mark.parametrize('zipped', [(False, False), (True, False), (True, True)])
 def test_a_last_line_needs_no_line_feed_and_empty_pairs_no_items(zipped):
     items = plan([(b'', b''), (b'a\nb', b'c\nd\n')], 64, zipped)
-    assert [(item.file_index, *data_of(block)) for item, block in items] == [
-        (1, b'a\nb', b'c\nd\n')
-    ]
-
-
-def test_an_index_that_lacks_a_part_is_a_programmers_mistake():
-    content = b'a\n' * 100
-    file = CorpusFile('s', 's', len(content), False)
-    split = Split('train', Bitext(), ((file, file),))
-    parts = index_ranges(split, 64)
-    index = [
-        format_reader(split.format).index(part, lambda path: io.BytesIO(content)) for part in parts
-    ]
-    assert plan_items(split, index, 64)
-    with pytest.raises(ValueError, match='line counts'):
-        plan_items(split, index[1:], 64)
+    assert [data_of(block) for _, block in items] == [(b'a\nb', b'c\nd\n')]
 
 
 def test_items_cross_process_borders():

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import CorpusFile
+from tokcore.corpus.declarations import Tsv
 from tokcore.corpus.formats import format_reader
-from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
 
 

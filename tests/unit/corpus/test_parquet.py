@@ -5,111 +5,19 @@ import io
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from read_format import became_of
 
 from tokcore.corpus.corpus import CorpusFile, TextRange, WorkItem
+from tokcore.corpus.declarations import Parquet
 from tokcore.corpus.formats import block_rows, read_blocks
-from tokcore.corpus.parquet import Parquet
 from tokcore.errors import InputError
 from tokcore.text.normalizers import UNSTRIPPED_LINES
-
-TEXTS = st.text(st.characters(exclude_categories=['Cs']), max_size=8)
-BYTES = st.one_of(TEXTS.map(str.encode), st.binary(max_size=6))
-STRINGS = (
-    pa.string(),
-    pa.large_string(),
-    pa.dictionary(pa.int32(), pa.string()),
-    pa.dictionary(pa.int8(), pa.large_string()),
-)
-BINARIES = (pa.binary(), pa.large_binary(), pa.dictionary(pa.int32(), pa.binary()))
-CODECS = ('none', 'snappy', 'gzip', 'zstd', 'brotli', 'lz4')
 
 
 def written(table, **options):
     sink = io.BytesIO()
     pq.write_table(table, sink, **options)
     return sink.getvalue()
-
-
-@st.composite
-def columns(draw, count, is_nested):
-    """A column of any kind of text, which may be within a struct that is null itself."""
-    kind = draw(st.sampled_from(STRINGS + BINARIES))
-    value = st.one_of(st.none(), BYTES if kind in BINARIES else TEXTS)
-    values = draw(st.lists(value, min_size=count, max_size=count))
-    if pa.types.is_dictionary(kind) and values.count(None) == count:
-        kind = kind.value_type  # Arrow cannot write empty dictionaries in several row groups
-    if not is_nested:
-        return pa.array(values, kind)
-    is_there = draw(st.lists(st.booleans(), min_size=count, max_size=count))
-    return pa.StructArray.from_arrays(
-        [pa.array(values, kind), pa.array(range(count))],
-        ['c', 'other'],
-        mask=pa.array([not each for each in is_there], pa.bool_()),
-    )
-
-
-@st.composite
-def files(draw):
-    count = draw(st.integers(0, 30))
-    table = pa.table({
-        'ignored': pa.array(range(count), pa.int32()),
-        'a': draw(columns(count, is_nested=False)),
-        'b': draw(columns(count, is_nested=True)),
-        'b.c': draw(columns(count, is_nested=False)),
-    })  # fmt: skip
-    return written(
-        table,
-        row_group_size=draw(st.integers(1, 12)),
-        compression=draw(st.sampled_from(CODECS)),
-        use_dictionary=draw(st.booleans()),
-        data_page_size=draw(st.sampled_from([1, 1 << 20])),
-        data_page_version=draw(st.sampled_from(['1.0', '2.0'])),
-        store_schema=draw(st.booleans()),
-    )
-
-
-def plain(content, fields, max_line_bytes):
-    """By its number the texts of each row, or why it has none; rows that are empty lack."""
-    found = {}
-    for number, row in enumerate(pq.read_table(io.BytesIO(content)).to_pylist()):
-        of_field = {'a': row['a'], 'b.c': (row['b'] or {}).get('c'), r'b\.c': row['b.c']}
-        values = [of_field[field] for field in fields]
-        values = [each.encode() if isinstance(each, str) else each for each in values]
-        wrong = ['null' for each in values if each is None] or list(
-            filter(None, (damage(each, max_line_bytes) for each in values))
-        )
-        if wrong:
-            found[number] = wrong[0]
-        elif all(each.decode().strip() for each in values):
-            found[number] = tuple(each.decode() for each in values)
-    return found
-
-
-def damage(value, max_line_bytes):
-    if len(value) > max_line_bytes:
-        return 'too_long'
-    try:
-        value.decode()
-    except UnicodeDecodeError:
-        return 'invalid_utf8'
-    return None
-
-
-@given(
-    files(),
-    st.sampled_from([('a',), ('b.c',), (r'b\.c',), ('a', 'b.c'), ('b.c', r'b\.c')]),
-    st.sampled_from([1, 200, 1000, 1 << 20]),
-    st.sampled_from([1, 50, 1 << 20]),
-    st.sampled_from([5, 1 << 20]),
-)
-def test_rows_are_those_that_pyarrow_reads(content, fields, item_bytes, block_bytes, most):
-    became = became_of(Parquet(fields), content, item_bytes, block_bytes, most)
-    expected = plain(content, fields, most)
-    assert became.found == expected
-    assert became.empty == pq.read_metadata(io.BytesIO(content)).num_rows - len(expected)
 
 
 def test_a_file_is_cut_between_row_groups_and_no_smaller():

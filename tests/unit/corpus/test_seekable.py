@@ -2,22 +2,21 @@
 
 import dataclasses
 import io
-import itertools
 import struct
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from packed_in_parts import PACKERS, xz_of_blocks, zstd_with_table
+from plain.lines import NamedText, single_rows
+from read_format import planned, read_files, texts_of
 
 from tokcore.corpus.corpus import CorpusFile, Split
-from tokcore.corpus.formats import block_rows, format_reader, index_ranges, plan_items, read_blocks
-from tokcore.corpus.jsonl import JsonLines
-from tokcore.corpus.line_formats import PlainText
+from tokcore.corpus.declarations import JsonLines, PlainText, Tsv
+from tokcore.corpus.formats import block_rows, plan_items
 from tokcore.corpus.line_reading import starting_lines
 from tokcore.corpus.seekable import part_ends, text_from
 from tokcore.corpus.stats import block_checksums, join_checksums
-from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
 from tokcore.text.normalizers import UNSTRIPPED_LINES
 
@@ -32,54 +31,35 @@ def packed_file(packer, texts):
 
 
 def items_of(chosen, file, opened, item_bytes):
-    split = Split('train', chosen, ((file,),))
-    index = [format_reader(chosen).index(part, opened) for part in index_ranges(split, item_bytes)]
-    return plan_items(split, index, item_bytes)
+    return planned(chosen, (file,), opened, item_bytes)[1]
 
 
-def rows_of(chosen, file, opened, item_bytes, block_bytes=1 << 20):
-    blocks = [
-        block
-        for item in items_of(chosen, file, opened, item_bytes)
-        for block in read_blocks(item, opened, block_bytes, 1 << 20)
-    ]
-    rows = []
+def rows_of(chosen, file, opened, item_bytes, block_bytes=1 << 20, longest=1 << 20):
+    """The rows of a file, its rejects, and how many bytes of text were read."""
+    _, blocks = read_files(chosen, (file,), opened, item_bytes, block_bytes, longest)
+    rows, rejects = [], []
     for block in blocks:
         found = block_rows(block, UNSTRIPPED_LINES)
-        rows += [
-            (offset, *(side.row(row) for side in found.sides))
-            for row, offset in enumerate(found.offsets.tolist())
-        ]
+        rows += [(*each,) for each in zip(found.offsets.tolist(), texts_of(found), strict=True)]
+        rejects += [(reject.offset, reject.reason) for reject in found.rejects]
     checksums = [each for block in blocks for each in block_checksums(block)]
-    return rows, join_checksums(checksums).bytes
+    return rows, rejects, join_checksums(checksums).bytes
 
 
 @PACKED
-@given(PARTS, st.integers(1, 40), st.integers(1, 40))
-def test_every_line_is_read_once_wherever_a_file_is_cut(packer, texts, item_bytes, block_bytes):
+@given(
+    PARTS, st.integers(1, 40), st.integers(1, 40), st.one_of(st.integers(1, 12), st.just(1 << 20))
+)
+def test_every_line_is_read_once_wherever_a_file_is_cut(
+    packer, texts, item_bytes, block_bytes, longest
+):
     text = b''.join(texts)
     file, opened = packed_file(packer, texts)
-    rows, read = rows_of(PlainText(), file, opened, item_bytes, block_bytes)
-    places = itertools.accumulate((len(line) + 1 for line in text.split(b'\n')), initial=0)
-    lines = zip(places, text.split(b'\n'), strict=False)
-    assert rows == [(place, line.decode()) for place, line in lines if line]
+    rows, rejects, read = rows_of(PlainText(), file, opened, item_bytes, block_bytes, longest)
+    expected = single_rows([NamedText('', text)], None, longest, normalizer=UNSTRIPPED_LINES)
+    assert rows == [*zip(expected.offsets, expected.rows, strict=True)]
+    assert rejects == [(each.offset, each.reason) for each in expected.rejects]
     assert read == len(text)
-
-
-@PACKED
-@given(PARTS, st.integers(1, 40), st.integers(1, 40), st.integers(1, 12))
-def test_lines_that_are_too_long_have_their_places(packer, texts, item_bytes, block_bytes, longest):
-    text = b''.join(texts)
-    file, opened = packed_file(packer, texts)
-    rejects = [
-        (reject.offset, reject.reason)
-        for item in items_of(PlainText(), file, opened, item_bytes)
-        for block in read_blocks(item, opened, block_bytes, longest)
-        for reject in block_rows(block, UNSTRIPPED_LINES).rejects
-    ]
-    places = itertools.accumulate((len(line) + 1 for line in text.split(b'\n')), initial=0)
-    lines = zip(places, text.split(b'\n'), strict=False)
-    assert rejects == [(place, 'too_long') for place, line in lines if len(line) > longest]
 
 
 @PACKED
@@ -108,7 +88,7 @@ def test_formats_of_lines_are_cut_and_quoted_columns_are_not(packer):
         assert len(items_of(chosen, file, opened, 40)) == (9 if quoting == 'none' else 1)
         rows = rows_of(chosen, file, opened, 40)
         assert rows == rows_of(chosen, file, opened, 1 << 20)
-        assert [row[1:] for row in rows[0][:1]] == [('text 0', '0')]
+        assert rows[0][0][1] == ('text 0', '0')
 
 
 @PACKED

@@ -1,7 +1,6 @@
 """TMX beside ElementTree: the same segments of the same units, whatever stands around and within them."""
 
 import codecs
-import dataclasses
 import io
 import xml.etree.ElementTree as ElementTree
 from xml.sax.saxutils import escape, quoteattr
@@ -10,11 +9,13 @@ import google_crc32c
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from read_format import read_files
+from read_format import texts_of as of_rows
 
-from tokcore.corpus.corpus import TOO_LONG, CorpusFile, Split
-from tokcore.corpus.formats import block_rows, format_reader, plan_items, read_blocks
+from tokcore.corpus.corpus import TOO_LONG, CorpusFile
+from tokcore.corpus.declarations import Tmx
+from tokcore.corpus.formats import block_rows, format_reader
 from tokcore.corpus.stats import block_checksums, join_checksums
-from tokcore.corpus.tmx import Tmx
 from tokcore.errors import InputError
 from tokcore.text.normalizers import T2T_LINES
 
@@ -131,16 +132,13 @@ def plain_rows(document, wanted, drops=True):
 
 
 def read(data, form, piece=1 << 20, block_bytes=1 << 20, max_line_bytes=1 << 20):
-    """The rows of a file, read in blocks of a size, and the files' checksum by its checksums."""
-    path = 'x.tmx'
-    file = CorpusFile(path, path, len(data), False)
-    split = Split('train', form, ((file,),))
-    blocks = []
-    for item in plan_items(split):
-        blocks += read_blocks(item, lambda _: Pieces(data, piece), block_bytes, max_line_bytes)
+    """The rows of a file, whose every byte must be read once."""
+    file = CorpusFile('x.tmx', 'x.tmx', len(data), False)
+    opened = lambda _: Pieces(data, piece)  # noqa: E731
+    _, blocks = read_files(form, (file,), opened, block_bytes, block_bytes, max_line_bytes)
     checksums = [each for block in blocks for each in block_checksums(block)]
     summary = join_checksums(checksums, len(data))
-    assert (summary.bytes, summary.crc32c) == (len(data), google_crc32c.value(data))
+    assert summary.crc32c == google_crc32c.value(data)
     return [block_rows(block, T2T_LINES) for block in blocks]
 
 
@@ -156,9 +154,11 @@ class Pieces(io.BytesIO):
 
 
 def texts_of(found):
-    sides = [[side.row(row) for rows in found for row in range(len(rows)) for side in [rows.sides[each]]]
-             for each in range(len(found[0].sides))]  # fmt: skip
-    return list(zip(*sides, strict=True))
+    return [texts for rows in found for texts in of_rows(rows)]
+
+
+def rejects_of(found):
+    return [each for rows in found for each in rows.rejects]
 
 
 def expected(rows):
@@ -193,12 +193,6 @@ def test_segments_are_those_of_elementtree(document, piece, block_bytes, drops):
     assert sum(each.empty for each in found) == len(rows) - len(expected(rows)) - missing
 
 
-@given(documents())
-def test_one_language_is_a_text(document):
-    found = read(document.encode(), Tmx(('en-US',)))
-    assert texts_of(found) == expected(plain_rows(document, ('en-us',)))
-
-
 @given(documents(), st.sampled_from(['utf-16-le', 'utf-16-be', 'utf-8']), st.integers(4, 50))
 def test_encodings_with_a_mark_give_the_same(document, encoding, piece):
     document = document.replace(' encoding="utf-8"', '')
@@ -223,7 +217,7 @@ def test_units_too_long_are_rejects_and_those_beside_them_rows(block_bytes, piec
     document = f'<tmx>{unit("one")}{unit("x" * 5000)}{unit("two")}{unit("y" * 300)}<tu/>{unit("three")}</tmx>'
     found = read(document.encode(), Tmx(('en',)), piece, block_bytes, 200)
     assert texts_of(found) == [('one',), ('two',), ('three',)]
-    rejects = [each for rows in found for each in rows.rejects]
+    rejects = rejects_of(found)
     assert [each.reason for each in rejects] == [TOO_LONG] * 2
     assert [each.offset for each in rejects] == [
         document.index(unit(text)) for text in ('x' * 5000, 'y' * 300)
@@ -247,15 +241,6 @@ def test_a_row_is_known_by_where_its_unit_begins():
     assert offsets == [data.index(unit(*each).encode()) for each in (('one', 'é'), ('two',))]
 
 
-def test_an_unknown_entity_is_a_reason_of_its_own():
-    document = f'<!DOCTYPE tmx SYSTEM "tmx14.dtd"><tmx>{unit("a &eacute; b")}{unit("c")}</tmx>'
-    found = read(document.encode(), Tmx(('en',)))
-    assert texts_of(found) == [('c',)]
-    [reject] = [each for rows in found for each in rows.rejects]
-    assert reject.reason == 'undefined_entity'
-    assert "'&eacute;'" in Tmx(('en',)).explain(reject)
-
-
 def test_an_entity_in_another_language_is_nobodys_business():
     document = (
         '<!DOCTYPE tmx SYSTEM "x"><tmx>'
@@ -263,7 +248,6 @@ def test_an_entity_in_another_language_is_nobodys_business():
         + '</tmx>'
     )
     assert texts_of(read(document.encode(), Tmx(('en',)))) == [('c',)]
-    assert dataclasses.astuple(Tmx(('en',))) == (('en',), 'drop')
 
 
 def test_an_attribute_is_known_by_its_whole_name():
@@ -332,7 +316,7 @@ def test_after_a_broken_unit_the_next_one_is_read(drawn, piece, block_bytes):
     assert texts_of(found) == [(text,) for text, flaw, _, _ in units if flaw is None]
     offsets = [offset for rows in found for offset in rows.offsets.tolist()]
     assert offsets == [offset for _, flaw, offset, _ in units if flaw is None]
-    rejects = [each for rows in found for each in rows.rejects]
+    rejects = rejects_of(found)
     broken = [each for each in units if each[1] is not None]
     assert [(each.reason, each.offset) for each in rejects] == [
         ('invalid_utf8' if flaw in INVALID else 'broken_unit', offset)
@@ -355,8 +339,7 @@ def test_what_is_broken_does_not_depend_on_pieces_and_blocks(drawn):
     for piece, block_bytes in ((1, 1), (7, 30), (50, 1000)):
         cut = read(document, Tmx(('en',)), piece, block_bytes, max_line_bytes=40)
         assert texts_of(cut) == texts_of(whole)
-        rejects = [[each for rows in found for each in rows.rejects] for found in (cut, whole)]
-        assert rejects[0] == rejects[1]
+        assert rejects_of(cut) == rejects_of(whole)
 
 
 @pytest.mark.parametrize('encoding', ['utf-16-le', 'utf-16-be'])
@@ -368,7 +351,7 @@ def test_half_a_character_of_utf_16_costs_its_unit(encoding, piece):
     )
     found = read(mark + text.encode(encoding, 'surrogatepass'), Tmx(('en',)), piece)
     assert texts_of(found) == [('one',), ('two',)]
-    rejects = [each for rows in found for each in rows.rejects]
+    rejects = rejects_of(found)
     assert [(each.reason, each.number) for each in rejects] == [('broken_unit', 2)] * 2
     assert 'a lone surrogate at byte' in Tmx(('en',)).explain(rejects[0])
 
@@ -384,15 +367,9 @@ def test_an_unknown_entity_costs_its_unit_whatever_the_head_says(head):
     ):
         found = read(document.encode(), Tmx(('en',)))
         assert texts_of(found) == [('c',)]
-        *_, reject = [each for rows in found for each in rows.rejects]
+        *_, reject = rejects_of(found)
         assert reject.reason == 'undefined_entity'
         assert "'&eacute;'" in Tmx(('en',)).explain(reject)
-
-
-def test_a_declared_encoding_holds_after_a_broken_unit():
-    head = '<?xml version="1.0" encoding="us-ascii"?>'
-    found = read(f'{head}<tmx>{unit("&")}{unit("é")}{unit("c")}</tmx>'.encode(), Tmx(('en',)))
-    assert texts_of(found) == [('c',)]
 
 
 @pytest.mark.parametrize(

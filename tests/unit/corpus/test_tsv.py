@@ -1,50 +1,18 @@
-"""Columns by number or by the names of a header, and tabs that are kept."""
+"""Columns where the plain rules draw too little: headers, records in quotes, tabs that are kept."""
+
+import csv
+import io
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
-from read_format import became_of
+from read_format import became_of, rows_of_block
 
-from tokcore.corpus.fields import ExtraField
-from tokcore.corpus.tsv import Tsv
-from tokcore.corpus.tsv_reading import tsv_rows
+from tokcore.corpus.corpus import Reject
+from tokcore.corpus.declarations import Tsv
 from tokcore.errors import InputError
-from tokcore.text.normalizers import T2T_LINES
 
 NAMED = Tsv(('en', 'zh'), header=True)
 QUOTED = Tsv(('en', 'zh'), header=True, quoting='csv')
 BOM = b'\xef\xbb\xbf'
-
-CELLS = st.text(st.characters(exclude_categories=['Cs'], exclude_characters='\t\n'), max_size=5)
-SIZES = st.sampled_from([1, 5, 30, 1 << 20])
-
-cell = st.one_of(st.text(st.sampled_from('ab 字\r'), max_size=4), st.just('x' * 70))
-line = st.lists(cell, max_size=6).map('\t'.join)
-
-COLUMNS = [(0,), (1,), (0, 1), (1, 0), (2, 0), (1, 1), (0, 3)]
-
-
-@given(
-    st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=12),
-    st.permutations(['id', 'en', 'zh']),
-    st.sampled_from([b'\n', b'\r\n']),
-    st.sampled_from([b'', BOM]),
-    st.tuples(SIZES, SIZES),
-    st.booleans(),
-)
-def test_columns_are_found_by_their_names(rows, names, ending, bom, sizes, zipped):
-    header = bom + '\t'.join(names).encode() + ending
-    lines = ['\t'.join(row).encode() for row in rows]
-    content = header + b''.join(line + b'\n' for line in lines)
-    became = became_of(NAMED, content, *sizes, zipped=zipped)
-    expected, place = {}, len(header)
-    for row, line in zip(rows, lines, strict=True):
-        texts = row[names.index('en')], row[names.index('zh')]
-        if all(texts):
-            expected[place] = texts
-        place += len(line) + 1
-    assert became.found == expected
-    assert became.empty == len(rows) - len(expected)
 
 
 @pytest.mark.parametrize('chosen', [NAMED, QUOTED])
@@ -127,36 +95,8 @@ def test_a_quoted_header_that_is_not_a_line_of_csv_is_refused(header, said):
     assert said in str(refused.value)
 
 
-def plain_row(line, columns):
-    """The texts of a line, or a word that says why it is not a row."""
-    text = line.replace('\r', '')
-    if not text.strip():
-        return 'empty'
-    fields = text.split('\t', max(columns))
-    if len(fields) <= max(columns):
-        return 'missing_column'
-    cells = tuple(fields[column].strip() for column in columns)
-    return cells if all(cells) else 'empty'
-
-
-@given(st.lists(line, max_size=8), st.sampled_from(COLUMNS))
-@example(['a\tb\tc\td'], (0, 1))
-@example(['a\tb\tc\td'], (2, 0))
-@example(['\ta\tb', 'a\t\tb', 'a\t', 'a'], (0, 1))
-def test_the_last_column_is_the_rest_of_the_line(lines, columns):
-    data = ''.join(f'{each}\n' for each in lines).encode()
-    rows = tsv_rows(data, 0, columns, T2T_LINES, keep_tabs=True)
-    found = [tuple(side.row(number) for side in rows.sides) for number in range(len(rows))]
-    wanted = [plain_row(each, columns) for each in lines]
-    assert found == [each for each in wanted if isinstance(each, tuple)]
-    assert rows.empty == wanted.count('empty')
-    assert [each.reason for each in rows.rejects] == ['missing_column'] * len(rows.rejects)
-    assert len(rows.rejects) == wanted.count('missing_column')
-
-
 def test_it_may_be_a_field_that_goes_along():
-    field = ExtraField('2', 'note', 'bytes')
-    rows = tsv_rows(b'a\tb\tc\td\r\n', 0, (0,), T2T_LINES, extra_fields=[field], keep_tabs=True)
+    rows = rows_of_block(Tsv((0,), keep=('2=note',), keep_tabs=True), b'a\tb\tc\td\r\n')
     [note] = rows.extra_features
     assert (rows.sides[0].row(0), note.values.row(0)) == ('a', 'c\td')
 
@@ -169,3 +109,63 @@ def test_quotes_keep_tabs_by_themselves():
 def test_who_does_not_ask_for_it_has_the_fingerprints_of_before():
     assert 'keep_tabs' not in Tsv().key and 'keep_tabs' not in Tsv().options
     assert Tsv(keep_tabs=True).key != Tsv().key
+
+
+# Records in quotes.
+
+QUOTED_PAIRS = Tsv((0, 1), quoting='csv')
+
+
+def as_csv(rows, ending='\r\n', quoting=csv.QUOTE_ALL):
+    written = io.StringIO(newline='')
+    writer = csv.writer(written, delimiter='\t', lineterminator=ending, quoting=quoting)
+    writer.writerows(rows)
+    return written.getvalue().encode()
+
+
+def test_a_file_is_one_item_however_small_items_are():
+    content = as_csv([['a\nb', 'c']] * 50)
+    assert len(became_of(QUOTED_PAIRS, content, item_bytes=1).blocks) == 1
+    assert len(became_of(QUOTED_PAIRS, content, item_bytes=1, block_bytes=1).blocks) > 0
+
+
+@pytest.mark.parametrize('record', [b'a\rb\tc', b'a\tb\rc', b'"a"\rb\tc', b'a\tb\r\r c'])
+def test_a_lone_carriage_return_outside_of_quotes_is_refused_and_nothing_dropped(record):
+    found = became_of(QUOTED_PAIRS, b'x\ty\n' + record + b'\nz\tz\n').found
+    assert [*found.values()] == [('x', 'y'), 'invalid_csv', ('z', 'z')]
+
+
+def test_carriage_returns_and_line_feeds_within_quotes_are_text():
+    found = became_of(QUOTED_PAIRS, b'"a\r\nb"\t"\rc\r"\r\n').found
+    assert found == {0: ('a\r\nb', '\rc\r')}
+
+
+def test_a_quote_that_nothing_closes_is_not_a_row():
+    content = b'x\ty\na\t"b\nc\td\ne\tf\n'
+    for block_bytes in (1, 1 << 20):
+        found = became_of(QUOTED_PAIRS, content, block_bytes=block_bytes).found
+        assert found == {0: ('x', 'y'), 4: 'invalid_csv'}
+    said = QUOTED_PAIRS.explain(Reject('invalid_csv', 0, 4, 4, b'a\t"b'))
+    assert 'the record at byte 4 is not CSV' in said and 'a quote that is not closed' in said
+
+
+def test_a_quote_that_nothing_closes_is_not_held_beyond_what_a_line_may_have():
+    content = b'x\ty\n"' + b'a line\n' * 400_000
+    with pytest.raises(InputError, match='at or after byte 0 has no end .* is a quote not closed'):
+        became_of(QUOTED_PAIRS, content, block_bytes=10, max_line_bytes=1000)
+
+
+def test_a_record_that_is_too_long_is_that_whatever_else_it_may_be():
+    long = b'"' + b'\xff\n' * 40 + b'"\r\n'
+    found = became_of(QUOTED_PAIRS, b'x\ty\n' + long + b'a\tb\n', max_line_bytes=50).found
+    assert found == {0: ('x', 'y'), 4: 'too_long', 4 + len(long): ('a', 'b')}
+
+
+def test_a_field_may_be_as_long_as_a_line():
+    text = 'long ' * 100_000
+    assert became_of(QUOTED_PAIRS, as_csv([[text, 'b']])).found == {0: (text, 'b')}
+
+
+def test_columns_are_chosen_in_any_order():
+    content = as_csv([['a', 'b\tb', 'c\nc']])
+    assert became_of(Tsv((2, 1), quoting='csv'), content).found == {0: ('c\nc', 'b\tb')}

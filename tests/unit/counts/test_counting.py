@@ -3,7 +3,6 @@
 import concurrent.futures
 import functools
 import itertools
-import unicodedata
 from collections import Counter
 
 import numba
@@ -12,16 +11,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tokcore.corpus.bitext_reading import bitext_rows
-from tokcore.corpus.corpus import BlockText, Rows
 from tokcore.corpus.line_rows import text_rows
-from tokcore.counts.counting import TokenAccumulator, TokenIndex
-from tokcore.counts.kernels import slot_shift, slot_tag
+from tokcore.counts.counting import TokenAccumulator, TokenIndex, slot_shift, slot_tag
 from tokcore.counts.tables import merge_tables
 from tokcore.counts.token_table import TokenTable
 from tokcore.kernels.bytes import GOLDEN_RATIO, MIXER, hash_bytes
 from tokcore.text.normalizers import T2T_LINES
-from tokcore.text.t2t import T2TPreTokenizer
+from tokcore.text.t2t import T2TPreTokenizer, tokenize
 
 from .test_token_table import assert_sound, valid_characters
 
@@ -35,22 +31,15 @@ texts = st.one_of(
 )
 
 
-def plain_tokens(text: str) -> list[str]:
-    runs = itertools.groupby(text, lambda c: unicodedata.category(c)[0] in 'LN')
-    pieces = [''.join(run) for _, run in runs]
-    last = len(pieces) - 1
-    return [piece for i, piece in enumerate(pieces) if piece != ' ' or i in (0, last)]
-
-
 def plain_counts(text: str) -> Counter:
     lines = [line.replace('\r', '').strip() for line in text.split('\n')]
-    return Counter(token for line in lines for token in plain_tokens(line))
+    return Counter(token for line in lines for token in tokenize(line))
 
 
-def count_rows(rows: Rows, sides: tuple[int, ...]) -> TokenTable:
+def counted(text: bytes) -> TokenTable:
+    (side,) = text_rows(text, 0, T2T_LINES).sides
     accumulator = TokenAccumulator()
-    for side in (rows.sides[index] for index in sides):
-        accumulator.add_rows(side.text, side.starts, side.ends, T2TPreTokenizer())
+    accumulator.add_rows(side.text, side.starts, side.ends, T2TPreTokenizer())
     return TokenTable(*accumulator.finish())
 
 
@@ -58,7 +47,7 @@ def count_rows(rows: Rows, sides: tuple[int, ...]) -> TokenTable:
 @example('')
 @example('a b a')
 def test_tokens_of_lines_are_counted(text):
-    table = count_rows(text_rows(text.encode(), 0, T2T_LINES), (0,))
+    table = counted(text.encode())
     assert_sound(table)
     assert dict(table.items()) == plain_counts(text)
     assert table.total == plain_counts(text).total()
@@ -70,16 +59,8 @@ def test_a_prefix_may_begin_and_end_a_row_with_a_space(text, prefix):
     side = side.with_prefix(prefix)
     accumulator = TokenAccumulator()
     accumulator.add_rows(side.text, side.starts, side.ends, T2TPreTokenizer())
-    expected = Counter(token for i in range(len(side)) for token in plain_tokens(side.row(i)))
+    expected = Counter(token for i in range(len(side)) for token in tokenize(side.row(i)))
     assert dict(TokenTable(*accumulator.arrays()).items()) == expected
-
-
-def test_sides_are_counted_together_or_alone():
-    rows = bitext_rows(BlockText(0, b'a b\nc\n'), BlockText(0, b'a\nd\n'), T2T_LINES)
-    assert dict(count_rows(rows, (0,)).items()) == {'a': 1, 'b': 1, 'c': 1}
-    assert dict(count_rows(rows, (1,)).items()) == {'a': 1, 'd': 1}
-    assert dict(count_rows(rows, (0, 1)).items()) == {'a': 2, 'b': 1, 'c': 1, 'd': 1}
-    assert len(count_rows(rows, ())) == 0
 
 
 @given(texts, st.lists(st.integers(0, 200)))
@@ -87,7 +68,7 @@ def test_blocks_cut_at_any_line_ends_give_the_same_counts(text, cuts):
     lines = text.encode().split(b'\n')
     borders = sorted({0, len(lines), *(cut for cut in cuts if cut < len(lines))})
     parts = [b''.join(line + b'\n' for line in lines[a:b]) for a, b in zip(borders, borders[1:])]
-    tables = [count_rows(text_rows(part, 0, T2T_LINES), (0,)) for part in parts]
+    tables = [counted(part) for part in parts]
     assert dict(merge_tables(tables).items()) == plain_counts(text)
     assert dict(merge_tables(reversed(tables)).items()) == plain_counts(text)
 
@@ -164,7 +145,7 @@ def test_rows_may_come_in_any_order_with_any_bytes_after_them():
         accumulator = TokenAccumulator()
         accumulator.add_rows(text, starts[order], ends[order], T2TPreTokenizer())
         shown = [text[slice(*rows[row])].tobytes().decode() for row in order]
-        expected = Counter(token for row in shown for token in plain_tokens(row))
+        expected = Counter(token for row in shown for token in tokenize(row))
         assert list(TokenTable(*accumulator.arrays()).items()) == list(expected.items())
 
 
@@ -182,7 +163,7 @@ def test_threads_count_into_one_index(collide):
         order = words[number * 97 :] + words[: number * 31]
         (side,) = text_rows('\n'.join(order).encode(), 0, T2T_LINES).sides
         sums[number].add_rows(side.text, side.starts, side.ends, T2TPreTokenizer())
-        return Counter(token for word in order for token in plain_tokens(word))
+        return Counter(token for word in order for token in tokenize(word))
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         expected = sum(pool.map(count, range(4)), Counter())
@@ -214,10 +195,3 @@ def test_arrays_stay_as_they_were_when_more_is_added():
         accumulator.add_tokens(more.data, more.offsets[start:], more.counts[start:])
         assert list(before.items()) == [('ab', 1), ('c', 2)]
         assert len(before.data) == 3
-
-
-def test_the_table_grows_within_rows():
-    words = [f'{number:x}' for number in range(50_000)]
-    text = '\n'.join(' '.join(words[i : i + 97]) for i in range(0, len(words), 97)) * 2
-    table = count_rows(text_rows(text.encode(), 0, T2T_LINES), (0,))
-    assert dict(table.items()) == plain_counts(text)

@@ -11,16 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import CorpusFile, Split
+from tokcore.corpus.declarations import Bitext, PlainText, Tsv
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
-from tokcore.corpus.line_formats import Bitext, PlainText
 from tokcore.corpus.order_keys import order_keys
 from tokcore.corpus.stats import add_tallies, block_stats
-from tokcore.corpus.tsv import Tsv
 from tokcore.counts.sampling import (
     LineSample,
     SampledLines,
     UniformSample,
-    count_characters,
     every_nth_line,
     number_blocks,
     number_items,
@@ -96,18 +94,8 @@ def as_file(lines, ends):
 
 def sampled_texts(data: bytes, budget: int) -> list[str]:
     """The texts that Tensor2Tensor's loop yields, those that have any."""
-    lines = data.removesuffix(b'\n').split(b'\n') if data else []
-    to_skip, left, skipped, selected = int(len(data) / budget / 2), budget, 0, []
-    for line in lines:
-        if skipped < to_skip:
-            skipped += 1
-        elif left > 0:
-            text = line.decode().replace('\r', '').strip()
-            selected.append(text)
-            left, skipped = left - len(text), 0
-        else:
-            break
-    return [text for text in selected if text]
+    lines = [line.decode().replace('\r', '').strip() for line in lines_of(data)]
+    return [lines[number] for number in plainly_sampled(data, budget, 1 << 20) if lines[number]]
 
 
 @given(
@@ -188,16 +176,6 @@ def test_lines_that_cannot_be_used_are_left_out_in_and_outside_the_sample():
         assert counted == ['one', 'two', 'three']
 
 
-def test_lines_after_those_that_are_skipped_keep_their_numbers():
-    long = b'x' * (SHORT + 1)
-    data = b'\n'.join([b'one', long, b'two', b'three', long, b'four', b'five', b'six'])
-    for item_bytes, compressed in itertools.product((1, 40, 1 << 20), (False, True)):
-        files = Files([data], compressed)
-        split = split_of(PlainText(), files)
-        [counted], _ = sampled_split(split, files, len(data) // 3, item_bytes, frozenset({0}))
-        assert counted == ['three', 'four', 'six']
-
-
 def test_a_sample_of_lines_is_of_lines_over_many_blocks_and_items():
     """Files of more than the pass reads at a time, and items that end anywhere in them."""
     dice = np.random.default_rng(5)
@@ -267,18 +245,17 @@ def texts(draw) -> bytes:
     return text.encode()
 
 
-def sampled(data: bytes, budget: int, max_line_bytes=1 << 20, starts=(), compressed=False):
+def sampled(data: bytes, budget: int, max_line_bytes=1 << 20, starts=()):
     """What the pass finds, over the data as a file."""
-    stored = gzip.compress(data, mtime=0) if compressed else data
-    file = CorpusFile('text', 'text', len(stored), compressed)
-    return sample_file(file, budget, lambda path: io.BytesIO(stored), max_line_bytes, starts)
+    files = Files([data])
+    return sample_file(files.files[0], budget, files.open, max_line_bytes, starts)
 
 
 def lines_of(data: bytes) -> list[bytes]:
     return data.removesuffix(b'\n').split(b'\n') if data else []
 
 
-def plainly_sampled(data: bytes, budget: int, max_line_bytes: int = 1 << 20) -> list[int]:
+def plainly_sampled(data: bytes, budget: int, max_line_bytes: int) -> list[int]:
     """The numbers of the sampled lines; one that is too long or not UTF-8 costs nothing."""
     to_skip = int(len(data) / budget / 2)
     left, skipped, selected = budget, 0, []
@@ -298,15 +275,6 @@ def plainly_sampled(data: bytes, budget: int, max_line_bytes: int = 1 << 20) -> 
         if len(line) <= max_line_bytes:
             left -= len(text)
     return selected
-
-
-@given(data=texts(), budget=st.integers(1, 400), compressed=st.booleans())
-def test_lines_are_sampled_as_by_a_plain_loop(data, budget, compressed):
-    lines = len(lines_of(data))
-    selected = sampled(data, budget, compressed=compressed).lines
-    expected = plainly_sampled(data, budget)
-    assert list(range(lines))[selected.among(0, lines)] == expected
-    assert selected.count == len(expected)
 
 
 @given(
@@ -336,34 +304,6 @@ def test_a_line_that_is_read_over_keeps_its_number_and_costs_nothing():
     assert found.lines == SampledLines(1, 4)
 
 
-def test_a_line_of_the_longest_that_is_read_costs_what_it_has():
-    assert sampled(b'four\n' * 9, 100, max_line_bytes=4).lines == SampledLines(1, 9)
-    assert sampled(b'four\n' * 9, 30, max_line_bytes=4).lines == SampledLines(1, 8)
-    assert sampled(b'four\n' * 9, 30, max_line_bytes=3).lines == SampledLines(1, 9)
-
-
-@pytest.mark.parametrize(
-    ('budget', 'numbers'),
-    [(2501, range(626)), (2500, range(1, 1000, 2)), (1000, range(2, 752, 3)), (1, range(0))],
-)
-def test_tensor2tensors_rounding_takes_the_head_or_every_nth_line(budget, numbers):
-    """Of 1,000 lines of five bytes, as the original was seen to do."""
-    selected = sampled(b'abcd\n' * 1000, budget).lines
-    assert list(range(1000))[selected.among(0, 1000)] == list(numbers)
-
-
-def test_a_file_without_lines_has_none_to_take():
-    assert sampled(b'', 10).lines == SampledLines(1, 0)
-    assert sampled(b'', 10, compressed=True).lines == SampledLines(1, 0)
-
-
-@given(st.integers(1, 9), st.integers(0, 9), st.integers(0, 40), st.integers(0, 40))
-def test_sampled_lines_are_found_among_the_lines_from_any_on(period, lines, first, count):
-    selected = set(range(period - 1, period * lines, period))
-    found = list(range(first, first + count))[SampledLines(period, lines).among(first, count)]
-    assert found == [number for number in range(first, first + count) if number in selected]
-
-
 @given(data=texts(), budget=st.integers(1, 400), step=st.integers(1, 50))
 def test_it_tells_which_line_begins_first_from_a_byte_on(data, budget, step):
     starts = range(step, len(data), step)
@@ -385,14 +325,3 @@ def test_every_nth_line_is_found(data, first, period):
     number, starts, ends = every_nth_line(np.frombuffer(data, np.uint8), first, period)
     assert number == len(lines)
     assert [data[start:end] for start, end in zip(starts, ends)] == lines[first::period]
-
-
-@given(st.lists(st.text('a é中😀', max_size=40), max_size=12), st.text('é中😀', max_size=40))
-def test_characters_are_those_of_each_row_and_not_of_its_neighbours(rows, after):
-    stored = [row.encode() for row in rows]
-    text = np.frombuffer(b'|'.join([*stored, after.encode()]), np.uint8)
-    sizes = np.array([len(each) + 1 for each in stored], np.int64)
-    ends = np.cumsum(sizes) - 1
-    characters = np.full(len(rows), -1, np.int64)
-    count_characters(text, ends - sizes + 1, ends, characters)
-    assert characters.tolist() == [*map(len, rows)]

@@ -1,6 +1,5 @@
 """Blocks to tables, and tables merged, partitioned and read from text."""
 
-import itertools
 import tracemalloc
 import zlib
 from collections import Counter
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
-from tokcore.corpus.tsv import Tsv
+from tokcore.corpus.declarations import Tsv
 from tokcore.counts.tables import (
     BlockCounter,
     TableMerger,
@@ -93,19 +92,19 @@ def token_table(first: int, count: int) -> TokenTable:
     return TokenTable.from_items((f'token{number}', 1) for number in range(first, first + count))
 
 
-def test_one_table_added_a_thousand_times_stays_as_small_as_it_is():
+def test_one_table_added_many_times_stays_as_small_as_it_is():
     table = token_table(0, 20_000)
     merger = TableMerger()
     merger.add(table)
     merger.add(table)
     tracemalloc.start()
-    for _ in range(998):
+    for _ in range(298):
         merger.add(table)
         assert merger.nbytes <= 8 * table.nbytes
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 12 * table.nbytes
-    assert merger.merged().total == 1000 * table.total
+    assert merger.merged().total == 300 * table.total
     assert len(merger.merged()) == len(table)
 
 
@@ -119,14 +118,7 @@ def test_the_order_of_adding_does_not_matter(ranges):
             merger.add(table)
         sums.append(dict(merger.merged().items()))
     plain = sum((Counter(dict(table.items())) for table in tables), Counter())
-    assert sums[0] == sums[1] == dict(plain)
-
-
-@given(st.lists(items, max_size=5))
-def test_tables_are_merged(lists):
-    merged = merge_tables(TokenTable.from_items(pairs) for pairs in lists)
-    assert_sound(merged)
-    assert dict(merged.items()) == added_up(itertools.chain(*lists))
+    assert sums[0] == sums[1] == dict(plain) == dict(merge_tables(iter(tables)).items())
 
 
 def test_sums_stop_at_the_largest_count():
@@ -218,13 +210,9 @@ def test_counts_text_of_any_tokens(lines):
         (b' 5', 'has no token'),
         (b'\xff 5', 'not valid UTF-8'),
         (b'a 9223372036854775808', 'above 2\\^63 - 1'),
+        (b'a 9223372036854775807', "'a' exceed"),
     ],
 )
 def test_counts_text_with_a_bad_line(line, reason):
-    with pytest.raises(InputError, match=f'^words.txt: line 3 .*{reason}'):
+    with pytest.raises(InputError, match=f'^words.txt: .*{reason}'):
         read_counts_text(b'a 9223372036854775807\n\n' + line + b'\nb 1\n', 'words.txt')
-
-
-def test_counts_text_whose_sum_is_too_large():
-    with pytest.raises(InputError, match="words.txt: .*'a'"):
-        read_counts_text(b'a 9223372036854775807\na 1\n', 'words.txt')

@@ -7,15 +7,13 @@ import pytest
 
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary
 from tokcore.encoding.document_ends import (
-    ENDS_OF_RANKS,
     EndOfDocument,
     end_candidates,
     end_of_document,
-    unknown_end,
 )
 from tokcore.encoding.vocabulary import NO_TEMPLATE, Template
 from tokcore.errors import InputError
-from tokcore.pretrained.files import parse_pretrained
+from tokcore.foreign_tokenizers.files import parse_pretrained
 from tokcore.schemes import find_scheme
 from tokcore.word.scheme import WordVocabulary
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary
@@ -152,18 +150,3 @@ def test_ranks_are_known_by_their_pattern_and_their_number(count, hole, pattern,
         assert own.decode([end]) == '<|endoftext|>'
     template = find_scheme('pretrained').template(own, '7 $A 128001')
     assert template == Template((7,), (128_001,))
-
-
-def test_the_numbers_of_ranks_are_those_of_openai():
-    assert ENDS_OF_RANKS['cl100k', 100_256] == 100_257
-    assert ENDS_OF_RANKS['o200k', 199_998] == 199_999
-    for pattern, count in [('cl100k', 128_000), ('o200k', 200_000)]:  # Llama 3 and 4
-        assert (pattern, count) not in ENDS_OF_RANKS
-
-
-def test_a_refusal_names_the_candidates_and_both_options():
-    assert str(unknown_end('v.json', {'<eos>': 1, '<|endoftext|>': 0})) == (
-        'v.json has <eos> (1) and <|endoftext|> (0), any of which may end documents, which are joined in '
-        'one stream; give --end TOKEN or --end ID, or --end none to join them without an end'
-    )
-    assert 'no special token that is known to end documents' in str(unknown_end('v.json', {}))

@@ -4,15 +4,14 @@ import base64
 import json
 from collections import Counter
 
-import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from rows_of_text import side_of
 
-from tokcore.encoding import dropped
+from tokcore.encoding import encoder
 from tokcore.schemes import find_scheme
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
-from tokcore.text.rows import Side
 
 PRETRAINED = find_scheme('pretrained')
 RANKS = b''.join(base64.b64encode(bytes([byte])) + f' {byte}\n'.encode() for byte in range(256))
@@ -42,19 +41,11 @@ def byte_level(known):
     return tokenizer([BYTE_TO_CHARACTER[byte] for byte in sorted(known)], part)
 
 
-def side_of(texts):
-    """Returns rows with other bytes between them, which have no meaning."""
-    rows = [text.encode() for text in texts]
-    lengths = np.array([len(row) for row in rows], np.int64)
-    ends = np.cumsum(lengths + 1) - 1
-    starts = ends - lengths
-    return Side(np.frombuffer(b'\xff'.join([*rows, b'']), np.uint8), starts, ends)
-
-
 def counted(vocabulary, texts):
     return PRETRAINED.dropped(vocabulary).count(side_of(texts), 100)
 
 
+@settings(max_examples=6)
 @given(TEXTS, st.sets(st.sampled_from('abé字🙂\n\t '.encode()), max_size=11))
 def test_bytes_without_an_entry_are_those_that_ids_do_not_have(texts, known):
     vocabulary = byte_level(known)
@@ -66,6 +57,7 @@ def test_bytes_without_an_entry_are_those_that_ids_do_not_have(texts, known):
     assert characters == dict(sorted(lost.items(), key=lambda item: (-item[1], item[0])))
 
 
+@settings(max_examples=6)
 @given(TEXTS, st.sets(st.sampled_from('abé字🙂'), max_size=5))
 def test_characters_without_an_entry_but_white_space(texts, known):
     vocabulary = tokenizer(sorted(known), None)
@@ -77,7 +69,7 @@ def test_characters_without_an_entry_but_white_space(texts, known):
     assert characters.keys() == {*text} - known
 
 
-@pytest.mark.parametrize('pattern', ['[a-z]+', r'\w+|\n', 'b'])
+@pytest.mark.parametrize('pattern', ['[a-z]+', r'\w+|\n', '[b]'])
 def test_text_that_a_pattern_of_ranks_does_not_match(pattern):
     scheme = find_scheme('pretrained', pattern=pattern)
     vocabulary = scheme.parse(RANKS, 'x.tiktoken')
@@ -100,16 +92,11 @@ def test_named_patterns_match_all_text():
 
 
 def test_what_is_in_the_text_may_be_longer_than_a_piece(monkeypatch):
-    monkeypatch.setattr(dropped, '_PIECE_BYTES', 5)
+    monkeypatch.setattr(encoder, '_PIECE_BYTES', 5)
     assert counted(byte_level(b'a'), ['a字a字字', '', '字é' * 9]) == (
         12 * 3 + 9 * 2,
         {'字': 12, 'é': 9},
     )
-
-
-def test_the_commonest_are_named():
-    size, characters = PRETRAINED.dropped(byte_level(b'a')).count(side_of(['bbcdd']), 2)
-    assert (size, characters) == (5, {'b': 2, 'd': 2})
 
 
 @pytest.mark.parametrize(

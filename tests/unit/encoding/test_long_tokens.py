@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from rows_of_text import side_of
 
 from tokcore.encoding import encoder as encoding_encoder
 from tokcore.kernels.bytes import with_margin
@@ -11,7 +12,6 @@ from tokcore.subword import text_encoder
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text import pre_tokenizer
 from tokcore.text.pre_tokenizer import one_row
-from tokcore.text.rows import Side
 from tokcore.text.t2t import T2TPreTokenizer, tokenize
 
 VOCABULARY = [
@@ -34,13 +34,6 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(encoding_encoder, 'LONG_TOKEN_BYTES', 10)
     monkeypatch.setattr(text_encoder, 'WINDOW_BYTES', 4)
     monkeypatch.setattr(pre_tokenizer, '_TOKENS_AT_ONCE', 80)
-
-
-def side_of(texts):
-    pieces = [text.encode() for text in texts]
-    ends = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
-    starts = ends - np.array([len(piece) for piece in pieces], np.int64)
-    return Side(np.frombuffer(b''.join(pieces), np.uint8), starts, ends)
 
 
 class TestParts:

@@ -13,9 +13,8 @@ from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary
 from tokcore.byte.scheme import SCHEME as BYTE
 from tokcore.encoding.encoder import PrefixEncoder, side_of_text
 from tokcore.errors import InputError
-from tokcore.subword.reserved_tokens import reserved_tokens_in
 from tokcore.subword.scheme import SCHEME as SUBWORD
-from tokcore.subword.text_encoder import SubwordTextEncoder
+from tokcore.subword.text_encoder import SubwordTextEncoder, reserved_tokens_in
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
 from tokcore.tokenizers import tokenizer_of
 from tokcore.word.scheme import SCHEME as WORD
@@ -107,39 +106,9 @@ def test_a_prefix_is_cut_at_special_tokens(name):
     check()
 
 
-@pytest.mark.parametrize('name', VOCABULARIES)
-def test_text_without_special_tokens_is_encoded_as_before(name):
-    scheme, vocabulary, _ = VOCABULARIES[name]
-    encoder, plain = encoder_of(scheme, vocabulary), scheme.encoder(vocabulary)
-    row = side_of_text('The cat <2zh> __zh__ <EOS>')
-    for prefix in ('', 'to ', '2zh: ', '<2z', 'The ', 'a<b c> '):
-        assert rows_of(encoder.encode_side(row, prefix)) == rows_of(plain.encode_side(row, prefix))
-
-
-def test_the_text_comes_back():
-    scheme, vocabulary, _ = VOCABULARIES['subword']
-    encoder = encoder_of(scheme, vocabulary)
-    for prefix in ('<2zh> ', '<2zh>', 'say <2zh> now: ', 'to zh: ', '<2zh><2zh>'):
-        [ids] = rows_of(encoder.encode_side(side_of_text('the cat, 2zh'), prefix))
-        assert vocabulary.decode(ids) == f'{prefix}the cat, 2zh'
-
-
 def test_learned_subtokens_are_not_reserved_tokens():
     # Each can be the end of a token that text becomes: `x` + LF, `__`, U+00E9 outside the alphabet.
-    learned = [
-        'the_',
-        '10;_',
-        '0;_',
-        ';_',
-        'u_',
-        'u\\u_',
-        '\\u_',
-        '\\\\_',
-        '233;s_',
-        '>>_',
-        'a',
-        '<x>',
-    ]
+    learned = ['the_', '10;_', ';_', 'u_', 'u\\u_', '\\u_', '\\\\_', '233;s_', '>>_', 'a', '<x>']
     assert reserved_tokens_in(learned, 'the 10;0; u_ _ \\ 233;s >> a <x>') == {}
     reserved = ['<2zh>_', 'a\\ub_', 'to zh_', '2zh_', '\\\\x_']
     assert reserved_tokens_in(reserved, '<2zh> a_b to zh 2zh \\x') == {

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from tokcore.bpe.vocabulary import BpeVocabulary, ModelRules, TokenizerParts
 from tokcore.encoding.encoder import RowEncoder
+from tokcore.foreign_tokenizers.borders import BorderPreTokenizer, borders_of_merges
+from tokcore.foreign_tokenizers.pre_tokenizers import MarkPreTokenizer
+from tokcore.foreign_tokenizers.unigram import UnigramModel
 from tokcore.kernels.bytes import READABLE
-from tokcore.pretrained.borders import BorderPreTokenizer, borders_of_merges
-from tokcore.pretrained.pre_tokenizers import MarkPreTokenizer
-from tokcore.pretrained.unigram import UnigramModel
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.byte_level import BYTE_TO_CHARACTER, spelled
-from tokcore.text.listed_tokens import RowTokens
 from tokcore.text.patterns import DEFINITIONS
+from tokcore.text.pre_tokenizer import RowTokens
 from tokcore.text.rows import Side
 from tokcore.text.split_sequence import pattern_pre_tokenizer
 from tokcore.text.t2t import T2TPreTokenizer
@@ -62,6 +62,7 @@ ENCODINGS = {
     'subwords': (T2TPreTokenizer(), WORDS.model),
     **{name: (pattern_pre_tokenizer(name), BYTES.model) for name in DEFINITIONS},
 }  # fmt: skip
+QUICK = {'borders', 'marks', 'phrases', 'unigram', 'subwords', 'cl100k', 'o200k'}
 BEHIND = [b'', b'a', b'\x80', b'\xbf', b'\x9f\x98\x80', b'\x97', b'\x81', b'\xff', b' ', b'\n']
 
 
@@ -71,7 +72,10 @@ def ids_of(name, row, behind):
     return encoder.encode_side(Side(text, np.zeros(1, np.int64), np.full(1, len(row)))).ids.tolist()
 
 
-@pytest.mark.parametrize('name', ENCODINGS)
+@pytest.mark.parametrize(
+    'name',
+    [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in ENCODINGS],
+)
 @given(st.text(CHARACTERS, min_size=1, max_size=80), st.integers(1, 3))
 @example('典😀', 2)
 @example('a\u3000', 1)

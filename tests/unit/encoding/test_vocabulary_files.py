@@ -7,7 +7,7 @@ import pytest
 
 from tokcore.bpe.files import parse_bpe_file
 from tokcore.errors import InputError
-from tokcore.pretrained.files import parse_pretrained
+from tokcore.foreign_tokenizers.files import parse_pretrained
 from tokcore.schemes import find_scheme, schemes_of_file
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
 

@@ -1,5 +1,6 @@
 """Runners by name: what Beam gets of options, and what is refused before any work."""
 
+import contextlib
 import errno
 import inspect
 import logging
@@ -8,9 +9,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import (
     DirectOptions,
-    FlinkRunnerOptions,
     PipelineOptions,
-    SetupOptions,
     StandardOptions,
 )
 from apache_beam.runners.worker.statesampler import StateSampler
@@ -101,57 +100,10 @@ def test_a_runners_name_is_what_beam_takes_it_for(given, name):
     assert engine.runner.in_process == (name == 'FnApiRunner')
 
 
-@pytest.mark.parametrize('number', ['-1', '1025', str(10**30)])
-def test_numbers_of_worker_processes_have_bounds(number):
-    with pytest.raises(InputError, match=r'--direct_num_workers .* from 0 to 1,024'):
-        choose_engine([f'--direct_num_workers={number}'], None)
-
-
-def test_as_many_worker_processes_as_there_are_cores_are_those_that_may_be_used():
-    engine = choose_engine(
-        ['--direct_running_mode=multi_processing', '--direct_num_workers', '0'], None
-    )
-    assert engine.options().view_as(DirectOptions).direct_num_workers == usable_cores()
-
-
-@pytest.mark.parametrize('parallelism', ['0', '-2', '32769'])
-def test_parallelism_has_bounds(parallelism):
-    with pytest.raises(InputError, match='--parallelism'):
-        choose_engine(['--runner=FlinkRunner', f'--parallelism={parallelism}'], None)
-
-
-def test_workers_are_as_many_as_asked_for():
-    assert choose_engine([], 3).workers == 3
-    assert choose_engine(['--runner=FlinkRunner'], 3).workers == 3
-
-
-def test_worker_processes_bring_the_parallelism():
-    engine = choose_engine(
-        ['--direct_running_mode=multi_processing', '--direct_num_workers=2'], None
-    )
-    assert engine.workers == 1
-    assert engine.runner.is_local
-    assert runner_of(engine) == 'FnApiRunner'
-    assert engine.options().view_as(DirectOptions).direct_num_workers == 2
-
-
-def test_a_cluster_brings_the_parallelism():
-    engine = choose_engine(['--flink_master=localhost:8081', '--runner', 'FlinkRunner'], None)
-    assert engine.workers == 1
-    assert not engine.runner.is_local
-    assert runner_of(engine) == 'FlinkRunner'
-    options = engine.options().view_as(FlinkRunnerOptions)
-    assert options.flink_master == 'localhost:8081'
-
-
 def test_other_flags_are_passed_on_in_their_order():
     flags = ['--temp_location', '/x', '--runner', 'local', '--labels', 'a=b']
     kept = [flag for flag in choose_engine(flags, 1).flags if not flag.startswith('--runner')]
     assert kept == ['--temp_location', '/x', '--labels', 'a=b']
-
-
-def test_the_main_session_stays_at_home():
-    assert choose_engine([], 1).options().view_as(SetupOptions).save_main_session is False
 
 
 def test_multi_threading_is_refused_by_name():
@@ -231,45 +183,53 @@ def test_what_the_system_refuses_a_step_is_a_sentence(name, caplog):
     assert not caplog.records
 
 
-def test_a_mistake_is_found_in_the_text_of_a_workers_traceback(end_with):
-    with pytest.raises(InputError) as raised:
-        end_with(RuntimeError(NESTED))
-    assert str(raised.value) == '/data/a.en: invalid UTF-8 at byte 5; mend the line'
-    assert isinstance(raised.value.__cause__, RuntimeError)
+@pytest.mark.parametrize(
+    ('outcome', 'kind', 'said'),
+    [
+        (NESTED, InputError, '^/data/a.en: invalid UTF-8 at byte 5; mend the line$'),
+        (
+            NESTED.replace('InputError: /data/a.en: invalid', 'FullDiskError: no room; invalid'),
+            FullDiskError,
+            '^no room; ',
+        ),
+        (REFUSED, InputError, 'Permission denied .*/work/x.*check the permissions$'),
+        (REFUSED + 'ZeroDivisionError: division\n', RuntimeError, 'ZeroDivisionError'),
+        ('worker lost: Traceback: OSError: disk full', RuntimeError, 'worker lost'),
+    ],
+)
+def test_a_mistake_is_found_in_the_text_of_a_workers_traceback(end_with, outcome, kind, said):
+    with pytest.raises(kind, match=said) as raised:
+        end_with(RuntimeError(outcome))
+    assert isinstance(raised.value.__cause__ or raised.value, RuntimeError)
 
 
-def test_a_full_disk_keeps_its_kind_in_a_workers_traceback(end_with):
-    text = NESTED.replace('InputError: /data/a.en: invalid UTF-8 at byte 5; mend the line',
-                          'FullDiskError: no room in /d; make some')  # fmt: skip
-    with pytest.raises(FullDiskError, match='no room in /d; make some$'):
-        end_with(RuntimeError(text))
-
-
-def test_what_the_system_refuses_a_worker_is_found_in_its_traceback(end_with):
-    with pytest.raises(InputError, match='Permission denied .*/work/x.*check the permissions$'):
-        end_with(RuntimeError(REFUSED))
-
-
-def test_a_failure_after_it_is_a_failure(end_with):
-    with pytest.raises(RuntimeError, match='ZeroDivisionError'):
-        end_with(RuntimeError(REFUSED + 'ZeroDivisionError: division by zero\n'))
-
-
-def test_a_text_without_a_mistake_is_not_a_mistake(end_with):
-    failure = RuntimeError('worker lost: Traceback (most recent call last): OSError: disk full')
-    with pytest.raises(RuntimeError, match='worker lost'):
-        end_with(failure)
-
-
-@pytest.mark.parametrize('state', ['DONE', None])
-def test_a_pipeline_that_is_done_returns(end_with, state):
-    end_with(state)
-
-
-@pytest.mark.parametrize('state', ['FAILED', 'CANCELLED', 'UNKNOWN'])
-def test_a_pipeline_that_ends_otherwise_is_a_failure(end_with, state):
-    with pytest.raises(RuntimeError, match=state):
+@pytest.mark.parametrize('state', ['DONE', None, 'FAILED', 'CANCELLED', 'UNKNOWN'])
+def test_a_pipeline_that_is_not_done_is_a_failure(end_with, state):
+    failure = pytest.raises(RuntimeError, match=str(state))
+    with contextlib.nullcontext() if state in ('DONE', None) else failure:
         end_with(state)
+
+
+@pytest.mark.parametrize('number', [0, 2])
+def test_worker_processes_bring_the_parallelism(number):
+    """As many as there are cores are those that may be used."""
+    flags = ['--direct_running_mode=multi_processing', '--direct_num_workers', str(number)]
+    engine = choose_engine(flags, None)
+    assert engine.workers == 1 and runner_of(engine) == 'FnApiRunner'
+    options = engine.options().view_as(DirectOptions)
+    assert options.direct_num_workers == (number or usable_cores())
+
+
+@pytest.mark.parametrize(
+    'flags',
+    [
+        *([f'--direct_num_workers={number}'] for number in (-1, 1025, 10**30)),
+        *(['--runner=FlinkRunner', f'--parallelism={number}'] for number in (0, -2, 32769)),
+    ],
+)
+def test_numbers_of_workers_have_bounds(flags):
+    with pytest.raises(InputError, match=r'--(direct_num_workers|parallelism) .* from [01] to '):
+        choose_engine(flags, None)
 
 
 def test_bundles_in_this_process_do_not_wait_long_for_beams_look_at_them():
@@ -288,44 +248,27 @@ def test_options_that_beam_discards_are_logged_without_secrets(caplog):
     assert '1 of key=***' in caplog.text
 
 
-def traits(flags):
-    runner = choose_engine(flags, None).runner
-    return (runner.is_local, runner.in_process, runner.through_files)
-
-
 @pytest.mark.parametrize(
     ('flags', 'expected'),
     [
-        ([], (True, True, True)),
-        (PROCESSES, (True, False, True)),
-        (EMBEDDED, (True, False, True)),
-        (['--runner=FlinkRunner'], (False, False, True)),
-        (['--runner=SparkRunner'], (False, False, False)),
-        (['--runner=PrismRunner'], (False, False, False)),
-        (['--runner=DataflowRunner'], (False, False, False)),
-        (['--runner=my.own.Runner'], (False, False, False)),
+        ([], (True, True, True, False)),
+        (PROCESSES, (True, False, True, False)),
+        (EMBEDDED, (True, False, True, True)),
+        (['--runner=FlinkRunner', '--flink_master=[local]'], (False, False, True, False)),
+        (['--runner=FlinkRunner', '--flink_master=there:8081'], (False, False, True, True)),
+        (['--runner=SparkRunner'], (False, False, False, False)),
+        (['--runner=SparkRunner', '--spark_master_url=spark://there:7077'],
+         (False, False, False, True)),
+        (['--runner=PrismRunner'], (False, False, False, False)),
+        (['--runner=DataflowRunner'], (False, False, False, False)),
+        (['--runner=my.own.Runner'], (False, False, False, False)),
     ],
     ids=lambda each: ' '.join(map(str, each)),
-)
-def test_where_a_runner_works_and_what_it_can(flags, expected):
-    assert traits(flags) == expected
-
-
-@pytest.mark.parametrize(
-    ('flags', 'expected'),
-    [
-        ([], False),
-        (EMBEDDED, True),
-        (['--runner=FlinkRunner', '--flink_master=[local]'], False),
-        (['--runner=FlinkRunner', '--flink_master=there:8081'], True),
-        (['--runner=SparkRunner'], False),
-        (['--runner=SparkRunner', '--spark_master_url=spark://there:7077'], True),
-        (['--runner=PrismRunner'], False),
-    ],
-    ids=lambda each: ' '.join(map(str, each)) if isinstance(each, list) else None,
-)
-def test_which_runners_start_containers(flags, expected):
-    assert choose_engine(flags, None).runner.has_containers is expected
+)  # fmt: skip
+def test_where_a_runner_works_what_it_can_and_whether_it_starts_containers(flags, expected):
+    runner = choose_engine(flags, None).runner
+    traits = (runner.is_local, runner.in_process, runner.through_files, runner.has_containers)
+    assert traits == expected
 
 
 DATAFLOW = [

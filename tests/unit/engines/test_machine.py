@@ -75,52 +75,31 @@ def split(own, files, mounted='/'):
     }
 
 
+def limited(own, group_to_limit, mounted='/'):
+    """A system with version 1 and limits of memory."""
+    files = {
+        f'memory{group}/memory.limit_in_bytes': limit for group, limit in group_to_limit.items()
+    }
+    return split(own, files, mounted)
+
+
+GIB, TWO_GIB, FOUR_GIB = (f'{number << 30}\n' for number in (1, 2, 4))
+JOB, ABOVE = 'user/job/memory.max', 'user/memory.max'
 LIMITED = {
-    'the root of a container': unified('/', {'memory.max': f'{1024 * MIB}\n'}),
-    'the own group': unified(
-        '/user/job', {'user/job/memory.max': f'{1024 * MIB}\n', 'user/memory.max': 'max\n'}
-    ),
-    'the group above': unified(
-        '/user/job', {'user/job/memory.max': 'max\n', 'user/memory.max': f'{1024 * MIB}\n'}
-    ),
-    'the tightest': unified(
-        '/user/job',
-        {
-            'user/job/memory.max': f'{1024 * MIB}\n',
-            'user/memory.max': f'{2048 * MIB}\n',
-            'other/memory.max': f'{MIB}\n',
-        },
-    ),
-    'where it is slowed down': unified(
-        '/', {'memory.max': f'{4096 * MIB}\n', 'memory.high': f'{1024 * MIB}\n'}
-    ),
-    'version 1, own group': split(
-        '/docker/7',
-        {
-            'memory/docker/7/memory.limit_in_bytes': f'{1024 * MIB}\n',
-            'memory/memory.limit_in_bytes': NO_LIMIT,
-        },
-    ),
-    'version 1, group above': split(
-        '/docker/7',
-        {
-            'memory/docker/7/memory.limit_in_bytes': NO_LIMIT,
-            'memory/docker/memory.limit_in_bytes': f'{1024 * MIB}\n',
-        },
-    ),
+    'the root of a container': unified('/', {'memory.max': GIB}),
+    'the own group': unified('/user/job', {JOB: GIB, ABOVE: 'max\n'}),
+    'the group above': unified('/user/job', {JOB: 'max\n', ABOVE: GIB}),
+    'the tightest': unified('/user/job', {JOB: GIB, ABOVE: TWO_GIB, 'other/memory.max': '9\n'}),
+    'where it is slowed down': unified('/', {'memory.max': FOUR_GIB, 'memory.high': GIB}),
+    'version 1, own group': limited('/docker/7', {'/docker/7': GIB, '': NO_LIMIT}),
+    'version 1, group above': limited('/docker/7', {'/docker/7': NO_LIMIT, '/docker': GIB}),
     # The container sees its own group alone, under the name that it has outside.
-    'version 1, only the own group mounted': split(
-        '/docker/7', {'memory/memory.limit_in_bytes': f'{1024 * MIB}\n'}, mounted='/docker/7'
-    ),
-    'version 1, below what is mounted': split(
-        '/docker/7/job',
-        {'memory/job/memory.limit_in_bytes': f'{1024 * MIB}\n'},
-        mounted='/docker/7',
-    ),
+    'version 1, only the own group mounted': limited('/docker/7', {'': GIB}, '/docker/7'),
+    'version 1, below what is mounted': limited('/docker/7/job', {'/job': GIB}, '/docker/7'),
     'a space in a name': {
         **unified('/', {}),
         'proc/self/mountinfo': UNIFIED.format('/').replace('fs/cgroup', 'fs/my\\040groups'),
-        'sys/fs/my groups/memory.max': f'{1024 * MIB}\n',
+        'sys/fs/my groups/memory.max': GIB,
     },
 }
 
@@ -135,7 +114,7 @@ def test_a_limit_of_any_group_above_this_process_holds(tree, files):
 UNLIMITED = {
     'no control groups': {},
     'no limit': unified('/job', {'job/memory.max': 'max\n', 'job/memory.high': 'max\n'}),
-    'no limit in version 1': split('/', {'memory/memory.limit_in_bytes': NO_LIMIT}),
+    'no limit in version 1': limited('/', {'': NO_LIMIT}),
     'more than the machine has': unified('/', {'memory.max': f'{1 << 50}\n'}),
     'another group': unified('/job', {'other/memory.max': f'{MIB}\n'}),
     'no number': unified('/', {'memory.max': 'much\n'}),
@@ -188,27 +167,19 @@ def test_a_container_that_is_full_has_nothing_left(tree):
     assert available_bytes(root) == 0
 
 
+PERIOD = {f'cpu,cpuacct/{group}/cpu.cfs_period_us': '100000\n' for group in ('docker', 'docker/7')}
+QUOTAS = {
+    'cpu,cpuacct/docker/7/cpu.cfs_quota_us': '150000\n',
+    'cpu,cpuacct/docker/cpu.cfs_quota_us': '-1\n',
+}
+ABOVE_IT = {'user/job/cpu.max': 'max 100000\n', 'user/cpu.max': '4000 1000\n'}
 CORES = {
     'two and a half': (unified('/job', {'job/cpu.max': '250000 100000\n'}), 3),
     'half a core': (unified('/', {'cpu.max': '50000 100000\n'}), 1),
     'no quota': (unified('/', {'cpu.max': 'max 100000\n'}), 16),
     'more than there are': (unified('/', {'cpu.max': '6400000 100000\n'}), 16),
-    'the group above': (
-        unified('/user/job', {'user/job/cpu.max': 'max 100000\n', 'user/cpu.max': '4000 1000\n'}),
-        4,
-    ),
-    'version 1': (
-        split(
-            '/docker/7',
-            {
-                'cpu,cpuacct/docker/7/cpu.cfs_quota_us': '150000\n',
-                'cpu,cpuacct/docker/7/cpu.cfs_period_us': '100000\n',
-                'cpu,cpuacct/docker/cpu.cfs_quota_us': '-1\n',
-                'cpu,cpuacct/docker/cpu.cfs_period_us': '100000\n',
-            },
-        ),
-        2,
-    ),
+    'the group above': (unified('/user/job', ABOVE_IT), 4),
+    'version 1': (split('/docker/7', {**PERIOD, **QUOTAS}), 2),
     'nonsense': (unified('/', {'cpu.max': 'much 0\n'}), 16),
     'no time at all': (unified('/', {'cpu.max': '0 0\n'}), 16),
 }

@@ -157,11 +157,6 @@ def test_submitting_waits_when_all_workers_are_busy(in_flight):
     assert sorted(started) == [0, 1, 2, 3]
 
 
-def test_one_worker_runs_in_the_calling_thread(in_flight):
-    calls = in_flight(1)
-    assert results(calls, lambda _: threading.get_ident(), range(3)) == [threading.get_ident()] * 3
-
-
 @pytest.mark.parametrize('workers', [1, 3])
 @pytest.mark.parametrize('bad', [0, 4, 9])
 def test_an_exception_in_a_call_surfaces_after_the_results_before_it(in_flight, workers, bad):
@@ -186,12 +181,6 @@ def test_closing_drops_what_has_not_started(in_flight):
     assert list(calls.submit(lambda: 1)) == []
     calls.close()
     assert list(calls.drain()) == []
-
-
-def test_arguments_are_passed_on(in_flight):
-    calls = in_flight(2)
-    assert list(calls.submit(lambda *given: given, 1, 'two', None)) == []
-    assert list(calls.drain()) == [(1, 'two', None)]
 
 
 def test_what_a_bundle_gives_at_its_end_is_in_the_global_window():

@@ -10,7 +10,6 @@ from pipelines.engines.progress import (
     WorkDone,
     advance,
     listening,
-    notify,
     set_total,
     stage_running,
     track_work,
@@ -27,17 +26,6 @@ def events():
 
 def amounts(events):
     return [(event.done, event.total) for event in events]
-
-
-def test_a_listener_gets_the_events_of_its_block():
-    first, second = [], []
-    with listening(first.append):
-        with listening(second.append):
-            notify(StageBegan('count'))
-        notify(StageEnded('count'))
-    notify(StageBegan('vocab'))
-    assert first == [StageBegan('count'), StageEnded('count')]
-    assert second == [StageBegan('count')]
 
 
 def test_a_stage_that_fails_has_ended(events):

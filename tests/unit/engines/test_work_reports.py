@@ -136,12 +136,6 @@ def test_a_folder_that_cannot_be_written_to_ends_no_work(tmp_path):
     report(tmp_path / 'file' / 'progress', 1)
 
 
-def test_an_attempt_that_is_gone_is_not_made_again(tmp_path):
-    gone = tmp_path / f'.tokbeam-attempt-{"0" * 32}'
-    report(gone / 'progress', 1)
-    assert not gone.exists()
-
-
 def test_work_of_the_driver_itself_is_counted_there(told, tmp_path):
     with track_work('count', 'reading', 10), reports_read(str(tmp_path)):
         work_reports().begin()

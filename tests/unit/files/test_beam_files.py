@@ -8,9 +8,8 @@ import pytest
 from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
 
 from pipelines.files import filesystem
-from pipelines.files.attempts import Attempt
+from pipelines.files.attempts import Attempt, WorkFolder
 from pipelines.files.claims import Claim
-from pipelines.files.work_folder import WorkFolder
 from tokcore.errors import InputError
 
 
@@ -147,7 +146,7 @@ def test_an_attempt_publishes_its_files_and_sweeps_those_that_were_killed(store)
     with Attempt('memory://x/out') as attempt:
         filesystem.write_bytes(os.path.join(attempt.path, 'a'), b'new')
         filesystem.write_bytes(os.path.join(attempt.path, 'b'), b'not published')
-        attempt.publish(['a'])
+        attempt.publish([('a', 'memory://x/out/a')])
     assert store == {'memory://x/out/mine': b'mine', 'memory://x/out/a': b'new'}
 
 

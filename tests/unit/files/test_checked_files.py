@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipelines.files.work_folder import read_checked, write_checked
+from pipelines.files.attempts import read_checked, write_checked
 from tokcore.errors import InputError
 
 

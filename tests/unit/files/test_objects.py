@@ -22,7 +22,7 @@ from pipelines.files.claims import Claim, HeldError
 from pipelines.files.objects import create_if
 from tokcore import object_stores
 from tokcore.errors import InputError
-from tokcore.object_stores import ObjectReader, StoreOptions, counted_requests, open_store
+from tokcore.object_stores import StoreOptions, counted_requests, open_store
 
 pytest.importorskip('obstore')
 
@@ -202,7 +202,8 @@ def test_many_files_are_looked_at_moved_and_deleted_at_once(requests):
     assert requests() == {'put': 40}
     sizes = filesystem.stored_sizes([*paths, 's3://bucket/a/none'])
     assert sizes == [*(len(path) for path in paths), None]
-    filesystem.rename_all([(path, path.replace('/a/', '/b/')) for path in paths])
+    moves = [(path, path.replace('/a/', '/b/')) for path in paths]
+    filesystem.files_of(paths[0]).move(moves)
     assert filesystem.entries('s3://bucket') == ['b']
     assert filesystem.read_bytes('s3://bucket/b/7') == b's3://bucket/a/7'
     filesystem.delete_known('s3://bucket/b', lambda name: name != '3')
@@ -214,7 +215,7 @@ def test_what_is_deleted_may_be_gone():
     paths = [f'gs://bucket/a/{number:02}' for number in range(40)]
     for path in paths[1::2]:
         filesystem.write_bytes(path, b'')
-    filesystem.delete_files(paths)
+    filesystem.files_of(paths[0]).delete(paths)
     assert names() == []
 
 
@@ -223,7 +224,7 @@ def test_an_attempt_publishes_and_leaves_nothing():
         for name in 'ab':
             filesystem.write_bytes(f'{attempt.path}/{name}', name.encode())
         filesystem.write_bytes(f'{attempt.path}/report', b'')
-        attempt.publish(['a', 'b'])
+        attempt.publish([(name, f'gs://bucket/out/{name}') for name in 'ab'])
     assert names('gs://bucket/out') == ['a', 'b']
 
 
@@ -361,15 +362,6 @@ def test_a_path_with_a_secret_is_refused_without_it(path):
     with pytest.raises(InputError, match='credentials are taken from the environment') as refused:
         filesystem.find(path)
     assert 'HUSH' not in str(refused.value)
-
-
-def test_a_reader_needs_no_listing(requests):
-    filesystem.write_bytes('gs://bucket/a', b'abc')
-    bucket, key = object_stores.bucket_of('gs://bucket/a')
-    with ObjectReader(bucket, key) as stream:
-        assert stream.readinto(bytearray(2)) == 2
-        assert stream.read() == b'c'
-    assert requests() == {'put': 1, 'read': 1}
 
 
 def test_an_object_of_known_size_is_opened_without_a_request(requests):

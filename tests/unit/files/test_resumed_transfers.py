@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from web_server import Page, web_server
 
-from pipelines.files.local_folder import LocalFolder
+from pipelines.files.local import LocalFolder
 from pipelines.files.transfer import Transfer, web_address
 from tokcore.errors import InputError
 

@@ -11,13 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.corpus.corpus import CorpusFile, FilterSpec, Split
+from tokcore.corpus.corpus import CorpusFile, Split
+from tokcore.corpus.declarations import JsonLines, Parquet, Tsv
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
-from tokcore.corpus.jsonl import JsonLines
 from tokcore.corpus.order_keys import OFFSET_BITS, order_keys
-from tokcore.corpus.parquet import Parquet
 from tokcore.corpus.stats import add_tallies, block_stats
-from tokcore.corpus.tsv import Tsv
 from tokcore.errors import InputError
 from tokcore.filters import applying, registry
 from tokcore.filters.applying import find_end, select_rows
@@ -203,11 +201,11 @@ def test_identities_are_those_that_order_keys_take():
 @pytest.mark.parametrize(
     ('as_form', 'line'), [(as_tsv, 'the line that starts at byte 3'), (as_parquet, 'row 1')]
 )
-def test_a_failing_function_is_told_with_its_rows_place(as_form, line):
-    form, data = as_form([('', 'x'), ('bad', 'x')])
-    with pytest.raises(InputError, match=f'^corpus: {line}: ') as refused:
-        taken(form, data, ['own:fails'])
-    assert 'own:fails fails with ValueError: substring not found; mend' in str(refused.value)
+@pytest.mark.parametrize('name', ['fails', 'unfit'])
+def test_what_a_function_gets_wrong_has_the_place_of_its_row(as_form, line, name):
+    form, data = as_form([('', 'x'), ('nothing', 'x'), ('breaks', 'x')])
+    with pytest.raises(InputError, match=f'^corpus: {line}: the filter own:{name} '):
+        taken(form, data, [f'own:{name}'], on_error='stop')
 
 
 def test_no_more_rows_come_of_one_than_can_be_told_apart():
@@ -222,12 +220,6 @@ def test_no_more_rows_come_of_one_than_can_be_told_apart():
             taken(form, data, specs)
         assert len(taken(form, data, ['own:three']).texts) == 9
     assert len(taken(*as_parquet(pairs), ['own:many']).texts) == 3 * 4096
-
-
-def test_the_bound_counts_what_all_filters_made():
-    form, data = as_tsv([('a', 'b')])
-    with pytest.raises(InputError, match='made 9 rows of it, and there can be 4 at most'):
-        taken(form, data, ['own:three', 'own:three'])
 
 
 def test_rows_of_which_a_filter_makes_none_are_rejected_and_counted():
@@ -245,15 +237,6 @@ def test_rows_of_which_a_filter_makes_none_are_rejected_and_counted():
     # Fields of JSON may hold line feeds, which the normalizer leaves within a row.
     found = taken(*as_json(pairs), ['own:unfit'])
     assert ('a\nb', 'x') in found.texts and found.tally.left_out == {'filter_no_row': 1}
-
-
-@pytest.mark.parametrize(
-    ('as_form', 'line'), [(as_tsv, 'the line that starts at byte 4'), (as_parquet, 'row 1')]
-)
-def test_the_first_of_them_is_an_error_by_its_place(as_form, line):
-    form, data = as_form([('a', 'x'), ('nothing', 'x'), ('breaks', 'x')])
-    with pytest.raises(InputError, match=f'^corpus: {line}: the filter own:unfit returned 7, and'):
-        taken(form, data, ['own:unfit'], on_error='stop')
 
 
 def test_texts_and_pieces_without_text_are_counted_where_they_lost_it():
@@ -314,15 +297,3 @@ def test_tallies_tell_of_filters_only_where_there_is_something_to_tell():
     told = taken(form, data, ['length:1:3', 'own:by_letter']).tally
     assert told.record()['added'] == 1
     assert type(told).of_record(json.loads(json.dumps(told.record()))) == told
-
-
-def test_lines_that_were_lost_by_a_filter_are_noticed():
-    form, data = as_tsv([('aaa', 'b')])
-    tally = taken(form, data, ['length:1:2']).tally
-    with pytest.raises(RuntimeError, match='lines were lost'):
-        add_tallies('train', [dataclasses.replace(tally, filtered={})])
-
-
-def test_a_split_without_a_filter_says_nothing_of_any():
-    assert Split('train', Tsv(), ()).filters == ()
-    assert FilterSpec('nfc').stamp == ''

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from rows_of_text import side_of
 
+from tests.plain_cleaning import TESTS, clean_pair, failed_test
 from tokcore.errors import InputError
-from tokcore.filters.clean_en_xx_kernels import (
+from tokcore.filters.clean_en_xx import (
+    CleanEnXx,
     check_beginning,
     check_ends,
     check_whole,
     english_classes,
     failed_tests,
 )
-from tokcore.filters.plain_clean_en_xx import TESTS, clean_pair, failed_test
-from tokcore.filters.rules import CleanEnXx
 from tokcore.kernels.jit import read_only
-from tokcore.text.rows import Side
 
 NAMES = list(TESTS)
 IMPLIED = {'initial-quote', 'final-quote'}
@@ -47,18 +47,6 @@ sentences = st.builds(
 )
 english_texts = st.one_of(texts, sentences)
 between = st.sampled_from(['', '\n', 'A', '"', 'a. B', '__', '字', '3 ', ' ', '.'])
-
-
-def side_of(rows, gaps):
-    """Rows in one text, with what stands before each of them."""
-    joined, starts, ends = b'', [], []
-    for row, gap in zip(rows, gaps, strict=True):
-        joined += gap.encode()
-        starts.append(len(joined))
-        joined += row.encode()
-        ends.append(len(joined))
-    text = np.frombuffer(joined, np.uint8)
-    return Side(text, np.array(starts, np.int64), np.array(ends, np.int64))
 
 
 def pairs_of(filtered):
@@ -121,6 +109,17 @@ def test_kernels_find_what_the_rules_find_in_hard_texts(text):
     st.sampled_from([0, 1]),
 )
 @example([('It is. Is it?', '是. 吗?', '', ''), ('It is. Is it?', '是. A吗?', 'A', '. A')], 0)
+@example(
+    [('It is. Note: Is it? So.', 'Ja. Nein? So.', '', ''), ('Hi. US. As.', 'x. A. B', '', '')], 0
+)
+@example([('It is 3. So.', 'Es ist 3. So.', '', ''), ('Ask J. Doe.', 'x', '', '')], 0)
+@example(
+    [('A b.__|__C d.', each, '', '') for each in ('x__|__y', ' x __|__', 'x__|__|__y', 'x_|__y')], 0
+)
+@example(
+    [('A b.__|__B. C d.', each, '', '') for each in ('x__|__. A__|__z', 'x__|__y. A', 'x__|__. A')],
+    0,
+)
 @example([('A__|__. Bc. D e.', 'x__|__. Ay__|__|__z. B', '', '')], 0)
 def test_rows_become_what_each_would_alone(drawn, english):
     columns = list(zip(*drawn, strict=True)) or [()] * 4
@@ -174,82 +173,10 @@ def test_what_is_not_a_sentence_is_dropped(text, test):
     assert cleaned((text, 'x')) == ([] if test else [(0, text, 'x')])
 
 
-def test_sentences_are_told_apart_on_both_sides():
-    assert cleaned(('It is. Is it?', 'Ja. Nein?'), ('So.', 'Ja.')) == [
-        (0, 'It is.', 'Ja.'),
-        (0, 'Is it?', 'Nein?'),
-        (1, 'So.', 'Ja.'),
-    ]
-
-
-def test_a_pair_of_unlike_numbers_of_sentences_is_dropped():
-    assert cleaned(('It is. Is it?', 'Ja, nein?'), ('So.', 'Ja. Nein.')) == []
-
-
-def test_the_english_of_each_sentence_is_tested_again():
-    assert cleaned(('It is. Note: Is it? So.', 'Ja. Nein? So.')) == [
-        (0, 'It is.', 'Ja.'),
-        (0, 'So.', 'So.'),
-    ]
-
-
-def test_a_capital_is_not_an_end_of_a_sentence_twice():
-    assert cleaned(('Hi. US. As.', 'x. A. B')) == [(0, 'Hi.', 'x.'), (0, 'US. As.', 'A. B')]
-
-
-def test_numbers_end_english_sentences_only():
-    assert cleaned(('It is 3. So.', 'Es ist 3. So.')) == []
-    assert cleaned(('It is 3. So.', 'Es ist drei. So.')) != []
-
-
-def test_initials_end_no_sentence():
-    assert cleaned(('Ask J. Doe.', 'x')) == [(0, 'Ask J. Doe.', 'x')]
-
-
-def test_the_marker_of_the_original_cuts_too_where_a_text_has_it():
-    assert cleaned(('A b.__|__C d.', 'x__|__y')) == [(0, 'A b.', 'x'), (0, 'C d.', 'y')]
-
-
-def test_a_marker_that_overlaps_another_does_not_cut():
-    assert cleaned(('A b.__|__C d.', 'x__|__|__y')) == [(0, 'A b.', 'x'), (0, 'C d.', '|__y')]
-    assert cleaned(('A b.__|__C d.', 'x_|__y')) == cleaned(('A b.__|__C d.', 'x__|_y')) == []
-
-
-def test_what_is_before_the_marker_may_tell_sentences_apart_after_it():
-    assert cleaned(('A b.__|__B. C d.', 'x__|__. A__|__z')) == []
-    assert cleaned(('A b.__|__B. C d.', 'x__|__y. A')) == [
-        (0, 'A b.', 'x'),
-        (0, 'B.', 'y.'),
-        (0, 'C d.', 'A'),
-    ]
-    assert cleaned(('A b.__|__B. C d.', 'x__|__. A')) == [
-        (0, 'A b.', 'x'),
-        (0, 'B.', '.'),
-        (0, 'C d.', 'A'),
-    ]
-
-
-def test_sentences_are_as_they_stand_in_the_text():
-    assert cleaned(('A b.__|__C d.', ' x __|__')) == [(0, 'A b.', ' x '), (0, 'C d.', '')]
-
-
-def test_the_english_side_may_be_the_second():
-    assert cleaned(('nein', 'It is.'), ('Ja. Nein.', 'It is. So.'), english=1) == [
-        (0, 'nein', 'It is.'),
-        (1, 'Ja.', 'It is.'),
-        (1, 'Nein.', 'So.'),
-    ]
-
-
 def test_its_stamp_is_the_version_of_the_tables_of_characters():
     assert CleanEnXx().stamp == f'Unicode {unicodedata.unidata_version}'
 
 
-def test_no_rows_are_no_rows():
-    none = side_of([], [])
-    assert pairs_of(CleanEnXx().apply((none, none))) == []
-
-
 def test_rows_of_one_text_are_refused():
-    with pytest.raises(InputError, match='clean_en_xx takes pairs of .* give both sides'):
+    with pytest.raises(InputError, match='clean_en_xx is for pairs'):
         CleanEnXx().apply((side_of(['It is.'], ['']),))

@@ -7,12 +7,10 @@ import re
 import pytest
 from rows_of_text import applied
 
-from tokcore.corpus.corpus import FilterSpec
-from tokcore.corpus.row_filter import RowFilter
+from tokcore.corpus.corpus import FilterSpec, RowFilter
 from tokcore.errors import InputError
 from tokcore.filters import registry
 from tokcore.filters.registry import (
-    filter_examples,
     filter_forms,
     filter_list,
     filter_names,
@@ -47,15 +45,11 @@ def test_every_filter_declares_its_unit_and_examples_which_hold():
     table = filter_table()
     assert [form.strip('`') for form, *_ in table] == list(filter_forms())
     assert all(cell for row in table for cell in row)
-    assert {example.spec.partition(':')[0] for example in filter_examples()} == set(filter_names())
-    for example in filter_examples():
+    examples = [example for kind in registry._KINDS.values() for example in kind.examples]
+    assert {example.spec.partition(':')[0] for example in examples} == set(filter_names())
+    for example in examples:
         rows, _ = applied(make_filter(example.spec), [example.row])
         assert rows == list(example.result), example
-
-
-def test_lengths_are_characters_unless_tokens_are_asked_for():
-    [(_, _, unit, _)] = [row for row in filter_table() if 'length' in row[0]]
-    assert unit.startswith('characters') and '`:tokens`, words' in unit
 
 
 def test_a_list_keeps_its_order_and_may_be_empty():

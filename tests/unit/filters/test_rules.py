@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rows_of_text import applied, kept
 
@@ -93,6 +93,7 @@ def names_of_letters():
     return {each: unicodedata.name(chr(each), '') for each in letters}
 
 
+@functools.cache
 def letters_named(begins):
     return [each for each, name in names_of_letters().items() if name.startswith(begins)]
 
@@ -142,11 +143,6 @@ def test_script_keeps_rows_with_enough_letters_of_it(rows, code, least):
         assert kept(make_filter(f'script:{code}:{least}{word}'), rows) == rows_where(
             rows, lambda row, looked_at=looked_at: all(has_enough(row[side]) for side in looked_at)
         )
-
-
-def test_a_side_without_letters_is_of_no_other_script():
-    rows = [('12 %', '字'), ('12 %', 'x'), ('12 %', '。')]
-    assert kept(make_filter('script:Hani:1'), rows) == [0, 2]
 
 
 def test_a_stamp_tells_the_letters_of_scripts_apart():
@@ -211,23 +207,11 @@ def without_entities(text):
 
 
 @given(st.one_of(PAIRS, SINGLES))
+@example([('&amp;amp;lt; & apos;', '&amp; lt;&;')])
 def test_paracrawl_decodes_entities_one_after_another(rows):
     texts, numbers = applied(make_filter('paracrawl'), rows)
     assert numbers == list(range(len(rows)))
     assert texts == [tuple(map(without_entities, row)) for row in rows]
-
-
-def test_what_paracrawl_leaves_may_be_an_entity_for_the_next():
-    texts, _ = applied(make_filter('paracrawl'), [('&amp;amp;lt; & apos;', '&amp; lt;&;')])
-    assert texts == [("< '", '<&;')]
-
-
-SPECS = ['length:1:9', 'ratio:2', 'different', 'script:Latn:0.5', 'nfc', 'nfkd', 'paracrawl']
-
-
-@pytest.mark.parametrize('spec', SPECS)
-def test_nothing_comes_of_no_rows(spec):
-    assert applied(make_filter(spec), []) == ([], [])
 
 
 @pytest.mark.parametrize('spec', ['ratio:2', 'different', 'script:Latn:0.5:source'])

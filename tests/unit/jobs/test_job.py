@@ -18,8 +18,8 @@ from pipelines.jobs.job import (
     VocabJob,
     VocabularyPaths,
 )
-from pipelines.jobs.shuffle_memory import fit_memory
 from pipelines.options.vocabulary import SampleOptions
+from pipelines.shuffle.plan import fit_memory
 from tokcore.errors import InputError
 from tokcore.records.manifest import VocabularyRecord
 from tokcore.schemes import find_scheme

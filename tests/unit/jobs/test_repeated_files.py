@@ -7,7 +7,7 @@ import tarfile
 import pytest
 
 from pipelines.jobs.corpus import SplitPaths, find_corpus
-from tokcore.corpus.key_ranges import key_ranges
+from tokcore.corpus.order_keys import key_ranges
 
 
 @pytest.fixture

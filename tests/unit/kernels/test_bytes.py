@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from tokcore.kernels.bytes import (
     CRC32,
     CRC32C,
+    HAS_INSTRUCTION,
+    crc32c_bytes,
     crc_bytes,
     crc_table,
     put_varint,
@@ -22,15 +24,30 @@ from tokcore.kernels.bytes import (
 
 
 @pytest.mark.parametrize(
-    'polynomial, checksum', [(CRC32, zlib.crc32), (CRC32C, google_crc32c.value)]
+    'kernel, polynomial, checksum',
+    [
+        (crc_bytes, CRC32, zlib.crc32),
+        (crc_bytes, CRC32C, google_crc32c.value),
+        (crc32c_bytes, CRC32C, google_crc32c.value),
+    ],
 )
 @given(st.binary(max_size=300), st.integers(0, 20), st.integers(0, 20))
 @example(b'', 0, 0)
 @example(b'123456789', 0, 0)
-def test_checksums_equal_those_of_the_library(polynomial, checksum, data, before, after):
+@example(b'12345678', 3, 0)
+@example(bytes(15), 0, 0)
+def test_checksums_equal_those_of_the_library(kernel, polynomial, checksum, data, before, after):
     array = np.frombuffer(b'#' * before + data + b'#' * after, np.uint8)
-    found = crc_bytes(array, before, before + len(data), crc_table(polynomial))
+    found = kernel(array, before, before + len(data), crc_table(polynomial))
     assert found == checksum(data)
+
+
+def test_the_instruction_is_used_where_there_is_one():
+    try:
+        flags = open('/proc/cpuinfo').read().split()
+    except FileNotFoundError:
+        pytest.skip('only Linux lists the flags of its processor so')
+    assert HAS_INSTRUCTION == ('sse4_2' in flags) == (crc32c_bytes is not crc_bytes)
 
 
 def plain_varint(number: int) -> bytes:

@@ -18,7 +18,7 @@ import numba
 import numpy as np
 import pytest
 
-from tokcore.kernels import code_digest, jit
+from tokcore.kernels import jit
 from tokcore.kernels.jit import kernel, kernel_family
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason='it is about compilation')
@@ -250,16 +250,16 @@ def test_an_edit_that_changes_no_code_compiles_nothing(tiny, name, old, new):
     ('name', 'old', 'new', 'after'),
     [
         ('callee', 'STEP = 3', 'STEP = 4', {'calls': 8, 'calls_a_caller': 8, 'calls_through_module': 8, 'recurses': 4}),
-        ('callee', 'number + STEP', 'number - STEP', {'calls': 1, 'calls_a_caller': 1, 'calls_through_module': 1, 'recurses': -3}),
+        pytest.param('callee', 'number + STEP', 'number - STEP', {'calls': 1, 'calls_a_caller': 1, 'calls_through_module': 1, 'recurses': -3}, marks=pytest.mark.slow),
         ('callee', '[1, 2]', '[1, 3]', {'reads_array': 12}),
-        ('callee', 'uint64(5)', 'uint64(6)', {'reads_scalar': 24}),
-        ('callers', 'step=7', 'step=8', {'has_default': 12}),
-        ('callers', 'of_closure(8)', 'of_closure(9)', {'closed': 13}),
+        pytest.param('callee', 'uint64(5)', 'uint64(6)', {'reads_scalar': 24}, marks=pytest.mark.slow),
+        pytest.param('callers', 'step=7', 'step=8', {'has_default': 12}, marks=pytest.mark.slow),
+        pytest.param('callers', 'of_closure(8)', 'of_closure(9)', {'closed': 13}, marks=pytest.mark.slow),
         ('intrinsic', "'<'", "'<='", {'compares': 1}),
-        ('intrinsic', 'zext', 'sext', {'compares': 0}),
-        ('intrinsic', 'NARROW = ir.IntType(32)', 'NARROW = ir.IntType(16)', {'compares': 0}),
+        pytest.param('intrinsic', 'zext', 'sext', {'compares': 0}, marks=pytest.mark.slow),
+        pytest.param('intrinsic', 'NARROW = ir.IntType(32)', 'NARROW = ir.IntType(16)', {'compares': 0}, marks=pytest.mark.slow),
         ('family', 'state.number * 2', 'state.number * 3', {'calls_family of Doubled': 21, 'calls_a_caller_of_the_family': 21, 'makes_a_state': 12}),
-        ('family', 'state.tens * 10', 'state.tens * 20', {'calls_family': 82}),
+        pytest.param('family', 'state.tens * 10', 'state.tens * 20', {'calls_family': 82}, marks=pytest.mark.slow),
         ('states', 'tens: int\n    ones: int', 'ones: int\n    tens: int', {'reads_fields': 42, 'reads_inner_fields': 42, 'calls_family': 42}),
         ('callers', '@kernel\ndef calls_through', '@inlined_kernel\ndef calls_through', {'calls_through_module': 7}),
     ],
@@ -276,7 +276,11 @@ def test_an_edit_compiles_the_kernels_that_depend_on_it(tiny, name, old, new, af
     assert tiny.run() == (results, set())
 
 
-@pytest.mark.parametrize('package', [numba, llvmlite, np], ids=lambda package: package.__name__)
+@pytest.mark.parametrize(
+    'package',
+    [numba, *(pytest.param(each, marks=pytest.mark.slow) for each in (llvmlite, np))],
+    ids=lambda package: package.__name__,
+)
 def test_another_version_compiles_all(tiny, monkeypatch, package):
     assert tiny.run() == (BEFORE, set())
     monkeypatch.setattr(package, '__version__', '0.1')
@@ -313,7 +317,9 @@ def test_what_was_not_used_for_thirty_days_is_deleted(tiny, tmp_path, monkeypatc
 @pytest.mark.parametrize(
     'damage',
     [
-        lambda data: b'', lambda data: bytes(len(data)), lambda data: data[:-1],
+        lambda data: b'',
+        pytest.param(lambda data: bytes(len(data)), marks=pytest.mark.slow),
+        pytest.param(lambda data: data[:-1], marks=pytest.mark.slow),
         lambda data: data and data[:-9] + bytes([data[-9] ^ 1]) + data[-8:],  # some are empty by now
     ],
     ids=['empty', 'zeros', 'cut', 'flipped bit'],
@@ -337,7 +343,7 @@ def over_quota(path, content):
     ('write', 'folder', 'reason'),
     [
         (full, 'kernels', 'the cache at {} cannot be written (No space left on device)'),
-        (over_quota, 'kernels', 'the cache at {} cannot be written (Disk quota exceeded)'),
+        pytest.param(over_quota, 'kernels', 'the cache at {} cannot be written (Disk quota exceeded)', marks=pytest.mark.slow),
         (jit.write_cached, 'deleted', 'the cache at {} cannot be written (No such file or directory)'),
         (jit.write_cached, None, 'the cache at /nowhere cannot be written (Permission denied)'),
     ],
@@ -361,7 +367,7 @@ def test_kernels_run_without_a_cache_and_one_line_says_so(
 
 
 DIGEST = """
-    from tokcore.kernels.code_digest import code_digest
+    from tokcore.kernels.jit import code_digest
 
     NAMES = {'one', 'two', 'three', 4}
 
@@ -401,7 +407,7 @@ def test_a_digest_is_of_values_and_their_types():
         def function():
             return value
 
-        return code_digest.code_digest([function], ())
+        return jit.code_digest([function], ())
 
     assert len({digest(value) for value in values}) == len(values)
 
@@ -417,29 +423,5 @@ def test_a_digest_is_of_the_argument_that_chooses_a_body():
         def calls(one, two, chosen=chosen):
             return chosen(one, two)
 
-        digests.add(code_digest.code_digest([calls], ()))
+        digests.add(jit.code_digest([calls], ()))
     assert len(digests) == 2
-
-
-CALL_TINY = """
-    from tiny.callers import calls, has_default
-    print(calls(4), has_default(4))
-    print(sum(sum(each.stats.cache_misses.values()) for each in (calls, has_default) if hasattr(each, 'stats')))
-"""
-
-
-@pytest.mark.slow
-def test_processes_at_once_share_a_cache(tmp_path):
-    Tiny(tmp_path)
-    variables = {'NUMBA_CACHE_DIR': str(tmp_path / 'cache')}
-    running = [run_python(CALL_TINY, tmp_path, **variables) for _ in range(2)]
-    assert [process.communicate()[0].split()[:2] for process in running] == [['7', '11']] * 2
-    assert run_python(CALL_TINY, tmp_path, **variables).communicate()[0] == '7 11\n0\n'
-
-
-@pytest.mark.slow
-def test_plain_python_leaves_no_files(tmp_path):
-    Tiny(tmp_path)
-    variables = {'NUMBA_CACHE_DIR': str(tmp_path / 'cache'), 'NUMBA_DISABLE_JIT': '1'}
-    assert run_python(CALL_TINY, tmp_path, **variables).communicate()[0] == '7 11\n0\n'
-    assert not [path for path in (tmp_path / 'cache').rglob('*') if path.is_file()]

@@ -1,10 +1,18 @@
-"""Tables of pairs of numbers: they find what a dict does."""
+"""Tables find what a dict does; a set of pairs of characters finds all that were added, and few others."""
 
 import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tokcore.kernels.hash_tables import NO_PAIR, find_pair, pair_table
+from tokcore.kernels.hash_tables import (
+    NO_PAIR,
+    add_characters,
+    bits_for,
+    find_pair,
+    has_characters,
+    no_pairs,
+    pair_table,
+)
 from tokcore.kernels.jit import kernel_without_allocation
 
 NUMBERS = st.integers(0, 40) | st.integers(0, 2**32 - 2)
@@ -29,3 +37,31 @@ def test_pairs_are_found_as_in_a_dict(values, others):
     found = np.empty(len(asked), np.uint64)
     find_all(*columns, table, found)
     assert found.tolist() == [values.get(pair, int(NO_PAIR)) for pair in asked]
+
+
+@kernel_without_allocation
+def add_all(left, right, pairs):
+    for k in range(len(left)):
+        add_characters(left[k], right[k], pairs)
+
+
+@kernel_without_allocation
+def count_found(left, right, pairs):
+    count = 0
+    for k in range(len(left)):
+        count += has_characters(left[k], right[k], pairs)
+    return count
+
+
+def test_few_others_look_added():
+    ideographs = [int.from_bytes(chr(0x4E00 + number).encode(), 'little') for number in range(400)]
+    left, right = (each.reshape(-1) for each in np.meshgrid(*2 * [np.array(ideographs, np.uint64)]))
+    dice = np.random.default_rng(7)
+    for size in (500, 5_000, 50_000):
+        is_added = np.zeros(len(left), bool)
+        is_added[dice.choice(len(left), size, replace=False)] = True
+        pairs = no_pairs(bits_for(size))
+        add_all(left[is_added], right[is_added], pairs)
+        assert count_found(left[is_added], right[is_added], pairs) == size
+        others = count_found(left[~is_added], right[~is_added], pairs)
+        assert others <= 0.07 * np.count_nonzero(~is_added)

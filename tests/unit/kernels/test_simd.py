@@ -12,20 +12,17 @@ from hypothesis import strategies as st
 from tokcore.kernels import simd
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.kernels.simd import (
-    byte_range_mask,
     exchange_if,
     load_acquired,
-    popcount,
     store_pair,
     store_released,
-    trailing_zeros,
 )
 
 USE_ALL = """
 import hashlib, random
 from tokcore import schemes, warm_up
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
-from tokcore.corpus.line_formats import PlainText
+from tokcore.corpus.declarations import PlainText
 from tokcore.counts.tables import BlockCounter
 from tokcore.records.examples import Feature, FeatureEncoder, encode_block
 from tokcore.subword.learner import MemoryLearner
@@ -104,26 +101,6 @@ def store(numbers, place, word):
     store_pair(numbers, place, word)
 
 
-@kernel_without_allocation
-def letters_and_high_bytes(data, place):
-    return byte_range_mask(data, place, 0x61, 0x7A), byte_range_mask(data, place, 0x80, 0xFF)
-
-
-@kernel_without_allocation
-def scan(word):
-    return trailing_zeros(word), popcount(word)
-
-
-@given(st.binary(min_size=64, max_size=100), st.data())
-def test_bytes_are_classified_at_any_place(data, draw):
-    place = draw.draw(st.integers(0, len(data) - 64))
-    array = np.frombuffer(data, np.uint8)
-    letters, high = letters_and_high_bytes(read_only(array), np.uint64(place))
-    chunk = data[place : place + 64]
-    assert letters == sum(1 << i for i, byte in enumerate(chunk) if b'a'[0] <= byte <= b'z'[0])
-    assert high == sum(1 << i for i, byte in enumerate(chunk) if byte >= 0x80)
-
-
 @given(st.integers(0, 2**64 - 1), st.integers(0, 3))
 def test_a_word_is_two_numbers(word, place):
     numbers = np.arange(5, dtype=np.int32)
@@ -131,12 +108,6 @@ def test_a_word_is_two_numbers(word, place):
     expected = bytearray(np.arange(5, dtype='<i4').tobytes())
     expected[4 * place : 4 * place + 8] = word.to_bytes(8, 'little')
     assert numbers.tobytes() == bytes(expected)
-
-
-@given(st.integers(0, 2**64 - 1))
-def test_bits_are_found_and_counted(word):
-    digits = f'{word:064b}'
-    assert scan(np.uint64(word)) == (64 - len(digits.rstrip('0')), digits.count('1'))
 
 
 def printed(**environment):
@@ -172,11 +143,12 @@ def test_intrinsics_on_chunks(data, draw):
     array = read_only(np.frombuffer(data, np.uint8))
     place, other = (np.uint64(draw.draw(st.integers(0, len(data) - 64))) for _ in range(2))
     lowest = np.uint64(draw.draw(st.integers(0, 255)))
+    chunk, another = data[place:][:64], data[other:][:32]
     assert masks(array, place, other, lowest) == (
-        simd._byte_range_mask(array, place, 0x30, 0x39),
-        simd._at_least_mask(array, place, lowest),
-        simd._mismatch_mask(array, place, array, other),
-        simd._load_word(array, place),
+        sum(1 << i for i, byte in enumerate(chunk) if 0x30 <= byte <= 0x39),
+        sum(1 << i for i, byte in enumerate(chunk) if byte >= lowest),
+        sum(1 << i for i, (one, two) in enumerate(zip(chunk, another)) if one != two),
+        int.from_bytes(chunk[:8], 'little'),
     )
 
 
@@ -187,5 +159,5 @@ def bits(word):
 
 @given(st.integers(0, 2**64 - 1) | st.sampled_from([0, 1 << 63, 2**64 - 1]))
 def test_intrinsics_on_words(word):
-    word = np.uint64(word)
-    assert bits(word) == (simd._trailing_zeros(word), simd._popcount(word))
+    digits = f'{word:064b}'
+    assert bits(np.uint64(word)) == (64 - len(digits.rstrip('0')), digits.count('1'))

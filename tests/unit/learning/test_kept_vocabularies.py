@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+from pathlib import Path
 
 import pytest
 
@@ -65,9 +66,10 @@ def test_it_goes_with_the_output_and_stays_after_an_error_of_the_system(rounds):
 def test_a_damaged_one_is_not_taken(rounds):
     scheme, learned = learned_by('word')
     rounds.keep(learned)
-    data = bytearray(filesystem.read_bytes(rounds._learned_path))
+    path = Path(rounds.folder, 'learned')
+    data = bytearray(path.read_bytes())
     data[-2] ^= 1
-    filesystem.write_bytes(rounds._learned_path, bytes(data))
+    path.write_bytes(data)
     with pytest.raises(InputError, match='is damaged; run again, and it is made anew'):
         rounds.kept(scheme)
 

@@ -4,14 +4,13 @@ import dataclasses
 import json
 import random
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from pipelines.files.attempts import swept, write_checked
 from pipelines.files.claims import Claim
-from pipelines.files.work_folder import swept, write_checked
 from pipelines.learning.rounds import (
     LearnerFiles,
     MergeFiles,
@@ -20,6 +19,9 @@ from pipelines.learning.rounds import (
     TokenStats,
     WordFiles,
     is_learner_file,
+    read_json,
+    read_packed,
+    write_json,
 )
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import FullDiskError, InputError
@@ -32,130 +34,79 @@ STATS = TokenStats('aeht文', 3, 12, 40, 7, 1000, (b'b', b'th', '文'.encode()))
 SEARCH = {'counts': [(17, '0badcafe')], 'reserved': ('<pad>', '<EOS>')}
 
 
-def stats(files: LearnerFiles) -> tuple:
-    STATS.write(files.survey_path)
-    return files.survey_path, lambda: TokenStats.read(files.survey_path), STATS
-
-
-def reserved(files: LearnerFiles) -> tuple:
-    files.write_reserved(['<pad>_', '<EOS>_'])
-    return files.reserved_path, files.round(3).read_reserved, ['<pad>_', '<EOS>_']
-
-
-def finished_pass(files: LearnerFiles) -> tuple:
-    files.finish_pass(2, 9, [[2, 100], [8, 7]])
-    return files.pass_path(2), lambda: files.finished_pass(2), (9, {2: 100, 8: 7})
-
-
-def first_table(files: LearnerFiles) -> tuple:
-    files.first.write(4, TABLE)
-    return files.first.path(4), lambda: list(files.first.read(4).items()), list(TABLE.items())
-
-
-def frequent_table(files: LearnerFiles) -> tuple:
-    groups = files.round(3).groups
-    groups.write(12345, TABLE)
-    return groups.path(12345), lambda: list(groups.read(12345).items()), list(TABLE.items())
-
-
-def sizes(files: LearnerFiles) -> tuple:
-    files.round(3).write_sizes({4: 10, 2: 77})
-    return files.round(3).sizes_path, files.round(3).read_sizes, {2: 77, 4: 10}
-
-
-def frequent(files: LearnerFiles) -> tuple:
-    tables = [TABLE, SuffixTable.empty(), TABLE]
-    files.round(3).write_frequent(tables)
-
-    def read() -> list[list]:
-        return [list(table.items()) for table in files.round(3).read_frequent()]
-
-    return files.round(3).frequent_path, read, [list(table.items()) for table in tables]
-
-
-def unknown_frequent(files: LearnerFiles) -> tuple:
-    files.round(3).write_frequent(None)
-    return files.round(3).frequent_path, files.round(3).read_frequent, None
-
-
-def vocabulary(files: LearnerFiles) -> tuple:
-    files.round(3).write_vocabulary(2, TABLE)
-    path = files.round(3).vocabulary_path(2)
-    return path, lambda: list(files.round(3).read_vocabulary(2).items()), list(TABLE.items())
-
-
-def selected(files: LearnerFiles) -> tuple:
+def kinds(folder: str) -> dict[str, tuple]:
+    """For each kind of file: its path, functions that write and read it, and the value read."""
+    files, merges, words = LearnerFiles(folder), MergeFiles(folder), WordFiles(folder)
+    of_round, rows = files.round(3), list(TABLE.items())
     shared = ((b't', 9, 3), ('文'.encode(), 4, 0))
-    files.round(3).write_selection(2, (0, 7), PartitionSelection(TABLE, shared))
+    token_table = TokenTable.from_items([('the', 5), ('文字', 1 << 40)])
 
-    def read() -> tuple:
-        selection = files.round(3).read_selection(2, (0, 7))
-        return list(selection.strings.items()), selection.shared
+    def table(read, *arguments):
+        return lambda: list(read(*arguments).items())
 
-    return files.round(3).selection_path(2, (0, 7)), read, (list(TABLE.items()), shared)
+    def selection():
+        found = of_round.read_selection(2, (0, 7))
+        return list(found.strings.items()), found.shared
+
+    def json_file(path, value):
+        return path, lambda: write_json(path, value), lambda: read_json(path), value
+
+    def packed(path, value):
+        return (
+            path, lambda: write_checked(path, value.to_bytes()),
+            table(read_packed, type(value), path), list(value.items()),
+        )  # fmt: skip
+
+    return {
+        'stats': (
+            files.survey_path, lambda: STATS.write(files.survey_path),
+            lambda: TokenStats.read(files.survey_path), STATS,
+        ),
+        'reserved': json_file(files.reserved_path, ['<pad>_', '<EOS>_']),
+        'finished pass': json_file(files.pass_path(2), [9, [[2, 100], [8, 7]]]),
+        'first table': (
+            files.first.path(4), lambda: files.first.write(4, TABLE), table(files.first.read, 4), rows,
+        ),
+        'frequent table': (
+            of_round.groups.path(12345), lambda: of_round.groups.write(12345, TABLE),
+            table(of_round.groups.read, 12345), rows,
+        ),
+        'sizes': json_file(of_round.sizes_path, [[2, 77], [4, 10]]),
+        'frequent': (
+            of_round.frequent_path, lambda: of_round.write_frequent([TABLE, SuffixTable.empty(), TABLE]),
+            lambda: [list(each.items()) for each in of_round.read_frequent()], [rows, [], rows],
+        ),
+        'unknown frequent': (
+            of_round.frequent_path, lambda: of_round.write_frequent(None), of_round.read_frequent, None,
+        ),
+        'vocabulary': (
+            of_round.vocabulary_path(2), lambda: of_round.write_vocabulary(2, TABLE),
+            table(of_round.read_vocabulary, 2), rows,
+        ),
+        'selection': (
+            of_round.selection_path(2, (0, 7)),
+            lambda: of_round.write_selection(2, (0, 7), PartitionSelection(TABLE, shared)),
+            selection, (rows, shared),
+        ),
+        'merges': (
+            merges.merges_path,
+            lambda: merges.write_merges(np.array([1 << 32 | 7, 3]), np.array([1 << 40, 2])),
+            lambda: [each.tolist() for each in merges.read_merges()], [[1 << 32 | 7, 3], [1 << 40, 2]],
+        ),
+        'characters': json_file(merges.characters_path, ['a\n文', 'é🙂']),
+        'words': packed(words.words_path(7), token_table),
+        'first counts': json_file(words.first_path, [[0, 31], ['a', '文']]),
+        'pieces': packed(words.pieces_path(10_000_000, 12), token_table),
+    }  # fmt: skip
 
 
-def merges(files: LearnerFiles) -> tuple:
-    merge_files = MergeFiles(files.folder)
-    merge_files.write_merges(np.array([1 << 32 | 7, 3]), np.array([1 << 40, 2]))
-
-    def read() -> list:
-        return [each.tolist() for each in merge_files.read_merges()]
-
-    return merge_files.merges_path, read, [[1 << 32 | 7, 3], [1 << 40, 2]]
-
-
-def characters(files: LearnerFiles) -> tuple:
-    merge_files = MergeFiles(files.folder)
-    merge_files.write_characters('a\n文', 'é🙂')
-    return merge_files.characters_path, merge_files.read_characters, ('a\n文', 'é🙂')
-
-
-def words(files: LearnerFiles) -> tuple:
-    word_files = WordFiles(files.folder)
-    path = word_files.words_path(7)
-    table = TokenTable.from_items([('the', 5), ('文字', 1 << 40)])
-    word_files.write_table(path, table)
-    return path, lambda: dict(word_files.read_table(path).items()), dict(table.items())
-
-
-def first_counts(files: LearnerFiles) -> tuple:
-    path = WordFiles(files.folder).first_path
-    WordFiles.write_json(path, [[0, 31], ['a', '文']])
-    return path, lambda: WordFiles.read_json(path), [[0, 31], ['a', '文']]
-
-
-def pieces(files: LearnerFiles) -> tuple:
-    path = WordFiles(files.folder).pieces_path(10_000_000, 12)
-    WordFiles.write_table(path, TokenTable.from_items([('Wthe', 5)]))
-    return path, lambda: dict(WordFiles.read_table(path).items()), {'Wthe': 5}
-
-
-KINDS = [
-    stats, reserved, finished_pass, first_table, frequent_table, sizes, frequent, unknown_frequent,
-    vocabulary, selected, merges, characters, words, first_counts, pieces,
-]  # fmt: skip
-
-
-@pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
-def written(request, tmp_path) -> tuple[Path, Callable[[], object], object]:
-    """A file of each kind: its path, a function that reads it, and the expected value."""
-    path, read, expected = request.param(LearnerFiles(str(tmp_path)))
-    return Path(path), read, expected
-
-
-def test_is_read_as_it_was_written(written):
-    _, read, expected = written
+@pytest.mark.parametrize('kind', kinds(''))
+def test_files_are_read_as_they_were_written_and_not_if_damaged(tmp_path, kind):
+    path, write, read, expected = kinds(str(tmp_path))[kind]
+    write()
     assert read() == expected
-
-
-def test_is_recognized_by_its_name(written, tmp_path):
-    path, _, _ = written
+    path = Path(path)
     assert is_learner_file(str(path.relative_to(tmp_path)))
-
-
-def test_a_flipped_bit_is_an_error(written):
-    path, read, _ = written
     whole = path.read_bytes()
     for bit in random.Random(3).sample(range(8 * len(whole)), min(200, 8 * len(whole))):
         changed = bytearray(whole)
@@ -163,11 +114,6 @@ def test_a_flipped_bit_is_an_error(written):
         path.write_bytes(changed)
         with pytest.raises(InputError, match='is damaged; run again, and it is made anew'):
             read()
-
-
-def test_a_truncated_file_is_an_error(written):
-    path, read, expected = written
-    whole = path.read_bytes()
     # From 1 on: an empty file of frequent suffixes means that they are unknown.
     for length in range(1, len(whole)):
         path.write_bytes(whole[:length])
@@ -210,27 +156,19 @@ def test_borders_that_do_not_ascend_are_an_error(tmp_path):
         TokenStats.read(path)
 
 
-@pytest.mark.parametrize(
-    'name',
-    [
-        '.tokbeam-attempt-0123456789abcdef0123456789abcdef',
-        'first/.tokbeam-attempt-0123456789abcdef0123456789abcdef',
-        'round-17/groups/.tokbeam-attempt-0123456789abcdef0123456789abcdef',
-    ],
-)
-def test_files_that_killed_runs_leave_are_recognized(name):
-    assert is_learner_file(name)
+ATTEMPT = '.tokbeam-attempt-0123456789abcdef0123456789abcdef'
 
 
-@pytest.mark.parametrize(
-    'name',
-    ['thesis', 'survey.json.bak', 'first', 'round-17', 'round-17/thesis', 'first/round-17/frequent',
-     'vocabulary-4', 'round-/frequent', '../round-17/frequent', 'round-17/groups/group-1',
-     '.tokbeam-attempt-thesis', 'groups/group-00001', 'sizes-0', 'round-17/selection-2-00000',
-     'search.json\n', 'words-3', 'words-3/part-1', 'words-x/part-00001'],
-)  # fmt: skip
-def test_other_names_are_not_recognized(name):
-    assert not is_learner_file(name)
+def test_names_of_learner_files():
+    for name in (ATTEMPT, f'first/{ATTEMPT}', f'round-17/groups/{ATTEMPT}'):
+        assert is_learner_file(name)
+    for name in (
+        'thesis', 'survey.json.bak', 'first', 'round-17', 'round-17/thesis', 'first/round-17/frequent',
+        'vocabulary-4', 'round-/frequent', '../round-17/frequent', 'round-17/groups/group-1',
+        '.tokbeam-attempt-thesis', 'groups/group-00001', 'sizes-0', 'round-17/selection-2-00000',
+        'search.json\n', 'words-3', 'words-3/part-1', 'words-x/part-00001',
+    ):  # fmt: skip
+        assert not is_learner_file(name)
 
 
 def rounds_of(work: Path, output: str = 'v', size: int = 500) -> SearchRounds:
@@ -305,19 +243,15 @@ def test_a_sweep_leaves_other_outputs_and_strange_files(tmp_path):
     assert (tmp_path / 'learner-0123456789abcdef' / 'survey.json').exists()
 
 
-def test_a_sweep_deletes_all_searches_for_an_output(tmp_path):
-    begin(rounds_of(tmp_path))
-    begin(rounds_of(tmp_path, size=501))
-    OutputRounds(str(tmp_path), 'v').sweep()
-    assert names(tmp_path) == []
-
-
-def test_a_sweep_leaves_rounds_that_another_run_uses(tmp_path):
+def test_a_sweep_deletes_all_searches_for_an_output_that_no_run_uses(tmp_path):
     folder = begin(rounds_of(tmp_path))
     before = names(folder)
     with rounds_of(tmp_path).claimed():
         OutputRounds(str(tmp_path), 'v').sweep()
     assert names(folder) == before
+    begin(rounds_of(tmp_path, size=501))
+    OutputRounds(str(tmp_path), 'v').sweep()
+    assert names(tmp_path) == []
 
 
 def test_a_sweep_that_was_killed_can_be_repeated(tmp_path):
@@ -365,8 +299,8 @@ def test_links_are_not_written_through_and_not_followed(tmp_path):
     with rounds.claimed():
         files = LearnerFiles(rounds.folder)
         with pytest.raises(InputError, match='round-8 is a symbolic link'):
-            files.round(8).write_sizes({4: 10})
-        files.finish_pass(0, 1, [[2, 3]])
+            write_json(files.round(8).sizes_path, [[4, 10]])
+        write_json(files.pass_path(0), [1, [[2, 3]]])
         assert not (folder / 'first-00000.json').is_symlink()
     rounds.output_rounds.sweep()
     assert names(folder) == ['frequent', 'round-8']
@@ -387,14 +321,6 @@ def test_a_link_in_place_of_the_folder_is_removed(tmp_path):
     assert names(victim) == before
 
 
-def test_a_folder_whose_name_is_not_the_digest_of_its_search_is_not_swept(tmp_path):
-    folder = begin(rounds_of(tmp_path))
-    renamed = folder.rename(tmp_path / 'learner-0123456789abcdef')
-    before = names(renamed)
-    OutputRounds(str(tmp_path), 'v').sweep()
-    assert names(renamed) == before
-
-
 def test_rounds_of_another_format_are_not_used(tmp_path, monkeypatch):
     folder = begin(rounds_of(tmp_path))
     monkeypatch.setattr('pipelines.learning.rounds.LEARNER_ROUNDS', 1)
@@ -404,11 +330,16 @@ def test_rounds_of_another_format_are_not_used(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    'content', [b'', b'[]', b'"v"', b'{"output": "v"}', b'[' * 100_000, b'\xff']
+    'content', [None, b'', b'[]', b'"v"', b'{"output": "v"}', b'[' * 100_000, b'\xff']
 )
-def test_a_folder_without_a_valid_search_is_not_swept(tmp_path, content):
+def test_a_folder_without_its_valid_search_is_not_swept(tmp_path, content):
     folder = begin(rounds_of(tmp_path))
-    (folder / 'search.json').write_bytes(content)
+    if content is None:
+        folder = folder.rename(
+            tmp_path / 'learner-0123456789abcdef'
+        )  # not the digest of its search
+    else:
+        (folder / 'search.json').write_bytes(content)
     before = names(folder)
     OutputRounds(str(tmp_path), 'v').sweep()
     assert names(folder) == before
@@ -437,15 +368,11 @@ def test_rounds_stay_if_a_new_run_may_resume_them(tmp_path, error, is_kept):
     assert Path(rounds.output_rounds.work).exists() == is_kept
 
 
-def test_no_folder_stays_if_nothing_was_begun(tmp_path):
+def test_a_run_that_begins_nothing_leaves_nothing(tmp_path):
     rounds = rounds_of(tmp_path / '.tokbeam')
     with pytest.raises(FullDiskError), swept(rounds.output_rounds), rounds.claimed():
         raise FullDiskError('no room for the survey')
     assert names(tmp_path) == []
-
-
-def test_a_refused_claim_leaves_the_rounds_to_a_later_run(tmp_path):
-    rounds = rounds_of(tmp_path)
     with Claim(f'{rounds.folder}.lock', 'this'), pytest.raises(InputError):
         with swept(rounds.output_rounds), rounds.claimed():
             pass

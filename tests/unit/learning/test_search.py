@@ -11,7 +11,6 @@ from pipelines.artifacts.counts import CountedSize, find_counts
 from pipelines.engines.machine import available_bytes, peak_bytes
 from pipelines.learning.search import choose_learner, predicted_bytes, rounds_at_once
 from tokcore.bpe.scheme import SCHEME
-from tokcore.errors import InputError
 
 TOKENS, LENGTH = 400_000, 13
 
@@ -38,6 +37,7 @@ print(peak_bytes() - before)
 
 GIB = 1 << 30
 SMALL = CountedSize(100_000, 900_000, True)
+MIDDLE = CountedSize(20_000_000, 170_000_000, True)
 HUGE = CountedSize(500_000_000, 5_000_000_000, True)
 
 
@@ -51,15 +51,19 @@ def test_a_large_table_takes_no_more_than_predicted():
     assert predicted / 4 < used < predicted
 
 
-def test_a_small_table_is_learned_in_memory_and_a_huge_one_on_beam():
-    assert choose_learner('auto', SMALL, 50, 8 * GIB).learner == 'memory'
-    assert choose_learner('auto', HUGE, 50, 64 * GIB).learner == 'beam'
-
-
-def test_less_memory_at_hand_can_change_the_choice():
-    size = CountedSize(20_000_000, 170_000_000, True)
-    assert choose_learner('auto', size, 50, 64 * GIB).learner == 'memory'
-    assert choose_learner('auto', size, 50, 4 * GIB).learner == 'beam'
+@pytest.mark.parametrize(
+    ('learner', 'size', 'available', 'chosen'),
+    [
+        ('auto', SMALL, 8 * GIB, 'memory'),
+        ('auto', HUGE, 64 * GIB, 'beam'),
+        ('auto', MIDDLE, 64 * GIB, 'memory'),
+        ('auto', MIDDLE, 4 * GIB, 'beam'),
+        ('memory', HUGE, GIB, 'memory'),
+        ('beam', SMALL, GIB, 'beam'),
+    ],
+)
+def test_the_choice_depends_on_memory_unless_it_is_explicit(learner, size, available, chosen):
+    assert choose_learner(learner, size, 50, available).learner == chosen
 
 
 def test_the_reason_names_both_amounts_of_memory():
@@ -67,13 +71,6 @@ def test_the_reason_names_both_amounts_of_memory():
     assert choice.memory_bytes == predicted_bytes(SMALL, 50)
     for part in ('100000 tokens', f'{choice.memory_bytes >> 20} MB', '8192 MB'):
         assert part in choice.reason
-
-
-def test_an_explicit_choice_is_used():
-    assert choose_learner('memory', HUGE, 50, GIB).learner == 'memory'
-    assert choose_learner('beam', SMALL, 50, GIB).learner == 'beam'
-    with pytest.raises(InputError, match='no learner'):
-        choose_learner('fast', SMALL, 50)
 
 
 def test_sizes_come_from_footers_and_stored_bytes(tmp_path):

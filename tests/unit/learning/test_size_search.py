@@ -152,12 +152,9 @@ def test_a_target_below_the_alphabet():
 
 
 def test_invalid_targets_ranges_and_strategies_are_refused():
-    with pytest.raises(InputError, match='target vocabulary size is 0'):
-        search(lambda m: 20, 0)
-    with pytest.raises(InputError, match='range 0:5'):
-        search(lambda m: 20, 50, min_count_range=(0, 5))
-    with pytest.raises(InputError, match='range 6:5'):
-        search(lambda m: 20, 50, min_count_range=(6, 5))
+    for target, limits in ((0, None), (50, (0, 5)), (50, (6, 5))):
+        with pytest.raises(InputError):
+            search(lambda m: 20, target, min_count_range=limits)
     with pytest.raises(ValueError, match="no search strategy 'best'"):
         search(lambda m: 20, 50, strategy='best')
 

@@ -11,8 +11,7 @@ from tokcore.counts.token_table import TokenTable
 from tokcore.learning import pruned_trie
 from tokcore.learning.pruned_trie import PrunedSuffixTrie
 from tokcore.learning.ranked_text import escape_tokens
-from tokcore.learning.suffix_array import sort_suffixes
-from tokcore.learning.suffix_trie import FullSuffixTrie, select_first, select_next
+from tokcore.learning.suffix_trie import FullSuffixTrie, select_first, select_next, sort_suffixes
 
 words = st.one_of(
     st.text(st.sampled_from('abc_\\é中\U0001f600'), max_size=10),
@@ -215,13 +214,13 @@ def test_selections_are_those_of_the_plain_rule(kind, table, longest, min_count,
     cuts = set(range(len(text.ranks)))
     for _ in range(3):
         selected, remaining = select(weigh(text, counts, cuts, longest), min_count)
-        nodes = selection.selected(trie.letters)
+        nodes = np.flatnonzero(selection[trie.letters :, 1]) + trie.letters
         positions, depths = trie.positions[nodes].tolist(), trie.depths[nodes].tolist()
         strings = [joined(text, p, d) for p, d in zip(positions, depths)]
         assert sorted(strings) == sorted(selected)
-        assert selection.remaining(nodes).tolist() == [remaining[string] for string in strings]
+        assert selection[nodes, 0].tolist() == [remaining[string] for string in strings]
         letters = [remaining[chr(point)] for point in text.alphabet]
-        assert selection.remaining(slice(trie.letters)).tolist() == letters
+        assert selection[: trie.letters, 0].tolist() == letters
 
         lengths = match_lengths(text, selected)
         cuts = set()
@@ -229,7 +228,7 @@ def test_selections_are_those_of_the_plain_rule(kind, table, longest, min_count,
             while position < end:
                 cuts.add(position)
                 position = end if position in reserved_suffixes else position + lengths[position]
-        selection = select_next(trie, text.starts, counts, selection, min_count)
+        select_next(trie, text.starts, counts, selection, min_count)
 
 
 @pytest.mark.parametrize('longest', [299, 2**31 - 1])

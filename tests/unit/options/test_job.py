@@ -48,7 +48,7 @@ def test_exactly_so_many_pass_and_one_more_does_not(typed, rejected, read):
      '1000%', '٣', '1' * 19, 'nan%', '1_000', '10\n'],
 )  # fmt: skip
 def test_what_is_neither_is_refused(typed):
-    with pytest.raises(argparse.ArgumentTypeError, match='none of stop, skip, a number of lines'):
+    with pytest.raises(argparse.ArgumentTypeError, match='not stop, skip, a number of lines'):
         rejection_limit(typed)
 
 

@@ -4,9 +4,9 @@ from dataclasses import MISSING, dataclass, make_dataclass
 
 import pytest
 
-from pipelines.options.beam import Parser
 from pipelines.options.commands import Group, add_groups, known_commands
 from pipelines.options.reading import (
+    Parser,
     field_values,
     options_from,
     refuse_misplaced,
@@ -25,37 +25,27 @@ class Files:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learning:
+class Searching:
     vocab_size: int = option('entries', WholeNumber(1, 99), 'N', changes_bytes=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Searching(Learning):
     min_count: int = option('{range}', WholeNumber(1, 9), 'N', default=2, changes_bytes=True)
     threads: int = option('of this machine', WholeNumber(1, 9), default=1)
+    order: str = option('how', ['fast', 'exact'], default='fast')
     given_ids: tuple[str, ...] = option(
         'one each time', str, default=(), name='reserved-token', many='repeated', changes_bytes=True
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Merging(Learning):
+class Merging:
+    vocab_size: int = option('something else', WholeNumber(1, 99), default=7, changes_bytes=True)
     merges: int = option('at most', WholeNumber(1, 9), changes_bytes=True)
+    order: str = option('how', ['exact', 'slow'], default='slow')
     newer: bool = option(
         'a switch', None, default=False, changes_bytes=True, unrecorded_default=True
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Scheme:
-    scheme: str = option('which', ['subword', 'pairs'], default='subword')
-
-
 LEARNING = Choice('scheme', {'subword': Searching, 'pairs': Merging})
-
-
-def names(kinds):
-    return [each.name for kind in kinds for each in declared(kind)]
 
 
 def test_a_field_is_an_option_of_its_name_unless_it_gives_another():
@@ -66,38 +56,14 @@ def test_a_field_is_an_option_of_its_name_unless_it_gives_another():
 
 
 def test_a_choice_has_each_option_of_its_kinds_once():
-    assert names([LEARNING]) == [
-        'vocab-size', 'min-count', 'threads', 'reserved-token', 'merges', 'newer'
-    ]  # fmt: skip
-
-
-def test_an_option_of_one_name_may_mean_something_else_in_another_kind():
-    @dataclass(frozen=True, kw_only=True)
-    class Other:
-        vocab_size: int = option('something else, {range}', WholeNumber(1, 99), default=7)
-
-    choice = Choice('scheme', {'subword': Searching, 'other': Other})
-    found = {each.name: each for each in declared(choice)}['vocab-size']
-    assert found.option.kind == WholeNumber(1, 99) and found.default is MISSING
-    assert found.help == 'of subword: entries; of other: something else, from 1 to 99'
-
-
-def test_another_kind_may_have_other_words():
-    @dataclass(frozen=True, kw_only=True)
-    class One:
-        search: str = option('how', ['fast', 'exact'], default='fast')
-
-    @dataclass(frozen=True, kw_only=True)
-    class Two:
-        search: str = option('how', ['exact', 'slow'], default='slow')
-
-    choice = Choice('scheme', {'one': One, 'two': Two})
-    [found] = declared(choice)
-    assert found.option.kind == ('fast', 'exact', 'slow') and found.default is MISSING
-    given = parsed(['--search', 'slow'], choice)
-    refuse_unchosen(choice, given, 'two')
-    with pytest.raises(InputError, match="^argument --search: 'slow' is none of fast, exact$"):
-        refuse_unchosen(choice, given, None)
+    found = {each.name: each for each in declared(LEARNING)}
+    assert [*found] == [
+        *('vocab-size', 'min-count', 'threads', 'order', 'reserved-token', 'merges', 'newer')
+    ]
+    assert found['vocab-size'].help == 'of subword: entries; of pairs: something else'
+    assert found['vocab-size'].default is MISSING
+    assert found['order'].option.kind == ('fast', 'exact', 'slow')
+    assert found['order'].default is MISSING
 
 
 @pytest.mark.parametrize(
@@ -123,58 +89,48 @@ def test_a_manifest_records_what_changes_bytes():
     assert recorded(Merging(vocab_size=3, merges=1, newer=True))['newer'] is True
 
 
-def parsed(arguments, *kinds):
+def typed(line):
     parser = Parser(prog='x')
-    add_groups(parser, (Group(kinds),))
-    return vars(parser.parse_args(arguments))
+    add_groups(parser, [Group((LEARNING,))])
+    return vars(parser.parse_args(line.split()))
 
 
-def from_file(**given):
-    """The values of a job file's keys, as `cli.job_file` reads them, made a dataclass."""
-    known = {each.key: each for kind in (Scheme, LEARNING) for each in declared(kind)}
-    values = {key: option_value(known[key], value, key) for key, value in given.items()}
-    scheme = values.get('scheme')
-    refuse_misplaced([Scheme, LEARNING], values)
-    return options_from(LEARNING.chosen(scheme), values)
+def chosen(scheme, values):
+    refuse_unchosen(LEARNING, values, scheme)
+    return options_from(LEARNING.kinds[scheme], values)
+
+
+def in_file(**given):
+    known = {each.key: each for each in declared(LEARNING)}
+    return {key: option_value(known[key], value, key) for key, value in given.items()}
 
 
 def test_a_command_line_and_a_job_file_give_the_same():
-    line = '--scheme subword --vocab-size 7 --reserved-token a --reserved-token b'
-    given = parsed(line.split(), Scheme, LEARNING)
-    from_line = options_from(LEARNING.chosen(given['scheme']), given)
-    assert from_file(scheme='subword', vocab_size=7, reserved_token=['a', 'b']) == from_line
-    assert from_line == Searching(vocab_size=7, given_ids=('a', 'b'))
-
-
-def test_the_value_of_an_option_chooses_among_kinds():
-    read = from_file(scheme='pairs', vocab_size='7', merges=2, newer=True)
-    assert read == Merging(vocab_size=7, merges=2, newer=True)
-    assert parsed(['--vocab-size=7'], LEARNING) == {'vocab_size': 7}  # `merges` is not for all
+    values = typed('--vocab-size 7 --reserved-token a --reserved-token b')
+    expected = Searching(vocab_size=7, given_ids=('a', 'b'))
+    assert chosen('subword', values) == expected
+    assert chosen('subword', in_file(vocab_size=7, reserved_token=['a', 'b'])) == expected
+    read = in_file(vocab_size='7', merges=2, newer=True, order='slow')
+    assert chosen('pairs', read) == Merging(vocab_size=7, merges=2, newer=True)
+    assert typed('--vocab-size=7') == {'vocab_size': 7}
 
 
 @pytest.mark.parametrize(
-    ('given', 'said'),
+    ('scheme', 'given'),
     [
-        (
-            {'vocab_size': 7, 'merges': 1},
-            '--merges goes with --scheme=pairs, not with --scheme=subword',
-        ),
-        (
-            {'vocab_size': 7, 'merges': 1, 'scheme': 'pairs', 'reserved_token': ['a']},
-            '--reserved-token goes with --scheme=subword, not with --scheme=pairs',
-        ),
-        ({'vocab_size': 7, 'scheme': 'pairs'}, '--merges is missing'),
-        ({}, '--vocab-size is missing'),
-        ({'vocab_size': 100}, "vocab_size: '100' is not a whole number from 1 to 99"),
-        ({'vocab_size': True}, 'vocab_size is a word or a number, not '),
-        ({'vocab_size': 7, 'scheme': 'bytes'}, "scheme is 'bytes'; there are subword, pairs"),
-        ({'vocab_size': 7, 'newer': 'yes', 'scheme': 'pairs'}, 'newer is true or false, not'),
+        ('subword', {'vocab_size': 7, 'merges': 1}),
+        ('pairs', {'vocab_size': 7, 'merges': 1, 'reserved_token': ['a']}),
+        ('pairs', {'merges': 7, 'order': 'fast'}),
+        ('pairs', {'vocab_size': 7}),
+        ('subword', {}),
+        ('subword', {'vocab_size': 100}),
+        ('subword', {'vocab_size': True}),
+        ('pairs', {'merges': 7, 'newer': 'yes'}),
     ],
 )
-def test_what_a_job_file_cannot_say_is_refused_by_name(given, said):
-    with pytest.raises((InputError, TypeError)) as refused:
-        from_file(**given)
-    assert said in str(refused.value)
+def test_what_does_not_fit_the_chosen_options_is_refused(scheme, given):
+    with pytest.raises((InputError, TypeError)):
+        chosen(scheme, in_file(**given))
 
 
 def test_an_option_that_does_not_go_with_what_is_read_is_refused_with_both_names():

@@ -5,9 +5,8 @@ import inspect
 import sys
 
 import pytest
-from written_dataset import write_dataset
+from written_dataset import opened
 
-from tokcore import open_dataset
 from tokcore.errors import InputError
 from tokcore.reading.batch_options import BatchOptions
 from tokcore.reading.dataset import Dataset
@@ -16,7 +15,7 @@ from tokcore.reading.dataset import Dataset
 @pytest.fixture(scope='module')
 def dataset(tmp_path_factory):
     rows = [{'inputs': [5, 1], 'targets': [6, 7, 1]}] * 3
-    return open_dataset(write_dataset(tmp_path_factory.mktemp('arguments') / 'd', [rows]))
+    return opened(tmp_path_factory.mktemp('arguments') / 'd', [rows])
 
 
 def test_every_option_is_an_argument_with_its_default():
@@ -49,12 +48,44 @@ def test_a_package_that_is_missing_is_named_with_its_extra(dataset, reader, monk
     assert raised.value.__suppress_context__
 
 
-@pytest.mark.parametrize('reader', ['batches', 'tensorflow'])
-def test_an_unknown_argument_is_a_mistake_in_the_call(dataset, reader):
-    if reader == 'tensorflow':
-        pytest.importorskip('tensorflow')
-    with pytest.raises((TypeError, InputError), match='batchsize'):
-        getattr(dataset, reader)('train', batchsize=9)
+BATCHES = [
+    ({}, 'give batch_size, or tokens_per_batch'),
+    ({'batch_size': 2, 'tokens_per_batch': 9}, 'and not both'),
+    ({'batch_size': 2, 'boundaries': [3]}, 'boundaries goes with tokens_per_batch'),
+    ({'tokens_per_batch': 9, 'num_buckets': 2}, 'num_buckets goes with batch_size'),
+    ({'tokens_per_batch': 9, 'boundaries': [3, 3]}, 'each larger than the one before'),
+    ({'tokens_per_batch': 9, 'num_readers': 2, 'reader_index': 2}, 'one of 0 to 1'),
+    ({'tokens_per_batch': 0}, 'tokens_per_batch is 0; give a whole number from 1 to'),
+    ({'tokens_per_batch': 9, 'on_error': 'go on'}, "give 'stop' or 'skip'"),
+    ({'tokens_per_batch': 9, 'end': 3}, 'end goes with batch_size, or with'),
+    ({'batch_size': 9, 'end': False}, 'end each target; give an id'),
+    ({'batch_size': 9, 'for_model': 'gpt'}, "for_model is 'gpt'; give"),
+    ({'batch_size': 9, 'for_model': 'lm'}, "give for_model='seq2seq'"),
+    ({'tokens_per_batch': 9, 'shuffle': 'exact', 'on_error': 'skip'}, "cannot be with shuffle='exact'"),
+    ({'tokens_per_batch': 9, 'shuffle': 'corpus', 'on_error': 'skip'}, "with shuffle='corpus'"),
+    ({'batchsize': 9}, 'batchsize'),
+]  # fmt: skip
+PACKED = [
+    ({'length': 0}, 'length is 0'),
+    ({'length': 1 << 40}, 'length is'),
+    ({'length': 9, 'strategy': 'best'}, "strategy is 'best'; give 'best-fit' or 'greedy'"),
+    ({'length': 9, 'strategy': 'concat'}, 'concat cuts rows, and these are pairs of inputs and tar'),
+    ({'length': 9, 'batch_size': 0}, 'batch_size is 0'),
+    ({'length': 9, 'end': True}, 'end is True; give .*False'),
+    ({'length': 9, 'num_readers': 2, 'reader_index': 2}, 'reader_index is 2; give one of 0 to 1'),
+    ({'length': 9, 'start': 3}, 'start goes with for_model'),
+    ({'length': 9, 'positions': True}, "positions goes with for_model='lm'"),
+    ({'length': 9, 'for_model': 'seq2seq', 'cross_documents': True}, "cross_documents goes with"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ('method', 'asked', 'said'),
+    [('batches', *each) for each in BATCHES] + [('packed', *each) for each in PACKED],
+)
+def test_impossible_arguments_are_refused(dataset, method, asked, said):
+    with pytest.raises((InputError, TypeError), match=said):
+        getattr(dataset, method)('train', **asked)
 
 
 def test_repr_tells_where_it_is_and_how_large(dataset):

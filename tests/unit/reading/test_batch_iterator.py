@@ -1,25 +1,25 @@
 """A state of any content is refused in a sentence, or goes on where it says."""
 
 import copy
+import functools
 import json
 
 import pytest
-from written_dataset import write_dataset
+from written_dataset import opened
 
 from tokcore import open_dataset
 from tokcore.errors import InputError
 
-END = 1
 ASKED = {'batch_size': 3, 'start': 0, 'window': 8, 'epochs': 2}
 
 
 def dataset_of(folder, first, output_format='tfrecord'):
     """Twenty pairs in two shards; those of another `first` id have other bytes, and as many rows."""
     rows = [
-        {name: [first + number] * (1 + number * 7 % 30) + [END] for name in ('inputs', 'targets')}
+        {name: [first + number] * (1 + number * 7 % 30) + [1] for name in ('inputs', 'targets')}
         for number in range(20)
     ]
-    return open_dataset(write_dataset(folder, [rows[:12], rows[12:]], output_format=output_format))
+    return opened(folder, [rows[:12], rows[12:]], output_format=output_format)
 
 
 @pytest.fixture(scope='module')
@@ -42,18 +42,7 @@ def test_a_state_of_another_corpus_with_as_many_rows_is_refused(tmp_path, output
     with pytest.raises(InputError, match=f'of other shards than those of train in {other.folder}'):
         other.from_state(state)
     again = open_dataset((tmp_path / 'one').rename(tmp_path / 'moved'))
-    assert next(again.from_state(state)).keys() == {
-        'source', 'target_input', 'target_output', 'source_sequence_length', 'target_sequence_length',
-    }  # fmt: skip
-
-
-def test_an_earlier_format_is_refused(dataset):
-    with pytest.raises(
-        InputError, match='the state has format 1, and this version of tokbeam reads format 6'
-    ):
-        dataset.from_state(
-            {'format': 1, 'arguments': {'split': 'train', **ASKED}, 'shards': '00000000'}
-        )
+    assert 'target_input' in next(again.from_state(state))
 
 
 WRONG = [
@@ -82,30 +71,22 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(('path', 'wrong'), WRONG, ids=lambda each: repr(each)[:40])
+MISSING = 'the field is missing'
+WRONG += [((name,), MISSING) for name in ('format', 'arguments', 'dataset', 'place', 'left_out')]
+WRONG += [(('arguments', 'split'), MISSING), (('format',), 1)]
+
+
+@pytest.mark.parametrize(('path', 'wrong'), WRONG, ids=lambda each: str(each)[:40])
 def test_each_field_of_a_state_is_checked(dataset, path, wrong):
     state = state_after(dataset, 2)
     assert state['place']['window'] == 1 and state['place']['waiting']
-    *above, name = path
-    within = state
-    for each in above:
-        within = within[each]
-    within[name] = wrong
+    within = functools.reduce(dict.__getitem__, path[:-1], state)
+    within[path[-1]] = wrong
+    if wrong is MISSING:
+        del within[path[-1]]
     with pytest.raises(InputError) as refused:
         dataset.from_state(state)
     assert len(str(refused.value)) < 500
-
-
-@pytest.mark.parametrize('path', [('format',), ('arguments',), ('dataset',), ('place',), ('left_out',),
-                                  ('arguments', 'split')], ids=str)  # fmt: skip
-def test_no_field_may_be_missing(dataset, path):
-    state = state_after(dataset, 2)
-    within = state
-    for each in path[:-1]:
-        within = within[each]
-    del within[path[-1]]
-    with pytest.raises(InputError, match='not a state of batches'):
-        dataset.from_state(state)
 
 
 @pytest.mark.parametrize('state', [None, 5, 'x', [], [{}], {}, {5: 6}], ids=str)
@@ -120,12 +101,6 @@ def test_a_state_does_not_change_with_its_iterator(dataset):
     state = iterator.state()
     kept = copy.deepcopy(state)
     rest = [batch['source'].tolist() for batch in iterator]
-    assert state == kept
     assert [batch['source'].tolist() for batch in dataset.from_state(state)] == rest
     assert state == kept
-
-
-def test_a_state_of_the_end_stays_at_the_end(dataset):
-    iterator = dataset.batches('train', **ASKED)
-    assert len([*iterator]) > 2
-    assert [*dataset.from_state(iterator.state())] == []
+    assert len(rest) > 2 and [*dataset.from_state(iterator.state())] == []

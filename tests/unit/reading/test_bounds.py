@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from written_dataset import framed, write_dataset
+from written_dataset import framed, lists_of, opened
 
-from pipelines.cli.main import main
-from tokcore import open_dataset
 from tokcore.errors import InputError
 from tokcore.reading import shards
 from tokcore.reading.shards import ShardFile, open_shard, rows_at_once
@@ -23,7 +21,7 @@ OPEN_FILES = 430
 def many_shards(request, tmp_path_factory):
     rows = [[{'targets': [2 + number % 250, 1]}] for number in range(MANY)]
     folder = tmp_path_factory.mktemp('many') / 'd'
-    dataset = open_dataset(write_dataset(folder, rows, output_format=request.param))
+    dataset = opened(folder, rows, output_format=request.param)
     dataset.write_index()
     return dataset
 
@@ -38,7 +36,9 @@ def few_open_files():
 
 
 @pytest.mark.skipif(not Path('/proc/self/fd').exists(), reason='open files are counted in /proc')
-@pytest.mark.parametrize('shuffle', [True, False, 'exact'])
+@pytest.mark.parametrize(
+    'shuffle', [*(pytest.param(each, marks=pytest.mark.slow) for each in (True, False)), 'exact']
+)
 def test_there_may_be_more_shards_than_open_files(many_shards, few_open_files, shuffle):
     asked = {'shuffle': shuffle, 'epochs': 2}
     batches = many_shards.batches('train', tokens_per_batch=64, **asked)
@@ -59,19 +59,9 @@ def wide_rows(count, features, ids):
 
 
 def shard_of(path, rows):
-    data = framed(rows)[0]
+    data = b''.join(framed([row])[0] for row in rows)
     path.write_bytes(data)
     return ShardFile(str(path), len(rows), len(data), '')
-
-
-def listed(rows):
-    return [
-        {
-            name: rows.ids[name][own[row] : own[row + 1]].tolist()
-            for name, own in rows.offsets.items()
-        }
-        for row in range(len(rows))
-    ]
 
 
 def test_many_features_take_no_more_memory_than_their_records(tmp_path):
@@ -85,7 +75,7 @@ def test_many_features_take_no_more_memory_than_their_records(tmp_path):
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert listed(read.part(0, 3)) == rows[:3] and listed(read.part(1997, 2000)) == rows[-3:]
+    assert lists_of(read.part(0, 3)) == rows[:3] and lists_of(read.part(1997, 2000)) == rows[-3:]
     assert most < 3 << 29
 
 
@@ -97,21 +87,19 @@ def test_rows_are_the_same_however_many_are_parsed_at_once(
     shard = shard_of(tmp_path_factory.mktemp('parsed') / 'shard', rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shards, '_PARSED_BYTES', room)
-        assert listed(open_shard(shard, [*rows[0]], {}).read(0, count)[1]) == rows
+        assert lists_of(open_shard(shard, [*rows[0]], {}).read(0, count)[1]) == rows
 
 
 def test_records_parsed_at_once_may_be_odd(tmp_path, monkeypatch):
     """The plain parser takes rows that have a feature twice, wherever they are."""
     rows = wide_rows(9, 2, 3)
-    wrong = [*rows[:4], {'feature 0': [1], 'other': [2]}, *rows[5:]]
-    data = b''.join(framed([row])[0] for row in wrong)
-    (tmp_path / 'shard').write_bytes(data)
-    shard = ShardFile(str(tmp_path / 'shard'), 9, len(data), '')
+    other = {'feature 0': [1], 'other': [2]}
+    shard = shard_of(tmp_path / 'shard', [*rows[:4], other, *rows[5:]])
     monkeypatch.setattr(shards, '_PARSED_BYTES', 100)
     reader = open_shard(shard, [*rows[0]], {}, skips=True)
     numbers, read = reader.read(0, 9)
     assert numbers.tolist() == [0, 1, 2, 3, 5, 6, 7, 8]
-    assert listed(read) == [rows[number] for number in numbers]
+    assert lists_of(read) == [rows[number] for number in numbers]
     with pytest.raises(InputError, match="record 4, .*has no feature 'feature 1'"):
         open_shard(shard, [*rows[0]], {}).read(0, 9)
 
@@ -120,12 +108,10 @@ def test_records_parsed_at_once_may_be_odd(tmp_path, monkeypatch):
 def test_records_may_have_more_features_than_a_word_has_bits(tmp_path, features):
     rows = wide_rows(3, features, 2)
     shard = shard_of(tmp_path / 'shard', rows)
-    assert listed(open_shard(shard, [*rows[0]], {}).read(0, 3)[1]) == rows
+    assert lists_of(open_shard(shard, [*rows[0]], {}).read(0, 3)[1]) == rows
     names = [*rows[0]]
     for kept in {1, min(64, features - 1), features - 1}:
-        data = framed([{name: rows[0][name] for name in names[:kept]}])[0]
-        (tmp_path / 'less').write_bytes(data)
-        less = ShardFile(str(tmp_path / 'less'), 1, len(data), '')
+        less = shard_of(tmp_path / 'less', [{name: rows[0][name] for name in names[:kept]}])
         with pytest.raises(InputError, match=f"has no feature 'feature {kept}'"):
             open_shard(less, names, {}).read(0, 1)
 
@@ -141,7 +127,7 @@ def test_fewer_rows_are_read_together_where_they_are_long():
 
 def test_long_rows_have_smaller_windows(tmp_path, monkeypatch):
     rows = [{'targets': [*range(2, 40), number]} for number in range(60)]
-    dataset = open_dataset(write_dataset(tmp_path / 'd', [rows[:30], rows[30:]]))
+    dataset = opened(tmp_path / 'd', [rows[:30], rows[30:]])
     asked = {'tokens_per_batch': 39, 'seed': 5}
 
     def order(**window):
@@ -156,14 +142,3 @@ def test_long_rows_have_smaller_windows(tmp_path, monkeypatch):
     assert [row['targets'].tolist() for row in dataset.examples('train')] == [
         row['targets'] for row in rows
     ]
-
-
-def test_records_of_others_with_many_features(tmp_path):
-    rows = wide_rows(40, 100, 3)
-    (tmp_path / 'train.tfrecord').write_bytes(framed(rows)[0])
-    assert main(['index', str(tmp_path), '--progress=none']) == 0
-    dataset = open_dataset(tmp_path)
-    assert sorted(dataset.features) == sorted(rows[0])
-    assert {name: ids.tolist() for name, ids in dataset['train'][7].items()} == rows[7]
-    batches = dataset.batches('train', tokens_per_batch=6, pad=0)
-    assert sum(len(batch['feature 0']) for batch in batches) == 40

@@ -12,8 +12,8 @@ from written_dataset import write_dataset
 
 from tokcore import open_dataset
 from tokcore.errors import InputError
-from tokcore.reading.corpus_order import write_corpus_order
 from tokcore.reading.manifest import DatasetManifest
+from tokcore.reading.record_index import write_corpus_order
 
 ROWS = [{'targets': [*range(2, 4 + number), 1]} for number in range(7)]
 ORDER = [3, 6, 0, 5, 1, 4, 2]
@@ -47,9 +47,10 @@ def test_rows_come_in_any_order_that_is_written(tmp_path_factory, order, window,
     assert in_order(folder, window=window, epochs=2, seed=4) == expected * 2
 
 
-def test_packed_rows_of_readers_keep_the_order(folder):
-    dataset = open_dataset(folder)
-    packed = dataset.packed('train', 64, strategy='concat', shuffle='corpus', batch_size=1)
+def test_packed_rows_keep_the_order(folder):
+    packed = open_dataset(folder).packed(
+        'train', 64, strategy='concat', shuffle='corpus', batch_size=1
+    )
     ids = next(packed)['targets'][0].tolist()
     expected = [id_ for number in ORDER for id_ in ROWS[number]['targets']]
     assert ids[: len(expected)] == expected and not any(ids[len(expected) :])
@@ -97,16 +98,9 @@ def test_an_order_of_other_shards_or_none_or_of_rows_that_are_not_there_is_refus
     with pytest.raises(InputError, match=NOT_THE_ORDER):
         in_order(folder)
     path.unlink()
-    with pytest.raises(
-        InputError, match='has no order of the corpus for train; run `tokbeam index'
-    ):
+    with pytest.raises(InputError, match='has no order of the corpus for train; run `tokbeam ind'):
         in_order(folder)
     shards = DatasetManifest.read(folder).splits['train']
     write_corpus_order(str(folder), 'train', shards, np.array([0, 1, 2, 3, 4, 5, 7]))
     with pytest.raises(InputError, match='has the row 7 of 7'):
         in_order(folder)
-
-
-def test_damaged_rows_cannot_be_skipped(folder):
-    with pytest.raises(InputError, match="cannot be with shuffle='corpus'"):
-        in_order(folder, on_error='skip')

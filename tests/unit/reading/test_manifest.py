@@ -11,14 +11,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from written_dataset import file_entry, framed, input_entry, write_dataset, write_files
+from written_dataset import (
+    change_manifest,
+    framed,
+    input_entry,
+    opened,
+    write_dataset,
+    write_files,
+)
 
 from tokcore import open_dataset
 from tokcore.encoding.hub_folders import DatasetVocabulary
 from tokcore.errors import InputError
 from tokcore.format_numbers import DATASET
 from tokcore.reading.manifest import DatasetManifest, _Content, _Options
-from tokcore.records.root import covered
+from tokcore.records.manifest import covered
 
 ROWS = [{'targets': [5 + number, 1]} for number in range(6)]
 SHARDS = [ROWS[:4], ROWS[4:]]
@@ -30,12 +37,7 @@ def ids_of(dataset, **arguments):
 
 def altered(folder, alter, output_format='tfrecord'):
     """A dataset of two shards whose manifest `alter` has changed in place."""
-    write_dataset(folder, SHARDS, output_format=output_format)
-    path = folder / 'tokbeam.json'
-    fields = json.loads(path.read_text())
-    alter(fields)
-    path.write_text(json.dumps(fields))
-    return folder
+    return change_manifest(write_dataset(folder, SHARDS, output_format=output_format), alter)
 
 
 def setting(*path_and_value):
@@ -113,28 +115,22 @@ def test_impossible_values_are_refused_on_opening(tmp_path, alter):
         open_dataset(altered(tmp_path / 'd', alter))
 
 
-@pytest.mark.parametrize(
-    'scheme_options', [{'split': 5}, {'split': ['space']}, {'split': 'none'}], ids=str
-)
+@pytest.mark.parametrize('scheme_options', [{'split': 5}, {'split': ['space']}, {'split': 'none'}])
 def test_options_of_a_scheme_are_those_it_takes(tmp_path, scheme_options):
-    def alter(fields):
-        fields['options']['scheme'] = 'word'
-        with_vocabulary(scheme_options=scheme_options)(fields)
-
+    folder = altered(tmp_path / 'd', setting('options', 'scheme', 'word'))
+    change_manifest(folder, with_vocabulary(scheme_options=scheme_options))
     with pytest.raises(InputError, match=r'options\.split is'):
-        open_dataset(altered(tmp_path / 'd', alter))
+        open_dataset(folder)
 
 
 @pytest.mark.parametrize('record', [{'columns': 5}, {'columns': ['a', None]}, {'columns': []},
                                     {'columns': [0, 1, 2]}, {'columns': [-1]}, {'label': 5},
                                     {'quoting': 'some'}, {'keep_tabs': 'x'}], ids=str)  # fmt: skip
 def test_options_of_a_format_are_those_it_takes(tmp_path, record):
-    def alter(fields):
-        fields['inputs'] = [input_entry('tsv')]
-        fields['options'] |= record
-
+    folder = altered(tmp_path / 'd', setting('inputs', [input_entry('tsv')]))
+    change_manifest(folder, lambda fields: fields['options'].update(record))
     with pytest.raises(InputError, match=r'tokbeam\.json is not a manifest'):
-        open_dataset(altered(tmp_path / 'd', alter))
+        open_dataset(folder)
 
 
 @pytest.mark.parametrize('rows', [0, 1, 5, 7, 2**20, 10**12])
@@ -149,20 +145,6 @@ def test_other_rows_than_there_are_in_parquet(tmp_path, rows, on_error):
             read()
 
 
-@pytest.mark.parametrize('on_error', ['stop', 'skip'])
-def test_fewer_rows_than_there_are(tmp_path, on_error):
-    dataset = open_dataset(altered(tmp_path / 'd', setting('files', 0, 'rows', 3)))
-    with pytest.raises(InputError, match='goes on at byte'):
-        ids_of(dataset, on_error=on_error)
-
-
-def test_many_windows_are_never_listed(tmp_path):
-    """A window of one row each: what is kept does not grow with them."""
-    dataset = open_dataset(write_dataset(tmp_path / 'd', SHARDS))
-    found = dataset.batches('train', tokens_per_batch=8, window=1)
-    assert sum(len(batch['targets']) for batch in found) == 6
-
-
 @pytest.mark.parametrize('epochs', [None, 10**15])
 @pytest.mark.parametrize(
     'arguments',
@@ -170,14 +152,14 @@ def test_many_windows_are_never_listed(tmp_path):
     ids=str,
 )
 def test_epochs_without_a_batch_come_to_an_end(tmp_path, epochs, arguments):
-    dataset = open_dataset(write_dataset(tmp_path / 'd', SHARDS))
+    dataset = opened(tmp_path / 'd', SHARDS)
     with pytest.raises(InputError, match='no batch came of 100 epochs of train'):
         next(dataset.batches('train', tokens_per_batch=500, epochs=epochs, **arguments))
     assert [*dataset.batches('train', tokens_per_batch=500, epochs=2, **arguments)] == []
 
 
 def test_absurd_options_take_no_memory(tmp_path):
-    dataset = open_dataset(write_dataset(tmp_path / 'd', SHARDS))
+    dataset = opened(tmp_path / 'd', SHARDS)
     batches = dataset.batches('train', tokens_per_batch=2**31 - 1, max_length=2**62)
     assert sum(len(batch['targets']) for batch in batches) == 6
 
@@ -203,35 +185,24 @@ SPECIAL = ['fifo', 'socket', 'folder', '/dev/zero', '/dev/null', 'loop']
 
 
 @pytest.mark.parametrize('kind', SPECIAL)
-def test_a_manifest_is_a_regular_file(tmp_path, kind):
-    write_dataset(tmp_path, SHARDS)
-    name = tmp_path / 'tokbeam.json'
-    make('tokbeam.json' if kind == 'loop' else kind, name)
-    with pytest.raises(InputError, match=r'tokbeam\.json'):
-        open_dataset(tmp_path)
-
-
-@pytest.mark.parametrize('kind', SPECIAL)
-@pytest.mark.parametrize('output_format', ['tfrecord', 'parquet'])
-def test_a_shard_is_a_regular_file(tmp_path, kind, output_format):
-    write_dataset(tmp_path, [ROWS, []], output_format=output_format)
-    shard = max(tmp_path.glob('d-train-*'))
-    make(shard.name if kind == 'loop' else kind, shard)
-    with pytest.raises(InputError, match=f'{shard.name} is missing, or is not a file of'):
-        open_dataset(tmp_path)
-
-
-@pytest.mark.parametrize('kind', SPECIAL)
-def test_a_vocabulary_is_a_regular_file(tmp_path, kind):
-    def alter(fields):
-        fields['options']['scheme'] = 'word'
-        with_vocabulary(name='words', bytes=0, crc32c='00000000')(fields)
-
-    folder = altered(tmp_path / 'd', alter)
-    make('words' if kind == 'loop' else kind, folder / 'words')
-    dataset = open_dataset(folder)
-    with pytest.raises(InputError, match='words'):
-        dataset.vocabulary()
+@pytest.mark.parametrize(
+    ('place', 'said'),
+    [
+        ('tokbeam.json', r'tokbeam\.json'),
+        ('d-train-00001-of-00002', 'is missing, or is not a file of'),
+        ('d-train-00001-of-00002.parquet', 'is missing, or is not a file of'),
+        ('words', 'words'),
+    ],
+)
+def test_files_are_regular(tmp_path, kind, place, said):
+    output_format = 'parquet' if 'parquet' in place else 'tfrecord'
+    folder = write_dataset(tmp_path, [ROWS, []], output_format=output_format)
+    if place == 'words':
+        change_manifest(folder, setting('options', 'scheme', 'word'))
+        change_manifest(folder, with_vocabulary(name='words', bytes=0, crc32c='00000000'))
+    make(place if kind == 'loop' else kind, folder / place)
+    with pytest.raises(InputError, match=said):
+        open_dataset(folder).vocabulary()
 
 
 def test_a_manifest_has_a_size_that_is_read(tmp_path):
@@ -259,41 +230,11 @@ def test_a_link_to_a_shard_is_read(tmp_path):
     assert ids_of(open_dataset(folder)) == [row['targets'] for row in ROWS]
 
 
-def test_ids_are_of_the_vocabulary(tmp_path):
-    for output_format in ('tfrecord', 'parquet'):
-        folder = write_dataset(
-            tmp_path / output_format,
-            [[*ROWS, {'targets': [257, 258]}]],
-            output_format=output_format,
-        )
-        with pytest.raises(
-            InputError, match=r'(record|row) 6.* holds 258, which is not an id from 0 to 257'
-        ):
-            ids_of(open_dataset(folder))
-
-
 def test_numpys_numbers_are_accepted(tmp_path):
-    dataset = open_dataset(write_dataset(tmp_path, SHARDS))
+    dataset = opened(tmp_path, SHARDS)
     arguments = {'tokens_per_batch': np.int64(8), 'shuffle': np.bool_(False), 'pad': np.int32(0)}
     state = json.loads(json.dumps(dataset.batches('train', **arguments).state()))
-    assert state['arguments'] == {
-        'split': 'train',
-        'tokens_per_batch': 8,
-        'shuffle': False,
-        'pad': 0,
-    }
-
-
-def test_two_names_of_one_shard(tmp_path):
-    data = framed(ROWS)[0]
-    entry = file_entry('d-train-00000-of-00001', 6, data)
-    write_files(tmp_path, [('d-train-00000-of-00001', 6, data)])
-    fields = json.loads((tmp_path / 'tokbeam.json').read_text())
-    for second in (entry['name'], f'./{entry["name"]}', f'sub/../{entry["name"]}'):
-        fields['files'] = [entry, {**entry, 'name': second}]
-        (tmp_path / 'tokbeam.json').write_text(json.dumps(fields))
-        with pytest.raises(InputError, match=r'tokbeam\.json is not a manifest'):
-            open_dataset(tmp_path)
+    assert state['arguments'] == {'split': 'train', **arguments}
 
 
 def declared(kind):
@@ -342,13 +283,16 @@ def test_what_the_root_does_not_cover_changes_nothing_for_readers(
     folder, before = folder_with_vocabulary
     path = folder / 'tokbeam.json'
     original = path.read_text()
-    fields = json.loads(original) | above
-    fields['options']['vocabularies'] = given_vocabularies
-    fields['inputs'][0] |= of_input
-    fields['vocabularies'][0] |= of_vocabulary
+
+    def change(fields):
+        fields |= above
+        fields['options']['vocabularies'] = given_vocabularies
+        fields['inputs'][0] |= of_input
+        fields['vocabularies'][0] |= of_vocabulary
+
     try:
-        path.write_text(json.dumps(fields))
-        assert DatasetManifest.read(folder) == before
+        change_manifest(folder, change)
+        assert vars(DatasetManifest.read(folder)) == before
     finally:
         path.write_text(original)
 
@@ -357,4 +301,4 @@ def test_what_the_root_does_not_cover_changes_nothing_for_readers(
 def folder_with_vocabulary(tmp_path_factory):
     """A dataset with a vocabulary, and what readers take from its manifest."""
     folder = altered(tmp_path_factory.mktemp('covered') / 'd', with_vocabulary(side='both'))
-    return folder, DatasetManifest.read(folder)
+    return folder, vars(DatasetManifest.read(folder))

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from written_dataset import write_dataset
+from reader_rounds import check_rounds
+from written_dataset import listed, opened
 
 import tokcore
-from tokcore import open_dataset
 from tokcore.errors import InputError
 from tokcore.reading.ordered_rows import EpochOrder
 
@@ -31,7 +31,7 @@ def dataset_of(folder, rows, first, shards=2, most_more=0, **options):
     ]
     bounds = np.linspace(0, rows, shards + 1).astype(int).tolist()
     parts = [examples[a:b] for a, b in zip(bounds, bounds[1:])]
-    return open_dataset(write_dataset(folder, parts, **options))
+    return opened(folder, parts, **options)
 
 
 def rows_of(batches):
@@ -104,7 +104,7 @@ WEIGHTS = {'long': 0.5, 'short': 0.3, 'parquet': 0.2}
     ('method', 'stop'),
     [
         ('batches', 'first'),
-        ('packed', 'all'),
+        pytest.param('packed', 'all', marks=pytest.mark.slow),
         ('batches', {'long': 2000, 'short': 999, 'parquet': 1}),
         pytest.param('packed', 'first', marks=pytest.mark.slow),
         pytest.param('batches', 'all', marks=pytest.mark.slow),
@@ -120,28 +120,13 @@ def test_a_run_goes_on_with_another_number_of_readers(datasets, method, stop):
     def batches(**readers):
         return getattr(mixed, method)('train', **asked, **readers)
 
-    undisturbed = [rows_of([batch]) if method == 'batches' else batch['targets'].tolist()
-                   for batch in batches()]  # fmt: skip
-    assert len(undisturbed) > 30
-    dice = random.Random(str(stop))
-    for _ in range(4):
-        before, after = dice.choice([1, 2, 3, 7]), dice.choice([1, 2, 3, 7])
-        readers = [batches(num_readers=before, reader_index=k) for k in range(before)]
-        rounds = dice.randint(0, len(undisturbed) // before)
-        for _ in range(rounds):
-            for reader in readers:
-                next(reader)
-        states = {json.dumps(reader.state()) for reader in readers}
-        assert len(states) == 1
-        state = json.loads(states.pop())
-        shares = [
-            [*mixed.from_state(state, num_readers=after, reader_index=k)] for k in range(after)
-        ]
-        found = [rows_of([batch]) if method == 'batches' else batch['targets'].tolist()
-                 for round_ in zip(*shares, strict=True) for batch in round_]  # fmt: skip
-        rest = undisturbed[rounds * before :]
-        whole = len(rest) // after * after
-        assert found[:whole] == rest[:whole]
+    def rows_in(batches):
+        return [row for batch in batches for row in batch['targets']]
+
+    whole = check_rounds(
+        batches, mixed.from_state, rows_in, random.Random(str(stop)), 4, counts_rows=False
+    )
+    assert len(whole) > 30
 
 
 @pytest.mark.parametrize('method', ['batches', 'packed'])
@@ -156,21 +141,16 @@ def test_a_number_of_ids_ends_the_round_that_reaches_it(datasets, method, stop):
             getattr(mixed, method)('train', num_readers=count, reader_index=k, **asked)
             for k in range(count)
         ]
-        shares = [[*reader] for reader in readers]
+        shares = [[*map(listed, reader)] for reader in readers]
         rounds = [
             sum(int(np.count_nonzero(batch['targets'])) for batch in each)
             for each in zip(*shares, strict=True)
         ]
         assert sum(rounds[:-1]) < stop <= sum(rounds)
         again = getattr(mixed, method)('train', num_readers=count, **asked)
-        given_rounds = dice.randint(0, len(rounds))
-        for _ in range(given_rounds):
-            next(again)
-        state = json.loads(json.dumps(again.state()))
-        rest = [*mixed.from_state(state, num_readers=count)]
-        assert [each['targets'].tolist() for each in rest] == [
-            each['targets'].tolist() for each in shares[0][given_rounds:]
-        ]
+        begun = [next(again) for _ in range(dice.randint(0, len(rounds)))]
+        rest = mixed.from_state(json.loads(json.dumps(again.state())), num_readers=count)
+        assert [*map(listed, rest)] == shares[0][len(begun) :]
     with pytest.raises(InputError, match=f'stop={stop} has no epochs'):
         mixed.batches('train', tokens_per_batch=20, epochs=2)
 
@@ -280,33 +260,36 @@ def test_wrong_arguments_are_refused(datasets, asked, said):
         tokcore.mixture(datasets, **asked)
 
 
-def test_numbers_of_ids_have_no_epochs(datasets, tmp_path):
+def test_numbers_of_ids_have_no_epochs(datasets):
     mixed = tokcore.mixture(datasets, stop=dict.fromkeys(datasets, 9))
     for asked in ({'epochs': 2}, {'first_epoch': 1}):
         with pytest.raises(InputError, match='has no epochs; leave them out'):
             mixed.batches('train', tokens_per_batch=20, **asked)
-    empty = open_dataset(write_dataset(tmp_path / 'empty', [[{'targets': []}] * 3]))
-    mixed = tokcore.mixture({'empty': empty}, stop={'empty': 9})
-    with pytest.raises(InputError, match='empty has no ids, so it never has 9; leave it out'):
-        mixed.batches('train', tokens_per_batch=20)
 
 
-def test_a_weight_without_a_place_is_refused(datasets):
-    mixed = tokcore.mixture(datasets, weights=WEIGHTS | {'short': 1e-6})
-    with pytest.raises(InputError, match='the weight of short is less than 1 of 65536 of all'):
-        mixed.batches('train', tokens_per_batch=50)
-
-
-def test_datasets_that_differ_are_not_mixed(datasets, tmp_path):
-    rows = [[{'inputs': [5, 1], 'targets': [6, 1]}]]
-    pairs = open_dataset(write_dataset(tmp_path / 'pairs', rows))
-    with pytest.raises(InputError, match='long and pairs have different features'):
-        tokcore.mixture({**datasets, 'pairs': pairs})
+def test_datasets_that_cannot_be_mixed_are_refused(datasets, tmp_path):
+    pairs = opened(tmp_path / 'pairs', [[{'inputs': [5, 1], 'targets': [6, 1]}]])
     plain = dataset_of(tmp_path / 'plain', 5, 10, template='$A')
-    with pytest.raises(InputError, match='long and plain have different templates'):
-        tokcore.mixture({**datasets, 'plain': plain})
-    with pytest.raises(InputError, match='takes one dataset or more'):
-        tokcore.mixture({})
+    empty = opened(tmp_path / 'empty', [[{'targets': []}] * 3])
+    for others, said in (
+        ({'long': datasets['long'], 'pairs': pairs}, 'long and pairs have different features'),
+        ({'long': datasets['long'], 'plain': plain}, 'long and plain have different templates'),
+        ({}, 'takes one dataset or more'),
+    ):
+        with pytest.raises(InputError, match=said):
+            tokcore.mixture(others)
+    for mixed, said in (
+        (
+            tokcore.mixture({'empty': empty}, stop={'empty': 9}),
+            'empty has no ids, so it never has 9',
+        ),
+        (
+            tokcore.mixture(datasets, weights=WEIGHTS | {'short': 1e-6}),
+            'the weight of short is less than 1 of 65536 of all',
+        ),
+    ):
+        with pytest.raises(InputError, match=said):
+            mixed.batches('train', tokens_per_batch=50)
 
 
 def test_repr_tells_datasets_and_weights(datasets):

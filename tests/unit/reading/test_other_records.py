@@ -5,22 +5,18 @@ import os
 import shutil
 
 import pytest
+from dataset_files import framed as with_frame
 from protobuf_example import features_by_protobuf
-from written_dataset import framed, write_dataset
+from written_dataset import framed, listed, opened, write_dataset
 
 from pipelines.cli.main import main
 from tokcore import load_tokenizer, mixture, open_dataset
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.errors import InputError
-from tokcore.records.tfrecord import masked_crc32c
 
 ROWS = [{'inputs': [number, 1], 'targets': [*range(2, 4 + number), 1]} for number in range(40)]
 NAMES = ['enzh-train-00000-of-00002', 'enzh-train-00001-of-00002', 'enzh-dev-00000-of-00001']
 SHARDS = [ROWS[:20], ROWS[20:33], ROWS[33:]]
-
-
-def listed(row):
-    return {name: ids.tolist() for name, ids in row.items()}
 
 
 @pytest.fixture
@@ -44,54 +40,66 @@ def refused(capsys, *arguments):
 def test_rows_are_read_by_number_and_the_index_is_that_of_a_build(folder, tmp_path, capsys):
     (folder / 'vocab.txt').write_text('no records\n')
     index(folder)
-    told = capsys.readouterr().out
-    assert 'dev: 7 rows, whose' in told and 'train: 33 rows, whose' in told
-    assert 'features: inputs, targets' in told and 'no TFRecords: vocab.txt' in told
+    said = capsys.readouterr().out
+    parts = (
+        'dev: 7 rows, whose',
+        'train: 33 rows, whose',
+        'features: inputs, targets',
+        'not TFRecords: vocab.txt',
+    )
+    assert all(each in said for each in parts)
     dataset = open_dataset(folder)
     rows = dataset['train']
     assert len(rows) == 33 and [listed(row) for row in rows[5:25:3]] == ROWS[5:25:3]
-    assert [listed(row) for row in rows.rows([32, 0, 0])] == [ROWS[32], ROWS[0], ROWS[0]]
+    assert [*map(listed, rows.rows([32, 0, 0]))] == [ROWS[32], ROWS[0], ROWS[0]]
     assert listed(dataset['dev'][-1]) == ROWS[-1]
-    assert [listed(row) for row in dataset.examples('train')] == ROWS[:33]
-    assert (
-        repr(dataset) == f'<Dataset {folder}: examples of dev 7, train 33; ids of inputs, targets>'
-    )
+    assert [*map(listed, dataset.examples('train'))] == ROWS[:33]
+    assert features_by_protobuf(rows.record(21)) == ROWS[21]
+    with pytest.raises(IndexError, match='row 33 of 33 rows'):
+        rows.record(33)
+    shown = f'<Dataset {folder}: examples of dev 7, train 33; ids of inputs, targets>'
+    assert repr(dataset) == shown
     own = write_dataset(tmp_path / 'own', [SHARDS[0]])
     open_dataset(own).write_index()
     [written] = (own / 'index').iterdir()
     assert written.read_bytes() == (folder / 'index' / NAMES[0]).read_bytes()
+    # A whole dataset of ours is not one of others, whatever is in `index`.
+    shutil.copytree(folder / 'index', own / 'index', dirs_exist_ok=True)
+    assert list(open_dataset(own).splits) == ['train'] and len(open_dataset(own)['train']) == 20
 
 
 def test_they_have_the_order_the_batches_and_the_states_of_our_own(folder, tmp_path):
     index(folder)
-    own = open_dataset(write_dataset(tmp_path / 'own', SHARDS[:2]))
+    own = opened(tmp_path / 'own', SHARDS[:2])
     own.write_index()
     theirs = open_dataset(folder)
     for asked in ({'seed': 3}, {'seed': 3, 'shuffle': 'exact'}):
-        batches = [
-            [*each.batches('train', tokens_per_batch=40, pad=0, **asked)] for each in (own, theirs)
-        ]
-        packed = [[*each.packed('train', 50, pad=0, end=False, **asked)] for each in (own, theirs)]
-        for ours, others in zip([*batches[0], *packed[0]], [*batches[1], *packed[1]], strict=True):
-            assert listed(ours) == listed(others)
+        ours, others = (
+            [
+                *map(listed, each.batches('train', tokens_per_batch=40, pad=0, **asked)),
+                *map(listed, each.packed('train', 50, pad=0, end=False, **asked)),
+            ]
+            for each in (own, theirs)
+        )
+        assert ours == others
     batches = theirs.batches('train', tokens_per_batch=40, pad=0)
     next(batches)
     rest = own.from_state(json.loads(json.dumps(batches.state())))
     assert [*map(listed, rest)] == [*map(listed, batches)]
     mixed = mixture({'a': theirs, 'b': open_dataset(folder)}, stop='all')
-    other = open_dataset(write_dataset(tmp_path / 'other', [ROWS[:3]]))
+    other = opened(tmp_path / 'other', [ROWS[:3]])
     with pytest.raises(InputError, match='the state is of other shards than those of train'):
         theirs.from_state(other.batches('train', tokens_per_batch=40).state())  # which has a pad
     buckets = mixed.batches('dev', batch_size=3, start=0, end=1)
     assert sum(len(batch['target_input']) for batch in buckets) == 14
-    with pytest.raises(InputError, match="has the role 'pad'; give pad="):
-        theirs.batches('train', tokens_per_batch=40)
-    with pytest.raises(InputError, match='does not say which token ends its documents'):
-        theirs.packed('train', 50, pad=0)
-    with pytest.raises(InputError, match='does not tell the vocabulary of its rows; give it'):
-        print(theirs.scheme)
-    with pytest.raises(InputError, match='give it to open_dataset as vocabulary'):
-        theirs.text([3])
+    for call, said in (
+        (lambda: theirs.batches('train', tokens_per_batch=40), "has the role 'pad'; give pad="),
+        (lambda: theirs.packed('train', 50, pad=0), 'does not say which token ends its documents'),
+        (lambda: theirs.scheme, 'does not record the vocabulary of its rows; give it'),
+        (lambda: theirs.text([3]), 'give it to open_dataset as vocabulary'),
+    ):
+        with pytest.raises(InputError, match=said):
+            call()
 
 
 def test_a_vocabulary_gives_text_and_special_ids(folder, tmp_path):
@@ -118,7 +126,7 @@ def test_a_vocabulary_gives_text_and_special_ids(folder, tmp_path):
     with pytest.raises(InputError, match='give both'):
         open_dataset(folder, target_vocabulary=tmp_path / 'vocab.subwords')
     (tmp_path / 'any').write_bytes(b'\0\1')
-    with pytest.raises(InputError, match='the form of .*any does not tell of which scheme'):
+    with pytest.raises(InputError, match='the form of .*any does not show the scheme'):
         open_dataset(folder, vocabulary=tmp_path / 'any')
 
 
@@ -138,51 +146,36 @@ def test_a_vocabulary_gives_text_and_special_ids(folder, tmp_path):
     ],
     ids=str,
 )
-def test_splits_are_told_by_names(names, splits, tmp_path):
+@pytest.mark.parametrize('one_by_one', [False, True])
+def test_names_have_the_splits(names, splits, one_by_one, tmp_path):
     for number, name in enumerate(names):
         (tmp_path / name).write_bytes(framed(ROWS[: number + 1])[0])
-    index(tmp_path)
+        if one_by_one and '-of-' not in name:
+            index(tmp_path / name)
+    if not one_by_one or '-of-' in names[0]:
+        index(tmp_path)
     dataset = open_dataset(tmp_path)
     found = [(name, rows) for name, own in dataset.splits.items() for rows in own.shard_examples]
     assert found == [(split, number + 1) for number, split in enumerate(splits)]
 
 
-def test_files_are_indexed_one_by_one_too(tmp_path):
-    for name in ('train.tfrecord', 'valid.tfrecord', 'other.tfrecord'):
-        (tmp_path / name).write_bytes(framed(ROWS[:3])[0])
-    for name in ('train.tfrecord', 'valid.tfrecord'):
-        index(tmp_path / name)
-    assert list(open_dataset(tmp_path).splits) == ['train', 'valid']
-
-
 def test_records_of_any_content_are_given_as_bytes(tmp_path):
     texts = [b'not an Example', b'', b'\xff' * 300]
-    data = b''
-    for text in texts:
-        head = len(text).to_bytes(8, 'little')
-        data += head + masked_crc32c(head).to_bytes(4, 'little')
-        data += text + masked_crc32c(text).to_bytes(4, 'little')
-    (tmp_path / 'any.tfrecord').write_bytes(data)
+    (tmp_path / 'any.tfrecord').write_bytes(b''.join(map(with_frame, texts)))
     index(tmp_path)
     dataset = open_dataset(tmp_path)
     rows = dataset['any']
     assert [rows.record(number) for number in range(-3, 0)] == texts
-    for read in (lambda: rows[0], lambda: rows.rows([0]), lambda: next(dataset.examples('any'))):
-        with pytest.raises(InputError, match=r'take their bytes, dataset\[split\]\.record\(i\)'):
+    for read in (
+        lambda: rows[0],
+        lambda: rows.rows([0]),
+        lambda: next(dataset.examples('any')),
+        lambda: dataset.batches('any', tokens_per_batch=9),
+        lambda: dataset.batches('any', batch_size=2, start=0, end=1),
+        lambda: dataset.packed('any', 9),
+    ):
+        with pytest.raises(InputError, match='Examples with lists of int64 .*record\\(i\\)'):
             read()
-    for arguments in ({'tokens_per_batch': 9}, {'batch_size': 2, 'start': 0, 'end': 1}):
-        with pytest.raises(InputError, match='not tf.train.Examples with lists of int64'):
-            dataset.batches('any', **arguments)
-    with pytest.raises(InputError, match='not tf.train.Examples with lists of int64'):
-        dataset.packed('any', 9)
-
-
-def test_a_record_is_the_whole_example(folder):
-    index(folder)
-    rows = open_dataset(folder)['train']
-    assert features_by_protobuf(rows.record(21)) == ROWS[21]
-    with pytest.raises(IndexError, match='row 33 of 33 rows'):
-        rows.record(33)
 
 
 def test_what_cannot_be_indexed_is_refused(folder, tmp_path, capsys):
@@ -217,17 +210,17 @@ def test_a_name_that_cannot_be_kept_is_refused_before_anything_is_kept(folder, c
 
 
 def changed(change):
-    def spoil(folder):
+    def damage(folder):
         path = folder / 'index' / 'records.json'
         fields = json.loads(path.read_text())
         change(fields)
         path.write_text(json.dumps(fields))
 
-    return spoil
+    return damage
 
 
 @pytest.mark.parametrize(
-    ('spoil', 'said'),
+    ('damage', 'said'),
     [
         (lambda folder: (folder / NAMES[0]).unlink(), 'is missing, or is'),
         (lambda folder: (folder / NAMES[0]).write_bytes(b''), 'is not a file of the 1310'),
@@ -242,17 +235,10 @@ def changed(change):
     ],
     ids=['gone', 'cut off', 'damaged', 'no index', 'format', 'no files', 'outside', 'long', 'rows', 'other'],
 )  # fmt: skip
-def test_what_has_changed_since_is_refused(spoil, said, folder):
+def test_what_has_changed_since_is_refused(damage, said, folder):
     index(folder)
-    spoil(folder)
+    damage(folder)
     with pytest.raises(InputError, match=said) as error:
         rows = open_dataset(folder)['train']
         rows.rows(range(len(rows)))
     assert f'run `tokbeam index {folder}`' in str(error.value)
-
-
-def test_a_whole_dataset_of_ours_is_not_one_of_others(folder, tmp_path):
-    index(folder)
-    own = write_dataset(tmp_path / 'own', SHARDS[:1])
-    shutil.copytree(folder / 'index', own / 'index')
-    assert list(open_dataset(own).splits) == ['train'] and len(open_dataset(own)['train']) == 20

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from written_dataset import write_dataset
+from reader_rounds import check_rounds
+from written_dataset import change_manifest, listed, opened, write_dataset
 
 from tokcore import open_dataset
 from tokcore.errors import InputError
@@ -68,14 +69,12 @@ def rows_in_order(shards, window, seed, epoch):
 )
 def test_every_id_comes_once(tmp_path_factory, shards, strategy, length, size, window, has_end):
     folder = tmp_path_factory.mktemp('drawn') / 'd'
-    template = None if has_end else '$A'
-    dataset = open_dataset(write_dataset(folder, shards, template=template))
-    batches = dataset.packed(
-        'train', length, strategy=strategy, batch_size=size, window=window, epochs=2, seed=7
-    )
+    dataset = opened(folder, shards, template=None if has_end else '$A')
+    asked = {'strategy': strategy, 'batch_size': size, 'window': window}
+    batches = dataset.packed('train', length, epochs=2, seed=7, **asked)
     given_batches = [*batches]
-    assert all(len(batch['targets']) <= size for batch in given_batches)
-    assert all(batch['targets'].shape[1] == length for batch in given_batches)
+    for batch in given_batches:
+        assert len(batch['targets']) <= size and batch['targets'].shape[1] == length
     packed = segments_in(given_batches)
     rows = [row['targets'] for epoch in range(2) for row in rows_in_order(shards, window, 7, epoch)]
     empty = sum(not row for row in rows)
@@ -83,9 +82,7 @@ def test_every_id_comes_once(tmp_path_factory, shards, strategy, length, size, w
     if strategy == 'concat':
         stream = [id_ for row in rows for id_ in row]
         assert [id_ for row in packed for part in row.values() for id_ in part] == stream
-        assert len(packed) == 2 * -(
-            -(len(stream) // 2) // length
-        )  # full ones, and each epoch's last
+        assert len(packed) == 2 * -(-(len(stream) // 2) // length)  # full, and each epoch's last
     else:
         pieces = sorted(piece for row in rows for piece in cut(row, length))
         assert sorted(part for row in packed for part in row.values()) == pieces
@@ -104,7 +101,7 @@ def test_every_id_comes_once(tmp_path_factory, shards, strategy, length, size, w
 def test_pairs_stay_together(tmp_path_factory, shards, strategy, length, has_end):
     folder = tmp_path_factory.mktemp('drawn') / 'd'
     template = None if has_end else '$A'
-    dataset = open_dataset(write_dataset(folder, shards, template=template))
+    dataset = opened(folder, shards, template=template)
     batches = dataset.packed('train', length, strategy=strategy, batch_size=2, window=9)
     given_batches = [*batches]
     sides = [segments_in(given_batches, name) for name in ('inputs', 'targets')]
@@ -164,7 +161,7 @@ def test_rows_are_packed_as_by_the_plain_form(tmp_path_factory, plain, features,
         st.lists(st.fixed_dictionaries(dict.fromkeys(features, sizes)), min_size=1, max_size=40)
     )
     folder = tmp_path_factory.mktemp('drawn') / 'd'
-    dataset = open_dataset(write_dataset(folder, [rows]))
+    dataset = opened(folder, [rows])
     strategy = 'best-fit' if plain is plain_best_fit else 'greedy'
     batches = [*dataset.packed('train', 20, strategy=strategy, batch_size=1, shuffle=False)]
     expected = plain([[row[name] for name in features] for row in rows], 20)
@@ -185,7 +182,7 @@ def test_pairs_of_one_long_side_fill_packed_rows_with_it(tmp_path, long_side):
         }
         for _ in range(900)
     ]
-    dataset = open_dataset(write_dataset(tmp_path / 'd', [rows]))
+    dataset = opened(tmp_path / 'd', [rows])
     batches = [*dataset.packed('train', 128, batch_size=1)]
     ids = sum(len(row[long_side]) for row in rows)
     assert len(batches) <= 1.01 * ids / 128 + 1
@@ -199,11 +196,7 @@ def dataset(tmp_path_factory):
         for number in range(190)
     ]
     shards = [rows[:70], [], rows[70:81], rows[81:160], rows[160:]]
-    return open_dataset(write_dataset(tmp_path_factory.mktemp('packed') / 'd', shards))
-
-
-def listed(batch):
-    return {name: each.tolist() for name, each in batch.items()}
+    return opened(tmp_path_factory.mktemp('packed') / 'd', shards)
 
 
 @pytest.mark.parametrize('strategy', STRATEGIES)
@@ -213,36 +206,20 @@ def test_a_run_goes_on_with_another_number_of_readers(dataset, strategy, is_drop
         'length': 48, 'strategy': strategy, 'batch_size': 3, 'window': 40, 'epochs': 2,
         'drop_remainder': is_dropped,
     }  # fmt: skip
-    undisturbed = [*map(listed, dataset.packed('train', **asked))]
-    dice = random.Random(strategy)
-    assert len(undisturbed) > 40
-    for _ in range(5):
-        before, after = dice.choice([1, 2, 3, 7, 16]), dice.choice([1, 2, 3, 7, 16])
-        readers = [
-            dataset.packed('train', num_readers=before, reader_index=k, **asked)
-            for k in range(before)
-        ]
-        rounds = dice.randint(0, len(undisturbed) // before)
-        given_batches = [[listed(next(reader)) for reader in readers] for _ in range(rounds)]
-        assert [batch for each in given_batches for batch in each] == undisturbed[: rounds * before]
-        states = {json.dumps(reader.state()) for reader in readers}
-        assert len(states) == 1
-        state = json.loads(states.pop())
-        found = [
-            [*map(listed, dataset.from_state(state, num_readers=after, reader_index=k))]
-            for k in range(after)
-        ]
-        assert len({len(share) for share in found}) == 1
-        rest = undisturbed[rounds * before :]
-        whole = len(rest) // after * after
-        dealt = [batch for each in zip(*found, strict=True) for batch in each]
-        assert dealt[:whole] == rest[:whole]
-        last = [row for batch in dealt[whole:] for row in batch['targets']]
-        assert last in ([], [row for batch in rest[whole:] for row in batch['targets']])
-        assert last or is_dropped or sum(len(each['targets']) for each in rest[whole:]) < after
+
+    def batches(**readers):
+        return dataset.packed('train', **asked, **readers)
+
+    def rows_in(batches):
+        return [row for batch in batches for row in batch['targets']]
+
+    whole = check_rounds(
+        batches, dataset.from_state, rows_in, random.Random(strategy), 5, is_dropped, False
+    )
+    assert len(whole) > 40
 
 
-def test_best_fit_leaves_less_padding_than_greedy(dataset):
+def test_best_fit_leaves_less_padding_than_greedy_and_what_is_left_out_is_counted(dataset):
     shares = {}
     for strategy in STRATEGIES:
         batches = dataset.packed('train', 128, strategy=strategy, batch_size=1)
@@ -250,12 +227,8 @@ def test_best_fit_leaves_less_padding_than_greedy(dataset):
         shares[strategy] = batches.padding_share
     assert shares['concat'] < shares['best-fit'] < shares['greedy']
     assert shares['best-fit'] < 0.03
-
-
-def test_rows_left_out_at_the_end_are_counted(dataset):
     batches = dataset.packed('train', 48, batch_size=7, drop_remainder=True, strategy='concat')
-    given_rows = segments_in([*batches])
-    assert len(given_rows) % 7 == 0
+    assert len(segments_in([*batches])) % 7 == 0
     assert 0 < batches.left_out['remainder'] < 48 * 7
 
 
@@ -271,57 +244,31 @@ def state_of(dataset, strategy, length=48):
 @pytest.mark.parametrize('strategy', ['concat', 'best-fit'])
 @pytest.mark.parametrize(
     'starts',
-    [None, 5, 'x', [-1], [1.5], [1 << 63], [1 << 40], [0] * 4000, [3]],
-    ids=lambda each: repr(each)[:20],
+    [None, 5, 'x', [-1], [1.5], [1 << 63], [1 << 40], [0] * 4000],
+    ids=lambda s: repr(s)[:9],
 )
 def test_impossible_starts_are_refused(dataset, strategy, starts):
     state = state_of(dataset, strategy, 12)
-    state['place']['starts'] = starts
     if isinstance(starts, list) and len(starts) == 1:
-        others = [0] * (len(state['place']['waiting']) - 1)
-        if starts == [3] and not others:
-            pytest.skip('such a part can wait')
-        state['place']['starts'] = (
-            (starts + others)[: len(others)] if starts == [3] else starts + others
-        )
+        starts = starts + [0] * (len(state['place']['waiting']) - 1)
+    state['place']['starts'] = starts
     with pytest.raises(InputError):
         dataset.from_state(state)
-
-
-@pytest.mark.parametrize(
-    ('asked', 'said'),
-    [
-        ({'length': 0}, 'length is 0'),
-        ({'length': 1 << 40}, 'length is'),
-        ({'length': 9, 'strategy': 'best'}, "strategy is 'best'; give 'best-fit' or 'greedy'"),
-        ({'length': 9, 'batch_size': 0}, 'batch_size is 0'),
-        ({'length': 9, 'end': True}, 'end is True; give .*False'),
-        (
-            {'length': 9, 'num_readers': 2, 'reader_index': 2},
-            'reader_index is 2; give one of 0 to 1',
-        ),
-    ],
-)
-def test_wrong_arguments_are_refused(dataset, asked, said):
-    with pytest.raises(InputError, match=said):
-        dataset.packed('train', **asked)
 
 
 @pytest.mark.parametrize('strategy', STRATEGIES)
 def test_the_end_can_be_given_or_left_out(tmp_path, strategy):
     rows = [{'targets': [n + 2] * 5} for n in range(9)]
-    dataset = open_dataset(write_dataset(tmp_path / 'd', [rows], template='$A'))
+    dataset = opened(tmp_path / 'd', [rows], template='$A')
     for asked, end in [({}, [END]), ({'end': 7}, [7]), ({'end': False}, [])]:
         batches = dataset.packed('train', 100, strategy=strategy, batch_size=1, **asked)
         parts = [part for row in segments_in(batches) for part in row.values()]
         assert sorted(parts) == sorted(row['targets'] + end for row in rows)
-        state = dataset.packed('train', 11, strategy=strategy, batch_size=1, **asked)
-        first = listed(next(state))
-        again = dataset.from_state(json.loads(json.dumps(state.state())))
-        whole = [
-            *map(listed, dataset.packed('train', 11, strategy=strategy, batch_size=1, **asked))
-        ]
-        assert [first, *map(listed, again)] == whole
+        small = {'length': 11, 'strategy': strategy, 'batch_size': 1, **asked}
+        begun, whole = (dataset.packed('train', **small) for _ in range(2))
+        assert listed(next(begun)) == listed(next(whole))
+        again = dataset.from_state(json.loads(json.dumps(begun.state())))
+        assert [*map(listed, again)] == [*map(listed, whole)]
 
 
 def test_a_state_is_of_rows_with_the_same_end(tmp_path):
@@ -329,24 +276,19 @@ def test_a_state_is_of_rows_with_the_same_end(tmp_path):
     folder = write_dataset(tmp_path / 'd', [rows], template='$A')
     packed = open_dataset(folder).packed('train', 7, batch_size=1)
     next(packed)
-    manifest = json.loads((folder / 'tokbeam.json').read_text())
-    manifest['end_of_document'][0]['id'] = 2
-    (folder / 'tokbeam.json').write_text(json.dumps(manifest))
+    change_manifest(folder, lambda fields: fields['end_of_document'][0].update(id=2))
     with pytest.raises(InputError, match='the state is of batches with ends='):
         open_dataset(folder).from_state(packed.state())
 
 
 def test_rows_are_not_joined_where_no_end_is_known(tmp_path):
     folder = write_dataset(tmp_path / 'd', [[{'targets': [5, 6]}]], template='$A')
-    manifest = json.loads((folder / 'tokbeam.json').read_text())
-    del manifest['end_of_document']
-    (folder / 'tokbeam.json').write_text(json.dumps(manifest))
+    change_manifest(folder, lambda fields: fields.pop('end_of_document'))
     said = 'does not say which token ends its documents, .* give end=ID, or end=False'
     for strategy in STRATEGIES:
         with pytest.raises(InputError, match=said):
             open_dataset(folder).packed('train', 9, strategy=strategy)
-    manifest['options']['end'] = 'none'
-    (folder / 'tokbeam.json').write_text(json.dumps(manifest))
+    change_manifest(folder, lambda fields: fields['options'].update(end='none'))
     assert next(open_dataset(folder).packed('train', 3))['targets'].tolist() == [[5, 6, PAD]]
 
 
@@ -356,16 +298,6 @@ def test_an_end_above_the_vocabulary_counts_among_its_ids(tmp_path):
         'special_ids': {},
     }  # fmt: skip
     folder = write_dataset(tmp_path / 'd', [[{'targets': [5, 6]}]])
-    manifest = json.loads((folder / 'tokbeam.json').read_text())
-    manifest['vocabularies'] = [record]
-    manifest['end_of_document'][0]['id'] = 300
-    (folder / 'tokbeam.json').write_text(json.dumps(manifest))
+    change_manifest(folder, lambda fields: fields.update(vocabularies=[record]))
+    change_manifest(folder, lambda fields: fields['end_of_document'][0].update(id=300))
     assert open_dataset(folder).vocab_size() == 301
-
-
-def test_pairs_cannot_be_cut(tmp_path):
-    pairs = open_dataset(write_dataset(tmp_path / 'd', [[{'inputs': [5, 1], 'targets': [6, 1]}]]))
-    with pytest.raises(
-        InputError, match='concat cuts rows, and these are pairs of inputs and targets'
-    ):
-        pairs.packed('train', 9, strategy='concat')

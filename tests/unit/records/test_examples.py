@@ -1,12 +1,12 @@
 """Blocks of rows as framed examples, and buckets that are sent when memory is used up."""
 
-import numpy as np
 import pytest
+from framed_rows import framed, records_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tokcore.corpus.corpus import Block, BlockText, CorpusFile, Split
-from tokcore.corpus.line_formats import Bitext, PlainText
+from tokcore.corpus.declarations import Bitext, PlainText
 from tokcore.encoding.vocabulary import NO_TEMPLATE
 from tokcore.errors import InputError
 from tokcore.records.examples import (
@@ -16,7 +16,6 @@ from tokcore.records.examples import (
     FeatureEncoder,
     encode_block,
 )
-from tokcore.records.tfrecord import FramedRows
 from tokcore.subword.text_encoder import SubwordTextEncoder
 from tokcore.text.normalizers import T2T_LINES
 
@@ -31,23 +30,6 @@ LACKING = SubwordTextEncoder(['<pad>_', '<EOS>_', 'a', '_', ' '])
 """Knows no escapes, so it spells nothing else."""
 
 SOURCE, TARGET = (CorpusFile(name, name, 100, False) for name in ('/source', '/target'))
-
-
-def framed(records: list[tuple[int, bytes]]) -> FramedRows:
-    return FramedRows(
-        np.array([key for key, _ in records], np.uint64),
-        np.array([len(record) for _, record in records], np.int64),
-        np.frombuffer(b''.join(record for _, record in records), np.uint8),
-    )
-
-
-def records_of(rows: FramedRows) -> list[tuple[int, bytes]]:
-    ends = np.cumsum(rows.lengths).tolist()
-    data = rows.records.tobytes()
-    return [
-        (key, data[end - length : end])
-        for key, length, end in zip(rows.keys.tolist(), rows.lengths.tolist(), ends, strict=True)
-    ]
 
 
 def key_in(bucket: int, buckets: int = 4) -> int:

@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 from tokcore.corpus.stats import LineTally
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import Component, TokenRules
-from tokcore.records.manifest import InputText, Manifest, OutputFile, SampleRecord, VocabularyRecord
-from tokcore.records.root import covered, root_hash, with_root
+from tokcore.records.manifest import (
+    InputText,
+    Manifest,
+    OutputFile,
+    SampleRecord,
+    VocabularyRecord,
+    covered,
+    root_hash,
+    with_root,
+)
 
 SHARDS = tuple(
     OutputFile(

@@ -6,6 +6,7 @@ import struct
 import google_crc32c
 import numpy as np
 import pytest
+from framed_rows import framed, records_of
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -30,10 +31,6 @@ class Encoded:
 def encoded(rows: list[list[int]]) -> Encoded:
     ids = np.array([value for row in rows for value in row], np.int32)
     return Encoded(ids, np.cumsum([0] + [len(row) for row in rows], dtype=np.int64))
-
-
-def keys_of(rows) -> np.ndarray:
-    return np.array(rows, np.uint64)
 
 
 # --- the formats, said again plainly
@@ -68,24 +65,6 @@ def plain_record(payload: bytes) -> bytes:
     return length + plain_checksum(length) + payload + plain_checksum(payload)
 
 
-def records_of(rows: FramedRows) -> list[tuple[int, bytes]]:
-    """Returns (key, whole record) of each row."""
-    ends = np.cumsum(rows.lengths).tolist()
-    data = rows.records.tobytes()
-    return [
-        (key, data[end - length : end])
-        for key, length, end in zip(rows.keys.tolist(), rows.lengths.tolist(), ends, strict=True)
-    ]
-
-
-def framed(records: list[tuple[int, bytes]]) -> FramedRows:
-    return FramedRows(
-        keys_of([key for key, _ in records]),
-        np.array([len(record) for _, record in records], np.int64),
-        np.frombuffer(b''.join(record for _, record in records), np.uint8),
-    )
-
-
 IDS = st.one_of(
     st.integers(0, 9000),
     st.integers(0, 2**31 - 1),
@@ -109,7 +88,7 @@ def test_two_features_are_framed_as_the_formats_say(rows):
     targets = [row[1] for row in rows]
     keys = [row[2] for row in rows]
     found = frame_examples(
-        [('inputs', encoded(inputs)), ('targets', encoded(targets))], keys_of(keys)
+        [('inputs', encoded(inputs)), ('targets', encoded(targets))], np.uint64(keys)
     )
     assert records_of(found) == [
         (key, plain_record(plain_example({'inputs': a, 'targets': b}))) for a, b, key in rows
@@ -120,22 +99,29 @@ def test_two_features_are_framed_as_the_formats_say(rows):
 def test_features_are_sorted_by_name(features, random):
     given_order = list(features.items())
     random.shuffle(given_order)
-    found = frame_examples([(name, encoded([ids])) for name, ids in given_order], keys_of([7]))
+    found = frame_examples([(name, encoded([ids])) for name, ids in given_order], np.uint64([7]))
     assert records_of(found) == [(7, plain_record(plain_example(features)))]
 
 
 # Around each of these some message's size takes one byte more; the last row has 2 MiB of varints.
-@pytest.mark.parametrize('length', [*range(108, 130), *range(16_360, 16_386), 2**21 // 5 + 1])
+@pytest.mark.parametrize(
+    'length',
+    [
+        *range(108, 130),
+        *range(16_360, 16_386),
+        pytest.param(2**21 // 5 + 1, marks=pytest.mark.slow),
+    ],
+)
 def test_long_rows(length):
     ids = [2**31 - 1 if length > 400_000 else 127] * length
-    found = frame_examples([('targets', encoded([[], ids, [5]]))], keys_of([1, 2, 3]))
+    found = frame_examples([('targets', encoded([[], ids, [5]]))], np.uint64([1, 2, 3]))
     payloads = list(read_records(found.records.tobytes(), 'rows'))
     assert payloads[1] == plain_example({'targets': ids})
     assert [parse_example(payload)['targets'] for payload in payloads] == [[], ids, [5]]
 
 
 def test_no_rows():
-    found = frame_examples([('targets', encoded([]))], keys_of([]))
+    found = frame_examples([('targets', encoded([]))], np.uint64([]))
     assert len(found) == 0 and found.records.tobytes() == b''
     assert split_by_bucket(found, 3) == []
     assert len(sort_rows([found])) == len(sort_rows([])) == 0
@@ -144,7 +130,7 @@ def test_no_rows():
 def test_a_side_may_be_a_window_of_a_larger_one():
     whole = encoded([[1, 2], [3], [400, 5]])
     window = Encoded(whole.ids, whole.offsets[1:])
-    assert records_of(frame_examples([('a', window)], keys_of([8, 9]))) == [
+    assert records_of(frame_examples([('a', window)], np.uint64([8, 9]))) == [
         (8, plain_record(plain_example({'a': [3]}))),
         (9, plain_record(plain_example({'a': [400, 5]}))),
     ]
@@ -153,15 +139,15 @@ def test_a_side_may_be_a_window_of_a_larger_one():
 def test_misuse_is_refused():
     ids = encoded([[1], [2, -3]])
     with pytest.raises(ValueError, match="row 1 of feature 'a' has a negative id"):
-        frame_examples([('a', ids)], keys_of([1, 2]))
+        frame_examples([('a', ids)], np.uint64([1, 2]))
     with pytest.raises(ValueError, match='repeat a name'):
-        frame_examples([('a', ids), ('a', ids)], keys_of([1, 2]))
+        frame_examples([('a', ids), ('a', ids)], np.uint64([1, 2]))
     with pytest.raises(ValueError, match='2 rows for 3 keys'):
-        frame_examples([('a', ids)], keys_of([1, 2, 3]))
+        frame_examples([('a', ids)], np.uint64([1, 2, 3]))
     with pytest.raises(ValueError, match='int64 ids'):
-        frame_examples([('a', Encoded(ids.ids.astype(np.int64), ids.offsets))], keys_of([1, 2]))
+        frame_examples([('a', Encoded(ids.ids.astype(np.int64), ids.offsets))], np.uint64([1, 2]))
     with pytest.raises(ValueError, match='do not ascend within its 3 ids'):
-        frame_examples([('a', Encoded(ids.ids, np.array([0, 1, 4])))], keys_of([1, 2]))
+        frame_examples([('a', Encoded(ids.ids, np.array([0, 1, 4])))], np.uint64([1, 2]))
 
 
 # --- framed rows as bytes
@@ -190,9 +176,9 @@ def test_other_bytes_are_refused():
 
 def test_arrays_must_fit_together():
     with pytest.raises(ValueError, match='do not fit'):
-        FramedRows(keys_of([1]), np.array([4]), np.zeros(3, np.uint8))
+        FramedRows(np.uint64([1]), np.array([4]), np.zeros(3, np.uint8))
     with pytest.raises(ValueError, match='do not fit'):
-        FramedRows(keys_of([1, 2]), np.array([3]), np.zeros(3, np.uint8))
+        FramedRows(np.uint64([1, 2]), np.array([3]), np.zeros(3, np.uint8))
 
 
 # --- cut, sort, join
@@ -215,25 +201,10 @@ def test_sort_puts_the_rows_of_all_parts_by_key(records, cuts):
     assert records_of(join_rows(iter(parts))) == records
 
 
-@given(KEYED_RECORDS, st.integers(1, 9), st.integers(1, 9))
-def test_sorted_buckets_are_the_sorted_whole(records, buckets, more):
-    whole = records_of(sort_rows([framed(records)]))
-    for number in (buckets, buckets * more):
-        parts = [sort_rows([part]) for _, part in split_by_bucket(framed(records), number)]
-        assert records_of(join_rows(parts)) == whole
-
-
 def test_a_row_that_came_twice_is_shown():
     parts = [framed([(5, b'a'), (0xABC, b'b')]), framed([(9, b''), (0xABC, b'c')])]
     with pytest.raises(ValueError, match='0x0000000000000abc'):
         sort_rows(parts)
-
-
-def test_rows_unpacked_from_bytes_can_be_cut_and_sorted():
-    records = [(2**63, b'xy'), (3, b''), (2**64 - 1, b'z')]
-    rows = FramedRows.from_bytes(framed(records).to_bytes())
-    assert records_of(sort_rows([rows])) == sorted(records)
-    assert len(split_by_bucket(rows, 2)) == 2
 
 
 # --- reading
@@ -307,6 +278,6 @@ def test_ids_of_two_bytes_make_the_same_records():
     wide = encoded([[1, 2], [], [127, 128, 300, 16_383, 16_384, 65_535]])
     narrow = Encoded(wide.ids.astype(np.uint16), wide.offsets)
     made = [
-        records_of(frame_examples([('x', each)], keys_of([3, 1, 2]))) for each in (wide, narrow)
+        records_of(frame_examples([('x', each)], np.uint64([3, 1, 2]))) for each in (wide, narrow)
     ]
     assert made[0] == made[1]

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipelines.shard_formats import joined
-from pipelines.shard_formats.formats import converted_format, shard_format
-from pipelines.shard_formats.joined import Joined, cut_rows, ids_around
-from pipelines.shard_formats.shard_format import Column, Shard
+from pipelines.shard_formats import tfrecord
+from pipelines.shard_formats.shard_format import Column, Shard, cut_rows
+from pipelines.shard_formats.tfrecord import Joined, ids_around
 from tokcore.encoding.encoder import EncodedSide
 from tokcore.encoding.vocabulary import SpecialIds
 from tokcore.errors import InputError
@@ -71,7 +70,7 @@ def encoded(rows, names=SIDES):
 def written(parts, length, names=SIDES):
     """Returns the file that was written, and its records."""
     parts = [encoded(rows, names) for rows in parts]
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(joined, '_CELLS', 3 * length):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(tfrecord, '_CELLS', 3 * length):
         [made] = Joined(length).write(iter(parts), SHARD, folder, columns(names))
         data = Path(folder, made.name).read_bytes()
     assert (made.name, made.bytes) == (f'{SHARD.name}.joined', len(data))
@@ -97,15 +96,6 @@ def test_texts_are_cut_at_their_end(rows, length):
     assert made.cut == sum(is_cut for _, is_cut in expected)
 
 
-def test_an_example_of_each_place():
-    _, [record] = written([[([10, 11, 12, 13], [20, 21, 22])]], 9)
-    assert parse_features(record) == {
-        'input_ids': [CLS, 10, 11, 12, SEP, 20, 21, 22, SEP],
-        'input_mask': [1] * 9,
-        'segment_ids': [0, 0, 0, 0, 0, 1, 1, 1, 1],
-    }
-
-
 def test_rows_that_were_made_again_are_those_that_are_stored():
     rows = [([10] * 4, [11] * 6), ([12], [13])]
     encoded_rows = encoded(rows)
@@ -121,20 +111,15 @@ def test_rows_that_were_made_again_are_those_that_are_stored():
     assert stored == [*again, None]
 
 
-@pytest.mark.parametrize('role', ['pad', 'begin', 'end'])
-def test_a_vocabulary_without_one_of_the_ids_is_refused(role):
-    roles = SpecialIds(PAD, CLS, SEP)._replace(**{role: None})
-    with pytest.raises(
-        InputError, match=r'as \[CLS\], \[SEP\] and \[PAD\], and the vocabulary lacks'
-    ):
-        ids_around([Column.of('targets', 100, roles)])
-
-
-def test_two_vocabularies_are_refused():
-    own = [Column.of(name, 100, SpecialIds(PAD, CLS, SEP), name) for name in SIDES]
-    with pytest.raises(InputError, match='ids of one vocabulary'):
-        ids_around(own)
+def test_one_vocabulary_has_all_ids_around_a_row():
     assert ids_around(columns(SIDES)) == (CLS, SEP, PAD)
+    roles = SpecialIds(PAD, CLS, SEP)
+    lacking = [
+        [Column.of('targets', 100, roles._replace(**{role: None}))] for role in roles._fields[:3]
+    ]
+    for refused in (*lacking, [Column.of(name, 100, roles, name) for name in SIDES]):
+        with pytest.raises(InputError):
+            ids_around(refused)
 
 
 def test_rows_that_were_cut_are_counted_by_split():
@@ -144,8 +129,3 @@ def test_rows_that_were_cut_are_counted_by_split():
     ]
     assert cut_rows(files) == {'train': 5, 'dev': 0}
     assert cut_rows([OutputFile('d-train-00000-of-00001', 1, '0' * 8, 5)]) == {}
-
-
-def test_it_is_a_format_by_its_name():
-    for made in (converted_format('joined', 9), shard_format('joined', 9)):
-        assert isinstance(made, Joined) and made.name == 'joined'

@@ -8,10 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.shard_formats import packed
-from pipelines.shard_formats.formats import CONVERTED, converted_format
-from pipelines.shard_formats.packed import Packed
+from pipelines.shard_formats import tfrecord
 from pipelines.shard_formats.shard_format import Column, Shard
+from pipelines.shard_formats.tfrecord import Packed
 from tokcore.kernels.bytes import row_offsets
 from tokcore.reading.shards import EncodedRows
 from tokcore.records.tfrecord import parse_features, read_records
@@ -33,8 +32,8 @@ def converted(parts, features, length, window=5):
     parts = [encoded(rows, features) for rows in parts]
     with (
         tempfile.TemporaryDirectory() as folder,
-        mock.patch.object(packed, 'WINDOW_ROWS', window),
-        mock.patch.object(packed, '_CELLS', 3 * length),
+        mock.patch.object(tfrecord, 'WINDOW_ROWS', window),
+        mock.patch.object(tfrecord, '_CELLS', 3 * length),
     ):
         [made] = Packed(length).write(iter(parts), SHARD, folder, columns)
         data = Path(folder, made.name).read_bytes()
@@ -122,8 +121,3 @@ def test_a_window_is_packed_best_fit_and_records_come_as_their_first_rows():
 def test_a_shard_without_rows_is_an_empty_file():
     made, records = converted([], ['targets'], 10)
     assert (made.bytes, made.rows, made.packed, records) == (0, 0, 0, [])
-
-
-def test_the_format_is_known_by_its_name_and_has_its_length_by_the_option():
-    assert isinstance(converted_format('packed', 9), Packed)
-    assert converted_format('flat', None) is CONVERTED['flat']

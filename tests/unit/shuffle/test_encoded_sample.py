@@ -11,7 +11,7 @@ from generated_text import as_lines, chinese_lines, english_lines
 from pipelines.engines.engine import choose_engine
 from pipelines.jobs.corpus import SplitPaths, find_corpus
 from pipelines.jobs.job import CorpusReading, Execution
-from pipelines.jobs.read_plan import ReadPlan, plan_reading
+from pipelines.jobs.reading import ReadPlan, plan_reading
 from pipelines.shuffle.encoded_sample import DiskNeed, encode_sample
 from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature
 from tokcore.corpus.formats import plan_items, read_blocks

@@ -19,8 +19,8 @@ from pipelines.transforms.read import READING
 from pipelines.transforms.stats import RejectionBudget
 from tokcore import process_end
 from tokcore.corpus.corpus import CorpusFile, Split
+from tokcore.corpus.declarations import PlainText
 from tokcore.corpus.formats import plan_items
-from tokcore.corpus.line_formats import PlainText
 from tokcore.corpus.stats import join_adjacent
 from tokcore.errors import InputError
 from tokcore.records.examples import Feature
@@ -121,7 +121,7 @@ def rows_of(parts):
 
 @given(st.lists(st.integers(0, 40), max_size=5), st.randoms(use_true_random=False))
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10, deadline=None
 )
 def test_interrupted_runs_lose_nothing_and_double_nothing(
     writing, interrupted_after, monkeypatch, tmp_path, batches, dice

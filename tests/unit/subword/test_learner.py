@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tokcore.counts.token_table import TokenTable
-from tokcore.learning import pruned_trie, ranked_text, suffix_array
+from tokcore.learning import pruned_trie, ranked_text, suffix_trie
 from tokcore.learning.ranked_text import escape_tokens
 from tokcore.subword import learner as subword_learner
 from tokcore.subword.learner import MemoryLearner, Subtokens
@@ -82,6 +82,8 @@ def problems(draw):
 @given(problems(), st.lists(st.integers(-1, 40), min_size=1, max_size=4))
 @example(({}, 200, []), [1])
 @example(({'': 3}, None, []), [1])
+@example(({'xtend': 10, 'extend': 10}, 200, ['xtend']), [15])
+@example(({'.\n': 4, '\n': 3}, 200, ['a\nb']), [3])
 @example(({'aaaa': 5, 'aaa': 5}, 3, ['aaaa']), [2])
 @example(({'the': 3, 'cat': 3, 'foo': 3}, 200, ['the', 'foo', 'the']), [1, 2, 5])
 def test_equals_the_quadratic_learner(problem, min_counts):
@@ -129,21 +131,6 @@ def test_earlier_builds_do_not_matter(counts, min_counts):
         assert learner.build(min_count) == MemoryLearner(table).build(min_count)
 
 
-def test_an_empty_table_gives_reserved_tokens_and_the_alphabet():
-    subtokens = MemoryLearner(TokenTable.from_items([])).build(1)
-    assert subtokens[:2] == ('<pad>_', '<EOS>_')
-    assert sorted(subtokens[2:], reverse=True) == list(subtokens[2:])
-    assert len(subtokens) == 24
-
-
-def test_a_rare_reserved_token_is_a_segment_of_words_from_the_second_iteration_on():
-    counts = {'xtend': 10, 'extend': 10}
-    plain = MemoryLearner(TokenTable.from_items(counts.items())).build(15)
-    reserved = MemoryLearner(TokenTable.from_items(counts.items()), reserved_tokens=['xtend'])
-    assert 'xtend_' in plain
-    assert reserved.build(15) == plain_vocabulary(counts, 15, 200, ['xtend'])
-
-
 @pytest.mark.parametrize('limit', [None, 200, 300, 5000])
 def test_a_word_of_many_equal_characters_takes_no_quadratic_time_or_memory(limit):
     # 20,000 suffixes with common prefixes of up to 20,000 characters: 1.6 GB if written out.
@@ -171,7 +158,7 @@ def test_positions_of_64_bits_and_ranks_of_32_give_the_same(monkeypatch):
     table = TokenTable.from_items(counts.items())
     narrow = MemoryLearner(table, max_subtoken_length=None, reserved_tokens=['bandana'])
     monkeypatch.setattr(pruned_trie, '_WIDE', 0)
-    monkeypatch.setattr(suffix_array, '_WIDE', 0)
+    monkeypatch.setattr(suffix_trie, '_WIDE', 0)
     monkeypatch.setattr(ranked_text, '_NARROW', 0)
     for steps in (2000, 0):
         monkeypatch.setattr(subword_learner, '_MAX_STEPS', steps)
@@ -201,14 +188,6 @@ def test_repeats_longer_than_the_bound_of_next_weights():
     assert max(map(len, subtokens)) == 65_599
 
 
-def test_a_line_feed_is_learned_as_an_escape_and_is_in_the_alphabet():
-    learned = MemoryLearner(TokenTable.from_items([('.\n', 4), ('\n', 3)])).build(3)
-    assert learned[2:4] == ('.\\10;_', '\\10;_')
-    assert [subtoken for subtoken in learned if '\n' in subtoken] == ['\n']
-    reserved = MemoryLearner(TokenTable.from_items([('a', 1)]), reserved_tokens=['a\nb']).build(1)
-    assert reserved[2] == 'a\\10;b_'
-
-
 @pytest.mark.parametrize(
     'data', [b'\x80', b'\xc3', b'\xe4\xb8', b'\xed\xa0\x80', b'\xf5\x80\x80\x80', b'\xc1\x81']
 )
@@ -220,11 +199,6 @@ def test_a_token_that_is_not_utf8_is_refused(data):
         MemoryLearner(table)
 
 
-def test_a_limit_below_one_is_refused():
-    with pytest.raises(ValueError, match='max_subtoken_length is 0'):
-        MemoryLearner(TokenTable.from_items([('a', 1)]), max_subtoken_length=0)
-
-
 def test_counts_up_to_the_largest_integer_are_summed_exactly():
     # Two escaped characters each: 2^62 - 1 times 2 is the largest sum that fits.
     learner = MemoryLearner(TokenTable.from_items([('a', 2**62 - 1)]))
@@ -234,11 +208,13 @@ def test_counts_up_to_the_largest_integer_are_summed_exactly():
     assert 'a_' not in learner.build(2**70)
 
 
-def test_sums_past_the_largest_integer_raise():
+def test_sums_past_the_largest_integer_and_a_limit_below_one_are_refused():
     with pytest.raises(OverflowError, match='2\\^63'):
         MemoryLearner(TokenTable.from_items([('a', 2**62)]))
     with pytest.raises(OverflowError, match='2\\^63'):
         MemoryLearner(TokenTable.from_items([('a', 2**61), ('b', 2**61), ('c', 1)]))
+    with pytest.raises(ValueError, match='max_subtoken_length is 0'):
+        MemoryLearner(TokenTable.from_items([('a', 1)]), max_subtoken_length=0)
 
 
 @st.composite

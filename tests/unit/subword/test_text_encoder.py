@@ -3,6 +3,7 @@
 import os
 import re
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,12 +72,27 @@ def test_ids_are_those_of_the_definition(words, text):
 @given(any_text)
 def test_any_text_round_trips_though_the_vocabulary_has_few_characters(text):
     encoder = SubwordTextEncoder(SMALL)
+    assert encoder.encode(text) == plain_ids(SMALL, text)
     assert encoder.decode(encoder.encode(text)) == text
 
 
-def test_unknown_scripts_are_escaped():
-    encoder = SubwordTextEncoder(SMALL)
-    assert encoder.decode_list(encoder.encode('字a')) == [*'\\23383;', 'a', '_']
+@pytest.mark.parametrize('children', [1, 2, 3, 4, 5, 9, 33, 100, 700, 2_000])
+def test_a_node_of_the_trie_with_many_children(children):
+    codes = np.random.default_rng(children).permutation(20_000)[: 2 * children] + 0x4E00
+    present, absent = ([chr(code) for code in half] for half in np.split(codes, 2))
+    pairs = ['字' + character for character in present]
+    deep = [f'典字{character}_' for character in present]
+    vocabulary = [*pairs, *deep, '字', '典', *present, *absent, *ESCAPING]
+    encoder = SubwordTextEncoder(vocabulary)
+    words = [f'字{a}典字{b}' for a, b in zip(present + absent, absent + present)][:500]
+    for word in [*words, *(word[2:] for word in words)]:
+        assert encoder.encode(word) == plain_ids(vocabulary, word)
+
+
+def test_nul_and_the_last_code_point():
+    encoder = SubwordTextEncoder(['\0\0', '\0', '\U0010ffff\0', '\U0010ffff', *ESCAPING])
+    assert encoder.encode('\0\0\0\U0010ffff\U0010ffff\0') == [0, 1, 3, 2, 5]
+    assert SubwordTextEncoder(['\U0010ffff', *ESCAPING]).encode('\0') == [1, 5, 4, 2]
 
 
 def test_of_equal_subtokens_the_last_is_used_and_empty_ones_only_take_an_id():
@@ -155,13 +171,13 @@ def test_one_quoted_subtoken_a_line():
     )
 
 
-def test_a_line_feed_alone_has_an_id_and_no_other_subtoken_contains_one():
+@pytest.mark.parametrize('wrong', ['a\n', '\n\n', '\r', 'a\rb', '\ud800'])
+def test_a_line_feed_alone_has_an_id_and_no_other_subtoken_contains_one(wrong):
     data = dump_vocabulary([*RESERVED, '\n', '\\10;_'])
     assert data.endswith(b"'\n''\n'\\10;_'\n")
     assert parse_vocabulary(data, 'v') == [*RESERVED, '', '\\10;_']
-    for wrong in ('a\n', '\n\n', '\r', 'a\rb'):
-        with pytest.raises(ValueError, match='which a vocabulary file cannot hold'):
-            dump_vocabulary([*RESERVED, wrong])
+    with pytest.raises(ValueError, match='subtoken 2'):
+        dump_vocabulary([*RESERVED, wrong])
 
 
 @given(
@@ -207,26 +223,13 @@ def test_blank_lines_have_ids_and_a_last_line_needs_no_end():
     assert parse_vocabulary(b'<pad>\n<EOS>', 'v') == ['<pad>', '<EOS>']
 
 
-@pytest.mark.parametrize('subtoken', ['a\n', 'a\rb', '\ud800'])
-def test_subtokens_that_could_not_be_read_back_are_not_written(subtoken):
-    with pytest.raises(ValueError, match='subtoken 2'):
-        dump_vocabulary([*RESERVED, subtoken])
-
-
 @pytest.mark.parametrize(
-    'data, reason',
+    'data',
     [
-        (b'', 'empty'),
-        (b"'<pad>_'\n'<EOS>_'\n'a'\n'\xff'\n", 'line 4 is not UTF-8 at byte offset 23'),
-        (b'hello\nworld\n', "line 1 is 'hello' where a vocabulary has '<pad>'"),
-        (b"'<pad>_'\n'the_'\n", "line 2 is 'the_' where a vocabulary has '<EOS>'"),
-        (b"'<pad>_'\n", 'ends before line 2'),
-        (b'x' * 10_000, 'line 1'),
+        b'', b"'<pad>_'\n'<EOS>_'\n'a'\n'\xff'\n", b'hello\nworld\n', b"'<pad>_'\n'the_'\n",
+        b"'<pad>_'\n", b'x' * 10_000,
     ],
-)
-def test_other_files_are_refused_by_name(data, reason):
-    with pytest.raises(InputError) as caught:
+)  # fmt: skip
+def test_other_files_are_refused_by_name(data):
+    with pytest.raises(InputError, match='^some/file.subwords: [^\n]{,280}$'):
         parse_vocabulary(data, 'some/file.subwords')
-    message = str(caught.value)
-    assert message.startswith('some/file.subwords: ') and reason in message
-    assert len(message) < 300 and '\n' not in message

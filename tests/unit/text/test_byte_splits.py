@@ -1,7 +1,5 @@
 """Splits of byte-level text: the tokens that the splits find one after another, in plain Python."""
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -9,10 +7,8 @@ from hypothesis import strategies as st
 from scanned_tokens import laid_out
 
 from tokcore.text.byte_level import spelled
-from tokcore.text.byte_splits import ByteSplitPreTokenizer
-from tokcore.text.listed_tokens import RowTokens
-from tokcore.text.pre_tokenizer import TextRows
-from tokcore.text.regex_splits import Split, SplitPreTokenizer, cut
+from tokcore.text.pre_tokenizer import RowTokens, TextRows
+from tokcore.text.regex_splits import ByteSplitPreTokenizer, Split, SplitPreTokenizer, cut
 from tokcore.text.split_sequence import pattern_pre_tokenizer
 
 KERNEL = pattern_pre_tokenizer('gpt2')
@@ -76,11 +72,3 @@ def parts_joined(rows, row, pre_tokenizer):
             [of_part] = prepared(TextRows(part.text, *bounds), pre_tokenizer)
             tokens += of_part
     return tokens
-
-
-def test_it_is_a_value():
-    made = ByteSplitPreTokenizer(RowTokens(), SPLITS['Falcon'])
-    assert made == pickle.loads(pickle.dumps(made)) and made != ByteSplitPreTokenizer(
-        RowTokens(), ()
-    )
-    assert made.options != ByteSplitPreTokenizer(RowTokens(), SPLITS['removed']).options

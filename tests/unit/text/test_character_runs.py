@@ -12,8 +12,13 @@ from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.token_table import TokenTable
 from tokcore.kernels.bytes import row_offsets, with_margin
 from tokcore.kernels.jit import read_only
-from tokcore.text.character_runs import CharacterRuns
-from tokcore.text.pre_tokenizer import CHUNK_TOKENS, ScannedTokens, TextRows, scan_tokens
+from tokcore.text.pre_tokenizer import (
+    CHUNK_TOKENS,
+    CharacterRuns,
+    ScannedTokens,
+    TextRows,
+    scan_tokens,
+)
 
 # Every third code point, so that each plane and each length in UTF-8 has both kinds.
 IS_INSIDE = read_only((np.arange(0x110000) % 3 == 1).astype(np.uint8))

@@ -12,8 +12,8 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokcore.encoding.dropped import UnmatchedText
-from tokcore.pretrained.pre_tokenizers import parse_cutting
+from tokcore.encoding.encoder import UnmatchedText
+from tokcore.foreign_tokenizers.pre_tokenizers import parse_cutting
 from tokcore.text.byte_level_scan import PatternPreTokenizer
 from tokcore.text.expression_trees import compiled, leaves_text, may_be_empty, spelled
 from tokcore.text.expressions import ExpressionError, fancy_regex, oniguruma

@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from rows_of_text import side_of
 
 from tokcore.text.normalizers import (
-    STRIPPED_LINES,
     T2T_LINES,
     UNSTRIPPED_LINES,
     StrippedLines,
     UnstrippedLines,
 )
-from tokcore.text.rows import Side
 
 FORMS = [None, 'NFC', 'NFKC']
 ODD = (
@@ -39,26 +38,16 @@ PIECES = [
 rows = st.lists(st.sampled_from(PIECES), max_size=8).map(b''.join)
 gaps = st.sampled_from([b'\n', b'\t', b'\n\n\n', b'\n\xff\xff\n', b'\t\xc3\t', b'\r\n'])
 
-STRIPPED_LINES_TEXT = st.lists(
-    st.one_of(
-        st.text(st.one_of(st.characters(exclude_categories=['Cs']), st.sampled_from(' \t\r\x85\u3000'))).map(str.encode),
-        st.binary(max_size=12).filter(lambda line: b'\n' not in line),
-    ),
-    max_size=8,
-)  # fmt: skip
 
-
-def laid_out(lines):
-    text = np.frombuffer(b''.join(line + b'\n' for line in lines), np.uint8)
-    ends = np.cumsum([len(line) + 1 for line in lines], dtype=np.int64) - 1
-    return Side(text, ends - [len(line) for line in lines], ends)
+def lines_as_rows(lines):
+    return side_of(lines, [b'\n'] * len(lines), b'\n')
 
 
 @given(ANY_LINES_TEXT, st.sampled_from(FORMS))
 @example(['한'.encode() * 30, '\u1100\u1161'.encode() * 30, b'x' * 63 + 'é'.encode()], 'NFC')
 @example([b' \t', b'\r', '\u3000\x85\x1f'.encode(), b' \xff', b' a', '\u3000字 '.encode()], None)
 def test_any_unstripped_lines(lines, form):
-    rows = laid_out(lines)
+    rows = lines_as_rows(lines)
     found = UnstrippedLines(form).apply(rows)
     side = found.side
     assert len(side) == len(lines)
@@ -82,19 +71,6 @@ def unstripped(text, form):
     return unicodedata.normalize(form, text) if form else text
 
 
-@pytest.mark.parametrize('form', ['NFC', 'NFKC'])
-def test_every_character_between_others(form):
-    characters = [
-        chr(code)
-        for code in range(0x110000)
-        if chr(code) != '\n' and unicodedata.category(chr(code)) not in ('Cn', 'Co', 'Cs')
-    ]
-    lines = [f'e{each}\u0301' for each in characters]
-    lines += [unicodedata.normalize('NFD', each) for each in characters]
-    side = UnstrippedLines(form).apply(laid_out([line.encode() for line in lines])).side
-    assert [side.row(row) for row in range(len(side))] == [unstripped(line, form) for line in lines]
-
-
 def test_no_normal_form_has_white_space_alone_of_other_text():
     for form in ('NFC', 'NFKC'):
         for code in range(0x110000):
@@ -104,23 +80,10 @@ def test_no_normal_form_has_white_space_alone_of_other_text():
 
 @pytest.mark.parametrize('form', FORMS)
 def test_normal_text_is_not_copied(form):
-    rows = laid_out([b'\tplain  \r', '字é한 Ω'.encode(), b'', b' '])
+    rows = lines_as_rows([b'\tplain  \r', '字é한 Ω'.encode(), b'', b' '])
     side = UnstrippedLines(form).apply(rows).side
     assert np.shares_memory(side.text, rows.text)
     assert [side.row(row) for row in range(4)] == ['\tplain  \r', '字é한 Ω', '', '']
-
-
-def test_damage_between_rows_is_none_of_theirs():
-    text = b'ab\n\xff\ncd\n\xff\n \n\xff\n'
-    side = Side(np.frombuffer(text, np.uint8), np.array([0, 5, 10]), np.array([2, 7, 11]))
-    found = UNSTRIPPED_LINES.apply(side)
-    assert not found.damages and [found.side.row(row) for row in range(3)] == ['ab', 'cd', '']
-
-
-def test_no_rows():
-    nothing = Side(np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int64))
-    for form in FORMS:
-        assert len(UnstrippedLines(form).apply(nothing).side) == 0
 
 
 def test_it_is_known_by_its_form():
@@ -130,18 +93,6 @@ def test_it_is_known_by_its_form():
     assert pickle.loads(pickle.dumps(made)) == made
     with pytest.raises(ValueError, match=r"'NFD' is not a form; there are NFC and NFKC, and None"):
         UnstrippedLines('NFD')
-
-
-def side_of(texts, between):
-    """Rows in one text, with what stands before each of them."""
-    joined, starts, ends = b'', [], []
-    for text, gap in zip(texts, between, strict=True):
-        joined += gap
-        starts.append(len(joined))
-        joined += text
-        ends.append(len(joined))
-    text = np.frombuffer(joined + b'\n', np.uint8)
-    return Side(text, np.array(starts, np.int64), np.array(ends, np.int64))
 
 
 def plain(row):
@@ -156,7 +107,7 @@ def plain(row):
 @given(st.lists(st.tuples(rows, gaps), max_size=12))
 @example([(b' a\nb\r\n', b'\n'), (b'', b'\n'), (b'\r \r', b'\n'), (b'\xe5\xad', b'\t')])
 def test_each_row_is_what_it_would_be_alone(drawn):
-    given_rows = side_of(*([each[part] for each in drawn] for part in (0, 1)))
+    given_rows = side_of(*([each[part] for each in drawn] for part in (0, 1)), b'\n')
     found = T2T_LINES.apply(given_rows)
     expected = [plain(row) for row, _ in drawn]
     texts = [found.side.row(index) for index in range(len(found.side))]
@@ -171,28 +122,19 @@ def test_each_row_is_what_it_would_be_alone(drawn):
 @given(st.lists(st.tuples(rows, gaps), max_size=12))
 @example([(b' a\nb\r\n', b'\n\xff\xff\n'), (b' \r', b'\n\xff\xff\n'), (b'\xe5\xad', b'\t')])
 def test_each_unstripped_row_is_what_it_would_be_alone(drawn):
-    given_rows = side_of(*([each[part] for each in drawn] for part in (0, 1)))
+    given_rows = side_of(*([each[part] for each in drawn] for part in (0, 1)), b'\n')
     found = UNSTRIPPED_LINES.apply(given_rows)
     for index, (row, _) in enumerate(drawn):
-        alone = UNSTRIPPED_LINES.apply(laid_out([row.replace(b'\n', b'\r')]))
+        alone = UNSTRIPPED_LINES.apply(lines_as_rows([row.replace(b'\n', b'\r')]))
         assert found.side.row(index).replace('\n', '\r') == alone.side.row(0)
         assert (index in found.damages) == bool(alone.damages)
 
 
-def test_it_has_a_name_and_no_options():
-    assert (T2T_LINES.name, dict(T2T_LINES.options)) == ('t2t-lines', {})
-    assert (STRIPPED_LINES.name, dict(STRIPPED_LINES.options)) == ('stripped-lines', {})
-    assert dict(StrippedLines(' ').options) == {'only': ' '}
-
-
-@given(STRIPPED_LINES_TEXT, st.sampled_from([None, '\r\n ']))
+@given(ANY_LINES_TEXT, st.sampled_from([None, '\r\n ']))
 @example([b' \t ', b' \r', '\u3000'.encode(), '\x85a \r'.encode()], '\r\n ')
 def test_any_stripped_lines(lines, only):
-    lines = [line.replace(b'\n', b'') for line in lines]
-    text = np.frombuffer(b''.join(line + b'\n' for line in lines), np.uint8)
-    ends = np.cumsum([len(line) + 1 for line in lines], dtype=np.int64) - 1
-    starts = ends - [len(line) for line in lines]
-    found = StrippedLines(only).apply(Side(text, starts, ends))
+    rows = lines_as_rows(lines)
+    found = StrippedLines(only).apply(rows)
     side = found.side
     for row, line in enumerate(lines):
         rest = side.text[side.starts[row] : side.ends[row]].tobytes()
@@ -200,6 +142,6 @@ def test_any_stripped_lines(lines, only):
             text = line.decode()
             assert rest.decode() == (text.strip(only) if text.strip() else '')
         except UnicodeDecodeError as error:
-            assert found.damages[row] == starts[row] + error.start and rest == b''
+            assert found.damages[row] == rows.starts[row] + error.start and rest == b''
         else:
             assert row not in found.damages

@@ -110,7 +110,7 @@ def test_tables_differ_only_where_unicode_has_grown():
     DEEPSEEK,
     64,
 )
-@example(['12 a, ' * 70_000, '1' * 400_000, '2⁵² é' * 30_000], DEEPSEEK, 1_000)
+@example(['12 a, ' * 14_000, '1' * 80_000, '2⁵² é' * 6_000], DEEPSEEK, 1_000)
 @example(["x'1s", "!1'll", ' 1', "a's'"], SEQUENCES[1], 0)
 def test_tokens_are_those_of_regex(rows, expressions, room):
     found = scanned(laid_out(rows), SequencePreTokenizer(trees_of(expressions)), room)

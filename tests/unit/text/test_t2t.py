@@ -13,7 +13,6 @@ from tokcore.text.t2t import (
     ESCAPE_CHARACTERS,
     T2TPreTokenizer,
     alphabet_of,
-    alphanumeric_bits,
     detokenize,
     escape_token,
     tokenize,
@@ -131,13 +130,6 @@ def test_every_wide_character_is_of_its_class():
     wide = [chr(code) for code in range(0x2F00, 0x10000) if not 0xD800 <= code < 0xE000]
     rows = [f'a{character}b' for character in wide]
     assert scanned(laid_out(rows), T2TPreTokenizer()) == [tokenize(row) for row in rows]
-
-
-def test_bits_are_the_table():
-    bits = alphanumeric_bits()
-    for code in (0x30, 0x41, 0x5F, 0xE9, 0x3002, 0x5B57, 0x1D11E, 0x1D51E, 0x10FFFF):
-        alphanumeric = unicodedata.category(chr(code))[0] in 'LN'
-        assert int(bits[code // 64]) >> code % 64 & 1 == alphanumeric
 
 
 def is_word(character: str) -> bool:

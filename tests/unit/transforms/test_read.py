@@ -35,12 +35,8 @@ def found(folder, pattern):
 
 
 def test_members_are_known_by_their_archive_and_name(folder):
-    assert found(folder, 'x.zip!a.en') == {'x.zip!a.en': 'a.en of x.zip\n'}
     assert found(folder, 'x.zip!a!b.en') == {'x.zip!a!b.en': 'a!b.en of x.zip\n'}
     assert found(folder, 'z.tgz!news/a.en') == {'z.tgz!news/a.en': 'tar'}
-
-
-def test_a_members_size_is_its_own_and_its_state_that_of_its_archive(folder):
     [found_file] = find_files(str(folder / 'x.zip!a.en'))
     stored, file = found_file.stored, found_file.file
     assert stored.path == file.path == str(folder / 'x.zip!a.en')
@@ -55,14 +51,10 @@ def test_globs_of_archives_and_of_members_go_together_in_order(folder):
     ]  # fmt: skip
 
 
-def test_a_plain_file_may_have_such_a_name(folder):
-    (folder / 'x.zip!a.en').write_text('plain\n')
-    assert found(folder, 'x.zip!a.en') == {'x.zip!a.en': 'plain\n'}
-    assert found(folder, '*.en') == {'x.zip!a.en': 'plain\n'}
-    (folder / 'no.zip!b.en').write_text('plain too\n')
-    assert found(folder, 'no.zip!b.en') == {'no.zip!b.en': 'plain too\n'}
-    (folder / 'a!b.en').write_text('no archive\n')
-    assert found(folder, 'a!b.en') == {'a!b.en': 'no archive\n'}
+@pytest.mark.parametrize('name', ['x.zip!a.en', 'no.zip!b.en', 'a!b.en'])
+def test_a_plain_file_may_have_such_a_name(folder, name):
+    (folder / name).write_text('plain\n')
+    assert found(folder, name) == found(folder, '*.en') == {name: 'plain\n'}
 
 
 def test_what_is_neither_is_refused(folder):

@@ -15,13 +15,9 @@ WORDS = st.dictionaries(
 )
 
 
-def nobody(*_):
-    """Is told of vocabularies."""
-
-
 def learned(words, **options):
     table = TokenTable.from_items(words.items())
-    return learn_wordpieces(table, WordPieceOptions(**options), nobody).vocabulary
+    return learn_wordpieces(table, WordPieceOptions(**options), lambda *_: None).vocabulary
 
 
 @given(WORDS, st.integers(1, 80), st.integers(1, 4), st.sampled_from(['##', '#', '_', 'a']))
@@ -50,6 +46,8 @@ def test_sizes_are_searched_for_in_three_ways():
     assert abs(sizes['closest'] - 110) <= abs(sizes['at-most'] - 110)
     with pytest.raises(InputError, match='no vocabulary of at most 9 pieces was found'):
         learned(words, search='at-most', vocab_size=9)
+    with pytest.raises(InputError, match='no word to learn from'):
+        learned({}, vocab_size=9)
 
 
 def test_what_is_left_out_gives_no_pieces():
@@ -58,8 +56,3 @@ def test_what_is_left_out_gives_no_pieces():
     pieces = learned(words, max_learned_word_length=5, max_characters=1, **options).pieces
     assert pieces == ('[MASK]', 'a', 'aa', '##a')
     assert learned(words, max_words=1, **options).pieces[:2] == ('[MASK]', 'b')
-
-
-def test_an_empty_table_is_refused():
-    with pytest.raises(InputError, match='no word to learn from'):
-        learned({}, vocab_size=9)

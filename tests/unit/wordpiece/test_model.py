@@ -47,28 +47,24 @@ def segmented(words, vocabulary, joiner='##', max_word_length=100, room=1):
     return [work.ids[start:end].tolist() for start, end in itertools.pairwise(bounds)]
 
 
-def by_name(words, *options):
-    return [[VOCABULARY[id_] for id_ in ids] for ids in segmented(words, VOCABULARY, *options)]
-
-
-def test_the_longest_piece_is_taken_from_the_left():
-    assert by_name(['unaffable']) == [['unaffable']]
-    # '##aff ##able' would spell it too.
-    assert by_name(['aaffable', 'unaffablea']) == [['a', '##affab', '##le'], ['unaffable', '##a']]
-
-
-def test_a_word_that_cannot_be_spelt_to_its_end_is_unknown_as_a_whole():
-    assert by_name(['unx', 'unaffabl', 'x', 'aé', 'é', 'é字']) == [
-        ['[UNK]'], ['[UNK]'], ['[UNK]'], ['[UNK]'], ['é'], ['é', '##字'],
-    ]  # fmt: skip
-
-
-def test_a_special_token_is_a_piece_like_others():
-    assert by_name(['[MASK]', '[MASK]a', '[MAS']) == [['[MASK]'], ['[MASK]', '##a'], ['[UNK]']]
-
-
-def test_pieces_with_the_joiner_spell_the_beginning_of_a_word_too():
-    assert by_name(['##a', '##', 'a##']) == [['##a'], ['##'], ['[UNK]']]
+@pytest.mark.parametrize(
+    ('word', 'pieces'),
+    [
+        ('unaffable', ['unaffable']),
+        ('aaffable', ['a', '##affab', '##le']),  # '##aff ##able' would spell it too
+        ('unaffablea', ['unaffable', '##a']),
+        *[(word, ['[UNK]']) for word in ('unx', 'unaffabl', 'x', 'aé', '[MAS', 'a##')],
+        ('é', ['é']),
+        ('é字', ['é', '##字']),
+        ('[MASK]', ['[MASK]']),  # a special token is a piece like others
+        ('[MASK]a', ['[MASK]', '##a']),
+        ('##a', ['##a']),
+        ('##', ['##']),
+    ],
+)
+def test_the_longest_pieces_are_taken_from_the_left(word, pieces):
+    [ids] = segmented([word], VOCABULARY)
+    assert [VOCABULARY[id_] for id_ in ids] == pieces
 
 
 def test_of_equal_pieces_the_last_has_its_id_and_blank_ones_match_nothing():
@@ -98,9 +94,8 @@ def test_ids_are_those_of_the_definition(pieces, words, joiner):
 
 @given(st.lists(st.text(min_size=1, max_size=5), min_size=1, max_size=60))
 def test_all_of_unicode_is_found_again(words):
-    assert segmented(words, ['[UNK]', *words]) == [
-        plain_ids([word], ['[UNK]', *words]) for word in words
-    ]
+    vocabulary = ['[UNK]', *words]
+    assert segmented(words, vocabulary) == [plain_ids([word], vocabulary) for word in words]
 
 
 def test_a_large_vocabulary_finds_each_of_its_pieces():
@@ -108,9 +103,9 @@ def test_a_large_vocabulary_finds_each_of_its_pieces():
     words = [f'{a}{b}{c}' for a in syllables for b in syllables for c in syllables[::9]]
     vocabulary = ['[UNK]', *words, *(f'##{word}' for word in words)]
     joined = [f'{one}{two}' for one, two in zip(words, words[::-1], strict=True)]
-    expected = [[id_, 2 * len(words) + 1 - id_] for id_ in range(1, len(words) + 1)]
-    assert segmented(words, vocabulary) == [[id_] for id_ in range(1, len(words) + 1)]
-    assert segmented(joined, vocabulary) == expected
+    ids = range(1, len(words) + 1)
+    assert segmented(words, vocabulary) == [[id_] for id_ in ids]
+    assert segmented(joined, vocabulary) == [[id_, 2 * len(words) + 1 - id_] for id_ in ids]
 
 
 def long_token(word, vocabulary, max_word_length=100):

@@ -42,32 +42,21 @@ def test_records_say_which_words_there_are():
     assert SCHEME.rules != WordPieceScheme.of(lower_case=False).rules
 
 
-def longest(scheme, options=None):
-    return scheme.encoding_parts(VOCABULARY, options)[1].state.max_word_length
-
-
 def test_the_longest_word_goes_with_the_normalizer_unless_asked_for():
-    assert longest(SCHEME) == 100
-    assert longest(WordPieceScheme.of('bert-original')) == 200
     asked = WordPieceEncodingOptions(max_word_length=3)
-    assert longest(SCHEME, asked) == longest(WordPieceScheme.of('bert-original'), asked) == 3
-
-
-def test_models_of_one_vocabulary_share_their_pieces():
-    one, other = VOCABULARY.model_for(3), VOCABULARY.model
-    assert one.state.trie is other.state.trie
+    original = WordPieceScheme.of('bert-original')
+    for scheme, options, longest in (
+        (SCHEME, None, 100), (original, None, 200), (SCHEME, asked, 3), (original, asked, 3),
+    ):  # fmt: skip
+        model = scheme.encoding_parts(VOCABULARY, options)[1]
+        assert model.state.max_word_length == longest
+        assert model.state.trie is VOCABULARY.model.state.trie
 
 
 def test_a_row_stands_between_the_tokens_that_are_there():
     assert SCHEME.template(VOCABULARY) == Template((2,), (3,))
     assert SCHEME.template(WordPieceVocabulary(['a', '[SEP]'])) == Template((), (1,))
     assert SCHEME.template(VOCABULARY, '$A [PAD]') == Template((), (0,))
-
-
-def test_a_vocab_txt_is_recognized_and_read():
-    data = VOCABULARY.dump()
-    assert SCHEME.recognizes(data)
-    assert SCHEME.parse(data, 'vocab.txt').pieces == VOCABULARY.pieces
 
 
 def test_plain_tokens_are_of_the_same_rules():

@@ -1,0 +1,1 @@
+"""The command `export`: a vocabulary as the files of another tool."""

@@ -1,0 +1,1 @@
+"""Shards as other programs read them; `shard_formats.formats` names each, and nothing else imports them."""

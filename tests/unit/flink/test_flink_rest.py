@@ -1,0 +1,78 @@
+"""The REST client, against a server of this test's own that answers as Flink 1.19 does."""
+
+import io
+import json
+import zipfile
+
+import pytest
+
+from pipelines.flink.rest import (
+    FlinkError,
+    FlinkRest,
+    JobState,
+    job_archive,
+    milliseconds,
+)
+from tokcore.errors import InputError
+
+
+def test_a_job_is_an_archive_of_the_pipeline_alone():
+    path = f'/opt/{"long/" * 30}a jar'
+    archive = job_archive('{"pipeline": 1}', '{"option": 2}', path)
+    assert len(archive) < 2000
+    with zipfile.ZipFile(io.BytesIO(archive)) as jar:
+        assert json.loads(jar.read('BEAM-PIPELINE/pipeline-manifest.json')) == {
+            'defaultJobName': 'pipeline'
+        }
+        assert jar.read('BEAM-PIPELINE/pipeline/pipeline.json') == b'{"pipeline": 1}'
+        assert jar.read('BEAM-PIPELINE/pipeline/pipeline-options.json') == b'{"option": 2}'
+        manifest = jar.read('META-INF/MANIFEST.MF').decode()
+        assert max(map(len, manifest.splitlines())) <= 72
+        url = path.replace(' ', '%20')
+        assert manifest.replace('\r\n ', '').splitlines() == [
+            'Manifest-Version: 1.0', f'Class-Path: file://{url}', '',
+        ]  # fmt: skip
+        assert not [name for name in jar.namelist() if name.endswith('.class')]
+
+
+def test_a_job_is_sent_and_its_archive_is_removed(flink):
+    rest = FlinkRest(flink.address)
+    archive = job_archive('{}', '{}', '/opt/runner.jar')
+    job = rest.submit(archive)
+    assert flink.uploads == [archive]
+    assert flink.started == [{'entryClass': 'org.apache.beam.runners.flink.FlinkPipelineRunner'}]
+    assert flink.archives == {}
+    assert rest.running() == [(job, 'job')]
+    assert rest.state(job) == JobState('RUNNING', 2, 1, 1)
+
+
+def test_a_job_that_flink_refuses_is_told_by_its_cause_and_leaves_no_archive(flink):
+    flink.refusal = 'java.lang.X\n\tat y\nCaused by: java.lang.Z: no such class\n\tat z'
+    with pytest.raises(FlinkError, match='java.lang.Z: no such class$'):
+        FlinkRest(flink.address).submit(b'')
+    assert flink.archives == {}
+
+
+def test_cancelling_waits_for_the_end(flink):
+    rest = FlinkRest(flink.address)
+    job = rest.submit(b'')
+    flink.states[job] = ['CANCELLING', 'CANCELLING', 'CANCELED']
+    assert rest.cancel(job) == 'CANCELED'
+    assert flink.cancelled == [job]
+    assert flink.states[job] == ['CANCELED']
+    flink.states[job] = ['FINISHED']
+    assert rest.cancel(job) == 'FINISHED' and flink.cancelled == [job]
+
+
+@pytest.mark.parametrize(
+    ('typed', 'expected'),
+    [('4 s', 4000), ('500ms', 500), ('1 min', 60_000), ('250', 250), ('2 H', 7_200_000)],
+)
+def test_durations_are_read_as_flink_writes_them(typed, expected):
+    assert milliseconds(typed) == expected
+
+
+@pytest.mark.parametrize('typed', ['', 's', '4 weeks', '-1 s'])
+def test_what_is_not_a_duration_is_refused(typed):
+    with pytest.raises(InputError, match='is not a duration'):
+        milliseconds(typed)
