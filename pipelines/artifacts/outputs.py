@@ -49,6 +49,9 @@ _LOGGER = logging.getLogger(__name__)
 _DATASET_FILE = re.compile(
     rf'({INDEX_FOLDER}/)?{SHARD_NAME}({SHARD_ENDINGS})?|{FILE_OF_SPLIT}|{VOCABULARY_FILE}|{TOKENIZER_FILE}'
 )
+_MOST_DIFFERENCES = 6
+"""Options that an error names."""
+
 _REASONS = '|'.join([*all_reasons(), *filter_names(), r'[\w.]+:\w+'])
 """Why rows are left out: reasons of formats, and filters, users' own too."""
 
@@ -301,13 +304,21 @@ def up_to_date(
         return None, replaced
     names = [(state.split, state.role, state.stored.name) for state in wanted.inputs]
     of_inputs = [(text.split, text.role, text.name) for text in manifest.inputs]
-    for what, before, now in [*differing(manifest, wanted), ('input files', of_inputs, names)]:
-        if before != now:
-            other = 'other' if what in ('vocabularies', 'input files') else 'another'
-            raise InputError(
-                f'{output.manifest_path} is of a run with {other} {what}: {_shown(before)} '
-                f'there, {_shown(now)} now; give another output, or --overwrite to replace it'
-            )
+    differences = [
+        f'{"other" if what in ("vocabularies", "input files") else "another"} {what}: '
+        f'{_shown(before)} there, {_shown(now)} now'
+        for what, before, now in [*differing(manifest, wanted), ('input files', of_inputs, names)]
+        if before != now
+    ]
+    if differences:
+        # Where the command is another, all else is too.
+        named = differences[: 1 if manifest.stage != wanted.stage else _MOST_DIFFERENCES]
+        left = 0 if len(named) == 1 else len(differences) - len(named)
+        more = f'; and {left} more' if left else ''
+        raise InputError(
+            f'{output.manifest_path} is of a run with {"; ".join(named)}{more}; give another output, or '
+            '--overwrite to replace it'
+        )
     seen = run.inputs if run and len(run.inputs) == len(wanted.inputs) else None
     has_read = False
     for number, (text, state) in enumerate(zip(manifest.inputs, wanted.inputs, strict=True)):

@@ -213,7 +213,29 @@ def _commands_of(
                 "tokbeam build --source 'train.*.en' --target 'train.*.zh' --name enzh "
                 '--vocab-size 32768 --output out',
             ),
-            ('text', 'source', 'target', 'dev-share', 'name', 'vocab-size', 'output'),
+            (
+                *(
+                    'text',
+                    'source',
+                    'target',
+                    'tsv',
+                    'jsonl',
+                    'parquet',
+                    'fields',
+                    'columns',
+                    'clean',
+                ),
+                *('dev', 'dev-source', 'dev-target', 'dev-share', 'scheme', 'vocab-size'),
+                *(
+                    'shared-vocab',
+                    'name',
+                    'shards',
+                    'output-format',
+                    'output',
+                    'overwrite',
+                    'on-error',
+                ),
+            ),
         ),
         'count': Command(
             'count the tokens of the training lines',

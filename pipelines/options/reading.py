@@ -1,7 +1,8 @@
 """Values of options, as a command line or a job file has them, become dataclasses of options."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING
 from typing import Any, TypeVar
 
@@ -24,6 +25,18 @@ class Parser(argparse.ArgumentParser):
         if len(message) > _MOST_CHARACTERS:
             message = message[:_MOST_CHARACTERS] + '…'
         raise InputError(f'{message} (see {self.prog} --help)')
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            raise argparse.ArgumentError(action, not_one_of(str(value), map(str, action.choices)))
+
+
+def not_one_of(word: str, words: Iterable[str]) -> str:
+    """Returns the sentence that refuses a word, with the one that may be meant."""
+    known = list(words)
+    near = difflib.get_close_matches(word, known, 1)
+    hint = f'; did you mean {near[0]}?' if near else ''
+    return f'{shown(word)} is not one of {", ".join(known)}{hint}'
 
 
 def options_from(kind: type[_Options], values: Mapping[str, object]) -> _Options:
@@ -99,9 +112,7 @@ def refuse_unchosen(choice: Choice, given: Mapping[str, object], chosen: str) ->
             )
         words, value = known[each.name].option.kind, given[each.key]
         if isinstance(words, tuple) and value not in words:
-            raise InputError(
-                f'argument {flag(each.name)}: {shown(str(value))} is not one of {", ".join(words)}'
-            )
+            raise InputError(f'argument {flag(each.name)}: {not_one_of(str(value), words)}')
 
 
 def _is_given(declaration: Declared, given: Mapping[str, object]) -> bool:

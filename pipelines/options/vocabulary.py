@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.options.job import PairSide
-from pipelines.options.reading import options_from, refuse_unchosen
+from pipelines.options.reading import not_one_of, options_from, refuse_unchosen
 from tokcore.counts.vocab_sample import vocab_sample
 from tokcore.encoding.hub_folders import EXPORT_TARGETS
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, NothingToLearn, Scheme
@@ -36,9 +36,7 @@ def schemes_option() -> type:
 def known_scheme(word: str) -> str:
     """The name of a scheme."""
     if word not in scheme_names():
-        raise argparse.ArgumentTypeError(
-            f'invalid choice: {shown(word)} (choose from {", ".join(scheme_names())})'
-        )
+        raise argparse.ArgumentTypeError(not_one_of(word, scheme_names()))
     return word
 
 
