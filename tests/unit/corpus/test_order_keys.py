@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tokcore.corpus.order_keys import mix64, order_keys, shard_of
+from tokcore.corpus.order_keys import mix64, order_keys, places_of, shard_of
 from tokcore.errors import InputError
 
 WORDS = st.integers(0, 2**64 - 1)
@@ -54,6 +54,8 @@ def test_the_identity_comes_back(place, offsets, seed):
     keys = order_keys(place, np.array(offsets, np.int64), seed)
     identities = [plain_unmix(key, seed) for key in keys.tolist()]
     assert identities == [place * 2**44 + offset for offset in offsets]
+    files, found = places_of(keys, seed)
+    assert (files == place).all() and found.tolist() == offsets
 
 
 @pytest.mark.parametrize('seed', [0, 1, 2**64 - 1])
