@@ -5,16 +5,22 @@ A folder opens as it stands. What a tool's files cannot hold is refused by a sen
 
 from __future__ import annotations
 
+import argparse
 import base64
 import functools
 import json
 import logging
 import operator
+import os
 import re
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of
+from pipelines.cli.terminal import print_lines
+from pipelines.files import filesystem
+from pipelines.files.vocabulary_files import vocabulary_path
 from tokcore.bpe.codes import NmtVocabulary
 from tokcore.bpe.extension import reason_against_rounds
 from tokcore.bpe.files import is_tokenizer_json
@@ -34,6 +40,7 @@ from tokcore.encoding.hub_folders import (
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
+from tokcore.process_end import temporary_folder
 from tokcore.text.byte_level import ALPHABET, spelled, token_bytes
 from tokcore.text.expressions import fancy_regex
 from tokcore.text.patterns import DEFINITIONS, PATTERNS, named_pattern
@@ -43,18 +50,9 @@ from tokcore.wordpiece.vocabulary import WordPieceVocabulary
 
 if typing.TYPE_CHECKING:
     from tokcore.foreign_tokenizers.vocabulary import PretrainedVocabulary
-import argparse
-import os
-import typing
-
-from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of
-from pipelines.cli.terminal import print_lines
-from pipelines.files import filesystem
-from pipelines.files.vocabulary_files import vocabulary_path
-from tokcore.process_end import temporary_folder
 
 
-def export(options: argparse.Namespace, beam_flags: typing.Sequence[str]) -> int:
+def export(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Writes the folder, proved or not; returns the command's status.
 
     Raises:

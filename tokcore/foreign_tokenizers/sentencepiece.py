@@ -10,7 +10,7 @@ import itertools
 import math
 import struct
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,8 +47,6 @@ from tokcore.wordpiece.model import WORD_ROOT, DoubleArrayTrie, double_array_tri
 
 if typing.TYPE_CHECKING:
     from tokcore.bpe.model import MergeModel
-import typing
-from collections.abc import Iterator
 
 _PIECES, _TRAINER, _NORMALIZER, _DENORMALIZER = 1, 2, 3, 5  # fields of ModelProto
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = 1, 2, 3, 4, 5, 6  # types of pieces

@@ -11,9 +11,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import re
 import typing
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from tokcore.bpe.files import (
     is_bpe_model,
@@ -23,11 +26,16 @@ from tokcore.bpe.files import (
     parse_added_tokens,
     parse_entries,
 )
+from tokcore.bpe.model import MergeModel
+from tokcore.bpe.model_kernels import numbered_units
 from tokcore.bpe.offsets import trims_of
 from tokcore.bpe.vocabulary import (
     BpeVocabulary,
     TokenizerParts,
+    expression_tree,
+    flattened,
     parse_template,
+    part_type,
     refuse,
     report_ignored,
 )
@@ -35,23 +43,20 @@ from tokcore.errors import InputError
 from tokcore.foreign_tokenizers.borders import NO_BORDERS, BorderPreTokenizer, borders_of_merges
 from tokcore.foreign_tokenizers.normalizers import text_steps
 from tokcore.foreign_tokenizers.pre_tokenizers import MARK, Cutting, parse_cutting
-from tokcore.foreign_tokenizers.vocabulary import PretrainedVocabulary
+from tokcore.foreign_tokenizers.vocabulary import JoinTokens, PretrainedVocabulary
+from tokcore.text.byte_level import BYTE_TO_CHARACTER, CHARACTER_TO_BYTE
 from tokcore.text.pre_tokenizer import PreTokenizer, RowTokens
-from tokcore.text.regex_splits import BEHAVIORS, ByteSplitPreTokenizer, Split, SplitPreTokenizer
+from tokcore.text.regex_splits import (
+    BEHAVIORS,
+    ByteSplitPreTokenizer,
+    Split,
+    SplitPreTokenizer,
+    replacing,
+)
+from tokcore.text.unicode import CODE_POINTS
 
 if typing.TYPE_CHECKING:
     from tokcore.encoding.kernels import Model
-import re
-
-import numpy as np
-
-from tokcore.bpe.model import MergeModel
-from tokcore.bpe.model_kernels import numbered_units
-from tokcore.bpe.vocabulary import expression_tree, flattened, part_type
-from tokcore.foreign_tokenizers.vocabulary import JoinTokens
-from tokcore.text.byte_level import BYTE_TO_CHARACTER, CHARACTER_TO_BYTE
-from tokcore.text.regex_splits import replacing
-from tokcore.text.unicode import CODE_POINTS
 
 
 def parse_tokenizer_json(file: Mapping[str, Any], data: bytes, path: str) -> PretrainedVocabulary:
