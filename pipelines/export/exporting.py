@@ -14,7 +14,7 @@ import operator
 import os
 import re
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of
@@ -87,8 +87,8 @@ def export(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
 
 
 def _outcome(
-    folder: str, files: typing.Sequence[str], target: ExportTarget, lines: int | None
-) -> typing.Iterator[str]:
+    folder: str, files: Sequence[str], target: ExportTarget, lines: int | None
+) -> Iterator[str]:
     yield f'{folder}: {", ".join(files)}'
     library = _TARGETS[target][0]
     if lines is None:
