@@ -64,7 +64,7 @@ def _draw_running(dice: random.Random, splits: list[DrawnSplit]) -> list[str]:
 
 
 def _draw_shuffle(dice: random.Random) -> list[str]:
-    shuffle = dice.choice(['auto', 'files', 'engine'])
+    shuffle = dice.choice(['files', 'engine'])
     buffer = ['@buffer', dice.choice(['1KiB', '20KiB', '1MiB'])] if dice.random() < 0.3 else []
     return ['@shuffle', shuffle, *buffer] if dice.random() < 0.7 else []
 
