@@ -19,11 +19,14 @@ _SIZE = ByteSize(1 << 50)
 
 _FIELDS = {'item-size': 'item_bytes', 'buffer': 'buffer_bytes'}
 
+# Threads of imported packages must not take SIGINT, for which the program waits.
 _SETTING = f"""
-import json, sys
+import json, signal, sys
+mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 sys.path.append({str(Path(__file__).parent)!r})
 from sizes import set_sizes
 set_sizes(json.loads(sys.argv.pop(1)))
+signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 """
 
 _PROGRAM = """
