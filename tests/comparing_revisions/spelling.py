@@ -19,7 +19,7 @@ _NAMES = {
 }
 """By options of that revision: what they are called now."""
 
-_LEFT_OUT = {'--header'}
+_LEFT_OUT = {'--header', '--raw'}
 """Options without a value that this checkout does not have."""
 
 
