@@ -79,7 +79,8 @@ def detokenize(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
         scheme, vocabulary, encoding = _vocabulary_of(options)
         writer = scheme.piece_writer(vocabulary, encoding) if options.pieces else None
         template = scheme.template(vocabulary, encoding.template)
-        id_of_piece = {piece: id_ for id_, piece in enumerate(vocabulary.pieces)}
+        pieces = vocabulary.pieces if options.pieces else ()
+        id_of_piece = {piece: id_ for id_, piece in enumerate(pieces)}
         for number, line in enumerate(_read(_source()), 1):
             if writer is not None:
                 target.write(_as_line(writer.text(_decoded(line, number))))

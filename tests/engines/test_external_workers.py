@@ -10,6 +10,7 @@ import pytest
 from dataset_files import manifest_of, read_shards, shards_and_vocabularies
 from deadlines import free_port, running, succeed_within, wait_for_port
 from jobs import succeed
+from sizes import command_of
 from worker_processes import BOOT, worker_environment
 
 pytestmark = pytest.mark.slow
@@ -40,7 +41,9 @@ def run_module(tmp_path):
     """Runs a module as a program that must succeed in time; returns what it said."""
 
     def run(*arguments: object) -> str:
-        command = [sys.executable, '-m', *arguments]
+        module, *words = arguments
+        is_program = module == 'pipelines'
+        command = command_of(*words) if is_program else [sys.executable, '-m', module, *words]
         return succeed_within(JOB_SECONDS, command, tmp_path / 'log', worker_environment())
 
     return run
