@@ -120,7 +120,7 @@ def _make_job_server(folder: Path) -> None:
         f'<packaging>pom</packaging><dependencies>{dependencies}</dependencies></project>'
     )
     make_by([
-        *('mvn', '--batch-mode', '--progress=none', '--file', pom, 'dependency:copy-dependencies'),
+        *('mvn', '--batch-mode', '--quiet', '--file', pom, 'dependency:copy-dependencies'),
         *('-DincludeScope=runtime', f'-DoutputDirectory={folder / "lib"}'),
     ])  # fmt: skip
     jars = sorted(path.name for path in (folder / 'lib').glob('*.jar'))

@@ -14,7 +14,7 @@ def test_calls_and_transforms_work_in_notebooks(environment, tmp_path, pandas):
     words = (
         ['uninstall', '--yes', 'pandas']
         if pandas is None
-        else ['install', '--progress=none', pandas]
+        else ['install', '--quiet', pandas]
     )
     subprocess.run([sys.executable, '-m', 'pip', '--python', python, *words], check=True)
     (tmp_path / 'lines.txt').write_text('a <b>line</b> of text\n' * 20)
