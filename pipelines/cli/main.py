@@ -58,9 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr = open(os.devnull, 'w')
     if sys.flags.optimize > 1:
         _import_beam_without_docstrings()
+    _log_to_stderr()  # also what a signal is answered with
     if is_process:
         end_on_signals(keeps_work=arguments[:1] in ([name] for name in JOBS))
-    _log_to_stderr()
     try:
         try:
             return _run(arguments, is_process, began)
