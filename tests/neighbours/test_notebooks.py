@@ -11,11 +11,7 @@ from environments import run_script
 @pytest.mark.parametrize('pandas', [None, 'pandas>=2,<3', 'pandas>=3,<4'])
 def test_calls_and_transforms_work_in_notebooks(environment, tmp_path, pandas):
     python = environment('Jupyter')
-    words = (
-        ['uninstall', '--yes', 'pandas']
-        if pandas is None
-        else ['install', '--quiet', pandas]
-    )
+    words = ['uninstall', '--yes', 'pandas'] if pandas is None else ['install', '--quiet', pandas]
     subprocess.run([sys.executable, '-m', 'pip', '--python', python, *words], check=True)
     (tmp_path / 'lines.txt').write_text('a <b>line</b> of text\n' * 20)
     (tmp_path / 'many.txt').write_text(''.join(f'the line {each}\n' for each in range(500_000)))
