@@ -44,9 +44,6 @@ class ArrayRecord(ConvertedFormat):
 
     name = 'array_record'
 
-    def file_names(self, shard: str, features: Sequence[str]) -> list[str]:
-        return [f'{shard}.array_record']
-
     def require(self, sides: Sequence[str]) -> None:
         array_record_library()
 

@@ -40,9 +40,6 @@ class Parquet(ConvertedFormat):
     name = 'parquet'
     hub_ending = '.parquet'
 
-    def file_names(self, shard: str, features: Sequence[str]) -> list[str]:
-        return [f'{shard}.parquet']
-
     def write(
         self,
         parts: Iterator[EncodedRows],

@@ -132,7 +132,10 @@ class ShardFormat(abc.ABC):
 
 
 class ConvertedFormat(ShardFormat):
-    """A format whose files are made of TFRecords."""
+    """A format whose files are made of TFRecords: one for each shard, if it does not say otherwise."""
+
+    def file_names(self, shard: str, features: Sequence[str]) -> list[str]:
+        return [f'{shard}.{self.name}']
 
     @abc.abstractmethod
     def write(

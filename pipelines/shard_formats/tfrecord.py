@@ -104,7 +104,7 @@ _CELLS = 1 << 22
 _SUFFIXES = ('', '_segmentation', '_position')
 
 
-class Packed(TfRecord, ConvertedFormat):
+class Packed(ConvertedFormat, TfRecord):
     """A file a shard: TFRecords with three features for each of a row's, without padding.
 
     The rows of a window are placed the longest first, each where the least room is left. Longer rows of
@@ -118,9 +118,6 @@ class Packed(TfRecord, ConvertedFormat):
 
     def __init__(self, length: int | None = None):
         self.length = length
-
-    def file_names(self, shard: str, features: Sequence[str]) -> list[str]:
-        return [f'{shard}.packed']
 
     def write(
         self,
@@ -242,7 +239,7 @@ def _windows(parts: Iterable[EncodedRows]) -> Iterator[EncodedRows]:
 _FEATURES = ('input_ids', 'input_mask', 'segment_ids')
 
 
-class Joined(TfRecord, ConvertedFormat):
+class Joined(ConvertedFormat, TfRecord):
     """A file a shard, of TFRecords with three features of one length, a record for each row.
 
         input_ids     [CLS] A [SEP], of a pair [CLS] A [SEP] B [SEP], then padding
@@ -260,9 +257,6 @@ class Joined(TfRecord, ConvertedFormat):
 
     def __init__(self, length: int | None = None):
         self._length = length
-
-    def file_names(self, shard: str, features: Sequence[str]) -> list[str]:
-        return [f'{shard}.joined']
 
     def write(
         self,
