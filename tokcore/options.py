@@ -13,8 +13,9 @@ nothing heavy.
 
 import argparse
 import dataclasses
+import difflib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from typing import Any
 
@@ -409,6 +410,12 @@ def dataset_name(value: str) -> str:
 def shown(value: str) -> str:
     """Returns a value in quotes for an error, shortened if it is long."""
     return repr(value) if len(value) <= _MOST_SHOWN else f'{value[:_MOST_SHOWN]!r}…'
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Returns a question that names the nearest known word; empty if none is near."""
+    near = difflib.get_close_matches(word, list(known), 1)
+    return f'did you mean {near[0]}?' if near else ''
 
 
 def format_number(number: int) -> str:

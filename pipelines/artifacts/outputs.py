@@ -311,12 +311,12 @@ def up_to_date(
         if before != now
     ]
     if differences:
-        # Where the command is another, all else is too.
-        named = differences[: 1 if manifest.stage != wanted.stage else _MOST_DIFFERENCES]
-        left = 0 if len(named) == 1 else len(differences) - len(named)
-        more = f'; and {left} more' if left else ''
+        if manifest.stage != wanted.stage:
+            del differences[1:]  # all else is another too
+        elif left := differences[_MOST_DIFFERENCES:]:
+            differences[_MOST_DIFFERENCES:] = [f'and {len(left)} more']
         raise InputError(
-            f'{output.manifest_path} is of a run with {"; ".join(named)}{more}; give another output, or '
+            f'{output.manifest_path} is of a run with {"; ".join(differences)}; give another output, or '
             '--overwrite to replace it'
         )
     seen = run.inputs if run and len(run.inputs) == len(wanted.inputs) else None

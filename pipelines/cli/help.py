@@ -9,7 +9,6 @@ All of it is made of the declarations of the options.
 """
 
 import argparse
-import difflib
 import functools
 import shutil
 import textwrap
@@ -21,7 +20,7 @@ from pipelines.options.reading import Parser
 from pipelines.options.vocabulary import encoding_options, learning_options, token_options
 from tokcore.errors import InputError
 from tokcore.filters.registry import filter_table
-from tokcore.options import Choice, declared, flag
+from tokcore.options import Choice, declared, did_you_mean, flag
 from tokcore.schemes import scheme_names
 
 _WIDEST = 100
@@ -100,8 +99,7 @@ def topic_help(topic: str | None = None) -> str:
     if kind == 'schemes' and scheme in scheme_names():
         return _scheme_help(scheme)
     names = [*_topics(), *(f'schemes/{name}' for name in scheme_names()), *commands]
-    near = difflib.get_close_matches(topic, names, 1)
-    hint = f'did you mean {near[0]}?' if near else f'there are {", ".join(names)}'
+    hint = did_you_mean(topic, names) or f'there are {", ".join(names)}'
     raise InputError(f'help has no topic {topic}; {hint}')
 
 

@@ -1,7 +1,6 @@
 """The parser of the `tokbeam` command: subcommands and their options."""
 
 import argparse
-import difflib
 import functools
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,7 @@ from pipelines.cli.terminal import print_lines
 from pipelines.options.commands import Command, add_groups, finish_options, known_commands
 from pipelines.options.reading import Parser
 from tokcore.errors import InputError
-from tokcore.options import path, shown
+from tokcore.options import did_you_mean, path, shown
 
 _DESCRIPTION = """\
 Learn exact subword vocabularies from whole corpora, and turn the corpora into globally shuffled
@@ -83,8 +82,7 @@ def parse_command(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
 
 def _no_command(word: str, known: Mapping[str, Command]) -> str:
     commands = [*known, 'help', 'completion']
-    near = difflib.get_close_matches(word, commands, 1)
-    hint = f'did you mean {near[0]}?' if near else f'there are {", ".join(commands)}'
+    hint = did_you_mean(word, commands) or f'there are {", ".join(commands)}'
     return f'there is no command {shown(word)}; {hint}'
 
 

@@ -7,7 +7,6 @@ URLs, and are never written down.
 """
 
 import contextlib
-import difflib
 import io
 import re
 import typing
@@ -16,7 +15,7 @@ from collections.abc import Sequence
 
 from pipelines.options.reading import Parser
 from tokcore.errors import InputError
-from tokcore.options import shown
+from tokcore.options import did_you_mean, shown
 
 if typing.TYPE_CHECKING:
     from apache_beam.options.pipeline_options import PipelineOptions
@@ -79,11 +78,10 @@ def check_names(names: Sequence[str], own: Sequence[str], command: str) -> None:
     for name in names:
         if name in beam_names:
             continue
-        near = difflib.get_close_matches(name, [*own, *beam_names], 1)
-        hint = f'; did you mean {near[0]}?' if near else ''
+        sentence = f'{command} has no option {shown(name)[1:-1]}, nor has Beam'
+        hint = did_you_mean(name, [*own, *beam_names])
         raise InputError(
-            f'{command} has no option {shown(name)[1:-1]}, nor has Beam{hint} '
-            '(what only a job server knows stands after --)'
+            f'{"; ".join(filter(None, [sentence, hint]))} (what only a job server knows stands after --)'
         )
 
 

@@ -1,13 +1,12 @@
 """Values of options, as a command line or a job file has them, become dataclasses of options."""
 
 import argparse
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING
 from typing import Any, TypeVar
 
 from tokcore.errors import InputError
-from tokcore.options import Choice, Declared, declared, flag, shown
+from tokcore.options import Choice, Declared, declared, did_you_mean, flag, shown
 
 _Options = TypeVar('_Options')
 
@@ -34,9 +33,8 @@ class Parser(argparse.ArgumentParser):
 def not_one_of(word: str, words: Iterable[str]) -> str:
     """Returns the sentence that refuses a word, with the one that may be meant."""
     known = list(words)
-    near = difflib.get_close_matches(word, known, 1)
-    hint = f'; did you mean {near[0]}?' if near else ''
-    return f'{shown(word)} is not one of {", ".join(known)}{hint}'
+    sentence = f'{shown(word)} is not one of {", ".join(known)}'
+    return '; '.join(filter(None, [sentence, did_you_mean(word, known)]))
 
 
 def options_from(kind: type[_Options], values: Mapping[str, object]) -> _Options:
