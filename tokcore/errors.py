@@ -7,6 +7,13 @@ class InputError(Exception):
     The message is one sentence on one line: the file, the line or byte offset, what is wrong, and
     what to do. The command prints it without a traceback and ends with status 2. Characters that a
     terminal may interpret, as ESC in a file's name, are escaped.
+
+    Examples:
+        >>> try:
+        ...     tokcore.load_tokenizer('nowhere.json')
+        ... except tokcore.InputError as error:
+        ...     print(error)
+        nowhere.json: the vocabulary cannot be read (No such file or directory); give the path of a vocabulary file
     """
 
     def __init__(self, message: str):
