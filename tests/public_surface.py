@@ -20,6 +20,7 @@ import tokcore
 
 ROOT = pathlib.Path(__file__).parents[1]
 LIST = ROOT / 'tests' / 'public_surface.md'
+CHANGES = ROOT / 'CHANGELOG.md'
 OF_RELEASE = ROOT / 'tests' / 'public_surface_of_release.txt'
 
 _HEADER = """\
@@ -71,7 +72,7 @@ def of_release() -> dict[str, str]:
 
 def first_section() -> str:
     """Returns the first section of the changelog."""
-    return (ROOT / 'CHANGELOG.md').read_text().split('\n## ')[1]
+    return CHANGES.read_text().split('\n## ')[1]
 
 
 def _members(value: object) -> typing.Iterator[tuple[str, str]]:

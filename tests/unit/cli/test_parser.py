@@ -50,6 +50,7 @@ REQUIRED = {
 }
 
 PAGE = pathlib.Path(__file__).parents[3] / 'docs' / 'options.md'
+CITATION = pathlib.Path(__file__).parents[3] / 'CITATION.cff'
 
 
 def without(arguments, option):
@@ -173,6 +174,7 @@ def test_help_lists_the_commands_and_no_command_is_refused_with_it(capsys):
 def test_version(capsys):
     assert main(['--version']) == 0
     assert capsys.readouterr().out == f'tokbeam {__version__}\n'
+    assert f'\nversion: {__version__}\n' in CITATION.read_text()
 
 
 def test_the_page_and_the_help_have_each_option_of_the_schemes():
