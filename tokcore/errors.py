@@ -21,6 +21,14 @@ class InputError(Exception):
         super().__init__(''.join(c if c.isprintable() else repr(c)[1:-1] for c in line))
 
 
+def missing_package(what: str, extra: str) -> InputError:
+    """Returns the error about something that needs the packages of an extra."""
+    return InputError(
+        f"{what} needs a package that is not installed; run `pip install '.[{extra}]'` in a clone of "
+        'tokbeam'
+    )
+
+
 class OperatingSystemError(InputError):
     """The operating system refuses something; once that is mended, a run continues where it was."""
 
