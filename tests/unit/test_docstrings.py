@@ -55,9 +55,9 @@ def files(tmp_path_factory):
 
 
 @pytest.mark.parametrize('name', EXAMPLES)
-def test_examples_give_what_they_show(name, files, tmp_path, monkeypatch):
+def test_examples_give_what_they_show(name, files, tmp_path, monkeypatch, request):
     if name == 'tokcore.reading.tensorflow':
-        pytest.importorskip('tensorflow')
+        request.getfixturevalue('tensorflow')
     shutil.copytree(files, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     result = doctest.testmod(importlib.import_module(name), extraglobs=NAMES)
