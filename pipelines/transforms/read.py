@@ -86,9 +86,6 @@ _LAST_LINE_BYTES = 66 << 10
 class ReadCorpus(beam.PTransform):
     """Reads the files of one split as blocks of whole rows, in any format of the command.
 
-        ReadCorpus('corpus/*.en', 'corpus/*.de')  # pairs of lines
-        ReadCorpus('pairs.parquet', format='parquet', fields=['en', 'de'])
-
     Files may be compressed, and may be members of archives. They are listed when this is
     constructed, and for pairs their lines are counted then. Like every root transform of Beam it
     can be applied once. The result is a PCollection of `Block`; `CountTokens` and `EncodeBlocks`
@@ -96,6 +93,13 @@ class ReadCorpus(beam.PTransform):
 
     Attributes:
         splits: the corpus, as `CountTokens` and `EncodeBlocks` take it.
+
+    Examples:
+        >>> pairs = pipelines.ReadCorpus('train.en', 'train.zh')
+        >>> columns = pipelines.ReadCorpus('pairs.tsv', format='tsv', columns=[0, 1])
+        >>> with beam.Pipeline(runner='FnApiRunner') as pipeline:
+        ...     _ = pipeline | pairs | beam.combiners.Count.Globally() | beam.Map(print)
+        1
     """
 
     def __init__(

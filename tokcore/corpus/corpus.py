@@ -67,7 +67,12 @@ MISSING_COLUMN = 'missing_column'
 
 @dataclass(frozen=True)
 class CorpusFile:
-    """One input file, as it was when the job was planned."""
+    """One input file, as it was when the job was planned.
+
+    Examples:
+        >>> tokcore.CorpusFile('corpus/train.en.gz', 'train.en.gz', 9000, 'gzip').is_stream
+        True
+    """
 
     path: str  # what `OpenBinary` opens
     name: str  # relative, for manifests: the same wherever the corpus lies
@@ -154,6 +159,11 @@ class Split:
 
     Raises:
         ValueError: another number of files than the format has roles.
+
+    Examples:
+        >>> [split] = pipelines.ReadCorpus('train.en', 'train.zh').splits
+        >>> split.name, split.format.roles, [file.name for file in split.files_at(0)]
+        ('train', ('source', 'target'), ['train.en', 'train.zh'])
     """
 
     name: str
@@ -336,6 +346,12 @@ class Block:
     In formats of lines only a file's last line may lack its line feed. A block with `long_lines` is
     one row; the data of a side with a long line is empty. Other blocks may hold lines longer than
     `max_line_bytes` too, if they fit in the block.
+
+    Examples:
+        >>> with beam.Pipeline(runner='FnApiRunner') as pipeline:
+        ...     blocks = pipeline | pipelines.ReadCorpus('train.en', 'train.zh')
+        ...     _ = blocks | beam.Map(lambda block: print(block.split, block.offset, block.read_bytes))
+        train 0 41973
     """
 
     split: str
