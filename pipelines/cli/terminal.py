@@ -20,7 +20,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, NoReturn, TextIO
 
-from pipelines.cli.printable import escaped, printable
+from pipelines.cli.printable import escaped, fitted, printable
 from pipelines.engines.progress import (
     BYTES,
     ON_BAR,
@@ -553,9 +553,8 @@ def _end(number: int, keeps_work: bool) -> None:
 def _write_line(line: str) -> None:
     """Writes a line to standard error, after a bar that stands there."""
     with contextlib.suppress(OSError, ValueError):
-        os.write(
-            sys.stderr.fileno(), ('\n' * line_is_open.is_set() + f'tokbeam: {line}\n').encode()
-        )
+        text = fitted(f'tokbeam: {line}', sys.stderr)
+        os.write(sys.stderr.fileno(), ('\n' * line_is_open.is_set() + f'{text}\n').encode())
     line_is_open.clear()
 
 
@@ -621,7 +620,12 @@ class StandardOutput:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Writes lines to standard output, unless it is closed; raises as `StandardOutput`."""
+    """Writes lines for a reader to standard output, unless it is closed; raises as `StandardOutput`."""
+    _print(''.join(f'{fitted(printable(line, sys.stdout), sys.stdout)}\n' for line in lines))
+
+
+def print_data(lines: Iterable[str]) -> None:
+    """Writes lines for a program, which are never broken; else as `print_lines`."""
     _print(''.join(f'{printable(line, sys.stdout)}\n' for line in lines))
 
 
