@@ -123,7 +123,10 @@ def _topics() -> dict[str, tuple[str, Callable[[], str]]]:
             lambda: _text('filters', _filters(), Group((LineOptions,))),
         ),
         'schemes': ('subword, wordpiece, bpe, word, byte: which options each has', _schemes),
-        'jobs': ('job files: a command line as TOML', lambda: _text('jobs', f'{_JOB_FILE}\n\n{_JOB_EXAMPLE}')),
+        'jobs': (
+            'job files: a command line as TOML',
+            lambda: _text('jobs', f'{_JOB_FILE}\n\n{_JOB_EXAMPLE}'),
+        ),
     }
 
 
@@ -231,9 +234,7 @@ def scheme_table(commands: Mapping[str, Command]) -> list[tuple[str, str, str]]:
 
 def as_text(rows: list[tuple[str, str, str]]) -> str:
     """Returns the table as help shows it."""
-    rows = [('option', 'schemes', 'commands'), *rows]
-    widths = [max(len(row[column]) for row in rows) for column in range(2)]
+    width = max(len(option) for option, _, _ in rows)
     return ''.join(
-        f'  {option:{widths[0]}}  {schemes:{widths[1]}}  {takers}\n'
-        for option, schemes, takers in rows
+        f'  {option:{width}}  {schemes}\n{_INDENT}{takers}\n' for option, schemes, takers in rows
     )

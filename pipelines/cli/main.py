@@ -20,7 +20,13 @@ from pipelines.cli.help import topic_help
 from pipelines.cli.parser import parse_command
 from pipelines.cli.plain_runs import run_plain_if_small
 from pipelines.cli.printable import LogFormatter, fitted, printable, printable_lines
-from pipelines.cli.terminal import end_on_signals, flush_printed, print_data, print_lines, shown_progress
+from pipelines.cli.terminal import (
+    end_on_signals,
+    flush_printed,
+    print_data,
+    print_lines,
+    shown_progress,
+)
 from pipelines.engines.progress import AT_ONCE
 from pipelines.files.system_errors import as_input_error
 from pipelines.options.commands import JOBS, known_commands

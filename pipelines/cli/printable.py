@@ -4,9 +4,10 @@ All that the command prints goes through here: its sentences and the log by `pri
 meant to be stored by an escape that whoever reads it understands.
 """
 
+import contextlib
 import logging
+import os
 import re
-import shutil
 import unicodedata
 from collections.abc import Callable
 from typing import Any, TextIO
@@ -58,7 +59,7 @@ def fitted(line: str, stream: TextIO | None, ending: str = '') -> str:
     """Returns a line as `broken` does for a terminal, and as it is elsewhere."""
     if stream is None or not stream.isatty():
         return line
-    return broken(line, shutil.get_terminal_size().columns, ending)
+    return broken(line, columns_of(stream), ending)
 
 
 def broken(line: str, columns: int, ending: str = '') -> str:
@@ -86,6 +87,13 @@ def broken(line: str, columns: int, ending: str = '') -> str:
         else:
             here += word
     return '\n'.join([*lines, here])
+
+
+def columns_of(terminal: TextIO) -> int:
+    """Returns how many columns a terminal has; 80 if it does not say."""
+    with contextlib.suppress(OSError, ValueError):
+        return os.get_terminal_size(terminal.fileno()).columns or 80
+    return 80
 
 
 def _columns(text: str) -> int:
