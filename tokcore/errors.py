@@ -14,6 +14,14 @@ class InputError(Exception):
         super().__init__(''.join(c if c.isprintable() else repr(c)[1:-1] for c in line))
 
 
+def missing_package(what: str, extra: str) -> InputError:
+    """Returns the error of what needs a package that one of this project's extras installs."""
+    return InputError(
+        f'{what} needs a package that is not installed; in the clone of tokbeam, get it by '
+        f"pip install '.[{extra}]'"
+    )
+
+
 class OperatingSystemError(InputError):
     """The operating system refuses something; once that is mended, a run continues where it was."""
 

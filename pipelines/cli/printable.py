@@ -15,7 +15,10 @@ from typing import Any, TextIO
 GOES_ON = ' \\'
 """At the end of a line of a command that is broken: a shell takes it with the next line."""
 
-_WORDS = {'': re.compile(r'\s*\S+'), GOES_ON: re.compile(r"\s*(?:--\S+ (?!-))?(?:'[^']*'|\S)+")}
+_WORDS = {
+    '': re.compile(r'\s*\S+'),
+    GOES_ON: re.compile(r"""\s*(?:--\S+ (?!-))?(?:'[^']*'|"[^"]*"|\S)+"""),
+}
 """Each with the blanks before it; in a command an option with its value is one, and a quoted word."""
 
 _COLOUR = re.compile(r'\x1b\[[0-9]*m')

@@ -158,7 +158,8 @@ val.bin of dev and test.bin, with uint16. These leave out rows without text, and
 documents after each row that does not end with it. packed:
 ….packed, TFRecords of several rows each, the longest of 65,536 rows first, where the least room is left.
 joined: ….joined, TFRecords of input_ids, input_mask and segment_ids for each row, as BERT's run_classifier.
-array_record: ….array_record, the payloads of the TFRecords, by pip install 'tokbeam[array-record]'."""
+array_record: ….array_record, the payloads of the TFRecords, for which the clone of tokbeam needs pip install
+'.[array-record]'."""
 
 _INDEX = """\
 index/ in the folder has a file for each shard, by which any row is read at once: build and encode write it,

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tokcore.errors import InputError
+from tokcore.errors import missing_package
 
 Points = Sequence[tuple[float, float]]
 
@@ -44,10 +44,7 @@ _LINES = ('-', '--', '-.', ':')
 def require_charts() -> None:
     """Raises InputError if Matplotlib is not installed: before a corpus is read for nothing."""
     if importlib.util.find_spec('matplotlib') is None:
-        raise InputError(
-            'the page needs a package that draws charts and is not installed; get it by pip install '
-            "'tokbeam[report]', or '.[report]' in a clone; --json prints the figures without it"
-        )
+        raise missing_package('a page with charts, unlike --json,', 'report')
 
 
 def import_charts_ahead() -> None:

@@ -421,5 +421,5 @@ def test_without_the_package_of_charts_no_row_is_read(small_build, monkeypatch):
     with listening(events.append):
         for line in (['report', small_build], ['compare', small_build, small_build]):
             sentence = refuse(*line)
-            assert "pip install 'tokbeam[report]'" in sentence and '--json' in sentence
+            assert "pip install '.[report]'" in sentence and '--json' in sentence
     assert events == []
