@@ -110,6 +110,7 @@ def command_parser(known: Mapping[str, Command] | None = None, only: str | None 
         epilog=_EPILOG.format(topics=', '.join(topics_of())),
         formatter_class=HelpFormatter,
     )
+    parser._positionals.title = 'commands'
     parser.add_argument('--version', action='store_true', help='print the version and exit')
     commands = parser.add_subparsers(dest='command', metavar='COMMAND', parser_class=_HelpParser)
 

@@ -56,6 +56,7 @@ _LOOK_SECONDS = 0.5
 _FIRST_SECONDS = 3.0
 """Of some work without an estimate of its time: the first steps are no measure."""
 
+_LEAST_COLUMNS = 13
 _BAR_COLUMNS = 22
 """Of the bar and the share in percent, at least, where they need not be fewer."""
 
@@ -139,13 +140,13 @@ class Pace:
     """
 
     def __init__(self, began: float):
-        self.began = began
-        self._done, self._reported = 0, began
+        self.began = self._reported = self._at = began
+        self._done = 0
+        self._likely = 0.0  # how much is done at a time, it is taken
         self._longest = 0.0  # between two reports
         self._weighted = (
             0.0  # the sum of all steps, each times the middle of its time since the beginning
         )
-        self._likely, self._at = 0.0, began  # how much is done at a time, it is taken
 
     def take(self, done: int, now: float) -> None:
         """Takes a report that so much is done in all."""
@@ -153,28 +154,24 @@ class Pace:
         self._longest = max(self._longest, now - self._reported)
         self._weighted += (done - self._done) * self._middle(now)
         self._done, self._reported = done, now
+        # Of two threads that end together, the first has no report of what the other has done.
         self._likely = max(done, (self._likely + done) / 2)
 
-    def rate(self, now: float) -> float | None:
-        """Returns what is done in a second; None if it is too early to say."""
+    def rate_and_left(self, total: int, now: float) -> tuple[float, float | None]:
+        """Returns what is done in a second, and the seconds until all is; (0, None) if it is too early."""
         self._go_on(now)
-        return self._rate(now) if now - self.began >= _FIRST_SECONDS and self._weighted else None
-
-    def left(self, total: int, now: float) -> float | None:
-        """Returns the seconds until all is done; None if it is too early to say."""
-        rate = self.rate(now)
-        if self._done >= total:
-            return 0.0
-        return None if rate is None else max(0.0, total - self._likely) / rate
+        if now - self.began < _FIRST_SECONDS or not self._weighted:
+            return 0.0, 0.0 if self._done >= total else None
+        return self._rate(), max(0.0, total - self._likely) / self._rate()
 
     def _go_on(self, now: float) -> None:
         until = min(now, self._reported + self._longest)
-        self._likely += max(0.0, until - self._at) * self._rate(self._at)
+        self._likely += max(0.0, until - self._at) * self._rate()
         self._at = now
 
-    def _rate(self, now: float) -> float:
-        weighted = self._weighted + (self._likely - self._done) * self._middle(now)
-        return 2 * weighted / max(_FIRST_SECONDS, now - self.began) ** 2
+    def _rate(self) -> float:
+        weighted = self._weighted + (self._likely - self._done) * self._middle(self._at)
+        return 2 * weighted / max(_FIRST_SECONDS, self._at - self.began) ** 2
 
     def _middle(self, now: float) -> float:
         return (self._reported + now) / 2 - self.began
@@ -283,8 +280,8 @@ class ProgressLog:
         if work is None:
             return f'{now.label}, {spent}' if now.label else ''
         line = f'{now.label}: {100 * work.done // work.total} % of {format_amount(work.total, work.unit)}'
-        rate, left = now.pace.rate(time), now.pace.left(work.total, time)
-        if left is None or not rate or rate < 1:  # parts that each take another time, over a second
+        rate, left = now.pace.rate_and_left(work.total, time)
+        if left is None or rate < 1:  # parts that each take another time, over a second
             return f'{line}, {spent}'
         return f'{line}, {_per_second(rate, work.unit)}, {format_time(left)} left'
 
@@ -324,7 +321,7 @@ class JsonProgress:
         if now - written < _JSON_SECONDS and 0 < event.done < event.total:
             return
         self._works[event.work] = (pace, now)
-        left = pace.left(event.total, now)
+        _, left = pace.rate_and_left(event.total, now)
         self._write(
             'work',
             stage=event.stage,
@@ -350,7 +347,7 @@ class Bar:
         self._now = ProgressState(clock)
         self._bar: tqdm | None = None
         self._output: _CellOutput | None = None
-        self._shown: tuple[str, float] | None = None  # whose bar it is, and since when
+        self._shown: tuple[str, Pace] | None = None  # whose bar it is
         self._lock = terminal_lock
         self._replaced = [
             (handler, handler.setStream(_AboveBar(self, terminal)))
@@ -395,12 +392,12 @@ class Bar:
 
     def _draw(self) -> None:
         now = self._now
-        current = (now.label, now.began) if now.label else None
+        current = (now.label, now.pace) if now.label else None
         if (
             self._bar is None
             or current is None
             or self._shown is None
-            or now.began != self._shown[1]
+            or now.pace is not self._shown[1]
         ):
             self._end_bar()
             if current is not None:
@@ -423,11 +420,13 @@ class Bar:
             if len(label) + len(spent) + 3 > columns:
                 label = label.partition(',')[0]
             return f'{label} [{spent}]{{bar:0}}'
-        rate, left = now.pace.rate(time), now.pace.left(work.total, time)
+        rate, left = now.pace.rate_and_left(work.total, time)
         spent += f'<{"?" if left is None else _on_clock(left)}'
-        speed = f', {_per_second(rate, work.unit)}' if rate and rate >= 1 else ''
+        speed = f', {_per_second(rate, work.unit)}' if rate >= 1 else ''
         amount = _share(work)
         texts = (f'{amount} [{spent}{speed}]', f'{amount} [{spent}]', f'[{spent}]')
+        if len(label) + len(spent) + _LEAST_COLUMNS > columns:
+            label = label.partition(' (')[0]
         room = columns - len(label) - _BAR_COLUMNS
         text = next((text for text in texts if len(text) <= room), texts[-1])
         return f'{label}: {{percentage:3.0f}}%|{{bar}}| {text}'

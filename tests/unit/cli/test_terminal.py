@@ -158,25 +158,31 @@ def test_the_time_that_is_left_goes_down_as_a_clock_does(reports):
         while coming and coming[0][0] <= now:
             at, done = coming.pop(0)
             pace.take(done, 1000.0 + at)
-        seen.append((now, pace.left(200, 1000.0 + now)))
+        seen.append((now, pace.rate_and_left(200, 1000.0 + now)[1]))
     for now, left in seen[60:]:
-        assert left == pytest.approx(200 - now, rel=0.1)
+        assert left == pytest.approx(200 - now, rel=0.1, abs=2)
     for (_, before), (_, after) in itertools.pairwise(seen[60:]):
         assert abs(after - before) < 1 + before / 25
 
 
 def test_nothing_is_said_of_the_time_that_is_left_before_there_is_a_measure():
     pace = Pace(1000.0)
-    assert pace.left(100, 1060.0) is None  # no step yet
+    assert pace.rate_and_left(100, 1060.0) == (0, None)  # no step yet
     pace.take(50, 1000.5)
-    assert pace.left(100, 1002.0) is None and pace.left(100, 1004.0) is not None
+    assert pace.rate_and_left(100, 1002.0) == (0, None)
+    assert None not in pace.rate_and_left(100, 1004.0)
 
 
 def test_the_time_that_is_left_grows_where_work_stands_still():
     pace = Pace(1000.0)
     for second in range(1, 61):
         pace.take(second, 1000.0 + second)
-    assert [round(pace.left(120, 1000.0 + now)) for now in (60, 61, 90, 240)] == [60, 59, 127, 871]
+    assert [round(pace.rate_and_left(120, 1000.0 + now)[1]) for now in (60, 61, 90, 240)] == [
+        60,
+        59,
+        127,
+        871,
+    ]
 
 
 def test_times_are_said_in_their_largest_units():
@@ -234,6 +240,32 @@ def test_a_line_that_is_longer_than_the_terminal_is_cut_off(handler, clock):
     bar.look()
     bar.close()
     assert max(map(len, terminal.close().split('\r'))) <= 40
+
+
+@pytest.mark.parametrize(
+    ('columns', 'shown'),
+    [
+        (
+            100,
+            r'count \(1 of 2\):  50%\|█+. +\| 50\.0/100\.0 MiB compressed \[00:10<00:10, 5\.0 MiB/s\]',
+        ),
+        (70, r'count \(1 of 2\):  50%\|█+.? +\| 50\.0/100\.0 MiB compressed \[00:10<00:10\]'),
+        (40, r'count \(1 of 2\):  50%\|█+.? *\| \[00:10<00:10\]'),
+        (28, r'count:  50%\|█+.? *\| \[00:10<00:10\]'),
+    ],
+)
+def test_a_narrow_terminal_has_the_time_that_is_left_at_least(handler, clock, columns, shown):
+    terminal = PseudoTerminal(columns)
+    bar = Bar(terminal.stream, clock)
+    bar(StageBegan('build', ('count', 'encode')))
+    bar(StageBegan('count'))
+    for step in range(11):
+        bar(reading(5 * step * MIB, unit=COMPRESSED_BYTES))
+        clock.now += step < 10
+    bar.look()
+    bar.close()
+    lines = terminal.close().split('\r')
+    assert any(re.fullmatch(shown, line) for line in lines) and max(map(len, lines)) <= columns
 
 
 def test_a_round_is_on_the_bar_of_a_terminal_and_a_line_elsewhere(handler, tmp_path):
