@@ -58,7 +58,7 @@ _FIRST_SECONDS = 3.0
 
 _LEAST_COLUMNS = 13
 _BAR_COLUMNS = 22
-"""Of the bar and the share in percent, at least, where they need not be fewer."""
+"""Of the bar and the share in percent: the fewest, and the fewest next to an amount or a rate."""
 
 _BYTE_UNITS = (('GiB', 1 << 30), ('MiB', 1 << 20), ('KiB', 1 << 10))
 _JSON_SECONDS = 1

@@ -249,9 +249,9 @@ def test_a_line_that_is_longer_than_the_terminal_is_cut_off(handler, clock):
             100,
             r'count \(1 of 2\):  50%\|█+. +\| 50\.0/100\.0 MiB compressed \[00:10<00:10, 5\.0 MiB/s\]',
         ),
-        (70, r'count \(1 of 2\):  50%\|█+.? +\| 50\.0/100\.0 MiB compressed \[00:10<00:10\]'),
+        (76, r'count \(1 of 2\):  50%\|█+.? +\| 50\.0/100\.0 MiB compressed \[00:10<00:10\]'),
         (40, r'count \(1 of 2\):  50%\|█+.? *\| \[00:10<00:10\]'),
-        (28, r'count:  50%\|█+.? *\| \[00:10<00:10\]'),
+        (29, r'count:  50%\|.+\| \[00:10<00:10\]'),
     ],
 )
 def test_a_narrow_terminal_has_the_time_that_is_left_at_least(handler, clock, columns, shown):
