@@ -80,7 +80,7 @@ def _job_option() -> Any:
 class ConvertOptions:
     """What `convert` makes of a dataset, where to, and how."""
 
-    to: str = option('the format, as --output-format of build has it', CONVERTED_FORMATS)
+    to: str = option('the format, as --output-format of build has it', CONVERTED_FORMATS, 'FORMAT')
     pack: int | None = pack_option('--to')
     output: str = option('folder for the result', output_path, 'DIR')
     workers: int | None = _workers_option()

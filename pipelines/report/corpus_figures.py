@@ -20,14 +20,13 @@ import numpy as np
 
 from pipelines.engines.compiling import compile_ahead
 from pipelines.engines.pool import BundleOutput, OrderedPool, in_global_window, with_output_types
-from pipelines.engines.progress import stage_running, track_work
+from pipelines.engines.progress import stage_running
 from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.jobs.reading import ReadPlan, plan_reading
 from pipelines.report.row_text import Group, TextSums, TextTally, word_sums
 from pipelines.transforms.count_tokens import MergeTablesFn, TableOrPath, pack_or_spill
 from pipelines.transforms.encode_blocks import BlockEncoder, SplitShards
-from pipelines.transforms.read import READING
 from pipelines.transforms.stats import STATS, WriteStats, read_stats
 from pipelines.trust.corpus_rows import features_of
 from pipelines.trust.rerun import changed_inputs, refuse_other_job
@@ -126,7 +125,7 @@ def read_corpus(
         with stage_running('index'):
             plan = plan_reading(job.reading, job.execution, folder)
         reading = _Reading.of(job, plan, features, folder)
-        with stage_running('read'), track_work('read', READING, plan.stored_bytes):
+        with stage_running('read'), plan.tracked('read'):
             engine.run(reading.build, folder)
         yield reading.figures(manifest, rows)
 
