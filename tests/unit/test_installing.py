@@ -35,6 +35,6 @@ def test_a_missing_package_is_named_by_an_extra_that_there_is():
     assert len(named) == len(literals) + 1  # of the readers: their extras have their names
     assert {'tensorflow', 'torch', 'grain', *literals} <= EXTRAS.keys()
     assert str(missing_package('dataset.torch', 'torch')) == (
-        'dataset.torch needs a package that is not installed; in the clone of tokbeam, get it by '
-        "pip install '.[torch]'"
+        "dataset.torch needs a package that is not installed; run `pip install '.[torch]'` in a clone of "
+        'tokbeam'
     )
