@@ -457,6 +457,7 @@ def _playground(scheme: Scheme, vocabulary: Vocabulary, name: str) -> Mapping[st
     if _is_foreign(vocabulary):
         file = _huggingface(scheme, vocabulary, name, 'playground')[TOKENIZER_NAME]
         parsed = BPE_SCHEME.parse(file, f'--to playground of {name}')
+        assert isinstance(parsed, BpeVocabulary)  # it is a tokenizer.json
         vocabulary = dataclasses.replace(parsed, entries=vocabulary.entries)
     return {'index.html': playground_page(scheme, vocabulary, name, samples)}
 

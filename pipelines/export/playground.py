@@ -76,13 +76,13 @@ def _rules(scheme: Scheme, vocabulary: Vocabulary) -> dict[str, Any]:
         case _, BpeVocabulary():
             rules, around = _bpe(vocabulary), vocabulary.template
         case _:
-            _refuse('it has subword, wordpiece and byte-level BPE, without codes')
+            _refuse('the page has subword, wordpiece and byte-level BPE only')
     return {**rules, 'before': around.before, 'after': around.after}
 
 
 def _wordpiece(scheme: WordPieceScheme, vocabulary: WordPieceVocabulary) -> dict[str, Any]:
     if scheme.normalizer_kind != 'bert':
-        _refuse('it has not the final sigma of bert-original')
+        _refuse('the page has no final sigma, as bert-original has')
     rules = scheme.pre_tokenizer
     characters = map(chr, range(CODE_POINTS))
     return {
@@ -100,15 +100,15 @@ def _bpe(vocabulary: BpeVocabulary) -> dict[str, Any]:
     # The classes of characters are those of the page where there is a kernel.
     has_kernel = not expressions or pre_tokenizer_of([*map(oniguruma, expressions)]) is not None
     if not has_kernel or not _KNOWN.issuperset(expressions):
-        _refuse(f'it has named patterns, and digits before one, not {parts.patterns!r:.200}')
+        _refuse(f'the page has named patterns, and digits before one, not {parts.patterns!r:.200}')
     by_id = {id_: piece for piece, id_ in ids.items()}
     if not parts.byte_level or not CHARACTER_TO_BYTE.keys() <= ids.keys() or len(by_id) < len(ids):
-        _refuse('it has byte-level BPE with an id for each byte, and an entry for an id')
+        _refuse('the page has only byte-level BPE, with one id for each byte and each entry')
     results = [ids[left + right] for left, right in vocabulary.merges]
     numbered = zip(results, [0, *results], vocabulary.merges)  # noqa: B905 - the last is one before none
     found = [token for token in vocabulary.added if not token.special]
     for old, new in _IN_JAVASCRIPT.items():
-        expressions = [expression.replace(old, new) for expression in expressions]
+        expressions = tuple(expression.replace(old, new) for expression in expressions)
     return {
         'kind': 'bpe', 'label': f'byte-level BPE · pattern {" and ".join(parts.patterns)}',
         'pieces': [by_id.get(id_, '') for id_ in range(1 + max(by_id))],
@@ -122,4 +122,4 @@ def _bpe(vocabulary: BpeVocabulary) -> dict[str, Any]:
 
 
 def _refuse(why: str) -> typing.NoReturn:
-    raise InputError(f'the page cannot show this vocabulary exactly: {why}; give another target')
+    raise InputError(f'--to playground cannot hold this vocabulary: {why}; give another target')
