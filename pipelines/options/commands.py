@@ -168,7 +168,8 @@ SPLIT.corpus too, for batches with shuffle='corpus': the corpus is read once, an
 
 _EXPORT = """\
 The folder opens with the tool as it stands. Where the tool is installed, it encodes a sample of text, and
-a difference is an error; where it is not, the folder is reported as UNPROVED."""
+a difference is an error; where it is not, the folder is reported as UNPROVED. The page of a playground encodes
+such a sample whenever a browser opens it."""
 
 _CACHE = """\
 kernels are compiled once for a machine, in some 15 s, and those not used for 30 days are deleted.
@@ -372,6 +373,7 @@ def _commands_of(
             (
                 'tokbeam export tokenizer.json --to tiktoken --output encoding',
                 'tokbeam export vocab.txt --to huggingface --output bert',
+                'tokbeam export out --to playground --output page',
             ),
             ('to', 'output', 'scheme'),
             'VOCAB',

@@ -38,7 +38,12 @@ def test_both_have_the_sample_the_licence_the_version_and_the_marks_of_types(dis
         names = wheel.namelist()
     with tarfile.open(distributions['.gz']) as source:
         source_names = [name.partition('/')[2] for name in source.getnames()]
-    for name in ('pipelines/sample/train.en', 'pipelines/py.typed', 'tokcore/py.typed'):
+    for name in (
+        'pipelines/sample/train.en',
+        'pipelines/py.typed',
+        'pipelines/export/playground.html',
+        'tokcore/py.typed',
+    ):
         assert name in names and name in source_names
     assert any(name.endswith('LICENSE') for name in names)
     assert {'LICENSE', 'CITATION.cff', 'CHANGELOG.md'} <= set(source_names)

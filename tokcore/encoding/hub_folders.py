@@ -47,7 +47,9 @@ ROLE_TOKENS = {
 }
 """Transformers' roles, and the usual names of the tokens that have them, the first ones first."""
 
-ExportTarget = Literal['huggingface', 'tiktoken', 'sentencepiece', 'vocab.txt', 'subword-nmt']
+ExportTarget = Literal[
+    'huggingface', 'tiktoken', 'sentencepiece', 'vocab.txt', 'subword-nmt', 'playground'
+]
 EXPORT_TARGETS: tuple[ExportTarget, ...] = get_args(ExportTarget)
 """The tools whose files `tokbeam export` makes."""
 
