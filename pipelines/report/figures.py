@@ -57,11 +57,11 @@ Figures = dict[str, Any]
         unknown, those of an unknown token, None if there is no such id; text_bytes of all sides, without
         prefixes and line ends.
     rejected: of each file of lines that were left out: name, lines, samples of the first lines.
-    vocabularies: of each side (inputs, targets or both): wanted size and min_count, the occurrences that an
-        entry needed, None if the vocabulary was given or its learner has none; size, used entries; single_characters, entries of
-        one character or byte, and single_share, their share of all ids; by_count: (least, most, entries);
-        by_rank: (rank from 1, count); commonest: (piece, count); longest: (piece, characters, count), the
-        entries of the most characters; unused, the first pieces that never occur.
+    vocabularies: of each side (inputs, targets or both): wanted size, and min_count, how often an entry had to
+        occur, None if the vocabulary was given or its learner needs none; size, used entries;
+        single_characters, entries of one character or byte, and single_share, their share of all ids;
+        by_count: (least, most, entries); by_rank: (rank from 1, count); commonest: (piece, count); longest:
+        (piece, characters, count), the entries of the most characters; unused, the first that never occur.
     examples: of each split, its first rows: split, row, pieces by feature: (piece, id); ids, how many it has.
     longest_rows: of each split, the rows of the most ids: split, row, ids, text by feature, its beginning;
         position, the file and the byte and line, or the row, in the corpus; None if it was not read.
@@ -119,7 +119,8 @@ def dataset_figures(
 ) -> Figures:
     """Returns the figures of a folder that `tokbeam build` or `tokbeam encode` has finished.
 
-    Memory follows the sizes of vocabularies and the number of distinct lengths.
+    Memory follows the sizes of vocabularies and the number of distinct lengths; a temporary file has 8 bytes
+    for each row.
 
     Args:
         folder: an absolute path.
@@ -490,23 +491,21 @@ def _padding(dataset: Dataset, split: str, lengths: np.ndarray) -> Iterator[Figu
         cells = sum(int(own.max(axis=1).sum()) * own.shape[1] for own in batches)
         return round(1 - sum(int(own.sum()) for own in batches) / max(1, cells), 6)
 
-    for size in _BATCH_ROWS:
-        mixed, similar = (share(NmtBatches(size, 0, 0, 0, count, **of_pairs)) for count in (1, 5))
+    mixed, similar = (
+        [NmtBatches(size, 0, 0, 0, buckets, **of_pairs) for size in _BATCH_ROWS]
+        for buckets in (1, 5)
+    )
+    budget = BudgetBatches(_BATCH_IDS, 0, growing_boundaries(_BATCH_IDS), _BATCH_IDS, features)
+    names = [*(f'{size} rows' for size in _BATCH_ROWS), f'{_BATCH_IDS:,} ids']
+    for batch, *rules in zip(names, [*mixed, None], [*similar, budget], strict=True):
+        shares = [None if rule is None else share(rule) for rule in rules]
         yield {
             'split': split,
             'rows': rows,
-            'batch': f'{size} rows',
-            'mixed': mixed,
-            'similar': similar,
+            'batch': batch,
+            'mixed': shares[0],
+            'similar': shares[1],
         }
-    budget = BudgetBatches(_BATCH_IDS, 0, growing_boundaries(_BATCH_IDS), _BATCH_IDS, features)
-    yield {
-        'split': split,
-        'rows': rows,
-        'batch': f'{_BATCH_IDS:,} ids',
-        'mixed': None,
-        'similar': share(budget),
-    }
 
 
 def _lengths(counter: collections.Counter[int]) -> Figures:

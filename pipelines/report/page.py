@@ -66,26 +66,30 @@ def report_page(named: Named, compared: Mapping[str, str] | None = None) -> str:
     """
     unread = '; '.join({f['without_corpus']: None for _, f in named if f['without_corpus']})
     sections = {
-        'Dataset': (_facts, ''),
-        'Sample rows': (_examples, 'There are no rows.'),
-        'Lengths': (_rows, 'There are no rows.'),
-        'Longest rows': (_longest, 'There are no rows.'),
-        'Padding': (_padding, 'There are no rows.'),
-        'Repeated rows': (_repeats, 'There are no rows.'),
-        'Scripts': (_scripts, 'There is no text.'),
-        'Vocabulary': (_vocabularies, 'There is none.'),
-        'Words in many pieces': (_worst, f'No word has several pieces. {_NO_WORDS}'),
-        'Shuffle': (
-            _shuffles,
-            f'Not measured, because the corpus was not read: {unread}. {_MOVED}',
-        ),
-        'Lines read': (_lines, 'No lines were read.'),
-        'Lines left out': (_rejected, 'The folder has no such lines; --on-error skip keeps them.'),
-        'Time': (_seconds, 'Not known, because the folder has no record of a run.'),
+        'Dataset': _facts,
+        'Sample rows': _examples,
+        'Lengths': _rows,
+        'Longest rows': _longest,
+        'Padding': _padding,
+        'Repeated rows': _repeats,
+        'Scripts': _scripts,
+        'Vocabulary': _vocabularies,
+        'Words in many pieces': _worst,
+        'Shuffle': _shuffles,
+        'Lines read': _lines,
+        'Lines left out': _rejected,
+        'Time': _seconds,
+    }
+    if_empty = {
+        'Words in many pieces': f'No word has several pieces. {_NO_WORDS}',
+        'Shuffle': f'Not measured, because the corpus was not read: {unread}. {_MOVED}',
+        'Lines left out': 'The folder has no such lines; build and encode keep them with --on-error skip.',
+        'Time': 'Not known, because the folder has no record of a run.',
     }
     bodies = {
-        title: '\n'.join(filter(None, parts_of(named))) or _paragraph(otherwise)
-        for title, (parts_of, otherwise) in sections.items()
+        title: '\n'.join(filter(None, parts_of(named)))
+        or _paragraph(if_empty.get(title, 'There are no rows.'))
+        for title, parts_of in sections.items()
     }
     sentences = [f'<li>{shown(each)}</li>' for pair in named for each in _summary(*pair)]
     title = ' and '.join(figures['folder'] for _, figures in named)
@@ -380,10 +384,6 @@ def _lines(named: Named) -> Iterator[str]:
     def of_reason(reason: str) -> Callable[[Figures], object]:
         return lambda own: own['reasons'].get(reason, 0)
 
-    def coverage(own: Figures) -> float | None:
-        share = _share('unknown', 'ids')(own)
-        return None if share is None else _percent(1 - share)
-
     reasons = dict.fromkeys(name for _, own in _each(named, 'left_out') for name in own['reasons'])
     yield _table(
         named,
@@ -397,7 +397,7 @@ def _lines(named: Named) -> Iterator[str]:
         *((f'left out: {reason}', of_reason(reason)) for reason in reasons),
         'ids',
         ('unknown ids', 'unknown'),
-        ('known ids', coverage),
+        ('share of these', lambda own: _percent(_share('unknown', 'ids')(own))),
     )
     if any(own['unknown'] is None for _, own in _each(named, 'left_out')):
         yield _paragraph(

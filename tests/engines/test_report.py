@@ -298,7 +298,7 @@ def test_of_a_file_of_rows_the_longest_are_named_by_number(report, tmp_path):
             'build',
             '--parquet',
             tmp_path / 'rows.parquet',
-            '--target-column',
+            '--fields',
             'text',
             '--name',
             'n',
@@ -318,11 +318,14 @@ def test_rows_that_occur_again_are_counted(report, tmp_path):
         split: write(tmp_path / split, ''.join(f'{line}\n' for line in own).encode())
         for split, own in lines.items()
     }
-    out = tmp_path / 'out'
-    succeed(
-        *('build', '--text', paths['train'], '--dev-target', paths['dev'], '--name', 'n'),
-        *('--scheme', 'byte', '--shards', 3, '--output', out),
+    out, job = tmp_path / 'out', tmp_path / 'job.toml'
+    job.write_text(
+        ''.join(
+            f'[[{split}]]\nformat = "text"\npaths = {json.dumps(str(path))}\n'
+            for split, path in paths.items()
+        )
     )
+    succeed('build', job, '--name', 'n', '--scheme', 'byte', '--shards', 3, '--output', out)
     counts = {split: collections.Counter(own) for split, own in lines.items()}
     assert report(out)['repeats'] == [
         {
