@@ -211,7 +211,7 @@ class ReportOptions(CorpusOptions):
 class CompareOptions(CorpusOptions):
     """What `compare` reads in addition to the shards."""
 
-    text: str | None = option(
+    common_text: str | None = option(
         'a text that both cut, of which the first 4 MiB are used (default: the first rows of both datasets)',
         path,
         'FILE',

@@ -94,7 +94,11 @@ def compare(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
         raise InputError(
             f'{folder} is a folder and {file} is a file; give two datasets, or two vocabularies'
         )
-    text = None if options.text is None else text_of_file(filesystem.absolute(options.text))
+    text = (
+        None
+        if options.common_text is None
+        else text_of_file(filesystem.absolute(options.common_text))
+    )
     if not are_folders[0]:
         compared = compare_vocabularies(*paths, text)
         if options.json:

@@ -252,7 +252,11 @@ def text_sections(cut: Mapping[str, Figures]) -> dict[str, str]:
     caption = 'The more bytes a token stands for, the fewer tokens a text has'
     if left_out:
         caption += f'; {left_out:,} texts are left out, of which A or B has no ids for a part'
-    no_text = '' if cut else '<p>Not counted, because no text was given: --text FILE does that.</p>'
+    no_text = (
+        ''
+        if cut
+        else '<p>Not counted, because no text was given: --common-text FILE names one.</p>'
+    )
     return {
         'Bytes per token of the same text': no_text or table(caption, ['', 'bytes', *heads], rows),
         'Words that are cut differently': no_text + ''.join(words),

@@ -347,7 +347,7 @@ def _padding(named: Named) -> Iterator[str]:
     yield _paragraph(
         'The share of padding in batches that are as wide as their longest row. Mixed lengths: rows as they '
         'come, as batches(batch_size=N, num_buckets=1) takes them. Similar lengths: rows in buckets, as with '
-        'batches(batch_size=N) or batches(tokens_per_batch=N).'
+        'batches(batch_size=N), or with batches(tokens_per_batch=N), which always sorts them so.'
     )
     yield _table(
         named,
@@ -503,7 +503,7 @@ def _vocabularies(named: Named) -> Iterator[str]:
         'side',
         ('entries wanted', 'wanted'),
         ('entries', 'size'),
-        ('least occurrences', 'min_count'),
+        ('each occurs at least', 'min_count'),
         'used',
         ('never used', lambda use: use['size'] - use['used']),
         ('entries of one character', 'single_characters'),

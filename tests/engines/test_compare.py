@@ -135,7 +135,7 @@ def test_a_text_without_ids_is_left_out_and_unknown_ids_are_counted(printed, tmp
         )
     own = tmp_path / 'own'
     own.write_text('one three\nTWO\n\n')
-    told = json.loads(printed('compare', *paths, '--json', '--text', own))['text']
+    told = json.loads(printed('compare', *paths, '--json', '--common-text', own))['text']
     tokenizers = [tokcore.load_tokenizer(path, s) for path, s in zip(paths, ('word', 'wordpiece'))]
     unknown = [tokenizer.special_ids.unknown for tokenizer in tokenizers]
     lines = own.read_text().splitlines()
@@ -167,7 +167,7 @@ def test_the_pages(small, small_build, printed, tmp_path):
     page = printed('compare', *vocabularies_of(small_build))
     assert 'only in A' in page and 'only in B' in page
     assert page.count('Not counted, because no text was given') == 2
-    page = printed('compare', *vocabularies_of(small_build), '--text', small.source)
+    page = printed('compare', *vocabularies_of(small_build), '--common-text', small.source)
     assert 'Not counted' not in page and 'are cut differently; the most frequent first' in page
     pytest.importorskip('matplotlib', reason='the extra report is not installed')
     succeed('build', '--tsv', small.tsv, '--name', 'b', '--scheme', 'byte', '--output', out)
