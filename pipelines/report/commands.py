@@ -100,7 +100,7 @@ def compare(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
         else text_of_file(filesystem.absolute(options.common_text))
     )
     if not are_folders[0]:
-        compared = compare_vocabularies(*paths, text)
+        compared = compare_vocabularies(paths, text)
         if options.json:
             return _print_json(compared)
         return _print_page(comparison_page(compared))

@@ -138,7 +138,7 @@ def _cut_words(
         yield own, frozenset([-1] if unknown in own else ends)
 
 
-def compare_vocabularies(first: str, second: str, text: Sequence[str] | None = None) -> Figures:
+def compare_vocabularies(paths: Sequence[str], text: Sequence[str] | None = None) -> Figures:
     """Compares the vocabularies of two files.
 
     Returns:
@@ -153,7 +153,6 @@ def compare_vocabularies(first: str, second: str, text: Sequence[str] | None = N
     Raises:
         InputError: a file is not a vocabulary.
     """
-    paths = (first, second)
     schemes = [scheme_of([path]) for path in paths]
     entries = [
         read_vocabulary(path, scheme).entries for path, scheme in zip(paths, schemes, strict=True)

@@ -497,14 +497,16 @@ def _padding(dataset: Dataset, split: str, lengths: np.ndarray) -> Iterator[Figu
     )
     budget = BudgetBatches(_BATCH_IDS, 0, growing_boundaries(_BATCH_IDS), _BATCH_IDS, features)
     names = [*(f'{size} rows' for size in _BATCH_ROWS), f'{_BATCH_IDS:,} ids']
-    for batch, *rules in zip(names, [*mixed, None], [*similar, budget], strict=True):
-        shares = [None if rule is None else share(rule) for rule in rules]
+    firsts: list[BatchRule | None] = [*mixed, None]
+    seconds: list[BatchRule] = [*similar, budget]
+    for batch, first, second in zip(names, firsts, seconds, strict=True):
+        share_of_first = None if first is None else share(first)
         yield {
             'split': split,
             'rows': rows,
             'batch': batch,
-            'mixed': shares[0],
-            'similar': shares[1],
+            'mixed': share_of_first,
+            'similar': share(second),
         }
 
 

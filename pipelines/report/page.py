@@ -39,7 +39,7 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; overflow-
 td { white-space: nowrap; } .facts td + td { white-space: normal; overflow-wrap: anywhere; }
 th, td { padding: .2rem .8rem .2rem 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--grid); }
-td.number, th.number { text-align: right; } thead th { font-weight: 600; }
+td.number, th.number { text-align: right; } thead th { font-weight: 600; vertical-align: bottom; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1.5rem; }
 .tables { display: flex; flex-wrap: wrap; gap: 0 2.5rem; }
 figure { margin: 0; max-width: 38rem; } figure svg { display: block; width: 100%; height: auto; }
@@ -507,7 +507,7 @@ def _vocabularies(named: Named) -> Iterator[str]:
         'used',
         ('never used', lambda use: use['size'] - use['used']),
         ('entries of one character', 'single_characters'),
-        ('share of all ids that are such', lambda use: _percent(use['single_share'])),
+        ('their share of ids', lambda use: _percent(use['single_share'])),
     )
     uses = {_label(name, use['side']): use for name, use in _each(named, 'vocabularies')}
     ranks = {label: use['by_rank'] for label, use in uses.items() if use['by_rank']}
