@@ -41,7 +41,7 @@ th, td { padding: .2rem .8rem .2rem 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--grid); }
 td.number, th.number { text-align: right; } thead th { font-weight: 600; vertical-align: bottom; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1.5rem; }
-.tables { display: flex; flex-wrap: wrap; gap: 0 2.5rem; }
+.tables { display: flex; flex-wrap: wrap; gap: 0 2.5rem; } .tables > div { max-width: 100%; }
 figure { margin: 0; max-width: 38rem; } figure svg { display: block; width: 100%; height: auto; }
 code, .piece { font-family: ui-monospace, monospace; }
 .piece { display: inline-block; margin: 0 .2rem .2rem 0; padding: 0 .25rem; border: 1px solid var(--grid);
