@@ -20,9 +20,16 @@ from pipelines.files.vocabulary_files import vocabulary_path
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.report.card import dataset_card
 from pipelines.report.charts import import_charts_ahead
+from pipelines.report.comparison import (
+    compare_vocabularies,
+    comparison_page,
+    cut_by_datasets,
+    text_of_file,
+    text_sections,
+)
 from pipelines.report.figures import Figures, dataset_figures
 from pipelines.report.inspect import Entry, content_of, sampled, statistics
-from pipelines.report.page import compare_vocabularies, comparison_page, report_page
+from pipelines.report.page import report_page
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
 
@@ -87,15 +94,21 @@ def compare(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
         raise InputError(
             f'{folder} is a folder and {file} is a file; give two datasets, or two vocabularies'
         )
+    text = (
+        None
+        if options.common_text is None
+        else text_of_file(filesystem.absolute(options.common_text))
+    )
     if not are_folders[0]:
-        compared = compare_vocabularies(*paths)
+        compared = compare_vocabularies(paths, text)
         if options.json:
             return _print_json(compared)
         return _print_page(comparison_page(compared))
     figures = _figures(paths, options, beam_flags)
+    cut = cut_by_datasets(paths, text)
     if options.json:
-        return _print_json(figures)
-    return _print_page(report_page(list(zip('AB', figures, strict=True))))
+        return _print_json({'text': cut, 'datasets': figures})
+    return _print_page(report_page(list(zip('AB', figures, strict=True)), text_sections(cut)))
 
 
 def _figures(
