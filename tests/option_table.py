@@ -42,13 +42,10 @@ def page() -> str:
     lines += [
         '\n## Options of the schemes\n',
         'The other schemes refuse these options. `tokbeam help schemes/NAME` explains them.\n',
-        '| option | schemes | commands |',
-        '| --- | --- | --- |',
+        '| option | schemes |',
+        '| --- | --- |',
     ]
-    lines += [
-        f'| `{option}` | {schemes} | {takers} |'
-        for option, schemes, takers in scheme_table(commands)
-    ]
+    lines += [f'| `{option}` | {schemes} |' for option, schemes, _ in scheme_table(commands)]
     return '\n'.join([*lines, ''])
 
 
