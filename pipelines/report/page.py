@@ -6,6 +6,7 @@ The page needs nothing else: its charts are SVG within, and it has neither scrip
 from __future__ import annotations
 
 import html
+import itertools
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import Any
 from pipelines.report.charts import bar_chart, line_chart, short
 from pipelines.report.figures import TEXT_ROWS, Figures
 from pipelines.report.row_text import WITHOUT_SPACES
+from tokcore.options import flag
 
 _NO_WORDS = 'Words are not counted in scripts without spaces between them, such as Chinese.'
 _MOVED = 'If its files have moved, tokbeam report --job JOB.toml says where they are.'
@@ -134,24 +136,31 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -
     rows = list(rows)
     if not rows:
         return ''
-    columns = zip(head, zip(*rows, strict=True), strict=True)
-    known = [(name, values) for name, values in columns if any(v is not None for v in values)]
-    head = [name for name, _ in known]
-    cells = [list(map(_cell, row)) for row in zip(*(values for _, values in known), strict=True)]
-    numbers = [all(is_number for _, is_number in column) for column in zip(*cells, strict=True)]
-    kind = [' class="number"' if is_number else '' for is_number in numbers]
-    lines = [
-        f'<tr>{"".join(f"<td{k}>{text}</td>" for k, (text, _) in zip(kind, row, strict=True))}</tr>'
-        for row in cells
-    ]
+    columns = []
+    for name, values in zip(head, zip(*rows, strict=True), strict=True):
+        if any(value is not None for value in values):
+            cells = [_cell(value) for value in values]
+            kind = ' class="number"' if all(is_number for _, is_number in cells) else ''
+            drawn = [f'<th scope="col"{kind}>{shown(name)}</th>']
+            columns.append(drawn + [f'<td{kind}>{text}</td>' for text, _ in cells])
+    heads, *lines = (f'<tr>{"".join(row)}</tr>' for row in zip(*columns, strict=True))
     # Above what scrolls, so that a narrow window shows all of it.
     title = f'<p class="caption">{shown(caption)}</p>' if caption else ''
-    heads = ''.join(
-        f'<th scope="col"{k}>{shown(name)}</th>' for k, name in zip(kind, head, strict=True)
-    )
-    top = f'<thead><tr>{heads}</tr></thead>' if any(head) else ''
+    top = f'<thead>{heads}</thead>' if any(head) else ''
     body = f'<tbody>{"".join(lines)}</tbody>'
     return f'<div>{title}<div class="wide"><table>{top}{body}</table></div></div>'
+
+
+def table_by_name(
+    caption: str,
+    head: str,
+    columns: Mapping[str, Mapping[str, object]],
+    missing: object = None,
+) -> str:
+    """Returns a table of columns by their heads; a row has what each of them has under a name."""
+    names = dict.fromkeys(name for column in columns.values() for name in column)
+    rows = [(name, *(column.get(name, missing) for column in columns.values())) for name in names]
+    return table(caption, [head, *columns], rows)
 
 
 def charts(drawn: Mapping[str, str]) -> str:
@@ -167,35 +176,45 @@ def _paragraph(text: str) -> str:
     return f'<p>{shown(text)}</p>'
 
 
-class Boxes(str):
-    """HTML that stands in a table as it is."""
+class Html(str):
+    """What stands in a table as it is."""
 
 
-def pieces(words: Iterable[tuple[str, str]]) -> Boxes:
-    """Returns pieces as boxes, with their white space visible; each has a title that a pointer shows."""
-    return Boxes(
+def piece_boxes(pieces: Iterable[str], titles: Iterable[str] = itertools.repeat('')) -> Html:
+    """Returns pieces as boxes, with their white space visible; a pointer shows their titles."""
+    return Html(
         ''.join(
-            f'<span class="piece" title="{shown(title)}">{shown(word.replace(" ", "␣"))}</span>'
-            for word, title in words
+            f'<span class="piece" title="{shown(title)}">{shown(piece.replace(" ", "␣"))}</span>'
+            for piece, title in zip(pieces, titles)
         )
     )
 
 
+def some_of(count: int, listed: int, of_them: str = '') -> str:
+    """Returns what a title adds if fewer are listed than there are."""
+    return f', the first {listed}{of_them}' if count > listed else ''
+
+
+class _Share(float):
+    """A share of 1, which a table has in percent."""
+
+
 def _cell(value: object) -> tuple[str, bool]:
+    """Returns the text of a cell, and whether it is a number."""
     if value is None:
         return '–', True
-    if isinstance(value, Boxes):
+    if isinstance(value, Html):
         return value, False
     if isinstance(value, int):
         return f'{value:,}', True
-    if isinstance(value, _Percent):
-        return _percent_shown(value), True
+    if isinstance(value, _Share):
+        return _percent(100 * value), True
     if isinstance(value, float):
         return f'{value:,.4g}' if abs(value) < 1000 else f'{value:,.0f}', True
     return shown(value), False
 
 
-def _percent_shown(value: float) -> str:
+def _percent(value: float) -> str:
     """A share in digits, without an exponent."""
     if abs(value) < 0.001:
         return '< 0.001 %' if value else '0 %'
@@ -230,12 +249,9 @@ def _table(
             is a key.
     """
     pairs = [(column, column) if isinstance(column, str) else column for column in columns]
-    heads = [head for head, _ in pairs]
     values = [value if callable(value) else operator.itemgetter(value) for _, value in pairs]
-    rows = [(name, [value(own) for value in values]) for name, own in figures]
-    if len(named) > 1:
-        return table(caption, ['dataset', *heads], [[name, *cells] for name, cells in rows])
-    return table(caption, heads, [cells for _, cells in rows])
+    rows = [[name or None, *(value(own) for value in values)] for name, own in figures]
+    return table(caption, ['dataset', *(head for head, _ in pairs)], rows)
 
 
 def _label(*words: str) -> str:
@@ -253,17 +269,18 @@ def _has_words(text: Figures) -> bool:
     return 2 * without <= text['characters']
 
 
-class _Percent(float):
-    """A share, as it stands in a table."""
-
-
-def _percent(share: float | None) -> _Percent | None:
-    return None if share is None else _Percent(100 * share)
-
-
-def _share(part: str, whole: str) -> Callable[[Figures], float | None]:
+def _quotient(
+    part: str, whole: str, kind: type[float] = _Share
+) -> Callable[[Figures], float | None]:
     """Returns what divides a figure by another; there is no quotient without a part or by 0."""
-    return lambda own: own[part] / own[whole] if own[whole] and own[part] is not None else None
+    return lambda own: (
+        kind(own[part] / own[whole]) if own[whole] and own[part] is not None else None
+    )
+
+
+def _share(key: str) -> Callable[[Figures], _Share | None]:
+    """Returns what gives a figure as a share."""
+    return lambda own: None if own[key] is None else _Share(own[key])
 
 
 def _summary(name: str, figures: Figures) -> Iterator[str]:
@@ -275,7 +292,7 @@ def _summary(name: str, figures: Figures) -> Iterator[str]:
         yield f'The vocabulary of {use["side"]} has {use["size"]:,} entries; {use["used"]:,} of them occur.'
     for rows in splits[:1]:
         for feature, own in rows['lengths'].items():
-            size = _share('bytes', 'ids')(rows['text'][feature])
+            size = _quotient('bytes', 'ids')(rows['text'][feature])
             yield (
                 f'{feature.capitalize()} of {rows["split"]} have {own["mean"]:,.1f} tokens a row on average'
                 f'{f", of {size:.2f} bytes each" if size else ""}; the longest has {own["longest"]:,}.'
@@ -287,29 +304,29 @@ def _summary(name: str, figures: Figures) -> Iterator[str]:
 
 
 def _facts(named: Named) -> Iterator[str]:
-    facts: dict[str, Callable[[Figures], object]] = {
-        'root': lambda f: f['root'],
-        'command': lambda f: f'tokbeam {f["stage"]}',
-        'shards': lambda f: f'{f["bytes"]:,} bytes in {f["shards"]:,} files',
-        'bytes of text': lambda f: sum(
-            part['text_bytes'] for part in f['left_out'] if not part['dataset']
-        ),
-        'corpus': lambda f: (
-            f'was not read: {f["without_corpus"]}' if f['without_corpus'] else 'was read'
-        ),
-        'Unicode': lambda f: f['unicode'],
-    }
-    names = dict.fromkeys(name for _, f in named for name in sorted(f['options']))
-    rows = [[what, *(_fact(value(f)) for _, f in named)] for what, value in facts.items()]
-    options = [
-        [f'--{name.replace("_", "-")}', *(_fact(f['options'].get(name)) for _, f in named)]
-        for name in names
-    ]
-    heads = ['', *(name for name, _ in named)]
+    facts, options = {}, {}
+    for name, f in named:
+        facts[name] = {
+            'root': _fact(f['root']),
+            'command': f'tokbeam {f["stage"]}',
+            'shards': f'{f["bytes"]:,} bytes in {f["shards"]:,} files',
+            'bytes of text': _fact(
+                sum(part['text_bytes'] for part in f['left_out'] if not part['dataset'])
+            ),
+            'corpus': (
+                f'was not read: {f["without_corpus"]}' if f['without_corpus'] else 'was read'
+            ),
+            'Unicode': f['unicode'],
+        }
+        options[name] = {flag(key): _fact(value) for key, value in sorted(f['options'].items())}
     yield (
-        f'<div class="facts">{table("", heads, rows)}'
-        f'<details><summary>Options</summary>{table("", heads, options)}</details></div>'
+        f'<div class="facts">{table_by_name("", "", facts)}<details><summary>Options</summary>'
+        f'{table_by_name("", "", options, "–")}</details></div>'
     )
+
+
+def _fact(value: object) -> str:
+    return f'{value:,}' if type(value) is int else '–' if value is None else str(value)
 
 
 def _examples(named: Named) -> Iterator[str]:
@@ -320,23 +337,25 @@ def _examples(named: Named) -> Iterator[str]:
         yield f'<h3>{shown(_label(name, row["split"], "row", str(row["row"])))}</h3>'
         for feature, own in row['pieces'].items():
             ids = row['ids'][feature]
-            more = f', the first {len(own)} of them' if ids > len(own) else ''
+            more = some_of(ids, len(own), ' of them')
             yield f'<p class="caption">{feature}: {ids:,} ids{more}</p>'
-            yield f'<div>{pieces((piece, f"id {id_}") for piece, id_ in own)}</div>'
+            boxes = piece_boxes((piece for piece, _ in own), (f'id {id_}' for _, id_ in own))
+            yield f'<div>{boxes}</div>'
 
 
 def _longest(named: Named) -> Iterator[str]:
-    def of_position(key: str) -> Callable[[Figures], object]:
-        return lambda row: (row['position'] or {}).get(key)
-
+    places: dict[str, None] = dict.fromkeys(['file', 'line', 'byte', 'row of the file'])
     yield _table(
         named,
         'The rows of the most ids, and the lines of the corpus that they were made from',
-        _each(named, 'longest_rows'),
+        (
+            (name, {**places, **row, **(row['position'] or {})})
+            for name, row in _each(named, 'longest_rows')
+        ),
         'split',
         'row',
         'ids',
-        *((key, of_position(key)) for key in ('file', 'line', 'byte', 'row of the file')),
+        *places,
         ('begins with', lambda row: ' / '.join(row['text'].values())),
     )
     if any(figures['without_corpus'] is not None for _, figures in named):
@@ -356,8 +375,8 @@ def _padding(named: Named) -> Iterator[str]:
         'split',
         ('of the first rows', 'rows'),
         'batch',
-        ('mixed lengths', lambda own: _percent(own['mixed'])),
-        ('similar lengths', lambda own: _percent(own['similar'])),
+        ('mixed lengths', _share('mixed')),
+        ('similar lengths', _share('similar')),
     )
 
 
@@ -369,47 +388,39 @@ def _repeats(named: Named) -> Iterator[str]:
         'split',
         'rows',
         ('repeat an earlier row', lambda own: own['rows'] - own['distinct']),
-        ('share', lambda own: _percent(1 - own['distinct'] / max(1, own['rows']))),
+        ('share', lambda own: _Share(1 - own['distinct'] / max(1, own['rows']))),
         ('the commonest row occurs', 'most'),
         ('occur in train, too', 'in_train'),
-        ('share of these', lambda own: _percent(_share('in_train', 'rows')(own))),
+        ('share of these', _quotient('in_train', 'rows')),
     )
 
 
-def _fact(value: object) -> str:
-    return f'{value:,}' if type(value) is int else '–' if value is None else str(value)
-
-
 def _lines(named: Named) -> Iterator[str]:
-    def of_reason(reason: str) -> Callable[[Figures], object]:
-        return lambda own: own['reasons'].get(reason, 0)
-
-    reasons = dict.fromkeys(name for _, own in _each(named, 'left_out') for name in own['reasons'])
+    reasons = dict.fromkeys(
+        (name for _, own in _each(named, 'left_out') for name in own['reasons']), 0
+    )
     yield _table(
         named,
         'Lines that were read, and what became of them',
-        _each(named, 'left_out'),
+        ((name, {**own, **reasons, **own['reasons']}) for name, own in _each(named, 'left_out')),
         ('split', _part),
         'lines',
         ('added by filters', 'added'),
         ('rows made', 'examples'),
         ('bytes of their text', 'text_bytes'),
-        *((f'left out: {reason}', of_reason(reason)) for reason in reasons),
+        *((f'left out: {reason}', reason) for reason in reasons),
         'ids',
         ('unknown ids', 'unknown'),
-        ('share of these', lambda own: _percent(_share('unknown', 'ids')(own))),
+        ('share of these', _quotient('unknown', 'ids')),
     )
     if any(own['unknown'] is None for _, own in _each(named, 'left_out')):
         yield _paragraph(
             'Unknown ids are not counted, because no id of the vocabulary is for these.'
         )
-    of_file = ('split', 0), ('role', 1), ('file', 2), ('bytes of text in the whole file', 3)
-    yield _table(
-        named,
-        'Files; splits that are shares of the same file have the same size here',
-        _each(named, 'inputs'),
-        *of_file,
-    )
+    caption = 'Files; splits that are shares of the same file have the same size here'
+    heads = 'split', 'role', 'file', 'bytes of text in the whole file'
+    columns = ((head, number) for number, head in enumerate(heads))
+    yield _table(named, caption, _each(named, 'inputs'), *columns)
 
 
 def _rows(named: Named) -> Iterator[str]:
@@ -432,23 +443,22 @@ def _rows(named: Named) -> Iterator[str]:
             'shuffle makes a random choice'
         )
 
-    def of_words(part: str, whole: str) -> Callable[[Figures], float | None]:
-        return lambda text: _share(part, whole)(text) if _has_words(text) else None
-
+    texts = [*_each_feature(named, 'text')]
+    no_words = dict.fromkeys(['words', 'word_pieces'])
     yield _table(
         named,
         whose,
-        _each_feature(named, 'text'),
+        ((name, own if _has_words(own) else {**own, **no_words}) for name, own in texts),
         ('split', _part),
         'feature',
         'rows',
-        ('bytes per id', _share('bytes', 'ids')),
-        ('characters per id', _share('characters', 'ids')),
-        ('words per row', of_words('words', 'rows')),
-        ('pieces per word', of_words('word_pieces', 'words')),
-        ('unknown ids', lambda text: _percent(_share('unknown', 'ids')(text))),
+        ('bytes per id', _quotient('bytes', 'ids', float)),
+        ('characters per id', _quotient('characters', 'ids', float)),
+        ('words per row', _quotient('words', 'rows', float)),
+        ('pieces per word', _quotient('word_pieces', 'words', float)),
+        ('unknown ids', _quotient('unknown', 'ids')),
     )
-    if not all(_has_words(text) for _, text in _each_feature(named, 'text')):
+    if not all(_has_words(text) for _, text in texts):
         yield _paragraph(_NO_WORDS)
     # The first split is that of training if there is one.
     firsts = [(name, figures['rows'][0]) for name, figures in named if figures['rows']]
@@ -479,20 +489,15 @@ def _rows(named: Named) -> Iterator[str]:
 def _scripts(named: Named) -> Iterator[str]:
     shares = {
         _label(name, text['split'], text['feature']): {
-            script: count / text['characters'] for script, count in text['scripts'].items()
+            script: _Share(count / text['characters']) for script, count in text['scripts'].items()
         }
         for name, text in _each_feature(named, 'text')
         if not text['dataset']
     }
-    scripts = dict.fromkeys(script for of_text in shares.values() for script in of_text)
-    yield table(
-        'Characters of the text by script; “other” are digits, signs, white space and rarer scripts',
-        ['script', *shares],
-        [
-            (script, *(_percent(of_text.get(script)) for of_text in shares.values()))
-            for script in scripts
-        ],
+    caption = (
+        'Characters of the text by script; “other” are digits, signs, white space and rarer scripts'
     )
+    yield table_by_name(caption, 'script', shares)
 
 
 def _vocabularies(named: Named) -> Iterator[str]:
@@ -507,7 +512,7 @@ def _vocabularies(named: Named) -> Iterator[str]:
         'used',
         ('never used', lambda use: use['size'] - use['used']),
         ('entries of one character', 'single_characters'),
-        ('their share of ids', lambda use: _percent(use['single_share'])),
+        ('their share of ids', _share('single_share')),
     )
     uses = {_label(name, use['side']): use for name, use in _each(named, 'vocabularies')}
     ranks = {label: use['by_rank'] for label, use in uses.items() if use['by_rank']}
@@ -527,20 +532,20 @@ def _vocabularies(named: Named) -> Iterator[str]:
     yield charts(drawn)
     for label, use in uses.items():
         whose = '' if len(uses) == 1 else f' of {label}'
-        commonest = [(piece, f'occurs {count:,} times') for piece, count in use['commonest']]
-        longest_pieces = [
-            (piece, f'{size:,} characters, occurs {count:,} times')
-            for piece, size, count in use['longest']
-        ]
-        for title, boxes in (('Commonest', commonest), ('Longest', longest_pieces)):
-            if boxes:
-                yield f'<h3>{title} entries{shown(whose)}</h3>{pieces(boxes)}'
+        for kind in ('commonest', 'longest'):
+            titles = [
+                ', '.join([*(f'{n:,} characters' for n in size), f'occurs {count:,} times'])
+                for _, *size, count in use[kind]
+            ]
+            if titles:
+                boxes = piece_boxes((piece for piece, *_ in use[kind]), titles)
+                yield f'<h3>{kind.capitalize()} entries{shown(whose)}</h3>{boxes}'
         if use['unused']:
-            count, listed = use['size'] - use['used'], len(use['unused'])
-            more = f', the first {listed}' if count > listed else ''
+            count = use['size'] - use['used']
+            more = some_of(count, len(use['unused']))
             title = shown(f'{count:,} entries{whose} that never occur{more}')
-            boxes = [(piece, 'never occurs') for piece in use['unused']]
-            yield f'<details><summary>{title}</summary>{pieces(boxes)}</details>'
+            boxes = piece_boxes(use['unused'], itertools.repeat('never occurs'))
+            yield f'<details><summary>{title}</summary>{boxes}</details>'
 
 
 def _worst(named: Named) -> Iterator[str]:
