@@ -18,7 +18,7 @@ import threading
 import time
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, BinaryIO, NoReturn, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from pipelines.cli.printable import columns_of, escaped, fitted, printable
 from pipelines.engines.progress import (
@@ -103,11 +103,11 @@ def shown_progress(stream: TextIO, as_json: bool = False) -> Iterator[None]:
 
     With `as_json` each event is an object on a line, for a program.
     """
-    shown: Bar | ProgressLog | JsonProgress
     if as_json:
-        shown = JsonProgress(stream)
-    else:
-        shown = Bar(stream) if stream.isatty() or in_ipython() else ProgressLog()
+        with listening(JsonProgress(stream)):
+            yield
+        return
+    shown: Bar | ProgressLog = Bar(stream) if stream.isatty() or in_ipython() else ProgressLog()
     ended = threading.Event()
 
     def look() -> None:
@@ -122,7 +122,8 @@ def shown_progress(stream: TextIO, as_json: bool = False) -> Iterator[None]:
     finally:
         ended.set()
         looking.join()
-        shown.close()
+        if isinstance(shown, Bar):
+            shown.close()
 
 
 def in_ipython() -> bool:
@@ -271,9 +272,6 @@ class ProgressLog:
         if line:
             self._write(line)
 
-    def close(self) -> None:
-        """Does nothing: there is no bar to remove."""
-
     def _line(self) -> str:
         now, time = self._now, self._clock()
         work, spent = now.work, f'for {format_time(time - now.began)}'
@@ -305,12 +303,6 @@ class JsonProgress:
                 self._write('stage', stage=event.stage, state='ended')
             elif isinstance(event, RoundEnded):
                 self._write('round', number=event.number, size=event.size, target=event.target)
-
-    def look(self) -> None:
-        """Does nothing: each event is written as it happens."""
-
-    def close(self) -> None:
-        """Does nothing: each line is whole."""
 
     def _write_work(self, event: WorkDone) -> None:
         now = self._clock()
@@ -412,8 +404,13 @@ class Bar:
 
     def _format(self) -> str:
         """Returns the line, with a field for the bar; what a narrow terminal has no room for is left out."""
+        from tqdm import tqdm  # slow; without a terminal there is no bar
+
+        def on_clock(seconds: float) -> str:
+            return tqdm.format_interval(round(seconds))
+
         now, time = self._now, self._clock()
-        work, spent, label = now.work, _on_clock(time - now.began), now.label
+        work, spent, label = now.work, on_clock(time - now.began), now.label
         columns = columns_of(self._terminal)
         # Even of no width, a bar makes tqdm cut the line off where the terminal ends.
         if work is None:
@@ -421,9 +418,10 @@ class Bar:
                 label = label.partition(',')[0]
             return f'{label} [{spent}]{{bar:0}}'
         rate, left = now.pace.rate_and_left(work.total, time)
-        spent += f'<{"?" if left is None else _on_clock(left)}'
+        spent += f'<{"?" if left is None else on_clock(left)}'
         speed = f', {_per_second(rate, work.unit)}' if rate >= 1 else ''
-        amount = _share(work)
+        done, *_ = format_amount(work.done, work.unit, work.total).split(' ')
+        amount = f'{done}/{format_amount(work.total, work.unit)}'
         texts = (f'{amount} [{spent}{speed}]', f'{amount} [{spent}]', f'[{spent}]')
         if len(label) + len(spent) + _LEAST_COLUMNS > columns:
             label = label.partition(' (')[0]
@@ -526,25 +524,12 @@ def format_amount(amount: float, unit: str, largest: float = 0) -> str:
     return f'{amount / size:.{size > 1:d}f} {name}{unit.removeprefix(BYTES)}'
 
 
-def _share(work: WorkDone) -> str:
-    """Returns how much is done of how much: `4.8/29.8 MiB compressed`."""
-    done = format_amount(work.done, work.unit, work.total).partition(' ')[0]
-    return f'{done}/{format_amount(work.total, work.unit)}'
-
-
 def _per_second(rate: float, unit: str) -> str:
     return f'{format_amount(rate, BYTES if _is_bytes(unit) else unit)}/s'
 
 
 def _is_bytes(unit: str) -> bool:
     return unit in (BYTES, COMPRESSED_BYTES)
-
-
-def _on_clock(seconds: float) -> str:
-    """Returns a time as a clock shows it: `00:40`, `2:05:00`."""
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f'{hours}:{minutes:02}:{seconds:02}' if hours else f'{minutes:02}:{seconds:02}'
 
 
 def end_on_signals(keeps_work: bool) -> None:
@@ -669,8 +654,9 @@ def _end_children() -> None:
             child.kill()
 
 
-class StandardOutput:
-    """A context whose `write` writes bytes to standard output.
+@contextlib.contextmanager
+def standard_output() -> Iterator[Callable[[bytes], None]]:
+    """Gives a function that writes bytes to standard output.
 
     Write errors are user errors, except a closed pipe.
 
@@ -678,38 +664,32 @@ class StandardOutput:
         InputError: standard output is closed, or cannot be written to.
         BrokenPipeError: the reader has closed the pipe.
     """
+    if sys.stdout is None:
+        raise InputError('standard output is closed; give a place to write the lines to')
+    stream: BinaryIO = sys.stdout.buffer
+    is_unbuffered = isinstance(stream, io.RawIOBase)  # python -u
+    if is_unbuffered:
+        # An unbuffered write may write less without an error.
+        stream = open(stream.fileno(), 'wb', closefd=False)
 
-    def __init__(self):
-        if sys.stdout is None:
-            raise InputError('standard output is closed; give a place to write the lines to')
-        self._stream: BinaryIO = sys.stdout.buffer
-        self._is_unbuffered = isinstance(self._stream, io.RawIOBase)  # python -u
-        if self._is_unbuffered:
-            # An unbuffered write may write less without an error.
-            self._stream = open(self._stream.fileno(), 'wb', closefd=False)
+    def write(data: bytes) -> None:
+        with _writing():
+            stream.write(data)
+            if is_unbuffered:
+                stream.flush()
 
-    def __enter__(self) -> 'StandardOutput':
-        return self
-
-    def write(self, data: bytes) -> None:
-        try:
-            self._stream.write(data)
-            if self._is_unbuffered:
-                self._stream.flush()
-        except OSError as error:
-            _give_up(error)
-
-    def __exit__(self, kind: type[BaseException] | None, *_) -> None:
-        try:
-            self._stream.flush()
-        except OSError as error:
-            if kind is None:
-                _give_up(error)
-            _forget()
+    try:
+        yield write
+    except BaseException:
+        with contextlib.suppress(OSError, InputError), _writing():
+            stream.flush()
+        raise
+    with _writing():
+        stream.flush()
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Writes lines for a reader to standard output, unless it is closed; raises as `StandardOutput`."""
+    """Writes lines for a reader to standard output, unless it is closed; raises as `standard_output`."""
     _print(''.join(f'{fitted(printable(line, sys.stdout), sys.stdout)}\n' for line in lines))
 
 
@@ -726,12 +706,10 @@ def print_toml(text: str) -> None:
 
 
 def flush_printed() -> None:
-    """Flushes standard output before the interpreter would; raises as `StandardOutput`."""
-    try:
+    """Flushes standard output before the interpreter would; raises as `standard_output`."""
+    with _writing():
         if sys.stdout is not None:
             sys.stdout.flush()
-    except OSError as error:
-        _give_up(error)
 
 
 def _toml_escape(character: str) -> str:
@@ -739,21 +717,20 @@ def _toml_escape(character: str) -> str:
 
 
 def _print(text: str) -> None:
-    try:
+    with _writing():
         if sys.stdout is not None:
             sys.stdout.write(text)
+
+
+@contextlib.contextmanager
+def _writing() -> Iterator[None]:
+    """Makes errors of standard output those of the user, except a closed pipe."""
+    try:
+        yield
     except OSError as error:
-        _give_up(error)
-
-
-def _give_up(error: OSError) -> NoReturn:
-    _forget()
-    if isinstance(error, BrokenPipeError):
-        raise error
-    raise system_error(error, 'write to standard output') from error
-
-
-def _forget() -> None:
-    # The interpreter would write what still waits once more, and complain of its own.
-    with open(os.devnull, 'wb') as nowhere:
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        # The interpreter would write what still waits once more, and complain of its own.
+        with open(os.devnull, 'wb') as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise system_error(error, 'write to standard output') from error

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pipelines.artifacts.manifest import read_dataset_manifest
 from pipelines.cli.folder_commands import and_more, job_of, workers_of
 from pipelines.cli.printable import fitted, printable
-from pipelines.cli.terminal import StandardOutput, print_data, print_lines
+from pipelines.cli.terminal import print_data, print_lines, standard_output
 from pipelines.files import filesystem
 from pipelines.files.vocabulary_files import vocabulary_path
 from pipelines.jobs.job import BuildJob, EncodeJob
@@ -59,7 +59,7 @@ def inspect(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     else:
         entries = itertools.islice(entries, options.head)
     is_empty = True
-    with StandardOutput() as target:
+    with standard_output() as write:
         for entry in entries:
             is_empty = False
             if options.json:
@@ -67,9 +67,7 @@ def inspect(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
             else:
                 lines = [fitted(line, sys.stdout) for line in entry_lines(entry)]
             encoding = getattr(sys.stdout, 'encoding', None) or 'utf-8'
-            target.write(
-                ''.join(f'{line}\n' for line in lines).encode(encoding, 'backslashreplace')
-            )
+            write(''.join(f'{line}\n' for line in lines).encode(encoding, 'backslashreplace'))
     if is_empty and not options.json:
         print_lines(['no entry'])
     return 0
@@ -154,8 +152,8 @@ def _print_json(value: object) -> int:
 
 def _print_page(page: str) -> int:
     """Writes a page as it is; `print_data` escapes what a terminal cannot show."""
-    with StandardOutput() as target:
-        target.write(page.encode('utf-8', 'backslashreplace') + b'\n')
+    with standard_output() as write:
+        write(page.encode('utf-8', 'backslashreplace') + b'\n')
     return 0
 
 

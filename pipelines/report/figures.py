@@ -212,8 +212,10 @@ class _Tally:
         lengths = [np.diff(offsets) for offsets in rows.offsets.values()]
         for (name, ids), own in zip(rows.ids.items(), lengths, strict=True):
             self.counts[name] += np.bincount(ids, minlength=len(self.counts[name]))
-            values, counts = np.unique(own, return_counts=True)
-            self.lengths[name].update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+            counts = np.bincount(own)
+            values = np.flatnonzero(counts)
+            of_values = zip(values.tolist(), counts[values].tolist(), strict=True)
+            self.lengths[name].update(dict(of_values))
         if len(lengths) == 2:
             has_both = (lengths[0] > 0) & (lengths[1] > 0)
             doublings = np.log2(lengths[1][has_both] / lengths[0][has_both])
@@ -363,7 +365,8 @@ def _text_of(
             around = (*template.before, *template.after).count(unknown_id)
             unknown = int(counts[unknown_id]) - around * tally.rows
         ids = int(counts.sum()) - template.size * tally.rows
-        figures[feature] = texts[split, name, feature].figures(ids, unknown)
+        group = split, name, feature
+        figures[feature] = texts.get(group, TextSums(group)).figures(ids, unknown)
     return figures
 
 

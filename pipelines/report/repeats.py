@@ -12,11 +12,13 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from tokcore.corpus.order_keys import splitmix64
 from tokcore.counts.counting import Tokens, hash_tokens
 from tokcore.kernels.bytes import with_margin
 from tokcore.kernels.jit import read_only
 from tokcore.reading.shards import EncodedRows
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+"""Tells the hash of a feature from that of the next one."""
 
 _AT_ONCE = 1 << 20
 """Sorted hashes that are looked at together: 8 MiB."""
@@ -35,7 +37,7 @@ def hash_rows(rows: EncodedRows) -> np.ndarray:
         bounds = (rows.offsets[name] * ids.itemsize).view(np.uint64)
         text, of_feature = with_margin(ids.view(np.uint8)), np.empty_like(hashes)
         hash_tokens(Tokens(text, bounds[:-1], bounds[1:], of_feature, weights), len(hashes))
-        hashes = splitmix64(hashes) + of_feature
+        hashes = hashes * _ODD + of_feature
     return hashes
 
 
