@@ -209,7 +209,7 @@ def comparison_page(compared: Figures) -> str:
     )
     return page(
         ' and '.join(os.path.basename(figures['path']) for figures in named.values()),
-        [summary],
+        summary,
         {
             **text_sections({'': compared['text']} if compared['text'] else {}),
             'Scripts': table_by_name(

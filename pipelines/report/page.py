@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import html
 import itertools
-import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -93,37 +92,35 @@ def report_page(named: Named, compared: Mapping[str, str] | None = None) -> str:
         or _paragraph(if_empty.get(title, 'There are no rows.'))
         for title, parts_of in sections.items()
     }
-    sentences = [f'<li>{shown(each)}</li>' for pair in named for each in _summary(*pair)]
+    sentences = ''.join(f'<li>{shown(each)}</li>\n' for pair in named for each in _summary(*pair))
     title = ' and '.join(figures['folder'] for _, figures in named)
-    return page(title, ['<ul>', *sentences, '</ul>'], {**(compared or {}), **bodies})
+    return page(title, f'<ul>\n{sentences}</ul>', {**(compared or {}), **bodies})
 
 
-def page(title: str, summary: Iterable[str], sections: Mapping[str, str]) -> str:
+def page(title: str, summary: str, sections: Mapping[str, str]) -> str:
     """Returns a page with the style of reports: a summary, links to the sections, and these by title."""
     names = {title: re.sub(r'\W+', '-', f'section {title}') for title in sections}
     links = ''.join(f'<li><a href="#{name}">{shown(of)}</a></li>' for of, name in names.items())
-    return '\n'.join(
-        [
-            '<!DOCTYPE html>',
-            '<html lang="en">',
-            '<head>',
-            '<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f'<title>{shown(title)}</title>',
-            f'<style>\n{_STYLE}</style>',
-            '</head>',
-            '<body>',
-            f'<h1>{shown(title)}</h1>',
-            *summary,
-            f'<nav aria-label="Contents"><ul>{links}</ul></nav>',
-            *(
-                f'<section>\n<h2 id="{names[of]}">{shown(of)}</h2>\n{body}\n</section>'
-                for of, body in sections.items()
-            ),
-            '</body>',
-            '</html>',
-        ]
+    bodies = (
+        f'<section>\n<h2 id="{names[of]}">{shown(of)}</h2>\n{body}\n</section>\n'
+        for of, body in sections.items()
     )
+    return f"""\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{shown(title)}</title>
+<style>
+{_STYLE}</style>
+</head>
+<body>
+<h1>{shown(title)}</h1>
+{summary}
+<nav aria-label="Contents"><ul>{links}</ul></nav>
+{''.join(bodies)}</body>
+</html>"""
 
 
 def shown(text: object) -> str:
@@ -131,31 +128,27 @@ def shown(text: object) -> str:
     return html.escape(''.join(c if c.isprintable() else repr(c)[1:-1] for c in str(text)))
 
 
-def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def table(caption: str, heads: Sequence[str], rows: Sequence[Iterable[object]]) -> str:
     """Returns a table; numbers stand right, None is a dash, and a column of these alone is left out."""
-    rows = list(rows)
-    if not rows:
-        return ''
     columns = []
-    for name, values in zip(head, zip(*rows, strict=True), strict=True):
+    for name, *values in zip(heads, *rows, strict=True):
         if any(value is not None for value in values):
             cells = [_cell(value) for value in values]
             kind = ' class="number"' if all(is_number for _, is_number in cells) else ''
             drawn = [f'<th scope="col"{kind}>{shown(name)}</th>']
             columns.append(drawn + [f'<td{kind}>{text}</td>' for text, _ in cells])
-    heads, *lines = (f'<tr>{"".join(row)}</tr>' for row in zip(*columns, strict=True))
+    if not columns:
+        return ''
+    top, *lines = (f'<tr>{"".join(row)}</tr>' for row in zip(*columns, strict=True))
     # Above what scrolls, so that a narrow window shows all of it.
     title = f'<p class="caption">{shown(caption)}</p>' if caption else ''
-    top = f'<thead>{heads}</thead>' if any(head) else ''
+    head = f'<thead>{top}</thead>' if any(heads) else ''
     body = f'<tbody>{"".join(lines)}</tbody>'
-    return f'<div>{title}<div class="wide"><table>{top}{body}</table></div></div>'
+    return f'<div>{title}<div class="wide"><table>{head}{body}</table></div></div>'
 
 
 def table_by_name(
-    caption: str,
-    head: str,
-    columns: Mapping[str, Mapping[str, object]],
-    missing: object = None,
+    caption: str, head: str, columns: Mapping[str, Mapping[str, object]], missing: object = None
 ) -> str:
     """Returns a table of columns by their heads; a row has what each of them has under a name."""
     names = dict.fromkeys(name for column in columns.values() for name in column)
@@ -234,24 +227,11 @@ def _each_feature(named: Named, key: str) -> Iterator[tuple[str, Figures]]:
 
 
 def _table(
-    named: Named,
-    caption: str,
-    figures: Iterable[tuple[str, Any]],
-    *columns: str | tuple[str, str | int | Callable[[Any], object]],
+    caption: str, figures: Iterable[tuple[str, Any]], row_of: Callable[[Any], Mapping[str, object]]
 ) -> str:
-    """Returns a table of all datasets, whose names begin the rows if there are several.
-
-    Args:
-        named: the datasets.
-        caption: of the table.
-        figures: of each row, after the name of the dataset.
-        columns: heads, each with the key of what stands below it, or with what returns that; a head alone
-            is a key.
-    """
-    pairs = [(column, column) if isinstance(column, str) else column for column in columns]
-    values = [value if callable(value) else operator.itemgetter(value) for _, value in pairs]
-    rows = [[name or None, *(value(own) for value in values)] for name, own in figures]
-    return table(caption, ['dataset', *(head for head, _ in pairs)], rows)
+    """Returns a table with a row for each of some figures, after the name of their dataset."""
+    rows = [{'dataset': name or None, **row_of(own)} for name, own in figures]
+    return table(caption, [*rows[0]], [row.values() for row in rows]) if rows else ''
 
 
 def _label(*words: str) -> str:
@@ -269,18 +249,13 @@ def _has_words(text: Figures) -> bool:
     return 2 * without <= text['characters']
 
 
-def _quotient(
-    part: str, whole: str, kind: type[float] = _Share
-) -> Callable[[Figures], float | None]:
-    """Returns what divides a figure by another; there is no quotient without a part or by 0."""
-    return lambda own: (
-        kind(own[part] / own[whole]) if own[whole] and own[part] is not None else None
-    )
+def _quotient(part: float | None, whole: float) -> float | None:
+    return part / whole if whole and part is not None else None
 
 
-def _share(key: str) -> Callable[[Figures], _Share | None]:
-    """Returns what gives a figure as a share."""
-    return lambda own: None if own[key] is None else _Share(own[key])
+def _share(part: float | None, whole: float = 1) -> _Share | None:
+    quotient = _quotient(part, whole)
+    return None if quotient is None else _Share(quotient)
 
 
 def _summary(name: str, figures: Figures) -> Iterator[str]:
@@ -292,7 +267,7 @@ def _summary(name: str, figures: Figures) -> Iterator[str]:
         yield f'The vocabulary of {use["side"]} has {use["size"]:,} entries; {use["used"]:,} of them occur.'
     for rows in splits[:1]:
         for feature, own in rows['lengths'].items():
-            size = _quotient('bytes', 'ids')(rows['text'][feature])
+            size = _quotient(rows['text'][feature]['bytes'], rows['text'][feature]['ids'])
             yield (
                 f'{feature.capitalize()} of {rows["split"]} have {own["mean"]:,.1f} tokens a row on average'
                 f'{f", of {size:.2f} bytes each" if size else ""}; the longest has {own["longest"]:,}.'
@@ -344,19 +319,18 @@ def _examples(named: Named) -> Iterator[str]:
 
 
 def _longest(named: Named) -> Iterator[str]:
-    places: dict[str, None] = dict.fromkeys(['file', 'line', 'byte', 'row of the file'])
+    places = dict.fromkeys(['file', 'line', 'byte', 'row of the file'])
     yield _table(
-        named,
         'The rows of the most ids, and the lines of the corpus that they were made from',
-        (
-            (name, {**places, **row, **(row['position'] or {})})
-            for name, row in _each(named, 'longest_rows')
-        ),
-        'split',
-        'row',
-        'ids',
-        *places,
-        ('begins with', lambda row: ' / '.join(row['text'].values())),
+        _each(named, 'longest_rows'),
+        lambda own: {
+            'split': own['split'],
+            'row': own['row'],
+            'ids': own['ids'],
+            **places,
+            **(own['position'] or {}),
+            'begins with': ' / '.join(own['text'].values()),
+        },
     )
     if any(figures['without_corpus'] is not None for _, figures in named):
         yield _paragraph(f'Some lines are missing, because the corpus was not read. {_MOVED}')
@@ -369,72 +343,77 @@ def _padding(named: Named) -> Iterator[str]:
         'batches(batch_size=N), or with batches(tokens_per_batch=N), which always sorts them so.'
     )
     yield _table(
-        named,
         '',
         _each(named, 'padding'),
-        'split',
-        ('of the first rows', 'rows'),
-        'batch',
-        ('mixed lengths', _share('mixed')),
-        ('similar lengths', _share('similar')),
+        lambda own: {
+            'split': own['split'],
+            'of the first rows': own['rows'],
+            'batch': own['batch'],
+            'mixed lengths': _share(own['mixed']),
+            'similar lengths': _share(own['similar']),
+        },
     )
 
 
 def _repeats(named: Named) -> Iterator[str]:
     yield _table(
-        named,
         'Rows of which all ids are equal',
         _each(named, 'repeats'),
-        'split',
-        'rows',
-        ('repeat an earlier row', lambda own: own['rows'] - own['distinct']),
-        ('share', lambda own: _Share(1 - own['distinct'] / max(1, own['rows']))),
-        ('the commonest row occurs', 'most'),
-        ('occur in train, too', 'in_train'),
-        ('share of these', _quotient('in_train', 'rows')),
+        lambda own: {
+            'split': own['split'],
+            'rows': own['rows'],
+            'repeat an earlier row': own['rows'] - own['distinct'],
+            'share': _share(1 - own['distinct'] / max(1, own['rows'])),
+            'the commonest row occurs': own['most'],
+            'occur in train, too': own['in_train'],
+            'share of these': _share(own['in_train'], own['rows']),
+        },
     )
 
 
 def _lines(named: Named) -> Iterator[str]:
-    reasons = dict.fromkeys(
-        (name for _, own in _each(named, 'left_out') for name in own['reasons']), 0
-    )
+    every = [*_each(named, 'left_out')]
+    reasons = dict.fromkeys(reason for _, own in every for reason in own['reasons'])
     yield _table(
-        named,
         'Lines that were read, and what became of them',
-        ((name, {**own, **reasons, **own['reasons']}) for name, own in _each(named, 'left_out')),
-        ('split', _part),
-        'lines',
-        ('added by filters', 'added'),
-        ('rows made', 'examples'),
-        ('bytes of their text', 'text_bytes'),
-        *((f'left out: {reason}', reason) for reason in reasons),
-        'ids',
-        ('unknown ids', 'unknown'),
-        ('share of these', _quotient('unknown', 'ids')),
+        every,
+        lambda own: {
+            'split': _part(own),
+            'lines': own['lines'],
+            'added by filters': own['added'],
+            'rows made': own['examples'],
+            'bytes of their text': own['text_bytes'],
+            **{f'left out: {reason}': own['reasons'].get(reason, 0) for reason in reasons},
+            'ids': own['ids'],
+            'unknown ids': own['unknown'],
+            'share of these': _share(own['unknown'], own['ids']),
+        },
     )
-    if any(own['unknown'] is None for _, own in _each(named, 'left_out')):
+    if any(own['unknown'] is None for _, own in every):
         yield _paragraph(
             'Unknown ids are not counted, because no id of the vocabulary is for these.'
         )
-    caption = 'Files; splits that are shares of the same file have the same size here'
     heads = 'split', 'role', 'file', 'bytes of text in the whole file'
-    columns = ((head, number) for number, head in enumerate(heads))
-    yield _table(named, caption, _each(named, 'inputs'), *columns)
+    yield _table(
+        'Files; splits that are shares of the same file have the same size here',
+        _each(named, 'inputs'),
+        lambda own: dict(zip(heads, own, strict=True)),
+    )
 
 
 def _rows(named: Named) -> Iterator[str]:
     yield _table(
-        named,
         'Ids of the rows as they are stored, with the ids that a template puts around each',
         _each_feature(named, 'lengths'),
-        ('split', _part),
-        'feature',
-        'rows',
-        'ids',
-        ('mean of a row', 'mean'),
-        ('median', 'median'),
-        ('longest row', 'longest'),
+        lambda own: {
+            'split': _part(own),
+            'feature': own['feature'],
+            'rows': own['rows'],
+            'ids': own['ids'],
+            'mean of a row': own['mean'],
+            'median': own['median'],
+            'longest row': own['longest'],
+        },
     )
     whose = 'Text of all rows, and its ids without templates'
     if any(figures['without_corpus'] is not None for _, figures in named):
@@ -442,22 +421,22 @@ def _rows(named: Named) -> Iterator[str]:
             f'; where the corpus was not read, only of the first {TEXT_ROWS:,} rows of a split, which the '
             'shuffle makes a random choice'
         )
-
     texts = [*_each_feature(named, 'text')]
-    no_words = dict.fromkeys(['words', 'word_pieces'])
-    yield _table(
-        named,
-        whose,
-        ((name, own if _has_words(own) else {**own, **no_words}) for name, own in texts),
-        ('split', _part),
-        'feature',
-        'rows',
-        ('bytes per id', _quotient('bytes', 'ids', float)),
-        ('characters per id', _quotient('characters', 'ids', float)),
-        ('words per row', _quotient('words', 'rows', float)),
-        ('pieces per word', _quotient('word_pieces', 'words', float)),
-        ('unknown ids', _quotient('unknown', 'ids')),
-    )
+
+    def row_of(own: Figures) -> Mapping[str, object]:
+        words, pieces = (own['words'], own['word_pieces']) if _has_words(own) else (None, None)
+        return {
+            'split': _part(own),
+            'feature': own['feature'],
+            'rows': own['rows'],
+            'bytes per id': _quotient(own['bytes'], own['ids']),
+            'characters per id': _quotient(own['characters'], own['ids']),
+            'words per row': _quotient(words, own['rows']),
+            'pieces per word': _quotient(pieces, own['words']),
+            'unknown ids': _share(own['unknown'], own['ids']),
+        }
+
+    yield _table(whose, texts, row_of)
     if not all(_has_words(text) for _, text in texts):
         yield _paragraph(_NO_WORDS)
     # The first split is that of training if there is one.
@@ -502,17 +481,18 @@ def _scripts(named: Named) -> Iterator[str]:
 
 def _vocabularies(named: Named) -> Iterator[str]:
     yield _table(
-        named,
         'Entries, and how many of them occur in the rows of all splits',
         _each(named, 'vocabularies'),
-        'side',
-        ('entries wanted', 'wanted'),
-        ('entries', 'size'),
-        ('each occurs at least', 'min_count'),
-        'used',
-        ('never used', lambda use: use['size'] - use['used']),
-        ('entries of one character', 'single_characters'),
-        ('their share of ids', _share('single_share')),
+        lambda use: {
+            'side': use['side'],
+            'entries wanted': use['wanted'],
+            'entries': use['size'],
+            'each occurs at least': use['min_count'],
+            'used': use['used'],
+            'never used': use['size'] - use['used'],
+            'entries of one character': use['single_characters'],
+            'their share of ids': _share(use['single_share']),
+        },
     )
     uses = {_label(name, use['side']): use for name, use in _each(named, 'vocabularies')}
     ranks = {label: use['by_rank'] for label, use in uses.items() if use['by_rank']}
@@ -571,14 +551,15 @@ def _shuffles(named: Named) -> Iterator[str]:
         'between -3/√rows and 3/√rows, in 997 of 1,000 cases.'
     )
     yield _table(
-        named,
         '',
         _each(named, 'shuffles'),
-        'split',
-        'rows',
-        ('with the place in the split', 'rank_correlation'),
-        ('with the row before', 'serial_correlation'),
-        ('3/√rows', lambda shuffle: 3 / shuffle['rows'] ** 0.5 if shuffle['rows'] else None),
+        lambda own: {
+            'split': own['split'],
+            'rows': own['rows'],
+            'with the place in the split': own['rank_correlation'],
+            'with the row before': own['serial_correlation'],
+            '3/√rows': _quotient(3, own['rows'] ** 0.5),
+        },
     )
 
 
@@ -590,6 +571,8 @@ def _rejected(named: Named) -> Iterator[str]:
 
 
 def _seconds(named: Named) -> Iterator[str]:
-    seconds = ((name, pair) for name, f in named for pair in f['seconds'].items())
-    columns = ('stage', 0), ('seconds', lambda pair: float(pair[1]))
-    yield _table(named, 'Seconds of the last run that made something', seconds, *columns)
+    yield _table(
+        'Seconds of the last run that made something',
+        ((name, pair) for name, f in named for pair in f['seconds'].items()),
+        lambda pair: {'stage': pair[0], 'seconds': float(pair[1])},
+    )
