@@ -145,9 +145,7 @@ class Pace:
         self._done = 0
         self._likely = 0.0  # how much is done at a time, it is taken
         self._longest = 0.0  # between two reports
-        self._weighted = (
-            0.0  # the sum of all steps, each times the middle of its time since the beginning
-        )
+        self._weighted = 0.0  # the sum of all steps, each times the middle of its time
 
     def take(self, done: int, now: float) -> None:
         """Takes a report that so much is done in all."""
@@ -184,8 +182,7 @@ class ProgressState:
     Attributes:
         stages: those that run; each is a part of the one before it.
         work: the last event of work that has not ended; None if no work is counted.
-        pace: of that work.
-        began: when that work began, or else the stage.
+        pace: of that work; it begins with the work, or else with the stage.
         last_round: the last round of a search that the innermost stage has ended, if any.
     """
 
@@ -193,37 +190,32 @@ class ProgressState:
         self._clock = clock
         self.stages: list[str] = []
         self._parts: tuple[str, ...] = ()  # of the outermost stage
-        self.work: WorkDone | None
-        self.last_round: RoundEnded | None
-        self._begin()
+        self._begin(None)
 
     def take(self, event: Event) -> None:
         if isinstance(event, WorkDone):
-            self._take_work(event)
+            is_same = self.work is not None and self.work.work == event.work
+            if event.done < event.total:
+                if not is_same:
+                    self._begin(event)
+                self.work = event
+                self.pace.take(event.done, self._clock())
+            elif is_same:
+                self._begin(None)
         elif isinstance(event, StageBegan):
             if not self.stages:
                 self._parts = event.parts
             self.stages.append(event.stage)
-            self._begin()
+            self._begin(None)
         elif isinstance(event, StageEnded):
             self.stages.remove(event.stage)
-            self._begin()
+            self._begin(None)
         elif isinstance(event, RoundEnded):
             self.last_round = event
 
-    def _take_work(self, event: WorkDone) -> None:
-        if event.done >= event.total:
-            if self.work is not None and self.work.work == event.work:
-                self._begin()
-        else:
-            if self.work is None or self.work.work != event.work:
-                self._begin()
-            self.work = event
-            self.pace.take(event.done, self._clock())
-
-    def _begin(self) -> None:
-        self.work, self.last_round, self.began = None, None, self._clock()
-        self.pace = Pace(self.began)
+    def _begin(self, work: WorkDone | None) -> None:
+        self.work, self.pace = work, Pace(self._clock())
+        self.last_round: RoundEnded | None = None
 
     @property
     def label(self) -> str:
@@ -274,7 +266,7 @@ class ProgressLog:
 
     def _line(self) -> str:
         now, time = self._now, self._clock()
-        work, spent = now.work, f'for {format_time(time - now.began)}'
+        work, spent = now.work, f'for {format_time(time - now.pace.began)}'
         if work is None:
             return f'{now.label}, {spent}' if now.label else ''
         line = f'{now.label}: {100 * work.done // work.total} % of {format_amount(work.total, work.unit)}'
@@ -339,7 +331,7 @@ class Bar:
         self._now = ProgressState(clock)
         self._bar: tqdm | None = None
         self._output: _CellOutput | None = None
-        self._shown: tuple[str, Pace] | None = None  # whose bar it is
+        self._shown: Pace | None = None  # whose bar it is
         self._lock = terminal_lock
         self._replaced = [
             (handler, handler.setStream(_AboveBar(self, terminal)))
@@ -384,23 +376,16 @@ class Bar:
 
     def _draw(self) -> None:
         now = self._now
-        current = (now.label, now.pace) if now.label else None
-        if (
-            self._bar is None
-            or current is None
-            or self._shown is None
-            or now.pace is not self._shown[1]
-        ):
+        if self._bar is None or not now.label or now.pace is not self._shown:
             self._end_bar()
-            if current is not None:
+            if now.label:
                 self._begin_bar()
         else:
             self._bar.bar_format = self._format()
-            if current != self._shown:  # another round; the time goes on
+            if now.work is None:  # another round; the time goes on
                 self._bar.refresh()
-            elif now.work is not None:
+            else:
                 self._bar.update(now.work.done - self._bar.n)
-        self._shown = current
 
     def _format(self) -> str:
         """Returns the line, with a field for the bar; what a narrow terminal has no room for is left out."""
@@ -410,7 +395,7 @@ class Bar:
             return tqdm.format_interval(round(seconds))
 
         now, time = self._now, self._clock()
-        work, spent, label = now.work, on_clock(time - now.began), now.label
+        work, spent, label = now.work, on_clock(time - now.pace.began), now.label
         columns = columns_of(self._terminal)
         # Even of no width, a bar makes tqdm cut the line off where the terminal ends.
         if work is None:
@@ -441,7 +426,7 @@ class Bar:
             from tqdm import tqdm
 
         tqdm.monitor_interval = 0  # its monitor is a second thread like the one of `shown_progress`
-        work = self._now.work
+        work, self._shown = self._now.work, self._now.pace
         line_is_open.set()
         self._bar = tqdm(
             total=None if work is None else work.total,
@@ -460,7 +445,7 @@ class Bar:
         if self._bar is not None:
             self._bar.close()
             line_is_open.clear()
-        self._bar = self._shown = None
+        self._bar = None
 
 
 class _CellOutput:
@@ -567,12 +552,7 @@ def _wait_for_blocked(number: int, keeps_work: bool) -> None:
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, [number])  # inherited by all threads from here on
     signal.signal(number, signal.SIG_IGN)
-
-    def wait() -> None:
-        while True:
-            _take(signal.sigwait([number]), keeps_work)
-
-    threading.Thread(target=wait, daemon=True).start()
+    _take_each(lambda: signal.sigwait([number]), keeps_work)
 
 
 def _wait_for_handled(numbers: Sequence[int], keeps_work: bool) -> None:
@@ -581,17 +561,19 @@ def _wait_for_handled(numbers: Sequence[int], keeps_work: bool) -> None:
     os.set_blocking(sender, False)
     signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
     for number in numbers:
-        signal.signal(number, _leave_to_the_thread)
+        # Without a handler the number would not be written.
+        signal.signal(number, lambda number, frame: None)
+    _take_each(lambda: os.read(receiver, 1)[0], keeps_work)
 
-    def wait() -> None:
+
+def _take_each(wait: Callable[[], int], keeps_work: bool) -> None:
+    """Takes signals in a thread; `wait` returns the next one."""
+
+    def take() -> None:
         while True:
-            _take(os.read(receiver, 1)[0], keeps_work)
+            _take(wait(), keeps_work)
 
-    threading.Thread(target=wait, daemon=True).start()
-
-
-def _leave_to_the_thread(number: int, frame: object) -> None:
-    """Does nothing; without a handler the number would not be written."""
+    threading.Thread(target=take, daemon=True).start()
 
 
 def _report_thread_error(arguments: threading.ExceptHookArgs) -> None:

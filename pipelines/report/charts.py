@@ -59,7 +59,7 @@ def _import_matplotlib() -> None:
 
 
 def line_chart(series: Mapping[str, Points], x: str, y: str, log: str = '') -> str:
-    """Returns a chart of lines.
+    """Returns a chart of lines; '' without any.
 
     Args:
         series: by name, in the order of the legend.
@@ -69,6 +69,8 @@ def line_chart(series: Mapping[str, Points], x: str, y: str, log: str = '') -> s
     Raises:
         InputError: Matplotlib is not installed.
     """
+    if not series:
+        return ''
     with _drawing(x, y, series) as (axes, drawn):
         for number, (name, points) in enumerate(series.items()):
             # With a colour that comes again, another line.
@@ -81,7 +83,9 @@ def line_chart(series: Mapping[str, Points], x: str, y: str, log: str = '') -> s
 
 
 def bar_chart(labels: Sequence[str], series: Mapping[str, Sequence[float]], x: str, y: str) -> str:
-    """Returns a chart of bars, those of several series side by side; raises as `line_chart`."""
+    """Returns a chart of bars, those of several series side by side; else as `line_chart`."""
+    if not series:
+        return ''
     with _drawing(x, y, series) as (axes, drawn):
         width = 0.8 / max(1, len(series))
         for number, (name, values) in enumerate(series.items()):

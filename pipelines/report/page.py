@@ -161,6 +161,7 @@ def charts(drawn: Mapping[str, str]) -> str:
     figures = [
         f'<figure>{svg}<figcaption>{shown(caption)}</figcaption></figure>'
         for caption, svg in drawn.items()
+        if svg
     ]
     return f'<div class="charts">{"".join(figures)}</div>' if figures else ''
 
@@ -454,15 +455,17 @@ def _rows(named: Named) -> Iterator[str]:
         for name, rows in firsts
         if rows['ratios']
     }
-    drawn = {}
-    if lengths:
-        split = firsts[0][1]['split']
-        caption = f'Lengths of rows of {split}, counted in steps that grow by a fifth'
-        drawn[caption] = line_chart(lengths, 'ids of a row', '% of rows', log='x')
-    if ratios:
-        caption = 'Pairs of train by ids of targets / ids of inputs: 1 is equally long, 2 is twice as long'
-        drawn[caption] = line_chart(ratios, 'ids of targets / ids of inputs', '% of pairs', log='x')
-    yield charts(drawn)
+    split = ''.join(rows['split'] for _, rows in firsts[:1])
+    yield charts(
+        {
+            f'Lengths of rows of {split}, counted in steps that grow by a fifth': line_chart(
+                lengths, 'ids of a row', '% of rows', log='x'
+            ),
+            'Pairs of train by ids of targets / ids of inputs: 1 is equally long, 2 is twice as long': (
+                line_chart(ratios, 'ids of targets / ids of inputs', '% of pairs', log='x')
+            ),
+        }
+    )
 
 
 def _scripts(named: Named) -> Iterator[str]:
@@ -497,19 +500,21 @@ def _vocabularies(named: Named) -> Iterator[str]:
     uses = {_label(name, use['side']): use for name, use in _each(named, 'vocabularies')}
     ranks = {label: use['by_rank'] for label, use in uses.items() if use['by_rank']}
     longest = max((use['by_count'] for use in uses.values()), key=len, default=())
-    drawn = {}
-    if ranks:
-        caption = 'How often each entry occurs; the most frequent one has rank 1'
-        drawn[caption] = line_chart(ranks, 'rank', 'count', log='xy')
-    if longest:
-        labels = [short(least) if least < 2 else f'{short(least)}+' for least, *_ in longest]
-        values = {
-            label: [n for *_, n in use['by_count']] + [0] * (len(longest) - len(use['by_count']))
-            for label, use in uses.items()
+    labels = [short(least) if least < 2 else f'{short(least)}+' for least, *_ in longest]
+    values = {
+        label: [n for *_, n in use['by_count']] + [0] * (len(longest) - len(use['by_count']))
+        for label, use in uses.items()
+    }
+    yield charts(
+        {
+            'How often each entry occurs; the most frequent one has rank 1': line_chart(
+                ranks, 'rank', 'count', log='xy'
+            ),
+            'How many entries occur never, once, 2 to 9 times, 10 to 99 times and so on': bar_chart(
+                labels, values, 'occurrences in all rows', 'entries'
+            ),
         }
-        caption = 'How many entries occur never, once, 2 to 9 times, 10 to 99 times and so on'
-        drawn[caption] = bar_chart(labels, values, 'occurrences in all rows', 'entries')
-    yield charts(drawn)
+    )
     for label, use in uses.items():
         whose = '' if len(uses) == 1 else f' of {label}'
         for kind in ('commonest', 'longest'):
