@@ -14,7 +14,7 @@ import itertools
 import math
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -143,7 +143,7 @@ def dataset_figures(
     why: str | None = '--no-corpus'
     rows: list[Figures] = []
     longest: list[Figures] = []
-    tallies = {split: _SplitTally(dataset, size) for split, size in sizes.items()}
+    tallies: list[_SplitTally] = []
     with contextlib.ExitStack() as stack:
         if job_of_corpus is not None:
             try:
@@ -157,15 +157,15 @@ def dataset_figures(
         total = sum(shard.bytes for shards in contents.splits.values() for shard in shards)
         stack.enter_context(track_work('report', _COUNTING, total))
         for split, shards in contents.splits.items():
-            tally, order = tallies[split], orders.get(split)
-            _add_shards(tally, shards, order, workers)
-            longest += _longest_rows(dataset, split, tally, order)
-            rows += _row_figures(dataset, split, tally, texts, order)
+            tally = _SplitTally(dataset, split, sizes[split], orders.get(split))
+            tally.add_shards(shards, workers)
+            longest += _longest_rows(tally)
+            rows += _row_figures(tally, texts)
+            tallies.append(tally)
     run = read_run(os.path.join(folder, RUN_NAME))
     sides = _features_by_side(dataset, manifest)
     min_counts = {record.side: record.min_count for record in manifest.vocabularies}
     wanted = manifest.options.get('vocab_size')
-    shuffles = [_shuffle(split, tally) for split, tally in tallies.items()]
     return {
         'folder': os.path.basename(folder),
         'stage': manifest.stage,
@@ -180,7 +180,7 @@ def dataset_figures(
         'rejected': list(_rejected(folder, manifest)),
         'vocabularies': [
             {
-                **_vocabulary_use(side, tallies.values(), features, vocabularies[features[0]]),
+                **_vocabulary_use(side, tallies, features, vocabularies[features[0]]),
                 'wanted': wanted if isinstance(wanted, int) else None,
                 'min_count': min_counts.get(side, min_counts.get('both')),
             }
@@ -188,11 +188,9 @@ def dataset_figures(
         ],
         'examples': [row for split in sizes for row in _examples(dataset, split)],
         'longest_rows': longest,
-        'repeats': list(repeats({split: tally.hashes for split, tally in tallies.items()})),
-        'padding': [
-            each for split in sizes for each in _padding(dataset, split, tallies[split].lengths)
-        ],
-        'shuffles': shuffles if why is None else None,
+        'repeats': list(repeats({tally.split: tally.hashes for tally in tallies})),
+        'padding': [each for tally in tallies for each in _padding(tally)],
+        'shuffles': [_shuffle(tally) for tally in tallies] if why is None else None,
         'without_corpus': why,
         'seconds': {} if run is None else dict(sorted(run.seconds.items())),
     }
@@ -228,7 +226,8 @@ class _SplitTally:
     """What is counted of the rows of a split; threads share it.
 
     Attributes:
-        all, by_dataset: counts of all rows, and of those of each dataset by its number.
+        order: where the rows stood in the corpus; None if that was not read.
+        all, by_dataset: counts of all rows, and of those of each of several datasets by its number.
         lengths: int64[features, rows] of the first rows.
         hashes: uint64[rows], in a temporary file.
         longest: (-ids, number, place in the corpus, the first ids of each feature) of the rows of the most ids,
@@ -238,134 +237,117 @@ class _SplitTally:
             and numbers count from the middle of the split, so that both have the mean 0 in all of it.
     """
 
-    def __init__(self, dataset: Dataset, rows: int):
-        self.sizes = {feature: dataset.vocab_size(feature) for feature in dataset.features}
-        self.all = _Tally(self.sizes)
-        self.by_dataset = collections.defaultdict[int, _Tally](lambda: _Tally(self.sizes))
-        self.lengths = np.empty((len(self.sizes), min(rows, _BATCHED_ROWS)), np.int64)
+    def __init__(self, dataset: Dataset, split: str, rows: int, order: CorpusOrder | None):
+        self.dataset, self.split, self.order = dataset, split, order
+        self._sizes = {feature: dataset.vocab_size(feature) for feature in dataset.features}
+        self.all = _Tally(self._sizes)
+        self.by_dataset = collections.defaultdict[int, _Tally](lambda: _Tally(self._sizes))
+        self.lengths = np.empty((len(self._sizes), min(rows, _BATCHED_ROWS)), np.int64)
         self.hashes = hashes_in_file(rows)
         self.longest: list[tuple[int, int, int, Sequence[Sequence[int]]]] = []
         self.ranks: list[tuple[int, float, float, float, float]] = []
         self._lock = threading.Lock()
 
-    def add_rows(self, first: int, rows: EncodedRows, places: np.ndarray) -> None:
-        """Adds rows from number `first` on, with their places in the corpus."""
-        lengths = np.array([np.diff(offsets) for offsets in rows.offsets.values()])
-        ids = lengths.sum(axis=0)
-        self.hashes[first : first + len(rows)] = hash_rows(rows)
-        with self._lock:
-            self.all.add_rows(rows)
-            batched = self.lengths[:, first : first + len(rows)]
-            batched[:] = lengths[:, : batched.shape[1]]
-            least = -self.longest[-1][0] if len(self.longest) == _LONGEST_ROWS else 0
-            candidates = np.flatnonzero(ids >= least)
-            order = candidates[np.argsort(-ids[candidates], kind='stable')]
-            for row in order[:_LONGEST_ROWS].tolist():
-                begin = [
-                    rows.ids[name][offsets[row] : offsets[row + 1]][:_BEGINNING_IDS].tolist()
-                    for name, offsets in rows.offsets.items()
-                ]
-                self.longest.append((-int(ids[row]), first + row, int(places[row]), begin))
-            self.longest = sorted(self.longest)[:_LONGEST_ROWS]
+    def add_shards(self, shards: Sequence[ShardFile], workers: int) -> None:
+        """Adds all rows of the split."""
 
-    def add_order(self, first: int, ranks: np.ndarray) -> None:
-        """Adds the ranks of rows from number `first` on: int64[...], at least one."""
+        def add_shard(number: int, first: int, shard: ShardFile) -> None:
+            reader = open_shard(shard, [*self._sizes], self._sizes)
+            for begin, end, ranks, datasets, places in self._parts(number, shard.rows):
+                rows = reader.read(begin, end)[1]
+                self.hashes[first + begin : first + end] = hash_rows(rows)
+                with self._lock:
+                    self._add_rows(first + begin, rows, places)
+                    if self.order is not None:
+                        self._add_order(first + begin, rows, ranks, datasets)
+                before, done = (shard.bytes * row // shard.rows for row in (begin, end))
+                advance(_COUNTING, done - before)
+
+        firsts = np.cumsum([0, *(shard.rows for shard in shards)]).tolist()[:-1]
+        with ThreadPoolExecutor(max(1, workers)) as pool:
+            list(pool.map(add_shard, itertools.count(), firsts, shards))  # raises their errors
+
+    def _parts(
+        self, shard: int, rows: int
+    ) -> Iterator[tuple[int, int, np.ndarray, np.ndarray, np.ndarray]]:
+        """Yields ranges of a shard's rows, and of each the ranks, datasets and places; zeros if not known."""
+        unknown, begin = np.broadcast_to(np.int64(0), rows), 0
+        for bucket in [(unknown,) * 3] if self.order is None else self.order.buckets(shard):
+            for first in range(0, len(bucket[0]), _ROWS):
+                ranks, datasets, places = (each[first : first + _ROWS] for each in bucket)
+                yield begin, begin + len(ranks), ranks, datasets, places
+                begin += len(ranks)
+        if begin != rows:
+            raise InputError(
+                f'shard {shard} has {rows:,} rows, and its corpus gives {begin:,}; tokbeam verify --rerun '
+                'names what differs'
+            )
+
+    def _add_rows(self, first: int, rows: EncodedRows, places: np.ndarray) -> None:
+        """Adds rows from number `first` on, with their places in the corpus."""
+        self.all.add_rows(rows)
+        lengths = np.array([np.diff(offsets) for offsets in rows.offsets.values()])
+        batched = self.lengths[:, first : first + len(rows)]
+        batched[:] = lengths[:, : batched.shape[1]]
+        ids = lengths.sum(axis=0)
+        least = -self.longest[-1][0] if len(self.longest) == _LONGEST_ROWS else 0
+        candidates = np.flatnonzero(ids >= least)
+        order = candidates[np.argsort(-ids[candidates], kind='stable')]
+        for row in order[:_LONGEST_ROWS].tolist():
+            begin = [
+                rows.ids[name][offsets[row] : offsets[row + 1]][:_BEGINNING_IDS].tolist()
+                for name, offsets in rows.offsets.items()
+            ]
+            self.longest.append((-int(ids[row]), first + row, int(places[row]), begin))
+        self.longest = sorted(self.longest)[:_LONGEST_ROWS]
+
+    def _add_order(
+        self, first: int, rows: EncodedRows, ranks: np.ndarray, datasets: np.ndarray
+    ) -> None:
+        """Adds where rows from number `first` on stood; at least one."""
         middle = (len(self.hashes) - 1) / 2
         centred, numbers = ranks - middle, np.arange(first, first + len(ranks)) - middle
         # Not by `@`: BLAS's threads take longer for so few rows, and add in an order of their own.
         with_number, with_next = (centred * numbers).sum(), (centred[:-1] * centred[1:]).sum()
         edges = float(centred[0]), float(centred[-1])
-        with self._lock:
-            self.ranks.append((first, float(with_number), float(with_next), *edges))
-
-    def add_dataset(self, number: int, rows: EncodedRows) -> None:
-        """Adds rows of one of several datasets."""
-        with self._lock:
-            self.by_dataset[number].add_rows(rows)
+        self.ranks.append((first, float(with_number), float(with_next), *edges))
+        if self.order is not None and len(self.order.names) > 1:
+            for number in np.unique(datasets).tolist():
+                of_dataset = rows.take(np.flatnonzero(datasets == number))
+                self.by_dataset[number].add_rows(of_dataset)
 
 
-def _add_shards(
-    tally: _SplitTally, shards: Sequence[ShardFile], order: CorpusOrder | None, workers: int
-) -> None:
-    def add_shard(number: int, first: int, shard: ShardFile) -> None:
-        reader = open_shard(shard, [*tally.sizes], tally.sizes)
-        for begin, end, ranks, datasets, places in _parts(order, number, shard.rows):
-            rows = reader.read(begin, end)[1]
-            tally.add_rows(first + begin, rows, places)
-            if order is not None:
-                tally.add_order(first + begin, ranks)
-            if order is not None and len(order.names) > 1:
-                for index in np.unique(datasets).tolist():
-                    tally.add_dataset(index, rows.take(np.flatnonzero(datasets == index)))
-            advance(_COUNTING, shard.bytes * end // shard.rows - shard.bytes * begin // shard.rows)
-
-    firsts = np.cumsum([0, *(shard.rows for shard in shards)]).tolist()[:-1]
-    with ThreadPoolExecutor(max(1, workers)) as pool:
-        list(pool.map(add_shard, itertools.count(), firsts, shards))  # raises what one has raised
-
-
-def _parts(
-    order: CorpusOrder | None, shard: int, rows: int
-) -> Iterator[tuple[int, int, np.ndarray, np.ndarray, np.ndarray]]:
-    """Yields ranges of a shard's rows, and of each the ranks, datasets and places; zeros if not known."""
-    unknown, begin = np.broadcast_to(np.int64(0), rows), 0
-    for bucket in [(unknown,) * 3] if order is None else order.buckets(shard):
-        for first in range(0, len(bucket[0]), _ROWS):
-            ranks, datasets, places = (each[first : first + _ROWS] for each in bucket)
-            yield begin, begin + len(ranks), ranks, datasets, places
-            begin += len(ranks)
-    if begin != rows:
-        raise InputError(
-            f'shard {shard} has {rows:,} rows, and its corpus gives {begin:,}; tokbeam verify --rerun names '
-            'what differs'
-        )
-
-
-def _row_figures(
-    dataset: Dataset,
-    split: str,
-    tally_of_split: _SplitTally,
-    texts: Mapping[Group, TextSums],
-    order: CorpusOrder | None,
-) -> Iterator[Figures]:
-    names = () if order is None else order.names
-    parts = [('', tally_of_split.all)]
-    if len(names) > 1:
-        parts += [(name, tally_of_split.by_dataset[n]) for n, name in enumerate(names)]
-    for name, tally in parts:
-        if order is None:
-            text = _text_of_first_rows(dataset, split)
-        else:
-            text = _text_of(dataset, tally, texts, split, name)
-        ratios = enumerate(tally.ratios.tolist(), -len(tally.ratios) // 2)
+def _row_figures(tally: _SplitTally, texts: Mapping[Group, TextSums]) -> Iterator[Figures]:
+    parts = {'': tally.all}
+    if tally.order is not None and len(tally.order.names) > 1:
+        parts |= {name: tally.by_dataset[n] for n, name in enumerate(tally.order.names)}
+    for name, part in parts.items():
+        ratios = enumerate(part.ratios.tolist(), -len(part.ratios) // 2)
         yield {
-            'split': split,
+            'split': tally.split,
             'dataset': name,
-            'rows': tally.rows,
-            'lengths': {feature: _lengths(counter) for feature, counter in tally.lengths.items()},
+            'rows': part.rows,
+            'lengths': {feature: _lengths(counter) for feature, counter in part.lengths.items()},
             'ratios': [(2 ** (step / _RATIO_STEPS), count) for step, count in ratios if count],
-            'text': text,
+            'text': _text(tally, name, part, texts),
         }
 
 
-def _text_of(
-    dataset: Dataset,
-    tally: _Tally,
-    texts: Mapping[Group, TextSums],
-    split: str,
-    name: str,
-) -> Figures:
-    """The text of all rows of a tally; ids are those that are stored, without templates."""
+def _text(tally: _SplitTally, name: str, part: _Tally, texts: Mapping[Group, TextSums]) -> Figures:
+    """The text of all rows of a part, whose ids are those that are stored, without templates."""
+    if tally.order is None:
+        return _text_of_first_rows(tally.dataset, tally.split)
     figures = {}
-    for feature in dataset.features:
-        template = dataset.template(feature)
-        counts, unknown_id = tally.counts[feature], dataset.special_ids(feature).unknown
+    for feature, counts in part.counts.items():
+        template, unknown_id = (
+            tally.dataset.template(feature),
+            tally.dataset.special_ids(feature).unknown,
+        )
         unknown = None
         if unknown_id is not None:
             around = (*template.before, *template.after).count(unknown_id)
-            unknown = int(counts[unknown_id]) - around * tally.rows
-        ids = int(counts.sum()) - template.size * tally.rows
-        group = split, name, feature
+            unknown = int(counts[unknown_id]) - around * part.rows
+        ids, group = int(counts.sum()) - template.size * part.rows, (tally.split, name, feature)
         figures[feature] = texts.get(group, TextSums(group)).figures(ids, unknown)
     return figures
 
@@ -400,19 +382,19 @@ def _examples(dataset: Dataset, split: str) -> Iterator[Figures]:
         yield {'split': split, 'row': number, 'pieces': pieces, 'ids': lengths}
 
 
-def _longest_rows(
-    dataset: Dataset, split: str, tally: _SplitTally, order: CorpusOrder | None
-) -> Iterator[Figures]:
+def _longest_rows(tally: _SplitTally) -> Iterator[Figures]:
     for ids, number, place, begin in tally.longest:
         texts = {
-            feature: dataset.text(own, feature)
-            for feature, own in zip(dataset.features, begin, strict=True)
+            feature: tally.dataset.text(own, feature)
+            for feature, own in zip(tally.dataset.features, begin, strict=True)
         }
-        position = None if order is None else order.position(place)
-        yield {'split': split, 'row': number, 'ids': -ids, 'text': texts, 'position': position}
+        position = None if tally.order is None else tally.order.position(place)
+        own = {'row': number, 'ids': -ids, 'text': texts, 'position': position}
+        yield {'split': tally.split, **own}
 
 
-def _padding(dataset: Dataset, split: str, lengths: np.ndarray) -> Iterator[Figures]:
+def _padding(tally: _SplitTally) -> Iterator[Figures]:
+    dataset, lengths = tally.dataset, tally.lengths
     features = dataset.features
     offsets = dict(zip(features, map(row_offsets, lengths), strict=True))
     rows = EncodedRows(dict.fromkeys(features, np.empty(0, np.int32)), offsets)
@@ -438,7 +420,7 @@ def _padding(dataset: Dataset, split: str, lengths: np.ndarray) -> Iterator[Figu
         (f'{_BATCH_IDS:,} ids', None, share(budget)),
     ]:
         own = {'batch': batch, 'mixed': mixed, 'similar': similar}
-        yield {'split': split, 'rows': lengths.shape[1], **own}
+        yield {'split': tally.split, 'rows': lengths.shape[1], **own}
 
 
 def _lengths(counter: collections.Counter[int]) -> Figures:
@@ -473,7 +455,7 @@ def _features_by_side(dataset: Dataset, manifest: Manifest) -> Mapping[str, Sequ
 
 
 def _vocabulary_use(
-    side: str, tallies: Collection[_SplitTally], features: Sequence[str], vocabulary: Vocabulary
+    side: str, tallies: Sequence[_SplitTally], features: Sequence[str], vocabulary: Vocabulary
 ) -> Figures:
     counts = np.zeros(vocabulary.vocab_size, np.int64)
     for tally, feature in itertools.product(tallies, features):
@@ -511,7 +493,7 @@ def _vocabulary_use(
     }
 
 
-def _shuffle(split: str, tally: _SplitTally) -> Figures:
+def _shuffle(tally: _SplitTally) -> Figures:
     """Pearson's correlations of the ranks of rows in the corpus with their places, and with the next ranks.
 
     For a random order they are normal around 0 with a standard deviation of 1 / sqrt(rows).
@@ -525,7 +507,7 @@ def _shuffle(split: str, tally: _SplitTally) -> Figures:
     pairs = max(1, rows - 1)
     before, after = (squares - edge * edge - edge * edge / pairs for edge in (last, first))
     return {
-        'split': split,
+        'split': tally.split,
         'rows': rows,
         'rank_correlation': _correlation(with_number, squares, squares),
         'serial_correlation': _correlation(with_next - last * first / pairs, before, after),
