@@ -190,32 +190,33 @@ class ProgressState:
         self._clock = clock
         self.stages: list[str] = []
         self._parts: tuple[str, ...] = ()  # of the outermost stage
-        self._begin(None)
+        self.work: WorkDone | None
+        self.last_round: RoundEnded | None
+        self._begin()
 
     def take(self, event: Event) -> None:
         if isinstance(event, WorkDone):
             is_same = self.work is not None and self.work.work == event.work
             if event.done < event.total:
                 if not is_same:
-                    self._begin(event)
+                    self._begin()
                 self.work = event
                 self.pace.take(event.done, self._clock())
             elif is_same:
-                self._begin(None)
+                self._begin()
         elif isinstance(event, StageBegan):
             if not self.stages:
                 self._parts = event.parts
             self.stages.append(event.stage)
-            self._begin(None)
+            self._begin()
         elif isinstance(event, StageEnded):
             self.stages.remove(event.stage)
-            self._begin(None)
+            self._begin()
         elif isinstance(event, RoundEnded):
             self.last_round = event
 
-    def _begin(self, work: WorkDone | None) -> None:
-        self.work, self.pace = work, Pace(self._clock())
-        self.last_round: RoundEnded | None = None
+    def _begin(self) -> None:
+        self.work, self.last_round, self.pace = None, None, Pace(self._clock())
 
     @property
     def label(self) -> str:
