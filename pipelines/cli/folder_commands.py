@@ -1,7 +1,6 @@
 """The commands of datasets that are there: `verify` and `where` look at one, `convert` writes another."""
 
 import argparse
-import functools
 import json
 import logging
 import os
@@ -186,42 +185,29 @@ def job_of(
     Raises:
         InputError: there is no record of it, or the record would run code.
     """
-    job_from = functools.partial(_job_from, folder, manifest, workers, beam_flags)
-    if job_file is not None:
-        return job_from(job_file)
-    run = read_run(os.path.join(folder, RUN_NAME))
-    if run is None or not run.job:
-        raise InputError(
-            f'{folder} has no record of the job that made it; give --job with its job file (the command '
-            'that made it prints that with --print-job)'
-        )
-    with tempfile.TemporaryDirectory(prefix='tokbeam-') as place:
-        path = os.path.join(place, 'job.toml')
-        with open(path, 'w', encoding='utf-8') as file:
-            file.write(run.job)
-        return job_from(path, is_record=True)
-
-
-def _job_from(
-    folder: str,
-    manifest: Manifest,
-    workers: int | None,
-    beam_flags: Sequence[str],
-    path: str,
-    is_record: bool = False,
-) -> BuildJob | EncodeJob:
-    known = known_commands()
     typed = argparse.Namespace(command=manifest.stage, output=folder, dry_run=False)
     if workers is not None:
         typed.workers = workers
-    finished = with_job_file(known, typed, path)
-    finished.memory = None  # that of the job's own machine
-    if is_record:
+    if job_file is not None:
+        finished = with_job_file(known_commands(), typed, job_file)
+    else:
+        run = read_run(os.path.join(folder, RUN_NAME))
+        if run is None or not run.job:
+            raise InputError(
+                f'{folder} has no record of the job that made it; give --job with its job file (the command '
+                'that made it prints that with --print-job)'
+            )
+        with tempfile.TemporaryDirectory(prefix='tokbeam-') as place:
+            path = os.path.join(place, 'job.toml')
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(run.job)
+            finished = with_job_file(known_commands(), typed, path)
         _refuse_code(finished)
         finished.job_path = None
         if manifest.stage == 'encode' and finished.vocab:
             # The vocabularies may be gone, and copies are here.
             finished.vocab = (folder,) * len(finished.vocab)
+    finished.memory = None  # that of the job's own machine
     job = make_job(finished, beam_flags)
     assert isinstance(job, (BuildJob, EncodeJob))
     return job
