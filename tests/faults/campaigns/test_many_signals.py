@@ -125,8 +125,15 @@ class RealProcess:
         return [
             each
             for each in psutil.process_iter()
-            if _session(each.pid) == self.pid and each.status() != psutil.STATUS_ZOMBIE
+            if _session(each.pid) == self.pid and _is_alive(each)
         ]
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _session(process: int) -> int | None:
