@@ -10,6 +10,7 @@ def framed(records: list[tuple[int, bytes]]) -> FramedRows:
         np.array([key for key, _ in records], np.uint64),
         np.array([len(record) for _, record in records], np.int64),
         np.frombuffer(b''.join(record for _, record in records), np.uint8),
+        np.array([[key & 0xFFFF] for key, _ in records], np.uint32).reshape(-1, 1),
     )
 
 

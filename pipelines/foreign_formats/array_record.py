@@ -167,7 +167,7 @@ def _check_records(path: str, examples: ExampleParser, findings: Findings) -> in
             bounds = row_offsets(np.array([len(record) for record in records], np.int64))
             bounds_of_records = read_only(np.array([bounds[:-1], np.diff(bounds)]))
             data = read_only(np.frombuffer(b''.join(records), np.uint8))
-            for number in examples.unparsed(data, bounds_of_records).tolist():
+            for number in examples.count(data, bounds_of_records)[1].tolist():
                 try:
                     examples.parse_in_python(records[number])
                 except ValueError as error:

@@ -25,7 +25,6 @@ from pipelines.artifacts.vocabularies import (
 from pipelines.engines.engine import Engine
 from pipelines.jobs.corpus import Corpus
 from pipelines.options.job import (
-    TFRECORD,
     DatasetOptions,
     EndOptions,
     LineOptions,
@@ -115,21 +114,12 @@ class EncodeOptions(DatasetOptions, EndOptions):
         template = self.encoding.template
         return ends_of_documents(paths, scheme, template, self, self.output_format, read)
 
-    @property
-    def has_index(self) -> bool:
-        """Whether an index of its records is made for each shard."""
-        return self.output_format == TFRECORD
-
     def file_names(self, corpus: Corpus) -> list[str]:
         """Returns the names of all files of all shards, and of their indexes."""
         features = ('inputs', 'targets') if corpus.is_paired else ('targets',)
         shards = self.shard_names(corpus)
-        names = [
-            name
-            for shard in shards
-            for name in shard_format(self.output_format).file_names(shard, features)
-        ]
-        return [*names, *map(index_name, shards)] if self.has_index else names
+        names = [shard_format(self.output_format).file_names(shard, features) for shard in shards]
+        return [*itertools.chain(*names), *(index_name(of_shard[0]) for of_shard in names)]
 
     def shard_names(self, corpus: Corpus) -> list[str]:
         """Returns the names of all shards of all splits, as TFRecords."""

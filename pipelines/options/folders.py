@@ -92,11 +92,6 @@ class ConvertOptions:
 class IndexOptions:
     """What `index` writes next to the shards."""
 
-    corpus_order: bool = option(
-        "write the order of the corpus too, for batches with shuffle='corpus'; the corpus is read once",
-        None,
-        default=False,
-    )
     job: str | None = _job_option()
     workers: int | None = _workers_option()
     progress: str = progress_option()

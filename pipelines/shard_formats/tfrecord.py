@@ -23,9 +23,8 @@ from tokcore.errors import InputError
 from tokcore.kernels.bytes import CRC32C, crc_table, row_offsets
 from tokcore.reading.checking import Advance, CheckedFile, check_records
 from tokcore.reading.packing import PackedBatches
-from tokcore.reading.record_index import index_head
 from tokcore.reading.record_kernels import FOOTER_SIZE, HEADER_SIZE, index_records
-from tokcore.reading.shards import EncodedRows, ShardFile
+from tokcore.reading.shards import EncodedRows
 from tokcore.records.manifest import Manifest, OutputFile
 from tokcore.records.tfrecord import FramedRows, frame_examples
 
@@ -44,8 +43,7 @@ class TfRecord(ShardFormat):
     def check(
         self, stream: BinaryIO, file: OutputFile, dataset: StoredDataset, advance: Advance
     ) -> CheckedFile:
-        shard = ShardFile(file.name, file.rows, file.bytes, file.crc32c)
-        return check_records(stream, file.name, dataset.id_counts, advance, index_head(shard))
+        return check_records(stream, file.name, dataset.id_counts, advance)
 
     def stored_rows(
         self,
@@ -79,6 +77,11 @@ class TfRecord(ShardFormat):
 
     def reading_code(self, manifest: Manifest) -> Iterator[str]:
         yield from tokcore_code(manifest)
+
+
+def has_row_records(shard_format: ShardFormat) -> bool:
+    """Whether each row of a shard is a TFRecord, so that its index says where that is."""
+    return type(shard_format) is TfRecord
 
 
 def tokcore_code(manifest: Manifest) -> Iterator[str]:

@@ -21,9 +21,9 @@ from pipelines.transforms.encode_blocks import BlockEncoder, LoadedBlockEncoder
 from tokcore.corpus.archive_reading import reading_on
 from tokcore.corpus.corpus import Block, MemberFile, OpenBinary, Split, WorkItem
 from tokcore.corpus.formats import format_reader, read_blocks
-from tokcore.reading.record_index import OFFSET_BYTES
+from tokcore.reading.record_index import entry_type
 from tokcore.records.examples import IdTally, add_id_tallies
-from tokcore.records.sorted_runs import ROW_BYTES
+from tokcore.records.sorted_runs import ROW_BYTES, SIZE_BYTES
 
 _SAMPLED_ITEMS = 16
 """Items of a corpus, and one of each dataset at least. Half would show less of a corpus of many kinds of
@@ -98,7 +98,9 @@ def encode_sample(read_plan: ReadPlan, encoder: BlockEncoder) -> EncodedSample:
         total += sampled
     rows, records, rejected = total.tolist()
     files = records + rejected
-    runs, index = files + ROW_BYTES * rows, OFFSET_BYTES * rows
+    features = len(encoder.features)
+    runs = files + (ROW_BYTES + SIZE_BYTES * (features + 1)) * rows
+    index = entry_type(features, True, True).itemsize * rows
     need = DiskNeed(round(runs), round(files), round(index))
     return EncodedSample(need, sampler.text_bytes, sampler.ids)
 

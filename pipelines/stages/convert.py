@@ -6,6 +6,7 @@ that `build` or `encode` with that `--output-format` makes, byte for byte; count
 
 import dataclasses
 import functools
+import itertools
 import os
 import sys
 import time
@@ -47,12 +48,14 @@ from pipelines.shard_formats.shard_format import (
     shards_in_order,
 )
 from pipelines.shard_formats.tfrecord import ids_around
+from pipelines.transforms.write_shards import write_converted_index
 from tokcore.checked_json import WrongValue, checked
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
 from tokcore.options import NO_END, recorded
 from tokcore.reading.manifest import recorded_format, recorded_scheme
+from tokcore.reading.record_index import index_name
 from tokcore.reading.shards import EncodedRows, stream_rows
 from tokcore.records.manifest import (
     Manifest,
@@ -126,7 +129,8 @@ def convert_dataset(
     if output_format == NANOGPT:
         changed |= {key: one for key, one in one_shard({}).items() if key in before.options}
         shards, read_by_shard = _whole_splits(before)
-    files = [name for shard in shards for name in to_format.file_names(shard.name, names)]
+    files = [to_format.file_names(shard.name, names) for shard in shards]
+    indexes = [index_name(of_shard[0]) for of_shard in files]
     options = _changed(before.options, changed)
     ends = before.end_of_document
     is_joined = output_format in STREAM_FORMATS and options.get('end') != NO_END
@@ -137,7 +141,7 @@ def convert_dataset(
     to_format.require_ids(most_ids(before.vocabularies, ends))
     columns = [column.with_end(ends) for column in columns]
     key = StageKey(before.stage, options, _inputs(before, run), before.rules, before.unicode)
-    task = StageTask(key, to, [*(file.name for file in beside), *files])
+    task = StageTask(key, to, [*(file.name for file in beside), *itertools.chain(*files), *indexes])
     read = [from_.manifest_path, from_.run_path]
     read += [os.path.join(source, file.name) for file in before.outputs]
     with to.claim() as claim:
@@ -158,8 +162,8 @@ def convert_dataset(
                 before,
                 options=options,
                 end_of_document=ends,
-                files=tuple(file for part in made for file in part),
-                index=(),
+                files=tuple(file for part, _ in made for file in part),
+                index=tuple(index for _, index in made),
             )
             manifest = with_root(manifest)
             again = dataclasses.replace(
@@ -253,8 +257,8 @@ def _convert(
     columns: Sequence[Column],
     files: Sequence[OutputFile],
     shard: Shard,
-) -> list[OutputFile]:
-    """Makes a shard of the rows of these files, one file after another."""
+) -> tuple[list[OutputFile], OutputFile]:
+    """Makes a shard of the rows of these files, one file after another, and its index."""
     path = source
 
     def rows() -> Iterator[EncodedRows]:
@@ -285,7 +289,9 @@ def _convert(
     for output in written:
         if output.examples != count:
             raise RuntimeError(f'{output.name} has {output.examples} of {count} rows')
-    return [output.listed() for output in written]
+    indexes = [os.path.join(source, index_name(file.name)) for file in files]
+    index = write_converted_index(indexes, written[0], len(columns), folder)
+    return [output.listed() for output in written], index.listed()
 
 
 def _not_as_stated(

@@ -50,7 +50,7 @@ from pipelines.transforms.encode_blocks import (
 )
 from pipelines.transforms.read import READING
 from pipelines.transforms.stats import WrittenFile
-from pipelines.transforms.write_shards import write_shard_index, write_shards
+from pipelines.transforms.write_shards import IndexFile, write_shards
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import EncodingOptions, Scheme
 from tokcore.encoding.vocabulary import NO_TEMPLATE
@@ -243,9 +243,7 @@ def encode_into(
                 """Adds the steps that encode with the runner's own shuffle."""
                 blocks = plan.read(pipeline)
                 encoded = encode_blocks(blocks, encoder, layout, engine.workers, plan.budget)
-                shards = write_shards(
-                    encoded[RECORDS], options.name, path, layout, options.has_index
-                )
+                shards = write_shards(encoded[RECORDS], options.name, path, layout, index=True)
                 write_stats(encoded, path)
                 write_shard_stats(shards, path)
 
@@ -260,19 +258,18 @@ def encode_into(
             if name not in written:
                 filesystem.write_bytes(os.path.join(path, name), b'')
                 written[name] = WrittenFile(name, 0, 0, 0, hashlib.sha256().hexdigest())
-                if options.has_index:
-                    written[index_name(name)] = write_shard_index(written[name], (), path)
+                with IndexFile(path, name, len(features)) as file:
+                    written[index_name(name)] = file.written(written[name])
             shards.append(written[name].listed())
             examples += shards[-1].rows
-            if options.has_index:
-                index.append(written[index_name(name)].listed())
+            index.append(written[index_name(name)].listed())
         if examples != lines.examples:
             raise RuntimeError(
                 f'{lines.examples} examples of {lines.split} were encoded, {examples} written'
             )
     if options.output_format != TFRECORD:
         output_format = converted_format(options.output_format, options.pack)
-        shards = convert_shards(shards, output_format, columns, scheme, engine.run, path)
+        shards, index = convert_shards(shards, output_format, columns, scheme, engine.run, path)
     return stats, tuple(shards), tuple(index)
 
 

@@ -16,10 +16,17 @@ from pipelines.transforms.read import Path, checked_output
 from pipelines.transforms.stats import WrittenFile
 from tokcore.corpus.stats import combine_crc32c
 from tokcore.errors import InputError
-from tokcore.kernels.bytes import row_offsets
 from tokcore.options import dataset_name
+from tokcore.reading.checking import Sums
 from tokcore.reading.other_records import list_shards
-from tokcore.reading.record_index import index_bytes, index_name
+from tokcore.reading.record_index import (
+    FOOTER_BYTES,
+    Addresses,
+    IndexWriter,
+    RecordIndex,
+    index_name,
+    parse_index,
+)
 from tokcore.reading.shards import ShardFile
 from tokcore.records.manifest import shard_name
 from tokcore.records.tfrecord import FramedRows, sort_rows
@@ -118,7 +125,7 @@ class _BucketFile:
     crc32c: int
     examples: int
     sha256: str
-    lengths: np.ndarray | None  # uint32, of the records, if the shard gets an index
+    rows: Addresses | None  # if the shard gets an index
 
 
 def _write_bucket(
@@ -135,8 +142,8 @@ def _write_bucket(
     filesystem.write_bytes(path, data)
     sha256 = hashlib.sha256(data).hexdigest()
     crc32c = google_crc32c.value(data)
-    lengths = rows.lengths.astype(np.uint32) if shards.has_index else None
-    written = _BucketFile(bucket, path, len(data), crc32c, len(rows.keys), sha256, lengths)
+    addresses = Addresses(rows.lengths, rows.keys, rows.sizes) if shards.has_index else None
+    written = _BucketFile(bucket, path, len(data), crc32c, len(rows.keys), sha256, addresses)
     return (number, shard), written
 
 
@@ -160,9 +167,12 @@ def _join_buckets(
         sha256,
     )
     yield written
-    lengths = [bucket.lengths for bucket in ordered if bucket.lengths is not None]
-    if lengths:
-        yield write_shard_index(written, lengths, shards.folder)
+    parts = [bucket.rows for bucket in ordered if bucket.rows is not None]
+    if parts:
+        with IndexFile(shards.folder, written.name, parts[0].sizes.shape[1] - 1) as index:
+            for part in parts:
+                index.add(part)
+            yield index.written(written)
 
 
 def _concatenate(buckets: Sequence[_BucketFile], path: str) -> str:
@@ -177,21 +187,80 @@ def _concatenate(buckets: Sequence[_BucketFile], path: str) -> str:
     return sha256.hexdigest()
 
 
-def write_shard_index(
-    shard: WrittenFile, lengths: Iterable[np.ndarray], folder: str
-) -> WrittenFile:
-    """Writes the index of a shard of TFRecords, as `tokbeam index` does; returns its file.
+class IndexFile:
+    """The index of a shard, written as the shard is.
 
-    `lengths` are those of its records in bytes, in parts.
+    Args:
+        folder: that of the shard.
+        shard: the name of its file.
+        features: how many features of ids its rows have.
+        has_offsets: whether each of them is a TFRecord.
+        has_keys: whether it is known where they come from.
     """
-    stated = ShardFile(shard.name, shard.rows, shard.bytes, f'{shard.crc32c:08x}')
-    name, size, crc32c = index_name(shard.name), 0, 0
-    with filesystem.create(os.path.join(folder, name)) as file:
-        for data in index_bytes(stated, _starts(lengths)):
-            file.write(data)
-            size += len(data)
-            crc32c = google_crc32c.extend(crc32c, data)
-    return WrittenFile(name, size, crc32c, shard.rows)
+
+    def __init__(
+        self,
+        folder: str,
+        shard: str,
+        features: int,
+        has_offsets: bool = True,
+        has_keys: bool = True,
+    ):
+        self._name = index_name(shard)
+        self._created = filesystem.create(os.path.join(folder, self._name))
+        self._writer, self._sums = IndexWriter(features, has_offsets, has_keys), Sums()
+
+    def __enter__(self) -> 'IndexFile':
+        self._stream = self._created.__enter__()
+        return self
+
+    def __exit__(self, *error) -> None:
+        self._created.__exit__(*error)
+
+    def add(self, rows: Addresses) -> None:
+        """Writes the entries of the rows that come next."""
+        self._write(self._writer.entries(rows))
+
+    def written(self, shard: WrittenFile) -> WrittenFile:
+        """Writes what follows the entries of all rows of a shard; returns the file."""
+        stated = ShardFile(shard.name, shard.examples, shard.bytes, f'{shard.crc32c:08x}')
+        self._write(self._writer.footer(stated))
+        return WrittenFile(self._name, self._sums.bytes, self._sums.crc32c, shard.examples)
+
+    def _write(self, data: bytes) -> None:
+        self._stream.write(data)
+        self._sums.add(data)
+
+
+def write_converted_index(
+    sources: Iterable[str], shard: WrittenFile, features: int, folder: str
+) -> WrittenFile:
+    """Writes the index of a shard that was made of TFRecords; returns the file.
+
+    Args:
+        sources: the paths of the indexes of these.
+        shard: its first file.
+        features: how many features of ids its rows have.
+        folder: that of the shard.
+
+    Raises:
+        InputError: an index is missing or damaged.
+    """
+    indexes = [*map(_read_index, sources)]
+    has_keys = all(index.has_keys for index in indexes)
+    with IndexFile(folder, shard.name, features, False, has_keys) as file:
+        for index in indexes:
+            sizes = [index.lengths, *([index.text_bytes[:, None]] if has_keys else [])]
+            file.add(Addresses(index.lengths, index.keys if has_keys else None, np.hstack(sizes)))
+        return file.written(shard)
+
+
+def _read_index(path: str) -> RecordIndex:
+    data = np.frombuffer(filesystem.read_bytes(path), np.uint8)
+    index = parse_index(data, data[-FOOTER_BYTES:].tobytes())
+    if index is None:
+        raise InputError(f'{path} is damaged; run `tokbeam index` again')
+    return index
 
 
 def _list_shards(written: Iterable[WrittenFile], folder: str) -> None:
@@ -200,11 +269,3 @@ def _list_shards(written: Iterable[WrittenFile], folder: str) -> None:
         folder,
         [ShardFile(file.name, file.rows, file.bytes, f'{file.crc32c:08x}') for file in files],
     )
-
-
-def _starts(lengths: Iterable[np.ndarray]) -> Iterable[np.ndarray]:
-    start = 0
-    for part in lengths:
-        offsets = start + row_offsets(part)
-        start = offsets[-1]
-        yield offsets[:-1]

@@ -386,12 +386,6 @@ def rows_in_shard(keys: np.ndarray, shards: int) -> np.ndarray:
     return np.bincount(shard_of(keys, shards), minlength=shards)
 
 
-def order_of_corpus(keys: np.ndarray, seed: int) -> np.ndarray:
-    """Returns the numbers of rows, whose keys are sorted, in the order of the corpus: int64[rows]."""
-    files, identities = places_of(keys, seed)
-    return np.lexsort((identities, files))
-
-
 def _newlines(block: Block) -> int | None:
     if block.read_ranges is not None:
         return None

@@ -7,7 +7,6 @@ than fit in memory, there are several passes, each for a range of keys.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import math
@@ -27,7 +26,6 @@ from pipelines.trust.corpus_rows import (
     CorpusRows,
     DatasetCorpus,
     nothing,
-    order_of_corpus,
     planned,
     rows_in_shard,
 )
@@ -36,8 +34,7 @@ from tokcore.corpus.order_keys import mix64, shard_of
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
 from tokcore.errors import InputError
 from tokcore.reading.checking import MOST_FINDINGS, Finding
-from tokcore.reading.manifest import DatasetManifest
-from tokcore.reading.record_index import CORPUS_ENDING, index_name, read_corpus_order
+from tokcore.reading.record_index import index_name
 from tokcore.records.manifest import MANIFEST_NAME, Manifest, shard_name
 from tokcore.records.tfrecord import FramedRows, sort_rows
 
@@ -93,7 +90,7 @@ def rerun(
             if isinstance(stored.format, Packed):
                 read = corpus.read(split, nothing, workers)
                 checksums += read.checksums
-                findings += work.totals(read)
+                findings += [*work.totals(read), *work.addresses(read)]
                 all_rows += len(read.keys)
                 rows, differing_records = rerun_packed(
                     corpus, stored, read, work.shards, share, seed, workers, memory_bytes
@@ -108,7 +105,7 @@ def rerun(
                 read = corpus.read(split, corpus.encode_where(is_wanted), workers)
                 if number == 0:
                     checksums += read.checksums
-                    findings += [*work.totals(read), *work.corpus_order(read)]
+                    findings += [*work.totals(read), *work.addresses(read)]
                     all_rows += len(read.keys)
                 made += sum(len(rows) for rows in read.taken)
                 findings += work.rows(read)
@@ -185,18 +182,18 @@ class _SplitRerun:
                         f'the corpus gives {count:,} rows of it, and it has {file.examples:,}',
                     )
 
-    def corpus_order(self, read: CorpusRows) -> Iterator[Finding]:
-        """Yields whether `tokbeam index` wrote an order that is not the one of the corpus."""
-        folder, split = self._stored.folder, self._split
-        with contextlib.suppress(
-            InputError
-        ):  # it is missing, or it is a finding without the corpus too
-            shards = DatasetManifest.read(folder).splits.get(split, ())
-            stored = read_corpus_order(folder, split, shards)
-            if not np.array_equal(stored, order_of_corpus(read.keys, self._corpus.seed)):
+    def addresses(self, read: CorpusRows) -> Iterator[Finding]:
+        """Yields the indexes whose order keys are not those of the corpus."""
+        count = len(self.shards)
+        firsts = np.searchsorted(shard_of(read.keys, count), range(count + 1))
+        for number, name in enumerate(self.shards):
+            own = next(file for file in self.files if file.name.startswith(name))
+            index = self._stored.index(own.name)
+            keys = read.keys[firsts[number] : firsts[number + 1]]
+            if index is not None and index.has_keys and not np.array_equal(index.keys, keys):
                 yield Finding(
-                    index_name(f'{split}{CORPUS_ENDING}'),
-                    'it is not the order of the corpus; run `tokbeam index --corpus-order` again',
+                    index_name(own.name),
+                    'its order keys are not those of the rows of the corpus; run `tokbeam index` again',
                 )
 
     def rows(self, read: CorpusRows) -> Iterator[Finding]:
@@ -241,7 +238,7 @@ def _part(rows: FramedRows, own: slice) -> FramedRows:
     ends = np.cumsum(rows.lengths)
     first = int(ends[own.start - 1]) if own.start else 0
     last = int(ends[own.stop - 1]) if own.stop else 0
-    return FramedRows(rows.keys[own], rows.lengths[own], rows.records[first:last])
+    return FramedRows(rows.keys[own], rows.lengths[own], rows.records[first:last], rows.sizes[own])
 
 
 def _without_ids(tally: LineTally) -> LineTally:

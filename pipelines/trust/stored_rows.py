@@ -16,9 +16,16 @@ from fractions import Fraction
 
 import numpy as np
 
+from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.shard_formats.formats import shard_format
-from pipelines.shard_formats.shard_format import Column, ShardFormat, line_writer, parse_rows
+from pipelines.shard_formats.shard_format import (
+    Column,
+    ShardFormat,
+    line_writer,
+    mapped_bytes,
+    parse_rows,
+)
 from pipelines.shard_formats.tfrecord import WINDOW_ROWS, Packed, PackedWindow
 from pipelines.trust.corpus_rows import CHANGED, CorpusRows, DatasetCorpus, RowPlace, Take
 from tokcore.corpus.corpus import Block, Rows
@@ -27,6 +34,7 @@ from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
 from tokcore.reading.checking import MOST_FINDINGS, Finding
+from tokcore.reading.record_index import FOOTER_BYTES, RecordIndex, index_name, parse_index
 from tokcore.reading.shards import EncodedRows
 from tokcore.records.manifest import Manifest, OutputFile
 from tokcore.records.tfrecord import FramedRows, parse_features, read_records, sort_rows
@@ -80,6 +88,14 @@ class StoredRows:
         names = self.format.file_names(shard, [column.name for column in self.columns])
         paths = [os.path.join(self.folder, name) for name in names]
         return self.format.stored_rows(paths, numbers, self.columns, self.files)
+
+    def index(self, name: str) -> RecordIndex | None:
+        """Returns the index of a shard, by the name of its first file; None if it is missing or damaged."""
+        path = os.path.join(self.folder, index_name(name))
+        if not filesystem.exists(path):
+            return None
+        data = mapped_bytes(path)
+        return parse_index(data, data[-FOOTER_BYTES:].tobytes())
 
     def made_again(self, rows: FramedRows) -> Iterator[bytes]:
         """Yields rows that were made again as `stored` yields them."""

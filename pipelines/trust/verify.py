@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import hashlib
 import json
 import os
 import re
@@ -25,7 +26,9 @@ from pipelines.artifacts.manifest import RUN_NAME, read_manifest
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.shard_formats.formats import stored_format
+from pipelines.shard_formats.shard_format import mapped_bytes
 from tokcore.checked_json import WrongValue, checked
+from tokcore.corpus.order_keys import shard_of
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
@@ -36,16 +39,16 @@ from tokcore.reading.checking import (
     Findings,
     Sums,
     check_bytes,
+    record_fields,
 )
 from tokcore.reading.manifest import recorded_features, recorded_scheme
 from tokcore.reading.record_index import (
-    CORPUS_ENDING,
+    FOOTER_BYTES,
     INDEX_FOLDER,
-    corpus_order_path,
+    RecordIndex,
     index_name,
-    read_corpus_order,
+    parse_index,
 )
-from tokcore.reading.shards import ShardFile
 from tokcore.records.manifest import (
     FILE_OF_SPLIT,
     MANIFEST_NAME,
@@ -62,11 +65,14 @@ from tokcore.text.whitespace import escape_piece
 
 _CHECKING = 'checking'
 
+_ROWS_AT_ONCE = 1 << 16
+"""Rows of an index that are compared at once."""
+
 _File = TypeVar('_File', OutputFile, VocabularyRecord)
 
 _READ = re.compile(
     rf'(?:.*/)?(?:{SHARD_NAME}.*|{FILE_OF_SPLIT}|(?!tokbeam(?:\.run)?\.json$)[^/]*\.(?:json|jinja|model|tiktoken)|'
-    rf'vocab\.txt|merges\.txt)|{INDEX_FOLDER}/(?!\w+\{CORPUS_ENDING}$).*',
+    rf'vocab\.txt|merges\.txt)|{INDEX_FOLDER}/.*',
     re.DOTALL,
 )
 """Names by which tokcore, transformers or datasets take files for shards, indexes or a tokenizer's."""
@@ -162,18 +168,17 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
             if file.name not in indexes:
                 findings += _differences(file, by_name.get(file.name), manifest)
         by_name |= contents.check_unlisted_indexes(pool)
-        for shard in manifest.files:
-            name, result = index_name(shard.name), by_name.get(shard.name)
+        for shard in contents.first_files:
+            name = index_name(shard.name)
             listed, index = indexes.pop(name, None), by_name.get(name)
-            is_whole = result and not result.findings and result.crc32c == shard.crc32c
-            if index and result and is_whole and index.sha256 != result.index_sha256:
-                problem = f'it is not the index of {shard.name}; run `tokbeam index` again'
-                findings.append(Finding(name, problem))
+            wrong = contents.check_index(shard, by_name.get(shard.name)) if index else None
+            if wrong is not None:
+                findings.append(Finding(name, f'{wrong}; run `tokbeam index` again'))
             elif listed:
                 findings += _differences(listed, index, manifest)
         for name in indexes:
             findings.append(Finding(MANIFEST_NAME, f'it lists {name}, an index of no shard'))
-        findings += contents.check_corpus_orders()
+        findings += contents.check_text_bytes()
     present = [result for result in checked_files if result is not None]
     found_root = _root_of(manifest, by_name)
     for stated, who in ((manifest.root, 'the manifest states'), (root, '--root asks for')):
@@ -323,6 +328,14 @@ class _Contents:
         self._folder, self._manifest = folder, manifest
         self._shards = _names(manifest)
         self._indexes = {file.name for file in manifest.index}
+        shards: dict[str, OutputFile] = {}
+        self._indexed: dict[str, list[int | None]] = {}  # by split the bytes of text of each shard
+        for file in manifest.files:
+            own = file_of_shard(file.name)
+            if own is not None and own.shard not in shards:
+                shards[own.shard] = file
+                self._indexed.setdefault(own.split, []).append(None)
+        self.first_files = [*shards.values()]
 
     def check(self, file: OutputFile | VocabularyRecord) -> CheckedFile | None:
         """Returns what a file holds; None if it is missing."""
@@ -338,7 +351,7 @@ class _Contents:
 
     def check_unlisted_indexes(self, pool: ThreadPoolExecutor) -> dict[str, CheckedFile]:
         """Returns by their names what indexes hold of which the manifest says nothing."""
-        names = {*map(index_name, self._shards)} - self._indexes
+        names = {index_name(file.name) for file in self.first_files} - self._indexes
         files = [OutputFile(name, 0, '0' * 8, 0) for name in names]
         checked_files = zip(files, pool.map(self.check, files), strict=True)
         return {file.name: result for file, result in checked_files if result is not None}
@@ -348,7 +361,8 @@ class _Contents:
 
         Nobody reads hidden files, so they are left out.
         """
-        known = {MANIFEST_NAME, RUN_NAME, *self._shards, *map(index_name, self._shards)}
+        known = {MANIFEST_NAME, RUN_NAME, *self._shards}
+        known |= {index_name(file.name) for file in self.first_files}
         for record in self._manifest.vocabularies:
             known |= {record.name, *(file.name for file in record.beside)}
         names = filesystem.names_below(self._folder)
@@ -383,27 +397,36 @@ class _Contents:
                     problem = f'it states {what} {stated!s:.200} of {record.name}, which has {actual!s:.200}'
                     yield Finding(MANIFEST_NAME, problem)
 
-    def check_corpus_orders(self) -> Iterator[Finding]:
-        """Yields what is wrong with the orders of the corpus that `tokbeam index` wrote, if it did."""
-        splits: dict[str, list[ShardFile]] = {}
-        for file in self._manifest.files:
-            if found := file_of_shard(file.name):
-                path = os.path.join(self._folder, file.name)
-                shard = ShardFile(path, file.rows, file.bytes, file.crc32c)
-                splits.setdefault(found.split, []).append(shard)
-        for split, shards in splits.items():
-            path = corpus_order_path(self._folder, split)
-            if filesystem.is_shared(path) or not filesystem.exists(path):
-                continue
-            name = f'{INDEX_FOLDER}/{split}{CORPUS_ENDING}'
-            try:
-                numbers = read_corpus_order(self._folder, split, shards)
-            except InputError as error:
-                yield Finding(name, str(error))
-                continue
-            twice = np.flatnonzero(np.bincount(numbers, minlength=len(numbers)) > 1)
-            if len(twice):
-                yield Finding(name, f'it has the row {twice[0]} more than once')
+    def check_index(self, shard: OutputFile, result: CheckedFile | None) -> str | None:
+        """Returns what is wrong with the index of a shard, of which this is the first file."""
+        data = mapped_bytes(os.path.join(self._folder, index_name(shard.name)))
+        index = parse_index(data, data[-FOOTER_BYTES:].tobytes())
+        if index is None or index.shard != (shard.examples, shard.bytes, int(shard.crc32c, 16)):
+            return f'it is not the index of {shard.name}'
+        is_whole = result is not None and (result.crc32c, result.findings) == (shard.crc32c, ())
+        if is_whole and result and index.has_offsets:
+            if result.records_sha256 != _records_sha256(index):
+                return f'it has other records than {shard.name}'
+        if not index.has_keys:
+            return None
+        own = file_of_shard(shard.name)
+        assert own is not None  # only files of shards have an index
+        numbers = shard_of(index.keys, len(self._indexed[own.split]))
+        if np.any(numbers != own.number) or np.any(index.keys[1:] <= index.keys[:-1]):
+            return 'its order keys are not those of such a shard'
+        self._indexed[own.split][own.number] = int(np.sum(index.text_bytes, dtype=np.int64))
+        return None
+
+    def check_text_bytes(self) -> Iterator[Finding]:
+        """Yields where the indexes have other text than the manifest counts."""
+        for tally in self._manifest.lines:
+            sizes = self._indexed.get(tally.split, [])
+            if None not in sizes and tally.text_bytes != sum(filter(None, sizes)):
+                yield Finding(
+                    MANIFEST_NAME,
+                    f'it states {tally.text_bytes:,} bytes of text of {tally.split}, and the indexes of its '
+                    f'shards have {sum(filter(None, sizes)):,}',
+                )
 
     def _check(self, file: OutputFile | VocabularyRecord, path: str) -> CheckedFile:
         count_bytes = functools.partial(advance, _CHECKING)
@@ -466,6 +489,15 @@ class _Contents:
         escapes = scheme.piece_writer(vocabulary) is None
         texts = map(escape_piece, vocabulary.pieces) if escapes else vocabulary.pieces
         return frozenset(text.encode('utf-8', 'surrogatepass') for text in texts)
+
+
+def _records_sha256(index: RecordIndex) -> str:
+    """Returns the SHA-256 of what an index says of records, as `check_records` finds it."""
+    sha256 = hashlib.sha256()
+    for first in range(0, len(index), _ROWS_AT_ONCE):
+        rows = np.arange(first, min(first + _ROWS_AT_ONCE, len(index)))
+        sha256.update(record_fields(index.bounds(rows)[0], index.lengths[rows]))
+    return sha256.hexdigest()
 
 
 def as_json(verified: Verified, more: Mapping[str, object] | None = None) -> str:

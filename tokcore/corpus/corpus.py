@@ -535,7 +535,12 @@ class Rows:
     @property
     def text_bytes(self) -> int:
         """The bytes of UTF-8 of all sides' text."""
-        return sum(int((side.ends - side.starts).sum()) for side in self.sides)
+        return int(self.text_sizes.sum())
+
+    @property
+    def text_sizes(self) -> np.ndarray:
+        """The bytes of UTF-8 of the text of each row, of all sides: int64[rows]."""
+        return functools.reduce(operator.add, (side.ends - side.starts for side in self.sides))
 
     @property
     def offsets(self) -> np.ndarray:

@@ -65,9 +65,14 @@ def places_of(keys: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
     The inverse of `order_keys`; raises InputError as that for the seed.
     """
-    identities = _unmix13(_unmix13(np.asarray(keys, np.uint64)) ^ _seed_mask(seed))
+    identities = _unmixed(keys, seed)
     offsets = identities & np.uint64((1 << OFFSET_BITS) - 1)
     return (identities >> np.uint64(OFFSET_BITS)).astype(np.int64), offsets.astype(np.int64)
+
+
+def order_of_corpus(keys: np.ndarray, seed: int) -> np.ndarray:
+    """Returns the places, among keys of one split, of its rows in the order of the corpus: int64[rows]."""
+    return np.argsort(_unmixed(keys, seed), kind='stable')
 
 
 def shard_of(keys: np.ndarray, shards: int) -> np.ndarray:
@@ -86,6 +91,10 @@ def shard_of(keys: np.ndarray, shards: int) -> np.ndarray:
     high = (keys >> half) * np.uint64(shards)
     # At most (2^32 - 1) * 2^32 + 2^32 - 1: the carry never leaves 64 bits.
     return ((high + (low >> half)) >> half).astype(np.int64)
+
+
+def _unmixed(keys: np.ndarray, seed: int) -> np.ndarray:
+    return _unmix13(_unmix13(np.asarray(keys, np.uint64)) ^ _seed_mask(seed))
 
 
 def _identities(file_index: int | np.ndarray, offsets: np.ndarray) -> np.ndarray:

@@ -36,8 +36,8 @@ from tokcore.reading.manifest import DatasetManifest, copied_dataset
 from tokcore.reading.ordered_rows import SplitInOrder, SplitRows
 from tokcore.reading.other_records import is_of_others, other_manifest
 from tokcore.reading.packing import Strategy
-from tokcore.reading.record_index import index_path, write_index
-from tokcore.reading.shards import ShardFile, open_shard, record_starts, rows_at_once
+from tokcore.reading.record_index import Addresses, index_path, write_index
+from tokcore.reading.shards import ShardFile, open_shard, row_sizes, rows_at_once
 from tokcore.regular_files import refuse_hub_address
 
 if typing.TYPE_CHECKING:
@@ -239,6 +239,8 @@ class Dataset:
     def write_index(self) -> int:
         """Writes the index of each shard of TFRecords into the folder `index`; returns how many.
 
+        It does not say where rows come from, as the one of `build` and `encode` does.
+
         Raises:
             InputError: a shard is damaged, or the folder cannot be written to.
         """
@@ -246,7 +248,11 @@ class Dataset:
         records = [shard for shard in shards if not shard.is_parquet]
         for shard in records:
             try:
-                write_index(shard, record_starts(shard))
+                rows = (
+                    Addresses(lengths, None, ids)
+                    for lengths, ids in row_sizes(shard, self.features)
+                )
+                write_index(shard, len(self.features), rows)
             except OSError as error:
                 raise InputError(
                     f'{index_path(shard)} cannot be written ({error.strerror}); give a folder that can'
@@ -455,6 +461,7 @@ class Dataset:
             features,
             self._manifest.id_counts,
             options,
+            self._manifest.seed,
             keeps_window,
         )
 

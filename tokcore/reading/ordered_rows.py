@@ -14,6 +14,7 @@ import functools
 import io
 import itertools
 import operator
+import os
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +22,10 @@ from typing import Protocol
 
 import numpy as np
 
-from tokcore.corpus.order_keys import splitmix64
+from tokcore.corpus.order_keys import order_of_corpus, splitmix64
 from tokcore.errors import InputError
 from tokcore.reading.batch_options import OrderOptions
-from tokcore.reading.record_index import read_corpus_order, read_index, shards_digest
+from tokcore.reading.record_index import RecordIndex, read_index, shards_digest
 from tokcore.reading.shards import (
     EncodedRows,
     ShardFile,
@@ -77,6 +78,7 @@ class SplitInOrder(OrderedRows):
         features: Sequence[str],
         id_counts: Mapping[str, int],
         options: OrderOptions,
+        seed: int,
         keeps_window: bool = False,
     ):
         """Takes the shards of a split of the dataset in a folder.
@@ -85,6 +87,7 @@ class SplitInOrder(OrderedRows):
             split, folder, shards, features: what is read.
             id_counts: by feature, how many ids its vocabulary has.
             options: the order, and whether damaged rows are skipped.
+            seed: of the order keys.
             keeps_window: whether the rows of the last window are kept, for reading it in parts.
         """
         self._options, self._features = options, features
@@ -93,8 +96,8 @@ class SplitInOrder(OrderedRows):
         self.identity = shards_digest(shards).hex()
         self.differs = f'of other shards than those of {split} in {folder}: their checksums differ'
         if options.shuffle == 'corpus':
-            numbers = read_corpus_order(folder, split, shards)
-            self._in_corpus = ListedOrder(numbers, self.window_rows)
+            order = order_of_corpus(SplitRows(shards, features, id_counts).keys(), seed)
+            self._in_corpus = ListedOrder(order, self.window_rows)
         self._by_number = SplitRows(shards, features, id_counts, options.on_error == 'skip')
         for number, shard in enumerate(shards):
             if not shard.rows:
@@ -309,7 +312,7 @@ class SplitRows:
         if isinstance(index, slice):
             return self.rows(range(*index.indices(len(self))))
         shard, number = self._shard_and_number(index)
-        return self.reader(shard).row(number, self._offsets(shard))
+        return self.reader(shard).row(number, self.index(shard))
 
     def record(self, index: int) -> bytes:
         """Returns the bytes of a row's TFRecord, a serialized tf.train.Example: with all that it holds.
@@ -322,9 +325,9 @@ class SplitRows:
         file = self._shards[shard]
         if file.is_parquet:
             raise InputError(f'{file.path} is Parquet, which has no records; take its rows')
-        offsets = self._offsets(shard)
-        assert offsets is not None
-        start, end = offsets[number : number + 2].tolist()
+        addresses = self.index(shard)
+        assert addresses is not None
+        start, end = addresses.bounds_of(number)
         stream = io.BytesIO(map_shard(file)[start:end].tobytes())
         for record in stream_records(stream, file.path, start):
             return record
@@ -369,10 +372,28 @@ class SplitRows:
         parts = [EncodedRows.empty(self._features)]
         for shard in np.unique(shards).tolist():
             of_shard = numbers[shards == shard] - self._firsts[shard]
-            parts.append(self.reader(shard).pick(of_shard, self._offsets(shard)))
+            parts.append(self.reader(shard).pick(of_shard, self.index(shard)))
         back = np.empty(len(numbers), np.int64)
         back[np.argsort(shards, kind='stable')] = np.arange(len(numbers))
         return EncodedRows.joined(parts).take(back)
+
+    def keys(self) -> np.ndarray:
+        """Returns the order keys of all rows, uint64[rows], ascending.
+
+        Raises:
+            InputError: the index of a shard is missing, or was made without the corpus.
+        """
+        parts = [np.empty(0, np.uint64)]
+        for shard in self._shards:
+            index = read_index(shard)
+            if not index.has_keys:
+                folder = os.path.dirname(shard.path)
+                raise InputError(
+                    f'the index of {shard.path} does not say where in the corpus rows come from; run `tokbeam '
+                    f'index {folder}` where the corpus is, and open the dataset again'
+                )
+            parts.append(index.keys)
+        return np.concatenate(parts)
 
     @functools.lru_cache(_MOST_OPEN)  # noqa: B019 - it holds no more files than that
     def reader(self, shard: int) -> ShardReader:
@@ -380,7 +401,7 @@ class SplitRows:
         return open_shard(self._shards[shard], self._features, self._id_counts, self._skips)
 
     @functools.lru_cache(_MOST_OPEN)  # noqa: B019 - likewise
-    def _offsets(self, shard: int) -> np.ndarray | None:
-        """Returns where the records of a shard are; None if it is Parquet."""
+    def index(self, shard: int) -> RecordIndex | None:
+        """Returns the index of a shard; None if it is Parquet."""
         file = self._shards[shard]
-        return None if file.is_parquet else np.asarray(read_index(file))
+        return None if file.is_parquet else read_index(file)

@@ -14,7 +14,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import google_crc32c
 import numpy as np
@@ -42,6 +42,9 @@ from tokcore.reading.record_kernels import (
 from tokcore.records.tfrecord import parse_features
 from tokcore.regular_files import open_regular
 from tokcore.text.whitespace import escape_piece
+
+if TYPE_CHECKING:
+    from tokcore.reading.record_index import RecordIndex
 
 _MOST_GROUP_ROWS = 1 << 20
 """Rows of a group that is read: as many as PyArrow writes by default."""
@@ -212,18 +215,18 @@ class ShardReader(Protocol):
                 damaged, is missing, or holds a number that is not an id.
         """
 
-    def pick(self, numbers: np.ndarray, offsets: np.ndarray | None) -> EncodedRows:
+    def pick(self, numbers: np.ndarray, index: RecordIndex | None) -> EncodedRows:
         """Returns the rows of these numbers, int64[n], in their order.
 
         Args:
             numbers: any rows of the shard.
-            offsets: where its records begin and the last one ends, uint64[rows + 1]; None of Parquet.
+            index: of the shard; None of Parquet.
 
         Raises:
-            InputError: as `read`; or no record is where the offsets say.
+            InputError: as `read`; or no record is where the index says.
         """
 
-    def row(self, number: int, offsets: np.ndarray | None) -> dict[str, np.ndarray]:
+    def row(self, number: int, index: RecordIndex | None) -> dict[str, np.ndarray]:
         """Returns one row by feature, int32[length]; takes and raises what `pick` does."""
 
 
@@ -263,13 +266,13 @@ def check_features(features: Sequence[str], path: str) -> None:
         )
 
 
-def record_starts(shard: ShardFile) -> Iterator[np.ndarray]:
-    """Yields the offsets of all TFRecords of a shard, int64, in parts.
+def row_sizes(shard: ShardFile, features: Sequence[str]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yields the bytes of all TFRecords of a shard, int64[n], and their ids, uint32[n, features], in parts.
 
     Raises:
         InputError: it is damaged, or has not the number of records that the manifest states.
     """
-    return _TFRecordReader(shard, {}, skips=False).starts()
+    return _TFRecordReader(shard, dict.fromkeys(features, LARGEST_ID), skips=False).sizes()
 
 
 def all_record_starts(data: np.ndarray, path: str) -> Iterator[np.ndarray]:
@@ -363,19 +366,19 @@ class _TFRecordReader:
             raise self._error(first + bad, records[0, bad], _BAD_CONTENT)
         return self._parse(np.ascontiguousarray(records[:, sound]), first + sound)
 
-    def pick(self, numbers: np.ndarray, offsets: np.ndarray | None) -> EncodedRows:
-        assert offsets is not None
+    def pick(self, numbers: np.ndarray, index: RecordIndex | None) -> EncodedRows:
+        assert index is not None
         records = np.empty((2, len(numbers)), np.int64)
-        places = np.stack([offsets[numbers], offsets[numbers + 1]])
+        places = np.stack(index.bounds(numbers)).astype(np.uint64)
         wrong, status = check_records(self._data, read_only(places), _crc32c_table(), records)
         if status != WHOLE:
             raise self._misplaced(int(numbers[wrong]), int(places[0, wrong]))
         return self._parse(records, numbers)[1]
 
-    def row(self, number: int, offsets: np.ndarray | None) -> dict[str, np.ndarray]:
-        assert offsets is not None
+    def row(self, number: int, index: RecordIndex | None) -> dict[str, np.ndarray]:
+        assert index is not None
         data, examples = self._data, self._examples
-        start, end = offsets.item(number), offsets.item(number + 1)
+        start, end = index.bounds_of(number)
         if not start <= end <= len(data):
             raise self._misplaced(number, start)
         if end - start > self._one_row.shape[1]:
@@ -391,15 +394,19 @@ class _TFRecordReader:
                 name: self._one_row[k, : ends.item(k, 1)].copy()
                 for k, name in enumerate(examples.features)
             }
-        return self.pick(np.array([number]), offsets).ids
+        return self.pick(np.array([number]), index).ids
 
-    def starts(self) -> Iterator[np.ndarray]:
-        """Yields the offsets of all records, int64, in parts; raises InputError as `read`."""
+    def sizes(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yields what `row_sizes` does."""
         row = start = 0
         while row < self._rows:
             last = min(row + _STREAM_RECORDS, self._rows)
-            start, row, records, _ = self._index(row, start, last, checks=False)
-            yield records[0] - HEADER_SIZE
+            end, _, records, _ = self._index(row, start, last, checks=False)
+            _, rows = self.read(row, last)
+            lengths = np.diff(records[0] - HEADER_SIZE, append=end)
+            ids = [np.diff(offsets) for offsets in rows.offsets.values()]
+            yield lengths, np.array(ids, np.uint32).reshape(-1, last - row).T
+            row, start = last, end
         self.read(self._rows, self._rows)  # raises if there are more records
 
     def _index(
@@ -494,11 +501,15 @@ class ExampleParser:
         )
         return rows, np.flatnonzero(marks == UNPARSED)
 
-    def unparsed(self, data: np.ndarray, records: np.ndarray) -> np.ndarray:
-        """Returns the numbers of the records that `parse` does not parse, without their ids."""
+    def count(self, data: np.ndarray, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the numbers of ids, uint32[n, features], and the numbers of records that `parse` does not parse.
+
+        These have any numbers of ids.
+        """
         marks = np.empty(records.shape[1], np.uint8)
-        mark_rows(data, read_only(records), *self.for_kernels, marks)
-        return np.flatnonzero(marks == UNPARSED)
+        counts = np.zeros((len(marks), len(self.features)), np.uint32)
+        mark_rows(data, read_only(records), *self.for_kernels, marks, counts)
+        return counts, np.flatnonzero(marks == UNPARSED)
 
     def parse_in_python(self, content: bytes) -> EncodedRows:
         """Parses one Example, however it is laid out.
@@ -592,7 +603,7 @@ class _ParquetReader:
                 parts.append(rows.part(begin - start, end - start))
         return np.concatenate(numbers), EncodedRows.joined(parts)
 
-    def pick(self, numbers: np.ndarray, offsets: np.ndarray | None) -> EncodedRows:
+    def pick(self, numbers: np.ndarray, index: RecordIndex | None) -> EncodedRows:
         order = np.argsort(numbers, kind='stable')
         parts = [EncodedRows.empty(self._largest)]
         parts += [self.read(number, number + 1)[1] for number in numbers[order].tolist()]
@@ -600,7 +611,7 @@ class _ParquetReader:
         back[order] = np.arange(len(order))
         return EncodedRows.joined(parts).take(back)
 
-    def row(self, number: int, offsets: np.ndarray | None) -> dict[str, np.ndarray]:
+    def row(self, number: int, index: RecordIndex | None) -> dict[str, np.ndarray]:
         return self.read(number, number + 1)[1].ids
 
     @functools.lru_cache(maxsize=1)  # noqa: B019 - the last group, where the next window begins
