@@ -432,12 +432,10 @@ def forge(output, change):
     fields['root'] = root_hash(manifest)
     (output / 'tokbeam.json').write_text(json.dumps(fields))
     open_dataset(output).write_index()
-    data = (output / 'index' / path.name).read_bytes()
-    fields['index'][0] |= {
-        'bytes': len(data),
-        'crc32c': f'{google_crc32c.value(data):08x}',
-        'rows': len(records),
-    }
+    for entry in fields['index']:
+        data = (output / entry['name']).read_bytes()
+        entry |= {'bytes': len(data), 'crc32c': f'{google_crc32c.value(data):08x}'}
+    fields['index'][0]['rows'] = len(records)
     (output / 'tokbeam.json').write_text(json.dumps(fields))
     return fields['root']
 
