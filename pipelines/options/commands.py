@@ -9,6 +9,7 @@ from typing import Any
 
 from pipelines.options.folders import (
     CacheOptions,
+    CardOptions,
     CompareOptions,
     ConvertOptions,
     IndexOptions,
@@ -397,12 +398,12 @@ def _commands_of(
         'card': Command(
             'print the card of a dataset, for a README.md next to its shards',
             'pipelines.report.commands:card',
-            (),
+            (Group((CardOptions,)),),
             (
-                'tokbeam card out',
                 'tokbeam card out > out/README.md',
+                'tokbeam card out --croissant > out/croissant.json',
             ),
-            (),
+            ('croissant',),
             'DIR',
             notes=_NOTHING_WRITTEN,
         ),

@@ -98,6 +98,18 @@ class IndexOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CardOptions:
+    """What `card` prints."""
+
+    croissant: bool = option(
+        'print the card for programs, as Croissant 1.1: files, sources with sizes and dates, the root, and '
+        'sentences for you to replace',
+        None,
+        default=False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReportingOptions:
     """How a command that looks at something reports."""
 

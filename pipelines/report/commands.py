@@ -20,6 +20,7 @@ from pipelines.files.vocabulary_files import vocabulary_path
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.report.card import dataset_card
 from pipelines.report.charts import import_charts_ahead
+from pipelines.report.croissant import croissant
 from pipelines.report.figures import Figures, dataset_figures
 from pipelines.report.inspect import Entry, content_of, sampled, statistics
 from pipelines.report.page import compare_vocabularies, comparison_page, report_page
@@ -147,8 +148,13 @@ def _print_page(page: str) -> int:
 
 
 def card(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
-    """Prints the card of a dataset."""
-    text = dataset_card(filesystem.absolute(options.path))
+    """Prints the card of a dataset, for readers or for programs."""
+    folder = filesystem.absolute(options.path)
+    if options.croissant:
+        text = croissant(folder)
+        _LOGGER.info('the owner replaces what begins with REPLACE, and adds datePublished')
+    else:
+        text = dataset_card(folder)
     print_lines(text.removesuffix('\n').split('\n'))
     return 0
 

@@ -1,0 +1,191 @@
+"""The passport of a dataset: its card as Croissant 1.1, which programs read.
+
+Like the card it says what the manifest knows, and when the files of the text were last changed, which only
+the record of the run knows. What nobody but the owner knows is a sentence that begins with `REPLACE`.
+"""
+
+from __future__ import annotations
+
+import datetime
+import glob
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+
+from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_run
+from pipelines.files import filesystem
+from pipelines.shard_formats.formats import stored_format
+from tokcore.options import flag
+from tokcore.reading.manifest import recorded_features
+from tokcore.records.manifest import MANIFEST_NAME, Manifest, VocabularyRecord
+
+_TERMS = (
+    'annotation arrayShape citeAs column containedIn equivalentProperty excludes extract field fileProperty '
+    'fileObject fileSet format includes isArray isLiveDataset jsonPath key md5 parentField path readLines '
+    'recordSet references regex repeated replace samplingRate sdVersion separator source subField transform '
+    'unArchive value'
+)
+
+_CONTEXT = {
+    '@language': 'en',
+    '@vocab': 'https://schema.org/',
+    'sc': 'https://schema.org/',
+    'cr': 'http://mlcommons.org/croissant/',
+    'rai': 'http://mlcommons.org/croissant/RAI/',
+    'dct': 'http://purl.org/dc/terms/',
+    'prov': 'http://www.w3.org/ns/prov#',
+    'conformsTo': 'dct:conformsTo',
+    'data': {'@id': 'cr:data', '@type': '@json'},
+    'dataType': {'@id': 'cr:dataType', '@type': '@vocab'},
+    'description': {'@container': '@language'},
+    'examples': {'@id': 'cr:examples', '@type': '@json'},
+    'name': {'@container': '@language'},
+    **{term: f'cr:{term}' for term in _TERMS.split()},
+}
+"""The names of Croissant 1.1, those that mlcroissant adds, and of W3C's ontology of provenance."""
+
+_OF_THE_OWNER = {
+    'url': 'REPLACE: the address at which the dataset is published',
+    'license': 'REPLACE: the address of its licence, which the licences of the text must allow',
+    'creator': {'@type': 'sc:Organization', 'name': 'REPLACE: who made the dataset'},
+    'rai:dataCollection': 'REPLACE: who collected the text, where, how and when',
+    'rai:dataLimitations': 'REPLACE: what the text does not cover, and what it must not be used for',
+    'rai:dataBiases': 'REPLACE: what the text has too much or too little of',
+    'rai:personalSensitiveInformation': 'REPLACE: which personal data the text has, and what was removed',
+    'rai:dataUseCases': 'REPLACE: what the dataset is meant for',
+    'rai:dataSocialImpact': 'REPLACE: what good and what harm its use may do',
+    'rai:hasSyntheticData': 'REPLACE with true or false: whether a program wrote any of the text',
+}
+
+_ROOT = (
+    'SHA-256 of what the dataset is and was made from. `tokbeam verify .` computes it again; so does the '
+    'Python of the page "Trust" of tokbeam, from the folder alone.'
+)
+
+_PARQUET = '.parquet'
+
+_ENCODINGS = {
+    _PARQUET: 'application/x-parquet',
+    '.json': 'application/json',
+    '.gz': 'application/gzip',
+    '.txt': 'text/plain',
+}
+
+_LAST_SECOND = 253402300800
+"""Of the year 9999, the last that a date can have."""
+
+
+def croissant(folder: str) -> str:
+    """Returns the passport of the folder of a dataset, as JSON-LD.
+
+    Raises:
+        InputError: the folder does not have a dataset.
+    """
+    manifest = read_dataset_manifest(folder)
+    rows, text_bytes = (
+        sum(getattr(tally, name) for tally in manifest.lines) for name in ('examples', 'text_bytes')
+    )
+    options = {flag(name): value for name, value in sorted(manifest.options.items())}
+    record_sets, file_sets = _record_sets(manifest)
+    passport = {
+        '@context': _CONTEXT,
+        '@type': 'sc:Dataset',
+        'name': str(manifest.options['name']),
+        'description': f'Token ids of {rows:,} rows of text, of {text_bytes:,} bytes.',
+        'conformsTo': [f'http://mlcommons.org/croissant/{name}' for name in ('1.1', 'RAI/1.0')],
+        'keywords': ['text', 'tokens', 'tokbeam'],
+        'identifier': {
+            '@type': 'sc:PropertyValue',
+            'propertyID': 'root of tokbeam',
+            'value': manifest.root,
+            'description': _ROOT,
+        },
+        **_OF_THE_OWNER,
+        'rai:dataPreprocessingProtocol': [
+            f'What became of the lines: {json.dumps(tally.record())}'
+            for tally in manifest.datasets or manifest.lines
+        ],
+        'prov:wasGeneratedBy': {
+            '@type': 'prov:Activity',
+            'prov:label': f'tokbeam {manifest.stage}',
+            'description': f'Unicode {manifest.unicode}, with the options {json.dumps(options)}',
+        },
+        'prov:wasDerivedFrom': list(_sources(folder, manifest)),
+        'distribution': [*_files(folder, manifest), *file_sets],
+        'recordSet': record_sets,
+    }
+    return json.dumps(passport, indent=1)
+
+
+def _sources(folder: str, manifest: Manifest) -> Iterator[dict[str, object]]:
+    """Yields what is known of each file of the text, as the AI Act's template asks."""
+    run = read_run(os.path.join(folder, RUN_NAME))
+    seen = run.inputs if run and len(run.inputs) == len(manifest.inputs) else ()
+    dates = [modified for _, _, modified in seen] or [0.0] * len(manifest.inputs)
+    for text, modified in zip(manifest.inputs, dates, strict=True):
+        source: dict[str, object] = {
+            '@type': 'prov:Entity',
+            'prov:label': text.name,
+            'description': f'text, {text.role} of {text.split}, CRC-32C {text.crc32c}',
+            'contentSize': f'{text.bytes} B',
+        }
+        if text.origin or '://' in text.name:
+            source['url'] = text.origin or text.name
+        if 0 < modified < _LAST_SECOND:
+            date = datetime.datetime.fromtimestamp(int(modified), datetime.timezone.utc)
+            source['dateModified'] = date.isoformat()
+        yield source
+
+
+def _files(folder: str, manifest: Manifest) -> Iterator[dict[str, object]]:
+    data = filesystem.read_bytes(os.path.join(folder, MANIFEST_NAME))
+    sums = [(MANIFEST_NAME, len(data), hashlib.sha256(data).hexdigest(), '')]
+    for file in manifest.outputs:
+        if file.sha256 and (isinstance(file, VocabularyRecord) or file.is_stored):
+            licence = isinstance(file, VocabularyRecord) and file.licence
+            about = f'licence: {licence}' if licence else ''
+            sums.append((file.name, file.bytes, file.sha256, about))
+    for number, (name, size, sha256, about) in enumerate(sums):
+        yield {
+            '@type': 'cr:FileObject',
+            '@id': f'file-{number}',  # names may have blanks, ids may not
+            'name': name,
+            **({'description': about} if about else {}),
+            'contentUrl': name,
+            'contentSize': f'{size} B',
+            'encodingFormat': _ENCODINGS.get(os.path.splitext(name)[1], 'application/octet-stream'),
+            'sha256': sha256,
+        }
+
+
+def _record_sets(manifest: Manifest) -> tuple[list[dict], list[dict]]:
+    """Returns a record set and a set of files for each split, if Croissant can read the format."""
+    ending = stored_format(manifest).hub_ending
+    features = recorded_features({text.role for text in manifest.inputs}, manifest.options)
+    records, files = list[dict](), list[dict]()
+    for tally in manifest.lines if ending == _PARQUET else ():
+        split = tally.split
+        files.append(
+            {
+                '@type': 'cr:FileSet',
+                '@id': f'files-{split}',
+                'encodingFormat': _ENCODINGS[_PARQUET],
+                'includes': f'{glob.escape(str(manifest.options["name"]))}-{split}-*{_PARQUET}',
+            }
+        )
+        source = {'fileSet': {'@id': f'files-{split}'}}
+        fields = [
+            {
+                '@type': 'cr:Field',
+                '@id': f'{split}/{feature}',
+                'description': f'ids of the {feature}',
+                'dataType': 'cr:Int32',
+                'isArray': True,
+                'arrayShape': '-1',
+                'source': {**source, 'extract': {'column': feature}},
+            }
+            for feature in features
+        ]
+        records.append({'@type': 'cr:RecordSet', '@id': split, 'field': fields})
+    return records, files
