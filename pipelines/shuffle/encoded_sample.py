@@ -9,6 +9,7 @@ The sample depends on the corpus and on what a row becomes, not on how the job i
 import bisect
 import collections
 import itertools
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -24,6 +25,7 @@ from tokcore.corpus.formats import format_reader, read_blocks
 from tokcore.reading.record_index import entry_type
 from tokcore.records.examples import IdTally, add_id_tallies
 from tokcore.records.sorted_runs import ROW_BYTES, SIZE_BYTES
+from tokcore.records.tfrecord import FramedRows
 
 _SAMPLED_ITEMS = 16
 """Items of a corpus, and one of each dataset at least. Half would show less of a corpus of many kinds of
@@ -33,6 +35,13 @@ _SAMPLED_BYTES = 256 << 10
 """Of the beginning of each: 4 MiB in all, which takes a kernel some tenths of a second, and a pre-tokenizer
 in Python some seconds. With half of it, what is read of a compressed file ahead of its sample would count
 for much."""
+
+_THOROUGH_ITEMS, THOROUGH_BYTES = 128, 64 << 10
+"""Of a thorough sample: many small ones, since neighbours are alike, 8 MiB in all."""
+
+_MOST_STEP, _COMPRESSED_RATIO = 128, 5
+"""A thorough sample encodes one in at most so many blocks of a compressed text, which is read up to there:
+a GiB at most, in some seconds. How long a text is, is a guess by its compressed size."""
 
 _LISTED_ROWS = 256
 """Rows of a block whose unknown tokens are listed, as examples: to list all may take longer than to encode."""
@@ -63,14 +72,26 @@ class EncodedSample:
         need: what all of the corpus takes on disk.
         text_bytes: that were encoded.
         ids: the counts of these, for each feature.
+        total: what is to come of all of the corpus.
+        spread: twice the standard error of each number of `total`; NaN where a single place was sampled.
+        seconds: that encoding it took.
+        decompressing: seconds that it will take to read what is compressed.
+        rows: that were encoded, if they were to be kept.
     """
 
     need: DiskNeed
     text_bytes: int
     ids: tuple[IdTally, ...]
+    total: np.ndarray
+    spread: np.ndarray
+    seconds: float
+    decompressing: float
+    rows: list[FramedRows]
 
 
-def encode_sample(read_plan: ReadPlan, encoder: BlockEncoder) -> EncodedSample:
+def encode_sample(
+    read_plan: ReadPlan, encoder: BlockEncoder, is_thorough: bool = False
+) -> EncodedSample:
     """Encodes a sample of what is read.
 
     What Parquet takes on disk may be much more than the sample says, never less: what a work item
@@ -79,6 +100,8 @@ def encode_sample(read_plan: ReadPlan, encoder: BlockEncoder) -> EncodedSample:
     Args:
         read_plan: what is read; what is sampled follows from how it is cut into work items.
         encoder: of its blocks.
+        is_thorough: of a text that was chosen several times, as a file that is one item, as much more is
+            encoded, and the rows are kept; that is too slow for each job.
 
     Raises:
         InputError: a file cannot be read, or a vocabulary cannot spell its text.
@@ -88,26 +111,46 @@ def encode_sample(read_plan: ReadPlan, encoder: BlockEncoder) -> EncodedSample:
     corpus = read_plan.reading.corpus
     taken = [(split, _taken_passes(split, read_plan)) for split in corpus.splits]
     stored = sum(_stored(items) for _, passes in taken for items in passes)
-    total, sampler = np.zeros(3), _Sampler(read_plan, loaded)
+    sampler = _Sampler(read_plan, loaded, is_thorough)
+    items = _THOROUGH_ITEMS if is_thorough else _SAMPLED_ITEMS
+    total, variance, decompressing = np.zeros(_KINDS), np.zeros(_KINDS), 0.0
     for split, passes in taken:
         own = sum(map(_stored, passes))
-        places = max(1, _SAMPLED_ITEMS * own // max(1, stored))
-        sampled = _sample_dataset(passes, places, sampler)
+        places = max(1, items * own // max(1, stored))
+        compressed = sum(_stored(items) for items in passes if _is_compressed(items))
+        sampler.read_bytes = sampler.read_seconds = 0
+        sampled, own_variance = _sample_dataset(passes, places, sampler)
+        decompressing += sampler.read_seconds * compressed / max(1, sampler.read_bytes)
         if split.max_examples is not None and sampled[0] > split.max_examples:
-            sampled = sampled * (split.max_examples / sampled[0])
+            share = split.max_examples / sampled[0]
+            sampled, own_variance = sampled * share, own_variance * share**2
         total += sampled
-    rows, records, rejected = total.tolist()
+        variance += own_variance
+    rows, records, rejected, *_ = total.tolist()
     files = records + rejected
     features = len(encoder.features)
     runs = files + (ROW_BYTES + SIZE_BYTES * (features + 1)) * rows
     index = entry_type(features, True, True).itemsize * rows
     need = DiskNeed(round(runs), round(files), round(index))
-    return EncodedSample(need, sampler.text_bytes, sampler.ids)
+    return EncodedSample(
+        need,
+        sampler.text_bytes,
+        sampler.ids,
+        total,
+        2 * np.sqrt(variance),
+        sampler.seconds,
+        decompressing,
+        sampler.rows,
+    )
 
+
+ROWS, RECORDS, _REJECTED, IDS, TEXT = range(5)
+
+_KINDS = 5
 
 _Sizes = np.ndarray
-"""What came of some text, or is to come of all, float64[3]: rows, bytes of their records, and bytes of what
-is kept of rows left out."""
+"""What came of some text, or is to come of all, float64[5]: rows, bytes of their records, bytes of what
+is kept of rows left out, ids with those around a text, and bytes of text."""
 
 _Pass = tuple[WorkItem, ...]
 """Work items that are read one after the other, as `ReadPlan.passes` has them."""
@@ -128,39 +171,80 @@ def _stored(items: Iterable[WorkItem]) -> int:
     return sum(item.stored_bytes for item in items)
 
 
-def _sample_dataset(passes: Sequence[_Pass], places: int, sampler: '_Sampler') -> _Sizes:
-    """Returns what is to come of all passes by those at this many places, evenly spread over bytes."""
+def _is_compressed(items: Iterable[WorkItem]) -> bool:
+    return any(item.is_compressed for item in items)
+
+
+def _sample_dataset(
+    passes: Sequence[_Pass], places: int, sampler: '_Sampler'
+) -> tuple[_Sizes, _Sizes]:
+    """Returns what is to come of all passes by those at this many places, evenly spread over bytes.
+
+    The second array has the variances.
+    """
     ends = list(itertools.accumulate(map(_stored, passes)))
     total = ends[-1] if ends else 0
     if not total:
-        return np.zeros(3)
+        return np.zeros(_KINDS), np.zeros(_KINDS)
     middles = ((2 * place + 1) * total // (2 * places) for place in range(places))
     chosen = collections.Counter(bisect.bisect_right(ends, middle) for middle in middles)
-    estimate = np.zeros(3)
+    estimates, weights, read = [], [], 0.0
     for number, times in chosen.items():
-        sampled, stored = sampler.encode(passes[number])
-        estimate += sampled * (times / places * total / max(1, stored))
-    return estimate
+        parts = sampler.encode(passes[number], times)
+        own = sum(stored for _, stored in parts)
+        read += own
+        estimates += [sizes * (total / stored) for sizes, stored in parts]
+        weights += [times / places * stored / own for _, stored in parts]
+    estimate = np.array(weights) @ np.array(estimates)
+    unread, parts = max(0.0, 1 - read / total), len(estimates)
+    if parts == 1:
+        return estimate, np.full(_KINDS, np.nan if unread else 0.0)
+    deviations = (np.array(estimates) - estimate) ** 2
+    return estimate, unread * (np.square(weights) @ deviations) * parts / (parts - 1)
 
 
 class _Sampler:
     """Encodes the beginnings of passes; `text_bytes` are those that were encoded so far."""
 
-    def __init__(self, read_plan: ReadPlan, encoder: LoadedBlockEncoder):
-        self._read_plan, self._encoder = read_plan, encoder
-        self._sampled_bytes = min(_SAMPLED_BYTES, read_plan.item_bytes)
+    def __init__(self, read_plan: ReadPlan, encoder: LoadedBlockEncoder, is_thorough: bool):
+        self._read_plan, self._encoder, self._is_thorough = read_plan, encoder, is_thorough
+        size = THOROUGH_BYTES if is_thorough else _SAMPLED_BYTES
+        self._sampled_bytes = min(size, read_plan.item_bytes)
         self._tallies: list[tuple[IdTally, ...]] = []
         self.text_bytes = 0
+        self.seconds, self.read_seconds, self.read_bytes = 0.0, 0.0, 0.0
+        self.rows: list[FramedRows] = []
 
     @property
     def ids(self) -> tuple[IdTally, ...]:
         """The counts of the ids so far, for each feature; none without a block."""
         return tuple(map(add_id_tallies, zip(*self._tallies, strict=True)))
 
-    def encode(self, items: _Pass) -> tuple[_Sizes, int]:
-        """Encodes the beginning of a pass; returns what came of it, and of how many stored bytes."""
-        sample, stored = np.zeros(3), 0
+    def encode(self, items: _Pass, times: int) -> list[tuple[_Sizes, float]]:
+        """Encodes the beginning of a pass, or blocks spread over more of what is compressed.
+
+        Returns what came of each block, and of how many stored bytes.
+        """
+        encoded: list[tuple[_Sizes, int]] = []
+        stored, texts, step = 0, list[int](), 1
         left, reads = self._sampled_bytes, _CountedReads()
+        if self._is_thorough:
+            left *= times
+            if _is_compressed(items):
+                step = max(1, min(_MOST_STEP, _COMPRESSED_RATIO * _stored(items) // left))
+                left = max(left * step, _SAMPLED_BYTES)  # less is read at once
+
+        began = time.perf_counter() - self.seconds
+
+        def parts(read: float) -> list[tuple[_Sizes, float]]:
+            if _is_compressed(items):
+                self.read_seconds += time.perf_counter() - self.seconds - began
+                self.read_bytes += read
+            share = read / max(1, sum(texts))
+            return [(sizes, max(1, text) * share) for sizes, text in encoded] or [
+                (np.zeros(_KINDS), max(1, read))
+            ]
+
         with reading_on(reads.open_binary, [item.files for item in items]) as open_binary:
             for item in items:
                 # What is read of an archive is not one member's: a compressed one counts as read whole.
@@ -170,18 +254,31 @@ class _Sampler:
                 text = 0
                 part = format_reader(item.format).beginning(item, left)
                 for block in self._blocks(part, item, open_binary):
-                    encoded = self._encoder.encode(block)
-                    rejected = sum(len(lines.json_lines) for lines in encoded.stats.rejected)
-                    sample += [len(encoded.rows), len(encoded.rows.records), rejected]
-                    self._tallies.append(encoded.ids)
-                    self.text_bytes += block.held_bytes
-                    text += _read_bytes(block)
+                    if len(texts) % step == 0:
+                        encoded.append((self._encode(block), _read_bytes(block)))
+                    texts.append(_read_bytes(block))
+                    text += texts[-1]
                     if text >= left:
-                        read = reads.bytes if is_stream else text
-                        return sample, stored + min(item.stored_bytes, read)
+                        # On average half of the last read was not yet needed.
+                        ahead = reads.last // 2 if self._is_thorough else 0
+                        read = reads.bytes - ahead if is_stream else text
+                        return parts(stored + min(item.stored_bytes, read))
                 left -= text
                 stored += item.stored_bytes if part is item or not text else text
-        return sample, stored
+        return parts(stored)
+
+    def _encode(self, block: Block) -> _Sizes:
+        began = time.perf_counter()
+        encoded = self._encoder.encode(block)
+        self.seconds += time.perf_counter() - began
+        rows = encoded.rows
+        if self._is_thorough:
+            self.rows.append(rows)
+        self._tallies.append(encoded.ids)
+        self.text_bytes += block.held_bytes
+        rejected = sum(len(lines.json_lines) for lines in encoded.stats.rejected)
+        ids, of_text = rows.sizes[:, :-1].sum(), rows.sizes[:, -1:].sum()
+        return np.array([len(rows), len(rows.records), rejected, ids, of_text], float)
 
     def _blocks(self, part: WorkItem, item: WorkItem, open_binary: OpenBinary) -> Iterator[Block]:
         """Yields the blocks of the part of an item; of all of it if no row begins in the part."""
@@ -205,7 +302,7 @@ class _CountedReads:
     """Counts the bytes that are read of files as they are stored."""
 
     def __init__(self):
-        self.bytes = 0
+        self.bytes = self.last = 0
 
     def open_binary(self, path: str) -> BinaryIO:
         return _CountedFile(filesystem.open_binary(path), self)  # type: ignore[return-value]
@@ -220,6 +317,7 @@ class _CountedFile:
     def read(self, size: int = -1) -> bytes:
         data = self._file.read(size)
         self._reads.bytes += len(data)
+        self._reads.last = len(data)
         return data
 
     def __getattr__(self, name: str):

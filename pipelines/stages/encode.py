@@ -214,16 +214,7 @@ def encode_into(
     """
     reading = plan.reading
     corpus, scheme, engine = reading.corpus, reading.scheme, execution.engine
-    fixed, paths = scheme.fixed, dict.fromkeys(encoded.vocabulary for encoded in features)
-    path_to_record = dict(zip(paths, records, strict=fixed is None))
-    columns = []
-    for encoded in features:
-        name, vocabulary = encoded.feature.name, encoded.vocabulary
-        if fixed is None:
-            column = Column.recorded(name, path_to_record[vocabulary], vocabulary)
-        else:
-            column = Column.of(name, fixed.vocab_size, fixed.special_ids, vocabulary)
-        columns.append(column.with_end(ends))
+    columns = columns_of(scheme, features, records, ends)
     if options.output_format == JOINED:
         ids_around(columns)
     encoder = BlockEncoder(
@@ -271,6 +262,26 @@ def encode_into(
         output_format = converted_format(options.output_format, options.pack)
         shards, index = convert_shards(shards, output_format, columns, scheme, engine.run, path)
     return stats, tuple(shards), tuple(index)
+
+
+def columns_of(
+    scheme: Scheme,
+    features: Sequence[EncodedFeature],
+    records: Sequence[VocabularyRecord],
+    ends: Sequence[EndOfDocument],
+) -> list[Column]:
+    """Returns the columns of features; `records` are in the order in which these first name them."""
+    fixed, paths = scheme.fixed, dict.fromkeys(encoded.vocabulary for encoded in features)
+    path_to_record = dict(zip(paths, records, strict=fixed is None))
+    columns = []
+    for encoded in features:
+        name, vocabulary = encoded.feature.name, encoded.vocabulary
+        if fixed is None:
+            column = Column.recorded(name, path_to_record[vocabulary], vocabulary)
+        else:
+            column = Column.of(name, fixed.vocab_size, fixed.special_ids, vocabulary)
+        columns.append(column.with_end(ends))
+    return columns
 
 
 def refuse_unknown(job: EncodeJob, sample: EncodedSample) -> None:
