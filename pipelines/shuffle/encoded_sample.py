@@ -12,13 +12,13 @@ import itertools
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
 
 import numpy as np
 
 from pipelines.files import filesystem
 from pipelines.jobs.reading import ReadPlan
 from pipelines.transforms.encode_blocks import BlockEncoder, LoadedBlockEncoder
+from pipelines.transforms.read import CountedReads
 from tokcore.corpus.archive_reading import reading_on
 from tokcore.corpus.corpus import Block, MemberFile, OpenBinary, Split, WorkItem
 from tokcore.corpus.formats import format_reader, read_blocks
@@ -40,8 +40,11 @@ _THOROUGH_ITEMS, THOROUGH_BYTES = 128, 64 << 10
 """Of a thorough sample: many small ones, since neighbours are alike, 8 MiB in all."""
 
 _MOST_STEP, _COMPRESSED_RATIO = 128, 5
-"""A thorough sample encodes one in at most so many blocks of a compressed text, which is read up to there:
-a GiB at most, in some seconds. How long a text is, is a guess by its compressed size."""
+"""Of a compressed file a thorough sample encodes one block of at most so many, and reads on up to there, a GiB
+in all. How long its text is, is a guess by its size."""
+
+_READ_AHEAD = 16 << 10
+"""Of a compressed file, half of what is read at once: on average so much is not yet needed."""
 
 _LISTED_ROWS = 256
 """Rows of a block whose unknown tokens are listed, as examples: to list all may take longer than to encode."""
@@ -73,10 +76,9 @@ class EncodedSample:
         text_bytes: that were encoded.
         ids: the counts of these, for each feature.
         total: what is to come of all of the corpus.
-        spread: twice the standard error of each number of `total`; NaN where a single place was sampled.
-        seconds: that encoding it took.
-        decompressing: seconds that it will take to read what is compressed.
-        rows: that were encoded, if they were to be kept.
+        spread: twice the standard error of each number of `total`; NaN if one block was encoded.
+        seconds: that encoding took.
+        rows: that were encoded, of a thorough sample.
     """
 
     need: DiskNeed
@@ -85,7 +87,6 @@ class EncodedSample:
     total: np.ndarray
     spread: np.ndarray
     seconds: float
-    decompressing: float
     rows: list[FramedRows]
 
 
@@ -100,8 +101,7 @@ def encode_sample(
     Args:
         read_plan: what is read; what is sampled follows from how it is cut into work items.
         encoder: of its blocks.
-        is_thorough: of a text that was chosen several times, as a file that is one item, as much more is
-            encoded, and the rows are kept; that is too slow for each job.
+        is_thorough: take more of the text, for an estimate that users see; too slow for each job.
 
     Raises:
         InputError: a file cannot be read, or a vocabulary cannot spell its text.
@@ -111,42 +111,30 @@ def encode_sample(
     corpus = read_plan.reading.corpus
     taken = [(split, _taken_passes(split, read_plan)) for split in corpus.splits]
     stored = sum(_stored(items) for _, passes in taken for items in passes)
-    sampler = _Sampler(read_plan, loaded, is_thorough)
-    items = _THOROUGH_ITEMS if is_thorough else _SAMPLED_ITEMS
-    total, variance, decompressing = np.zeros(_KINDS), np.zeros(_KINDS), 0.0
+    sampler, number = _Sampler(read_plan, loaded, is_thorough), _SAMPLED_ITEMS
+    if is_thorough:
+        number = _THOROUGH_ITEMS
+    total, variance = np.zeros(_KINDS), np.zeros(_KINDS)
     for split, passes in taken:
         own = sum(map(_stored, passes))
-        places = max(1, items * own // max(1, stored))
-        compressed = sum(_stored(items) for items in passes if _is_compressed(items))
-        sampler.read_bytes = sampler.read_seconds = 0
+        places = max(1, number * own // max(1, stored))
         sampled, own_variance = _sample_dataset(passes, places, sampler)
-        decompressing += sampler.read_seconds * compressed / max(1, sampler.read_bytes)
-        if split.max_examples is not None and sampled[0] > split.max_examples:
-            share = split.max_examples / sampled[0]
-            sampled, own_variance = sampled * share, own_variance * share**2
-        total += sampled
-        variance += own_variance
+        share = min(1, (split.max_examples or np.inf) / max(1, sampled[ROWS]))
+        total += sampled * share
+        variance += own_variance * share**2
     rows, records, rejected, *_ = total.tolist()
     files = records + rejected
     features = len(encoder.features)
     runs = files + (ROW_BYTES + SIZE_BYTES * (features + 1)) * rows
     index = entry_type(features, True, True).itemsize * rows
     need = DiskNeed(round(runs), round(files), round(index))
+    spread = 2 * np.sqrt(variance)
     return EncodedSample(
-        need,
-        sampler.text_bytes,
-        sampler.ids,
-        total,
-        2 * np.sqrt(variance),
-        sampler.seconds,
-        decompressing,
-        sampler.rows,
+        need, sampler.text_bytes, sampler.ids, total, spread, sampler.seconds, sampler.rows
     )
 
 
-ROWS, RECORDS, _REJECTED, IDS, TEXT = range(5)
-
-_KINDS = 5
+ROWS, RECORDS, _REJECTED, IDS, TEXT = range(_KINDS := 5)
 
 _Sizes = np.ndarray
 """What came of some text, or is to come of all, float64[5]: rows, bytes of their records, bytes of what
@@ -171,10 +159,6 @@ def _stored(items: Iterable[WorkItem]) -> int:
     return sum(item.stored_bytes for item in items)
 
 
-def _is_compressed(items: Iterable[WorkItem]) -> bool:
-    return any(item.is_compressed for item in items)
-
-
 def _sample_dataset(
     passes: Sequence[_Pass], places: int, sampler: '_Sampler'
 ) -> tuple[_Sizes, _Sizes]:
@@ -196,11 +180,11 @@ def _sample_dataset(
         estimates += [sizes * (total / stored) for sizes, stored in parts]
         weights += [times / places * stored / own for _, stored in parts]
     estimate = np.array(weights) @ np.array(estimates)
-    unread, parts = max(0.0, 1 - read / total), len(estimates)
-    if parts == 1:
+    unread, count = max(0.0, 1 - read / total), len(estimates)
+    if count == 1:
         return estimate, np.full(_KINDS, np.nan if unread else 0.0)
     deviations = (np.array(estimates) - estimate) ** 2
-    return estimate, unread * (np.square(weights) @ deviations) * parts / (parts - 1)
+    return estimate, unread * (np.square(weights) @ deviations) * count / (count - 1)
 
 
 class _Sampler:
@@ -211,8 +195,7 @@ class _Sampler:
         size = THOROUGH_BYTES if is_thorough else _SAMPLED_BYTES
         self._sampled_bytes = min(size, read_plan.item_bytes)
         self._tallies: list[tuple[IdTally, ...]] = []
-        self.text_bytes = 0
-        self.seconds, self.read_seconds, self.read_bytes = 0.0, 0.0, 0.0
+        self.text_bytes, self.seconds = 0, 0.0
         self.rows: list[FramedRows] = []
 
     @property
@@ -221,30 +204,18 @@ class _Sampler:
         return tuple(map(add_id_tallies, zip(*self._tallies, strict=True)))
 
     def encode(self, items: _Pass, times: int) -> list[tuple[_Sizes, float]]:
-        """Encodes the beginning of a pass, or blocks spread over more of what is compressed.
+        """Encodes the beginning of a pass, or, of a compressed one, blocks spread over more of it.
 
         Returns what came of each block, and of how many stored bytes.
         """
-        encoded: list[tuple[_Sizes, int]] = []
-        stored, texts, step = 0, list[int](), 1
-        left, reads = self._sampled_bytes, _CountedReads()
+        parts: list[tuple[_Sizes, int]] = []
+        stored, texts, step, left = 0, list[int](), 1, self._sampled_bytes
+        reads = CountedReads(filesystem.open_binary)
         if self._is_thorough:
             left *= times
-            if _is_compressed(items):
+            if any(item.is_compressed for item in items):
                 step = max(1, min(_MOST_STEP, _COMPRESSED_RATIO * _stored(items) // left))
                 left = max(left * step, _SAMPLED_BYTES)  # less is read at once
-
-        began = time.perf_counter() - self.seconds
-
-        def parts(read: float) -> list[tuple[_Sizes, float]]:
-            if _is_compressed(items):
-                self.read_seconds += time.perf_counter() - self.seconds - began
-                self.read_bytes += read
-            share = read / max(1, sum(texts))
-            return [(sizes, max(1, text) * share) for sizes, text in encoded] or [
-                (np.zeros(_KINDS), max(1, read))
-            ]
-
         with reading_on(reads.open_binary, [item.files for item in items]) as open_binary:
             for item in items:
                 # What is read of an archive is not one member's: a compressed one counts as read whole.
@@ -255,17 +226,21 @@ class _Sampler:
                 part = format_reader(item.format).beginning(item, left)
                 for block in self._blocks(part, item, open_binary):
                     if len(texts) % step == 0:
-                        encoded.append((self._encode(block), _read_bytes(block)))
+                        parts.append((self._encode(block), max(1, _read_bytes(block))))
                     texts.append(_read_bytes(block))
                     text += texts[-1]
                     if text >= left:
-                        # On average half of the last read was not yet needed.
-                        ahead = reads.last // 2 if self._is_thorough else 0
-                        read = reads.bytes - ahead if is_stream else text
-                        return parts(stored + min(item.stored_bytes, read))
+                        break
                 left -= text
+                if left <= 0:
+                    ahead = _READ_AHEAD if self._is_thorough else 0
+                    read = max(1, reads.bytes - ahead) if is_stream else text
+                    stored += min(item.stored_bytes, read)
+                    break
                 stored += item.stored_bytes if part is item or not text else text
-        return parts(stored)
+        share = max(1, stored) / max(1, sum(texts))
+        parts = parts or [(np.zeros(_KINDS), max(1, sum(texts)))]
+        return [(sizes, text * share) for sizes, text in parts]
 
     def _encode(self, block: Block) -> _Sizes:
         began = time.perf_counter()
@@ -277,8 +252,8 @@ class _Sampler:
         self._tallies.append(encoded.ids)
         self.text_bytes += block.held_bytes
         rejected = sum(len(lines.json_lines) for lines in encoded.stats.rejected)
-        ids, of_text = rows.sizes[:, :-1].sum(), rows.sizes[:, -1:].sum()
-        return np.array([len(rows), len(rows.records), rejected, ids, of_text], float)
+        ids, text = rows.sizes[:, :-1].sum(), rows.sizes[:, -1:].sum()
+        return np.array([len(rows), len(rows.records), rejected, ids, text], float)
 
     def _blocks(self, part: WorkItem, item: WorkItem, open_binary: OpenBinary) -> Iterator[Block]:
         """Yields the blocks of the part of an item; of all of it if no row begins in the part."""
@@ -296,35 +271,3 @@ def _read_bytes(block: Block) -> int:
     if block.read_ranges is None:
         return block.read_bytes
     return sum(read_range.length for read_range in block.read_ranges)
-
-
-class _CountedReads:
-    """Counts the bytes that are read of files as they are stored."""
-
-    def __init__(self):
-        self.bytes = self.last = 0
-
-    def open_binary(self, path: str) -> BinaryIO:
-        return _CountedFile(filesystem.open_binary(path), self)  # type: ignore[return-value]
-
-
-class _CountedFile:
-    """A file of which reads are counted; all else is as the file has it."""
-
-    def __init__(self, file: BinaryIO, reads: _CountedReads):
-        self._file, self._reads = file, reads
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._file.read(size)
-        self._reads.bytes += len(data)
-        self._reads.last = len(data)
-        return data
-
-    def __getattr__(self, name: str):
-        return getattr(self._file, name)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_) -> None:
-        self._file.close()
