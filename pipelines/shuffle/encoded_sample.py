@@ -213,7 +213,11 @@ class _Sampler:
         reads = CountedReads(filesystem.open_binary)
         if self._is_thorough:
             left *= times
-            if any(item.is_compressed for item in items):
+            if any(
+                item.is_compressed or format_reader(item.format).beginning(item, left) is item
+                for item in items
+                if item.stored_bytes > left
+            ):
                 step = max(1, min(_MOST_STEP, _COMPRESSED_RATIO * _stored(items) // left))
                 left = max(left * step, _SAMPLED_BYTES)  # less is read at once
         with reading_on(reads.open_binary, [item.files for item in items]) as open_binary:
@@ -226,10 +230,12 @@ class _Sampler:
                 part = format_reader(item.format).beginning(item, left)
                 for block in self._blocks(part, item, open_binary):
                     if len(texts) % step == 0:
-                        parts.append((self._encode(block), max(1, _read_bytes(block))))
-                    texts.append(_read_bytes(block))
-                    text += texts[-1]
-                    if text >= left:
+                        parts.append((self._encode(block), max(1, block.held_bytes)))
+                    texts.append(block.held_bytes)
+                    text += _read_bytes(block)
+                    # Of Parquet all is read before the first row.
+                    is_read = self._is_thorough and not is_stream and text >= item.stored_bytes
+                    if text >= left and not is_read:
                         break
                 left -= text
                 if left <= 0:

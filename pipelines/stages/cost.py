@@ -31,7 +31,9 @@ from pipelines.shuffle.plan import fit_memory
 from pipelines.stages.encode import columns_of, vocabulary_records
 from pipelines.transforms.encode_blocks import BlockEncoder
 from tokcore.encoding.scheme import EncodingOptions
+from tokcore.reading.record_index import entry_type
 from tokcore.records.manifest import shard_name
+from tokcore.records.tfrecord import sort_rows
 from tokcore.schemes import find_scheme
 
 _MOST_ITEMS = 1 << 10
@@ -79,7 +81,8 @@ def cost(job: BuildJob | EncodeJob) -> Iterator[str]:
         share = 1.0 if learns else _stored_share(job, sample, encoder, folder)
         seconds = sample.seconds + time.perf_counter() - began
     total, need, threads = sample.total, sample.need, min(engine.workers, usable_cores())
-    text = total[TEXT]
+    has_offsets = dataset.output_format == TFRECORD
+    index, text = total[ROWS] * entry_type(len(features), has_offsets, True).itemsize, total[TEXT]
     yield f'by a sample of {_mib(sample.text_bytes)} of text, ± two standard errors:'
     yield f'  {_about(sample, ROWS)} rows of {_mib(text)} ± {_spread(sample, TEXT)} of text'
     if learns:
@@ -97,7 +100,7 @@ def cost(job: BuildJob | EncodeJob) -> Iterator[str]:
         execution, reading.longest_line, vocabularies, reading.corpus.may_have_parts
     )
     needed = memory.needed + min(2 * memory.run_bytes, need.runs) + resident_bytes()
-    yield f'  disk: {_mib(need.bytes)} at most, {_mib(need.shards * share + need.index)} at the end'
+    yield f'  disk: {_mib(need.bytes)} at most, {_mib(need.shards * share + index)} at the end'
     yield f'  memory: up to {_mib(needed)} to encode with {memory.workers} threads'
     seconds /= threads
     if any(each.file.compressed for each in reading.corpus.inputs):
@@ -130,9 +133,12 @@ def _stored_share(
             )
             for each in columns
         ]
-    parts = (parse_rows(rows, [each.name for each in columns]) for rows in sample.rows)
+    rows = parse_rows(sort_rows(sample.rows), [each.name for each in columns])
     shard = Shard(shard_name(dataset.name, 'train', 0, 1), 0)
-    return sum(file.bytes for file in output_format.write(parts, shard, folder, columns)) / records
+    return (
+        sum(file.bytes for file in output_format.write(iter([rows]), shard, folder, columns))
+        / records
+    )
 
 
 def _mib(size: float) -> str:
