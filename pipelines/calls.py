@@ -200,7 +200,7 @@ def source(
     job: JobFile | None = None,
     workers: int | None = None,
 ) -> list[FoundRow]:
-    """Returns where rows of a dataset come from, as `tokbeam where`, in one pass over the corpus.
+    """Returns where rows of a dataset come from, as `tokbeam where`; only their files are read.
 
     Each has, among others, `place.files`, `place.line`, `texts`, `pieces`, and `is_stored`: whether the
     shard has that row, byte for byte.
@@ -225,7 +225,7 @@ def source(
     job_file = None if job is None else os.fspath(job)
     numbers = tuple(operator.index(row) for row in rows)
     return find_rows(
-        job_of(folder, manifest, job_file, workers),
+        job_of(folder, manifest, job_file, workers, takes_record=True),
         manifest,
         Wanted(split, rows=numbers),
         workers or usable_cores(),

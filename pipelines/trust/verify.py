@@ -27,8 +27,10 @@ from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.shard_formats.formats import stored_format
 from pipelines.shard_formats.shard_format import mapped_bytes
+from pipelines.trust.row_sources import read_corpus_index
 from tokcore.checked_json import WrongValue, checked
 from tokcore.corpus.order_keys import shard_of
+from tokcore.corpus.stretches import CORPUS_INDEX
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
@@ -176,6 +178,11 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
                 findings.append(Finding(name, f'{wrong}; run `tokbeam index` again'))
             elif listed:
                 findings += _differences(listed, index, manifest)
+        listed = indexes.pop(CORPUS_INDEX, None)
+        if CORPUS_INDEX in by_name and not contents.has_whole_corpus_index():
+            findings.append(Finding(CORPUS_INDEX, 'it is damaged; run `tokbeam index` again'))
+        elif listed:
+            findings += _differences(listed, by_name.get(CORPUS_INDEX), manifest)
         for name in indexes:
             findings.append(Finding(MANIFEST_NAME, f'it lists {name}, an index of no shard'))
         findings += contents.check_text_bytes()
@@ -351,7 +358,8 @@ class _Contents:
 
     def check_unlisted_indexes(self, pool: ThreadPoolExecutor) -> dict[str, CheckedFile]:
         """Returns by their names what indexes hold of which the manifest says nothing."""
-        names = {index_name(file.name) for file in self.first_files} - self._indexes
+        names = {index_name(file.name) for file in self.first_files} | {CORPUS_INDEX}
+        names -= self._indexes
         files = [OutputFile(name, 0, '0' * 8, 0) for name in names]
         checked_files = zip(files, pool.map(self.check, files), strict=True)
         return {file.name: result for file, result in checked_files if result is not None}
@@ -361,7 +369,7 @@ class _Contents:
 
         Nobody reads hidden files, so they are left out.
         """
-        known = {MANIFEST_NAME, RUN_NAME, *self._shards}
+        known = {MANIFEST_NAME, RUN_NAME, CORPUS_INDEX, *self._shards}
         known |= {index_name(file.name) for file in self.first_files}
         for record in self._manifest.vocabularies:
             known |= {record.name, *(file.name for file in record.beside)}
@@ -416,6 +424,13 @@ class _Contents:
             return 'its order keys are not those of such a shard'
         self._indexed[own.split][own.number] = int(np.sum(index.text_bytes, dtype=np.int64))
         return None
+
+    def has_whole_corpus_index(self) -> bool:
+        """Returns whether the index says something of each input."""
+        try:
+            return bool(read_corpus_index(self._folder, self._manifest))
+        except InputError:
+            return False
 
     def check_text_bytes(self) -> Iterator[Finding]:
         """Yields where the indexes have other text than the manifest counts."""
