@@ -15,7 +15,9 @@ def framed(records: list[tuple[int, bytes]]) -> FramedRows:
 
 
 def records_of(rows: FramedRows) -> list[tuple[int, bytes]]:
-    """Returns (key, whole record) of each row."""
+    """Returns (key, whole record) of each row, whose sizes, if it has any, must be those of `framed`."""
+    if rows.sizes.shape[1]:
+        assert rows.sizes.tolist() == [[key & 0xFFFF] for key in rows.keys.tolist()]
     ends = np.cumsum(rows.lengths).tolist()
     data = rows.records.tobytes()
     return [

@@ -43,8 +43,8 @@ def _of_dataset(options: argparse.Namespace) -> list[str]:
     path, reason = options.path, 'the copy of an object store has no corpus'
     if not is_object(path):
         folder = filesystem.absolute(path)
-        manifest = read_dataset_manifest(folder)
         try:
+            manifest = read_dataset_manifest(folder)
             job = job_of(folder, manifest, options.job, options.workers)
             count = write_indexes(job, manifest, folder, options.workers or usable_cores())
             return [f'{count} shards of {path} have an index']
@@ -53,7 +53,4 @@ def _of_dataset(options: argparse.Namespace) -> list[str]:
                 raise
             reason = str(error)
     count = open_dataset(path).write_index()
-    return [
-        f'{count} shards of {path} have an index; it does not say where in the corpus rows come from: '
-        f'{reason}'
-    ]
+    return [f'{count} shards of {path} have an index, which was made without the corpus: {reason}']

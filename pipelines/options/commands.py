@@ -155,10 +155,10 @@ joined: ….joined, TFRecords of input_ids, input_mask and segment_ids for each 
 array_record: ….array_record, the payloads of the TFRecords, by pip install 'tokbeam[array-record]'."""
 
 _INDEX = """\
-index/ in the folder has a file for each shard, by which any row is read at once: build and encode write it,
-and this writes it again. DIR may also be a folder of TFRecords of another program, or one such file: their
-names say which split they are, and tokcore.open_dataset opens the folder. With --corpus-order it has
-SPLIT.corpus too, for batches with shuffle='corpus': the corpus is read once, and must not have changed."""
+index/ in the folder has a file for each shard, by which any row is read and found in the corpus: build, encode
+and convert write it, and this writes it again. The corpus is read once; if it is not there or has changed,
+rows can be read, and not found. DIR may also be a folder of TFRecords of another program, or one such file:
+their names say which split they are, and tokcore.open_dataset opens the folder."""
 
 _EXPORT = """\
 The folder opens with the tool as it stands. Where the tool is installed, it encodes a sample of text, and
@@ -329,11 +329,11 @@ def _commands_of(
             notes=_NOTHING_WRITTEN,
         ),
         'index': Command(
-            'let rows of a dataset be read by their numbers, or as the corpus has them',
+            'let rows of a dataset be read by their numbers, and found in the corpus',
             'pipelines.cli.index_command:index',
             (Group((IndexOptions,)),),
-            ('tokbeam index out --corpus-order', 'tokbeam index tfrecords-of-others'),
-            ('corpus-order',),
+            ('tokbeam index out', 'tokbeam index tfrecords-of-others'),
+            ('job',),
             'DIR',
             notes=_INDEX,
         ),
