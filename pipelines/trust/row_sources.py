@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 import logging
 import os
 from collections.abc import Iterator, Sequence
@@ -18,11 +19,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pipelines.files import filesystem
-from pipelines.jobs.job import BuildJob, CorpusReading, EncodeJob
+from pipelines.jobs.job import CorpusReading
 from pipelines.transforms.read import read_items
 from tokcore.corpus.corpus import (
     STRETCH_BYTES,
     Block,
+    BlockText,
     CorpusFile,
     MemberFile,
     Rows,
@@ -82,7 +84,7 @@ class SourceRows(NamedTuple):
     """Some rows of a block.
 
     Attributes:
-        block: of the corpus.
+        block: of the corpus, without its text.
         rows: the rows that were asked for.
         keys: uint64[rows], their order keys.
         places: of each.
@@ -136,12 +138,18 @@ class RowSources:
         indexes, identities = places_of(np.unique(keys), self._seed)
         order = np.lexsort((identities, indexes))
         indexes, identities = indexes[order], identities[order]
-        tasks = (
-            (source, item, wanted)
-            for own in runs_of(indexes)
-            for source in [self._source(split, int(indexes[own.start]))]
-            for item, wanted in self._items(source, identities[own])
-        )
+        tasks = []
+        for of_file in runs_of(indexes):
+            source = self._source(split, int(indexes[of_file.start]))
+            wanted = offsets = identities[of_file]
+            if source.makes_several:
+                # With several rows of a line, only the first has the identity of the line.
+                if source.split.format.identity == 'row':
+                    offsets = wanted // PIECES
+                elif not source.reader.resumes_at_lines:
+                    offsets = np.zeros_like(wanted)
+            items = source.reader.items_at(source.whole, offsets, source.lines)
+            tasks += [(source, item, wanted[own]) for item, own in items]
         with ThreadPoolExecutor(max(1, workers)) as pool:
             for found in pool.map(lambda task: [*self._found(*task)], tasks):
                 yield from found
@@ -213,20 +221,6 @@ class RowSources:
         whole = WorkItem(name, split.format, index, ranges)
         return _Source(split, reader, whole, lines, makes_several)
 
-    def _items(
-        self, source: _Source, identities: np.ndarray
-    ) -> Iterator[tuple[WorkItem, np.ndarray]]:
-        """Yields items that have some rows of a file, and the identities of these."""
-        offsets = identities
-        if source.makes_several:
-            # With several rows of a line, only the first has the identity of the line.
-            if source.split.format.identity == 'row':
-                offsets = identities // PIECES
-            elif not source.reader.resumes_at_lines:
-                offsets = np.zeros_like(identities)
-        for item, own in source.reader.items_at(source.whole, offsets, source.lines):
-            yield item, identities[own]
-
     def _found(
         self, source: _Source, item: WorkItem, identities: np.ndarray
     ) -> Iterator[SourceRows]:
@@ -280,29 +274,27 @@ class RowSources:
         """Returns rows of a block before which some lines are."""
         files = tuple(own.file for own in source.lines)
         files = files if block.format.has_same_lines else files[:1]
-        keys = order_keys(block.file_index, rows.identities, self._seed)
-        offsets = rows.offsets
+        offsets, nothing = rows.offsets, itertools.repeat(None)
         if block.format.identity == 'row':
-            pieces = (rows.identities - offsets * PIECES) * source.makes_several
-            places = [
-                RowPlace(files, None, row, None, piece)
-                for row, piece in zip(offsets.tolist(), pieces.tolist(), strict=True)
-            ]
-            return SourceRows(block, rows, keys, places)
-        if line is None:
-            numbers = source.lines[0].numbers(offsets)
+            starts = offsets * (PIECES if source.makes_several else 1)
+            places: tuple = nothing, offsets.tolist(), nothing
         else:
-            data = np.frombuffer(block.texts[0].data, np.uint8)
-            numbers = line + np.searchsorted(
-                np.flatnonzero(data == ord('\n')), offsets - block.offset
-            )
-        places = [
-            RowPlace(files, number + 1, None, offset, identity - offset)
-            for number, offset, identity in zip(
-                numbers.tolist(), offsets.tolist(), rows.identities.tolist(), strict=True
-            )
-        ]
-        return SourceRows(block, rows, keys, places)
+            if line is None:
+                numbers = source.lines[0].numbers(offsets)
+            else:
+                data = np.frombuffer(block.texts[0].data, np.uint8)
+                feeds = np.flatnonzero(data == ord('\n'))
+                numbers = line + np.searchsorted(feeds, offsets - block.offset)
+            starts = offsets
+            places = (numbers + 1).tolist(), nothing, offsets.tolist()
+        pieces = (rows.identities - starts).tolist()
+        return SourceRows(
+            # Without the text of the block: many of these may be in memory.
+            dataclasses.replace(block, texts=(BlockText(block.offset, b''),), long_lines=()),
+            dataclasses.replace(rows, sides=tuple(side.joined() for side in rows.sides)),
+            order_keys(block.file_index, rows.identities, self._seed),
+            [RowPlace(files, *place) for place in zip(*places, pieces)],
+        )
 
     def _file_index(self, split: str, path: str) -> int:
         indexes = {
@@ -331,12 +323,6 @@ def read_corpus_index(folder: str, manifest: Manifest) -> list[IndexedInput]:
             f'index {folder}`'
         )
     return indexed
-
-
-def sources_of(job: BuildJob | EncodeJob, manifest: Manifest) -> RowSources:
-    """Returns the rows of the corpus that a dataset was made of; raises InputError as `read_corpus_index`."""
-    indexed = read_corpus_index(job.output, manifest)
-    return RowSources(job.reading, indexed, job.dataset.seed, manifest)
 
 
 def _refuse_changed(path: str, file: CorpusFile, size: int, modified: float) -> None:

@@ -6,9 +6,9 @@ some words are looked for in all of the corpus.
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import functools
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.shard_formats.tfrecord import Packed
 from pipelines.trust.corpus_rows import DatasetCorpus, Take, planned
 from pipelines.trust.rerun import refuse_other_job
-from pipelines.trust.row_sources import RowPlace, SourceRows, sources_of
+from pipelines.trust.row_sources import RowPlace, RowSources, SourceRows, read_corpus_index
 from pipelines.trust.stored_rows import PackedPlaces, Segment, StoredRows
 from tokcore.corpus.corpus import Block, Rows
 from tokcore.corpus.order_keys import shard_of
@@ -26,7 +26,6 @@ from tokcore.encoding.vocabulary import spelled_ids
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
 from tokcore.options import shown
-from tokcore.reading.record_index import RecordIndex
 from tokcore.records.manifest import Manifest, shard_name
 from tokcore.text.rows import Side
 
@@ -97,7 +96,8 @@ def find_rows(
     corpus = DatasetCorpus(job)
     corpus.prepare()
     finder = _Finder(job, corpus, StoredRows.of(job, corpus, manifest), wanted.split)
-    sources = sources_of(job, manifest)
+    indexed = read_corpus_index(job.output, manifest)
+    sources = RowSources(job.reading, indexed, corpus.seed, manifest)
     if wanted.input is not None:
         found = [*sources.on_line(wanted.split, *wanted.input)]
         keys = np.concatenate([np.empty(0, np.uint64), *(each.keys for each in found)])
@@ -134,8 +134,12 @@ class _Finder:
         columns = [column.name for column in stored.columns]
         firsts = [stored.format.file_names(name, columns)[0] for name in self._names]
         self._firsts = row_offsets([stored.files[name].examples for name in firsts])
-        self._places: dict[int, PackedPlaces] = {}
-        self._indexes: dict[int, RecordIndex] = {}
+        self._is_packed = isinstance(stored.format, Packed)
+        names = self._names
+        self._index = functools.cache(lambda shard: stored.index_of(names[shard]))
+        self._packed = functools.cache(
+            lambda shard: PackedPlaces(stored, names[shard], self._index(shard))
+        )
 
     def keys(self, rows: Sequence[int]) -> np.ndarray:
         """Returns the order keys of rows by their numbers; raises InputError if there are not so many."""
@@ -178,81 +182,56 @@ class _Finder:
     def described(self, found: Iterable[SourceRows], keys: np.ndarray) -> dict[int, FoundRow]:
         """Returns all that is known of rows that were found, by their order keys."""
         wanted = set(keys.tolist())
-        rows: dict[int, FoundRow] = {}
-        by_shard: dict[
-            int, dict[int, tuple[int, bytes]]
-        ] = {}  # by their numbers: key, as made again
+        made: dict[int, dict[int, tuple]] = {}  # by shard and row, what the corpus gives of it
         for each in found:
             framed = self._corpus.encode(each.block, each.rows)
-            made = zip(
-                self._of_shards(each.keys),
-                each.places,
-                self._stored.ids(framed),
-                self._stored.made_again(framed) if not self._is_packed else itertools.repeat(b''),
-            )
-            for number, ((shard, key), place, ids, again) in enumerate(made):
+            texts = zip(*(map(side.row, range(len(each.rows))) for side in each.rows.sides))
+            made_again = self._stored.ids(framed), self._stored.made_again(framed)
+            for (shard, key), place, *row in zip(
+                self._of_shards(each.keys), each.places, texts, *made_again, strict=True
+            ):
                 if key in wanted:
-                    row = self._row(shard, key)
-                    if row is None:
-                        raise InputError(_OTHER_ROW.format(place))
-                    texts = tuple(side.row(number) for side in each.rows.sides)
-                    by_shard.setdefault(shard, {})[row] = key, again
-                    rows[key] = self._described(shard, row, place, texts, ids)
-        for shard, of_shard in by_shard.items():
-            self._compare(shard, of_shard, rows)
+                    number = self._row(shard, key)
+                    if number is None:
+                        raise InputError(
+                            f'the index has no row of {place}, which the corpus gives; run `tokbeam index` '
+                            'again'
+                        )
+                    made.setdefault(shard, {})[number] = key, place, *row
+        rows = {}
+        for shard, of_shard in made.items():
+            is_stored = self._are_stored(shard, of_shard)
+            for number, (key, place, text, ids, _) in of_shard.items():
+                record: int | None = number
+                segments = None
+                if self._is_packed:
+                    segments = self._packed(shard).of_row(number)
+                    record = segments[0].record if segments else None
+                vocabularies = zip(self._stored.columns, self._stored.vocabularies, strict=True)
+                rows[key] = FoundRow(
+                    self._split,
+                    int(self._firsts[shard]) + number,
+                    self._names[shard],
+                    record,
+                    place,
+                    text,
+                    ids,
+                    {
+                        column.name: spelled_ids(ids[column.name], own)
+                        for column, own in vocabularies
+                    },
+                    is_stored[number],
+                    segments,
+                )
         return rows
 
-    def _described(
-        self,
-        shard: int,
-        row: int,
-        place: RowPlace,
-        texts: tuple[str, ...],
-        ids: dict[str, list[int]],
-    ) -> FoundRow:
-        record: int | None = row
-        segments = None
+    def _are_stored(self, shard: int, rows: Mapping[int, tuple]) -> dict[int, bool]:
+        """Returns whether a shard has rows as the corpus gives them, by their numbers."""
         if self._is_packed:
-            segments = self._packed(shard).of_row(row)
-            record = segments[0].record if segments else None
-        vocabularies = zip(self._stored.columns, self._stored.vocabularies, strict=True)
-        pieces = {column.name: spelled_ids(ids[column.name], own) for column, own in vocabularies}
-        number = int(self._firsts[shard]) + row
-        name = self._names[shard]
-        return FoundRow(
-            self._split, number, name, record, place, texts, ids, pieces, True, segments
-        )
-
-    def _compare(
-        self, shard: int, of_shard: Mapping[int, tuple[int, bytes]], rows: dict[int, FoundRow]
-    ) -> None:
-        """Notes of the rows of a shard whether they are stored."""
-        if self._is_packed:
-            ids = {row: rows[key].ids for row, (key, _) in of_shard.items()}
-            is_stored = self._packed(shard).are_stored(ids)
-        else:
-            numbers = sorted(of_shard)
-            stored = self._stored.stored(self._names[shard], np.array(numbers, np.int64))
-            is_stored = {
-                row: of_shard[row][1] == own for row, own in zip(numbers, stored, strict=True)
-            }
-        for row, (key, _) in of_shard.items():
-            if not is_stored[row]:
-                rows[key] = dataclasses.replace(rows[key], is_stored=False)
-
-    @property
-    def _is_packed(self) -> bool:
-        return isinstance(self._stored.format, Packed)
-
-    def _packed(self, shard: int) -> PackedPlaces:
-        if shard not in self._places:
-            self._places[shard] = PackedPlaces(self._stored, self._names[shard], self._index(shard))
-        return self._places[shard]
-
-    def _index(self, shard: int) -> RecordIndex:
-        if shard not in self._indexes:
-            self._indexes[shard] = self._stored.index_of(self._names[shard])
-        return self._indexes[shard]
+            return self._packed(shard).are_stored({row: made[3] for row, made in rows.items()})
+        numbers = sorted(rows)
+        stored = self._stored.stored(self._names[shard], np.array(numbers, np.int64))
+        return {row: rows[row][4] == own for row, own in zip(numbers, stored, strict=True)}
 
     def _of_shards(self, keys: np.ndarray) -> Iterator[tuple[int, int]]:
         """Yields order keys with their shards."""
@@ -261,11 +240,8 @@ class _Finder:
     def _row(self, shard: int, key: int) -> int | None:
         """Returns the number of a row in its shard by its order key."""
         keys = self._index(shard).keys
-        row = int(np.searchsorted(keys, np.uint64(key)))
+        row = bisect.bisect_left(keys, key)  # in a mapped file, of which little is read so
         return row if row < len(keys) and keys[row] == key else None
-
-
-_OTHER_ROW = 'the index has no row of {}, which the corpus gives; run `tokbeam index` again'
 
 
 def _keys_with_text(words: bytes, block: Block, rows: Rows, keys: np.ndarray) -> np.ndarray | None:

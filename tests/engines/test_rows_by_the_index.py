@@ -17,7 +17,8 @@ from traced_by_a_pass import traced_by_a_pass
 
 import pipelines
 from pipelines.cli.folder_commands import job_of
-from pipelines.trust.row_sources import read_corpus_index, sources_of
+from pipelines.files.local import LocalFiles
+from pipelines.trust.row_sources import RowSources, read_corpus_index
 from pipelines.trust.where import Wanted, find_rows
 from tokcore.corpus import bitext_reading, corpus, line_reading, stats, stretches
 from tokcore.errors import InputError
@@ -220,7 +221,8 @@ def test_the_line_of_a_row_finds_it_again(built, traced):
 def on_lines(built, name, count):
     """The texts of the rows that each line of a file has become."""
     _, job, manifest = built
-    sources = sources_of(job, manifest)
+    indexed = read_corpus_index(job.output, manifest)
+    sources = RowSources(job.reading, indexed, job.dataset.seed, manifest)
     return [
         [
             tuple(side.row(n) for side in found.rows.sides)
@@ -235,7 +237,12 @@ def on_lines(built, name, count):
 def test_any_line_of_a_row_finds_it(name, built, traced):
     out = built[0]
     encoding = 'utf-16' if name == 't.tmx' else 'utf-8'
-    lines = (out.parent / name).read_bytes().decode(encoding).split('\n')[:150]
+    lines = (
+        (out.parent / name)
+        .read_bytes()
+        .decode(encoding)
+        .split('\n')[: 40 if name == 'w.en.sgm' else 150]
+    )
     found = on_lines(built, name, len(lines))
     rows = {row.number: row.texts for row in traced if row.files[0].endswith(f'/{name}')}
     began = None
@@ -251,7 +258,12 @@ def test_any_line_of_a_row_finds_it(name, built, traced):
         assert sum(map(bool, segs)) > 0.8 * len(segs)
     if name == 'f.tsv':
         quoted = [number for number, line in enumerate(lines, 1) if line.startswith('"')]
-        assert sum(found[number] == found[number - 1] != [] for number in quoted) > 15
+        assert (
+            sum(
+                found[number - 1] == found[number] != [] for number in quoted if number < len(found)
+            )
+            > 15
+        )
 
 
 def test_a_line_that_is_no_row(built):
@@ -283,3 +295,65 @@ def test_the_index_of_the_corpus_is_made_again(built):
     path.write_bytes(before.replace(b'[', b'[1, ', 1))
     assert 'damaged' in refuse('where', out, 7, '--job', out.parent / 'job.toml')
     path.write_bytes(before)
+
+
+def test_the_job_of_the_last_run_has_the_files(built, traced, monkeypatch):
+    """No file is looked for, and none but those of the rows is opened."""
+    monkeypatch.setattr('pipelines.cli.folder_commands._refuse_code', lambda options: None)
+    seen = []
+    for name in ('open', 'stat'):
+        method = getattr(LocalFiles, name)
+
+        def noting(self, path, *arguments, method=method):
+            seen.append(path)
+            return method(self, path, *arguments)
+
+        monkeypatch.setattr(LocalFiles, name, noting)
+    out = built[0]
+    for number in random.Random(3).sample(range(len(traced)), 40):
+        seen.clear()
+        [row] = pipelines.source(out, 'train', [number])
+        assert_as_traced(row, traced[number])
+        own = {path.partition('!')[0] for path in traced[number].files}
+        own |= {path.replace('w.en', 'w.zh') for path in own}  # which is paired by ids
+        others = {
+            path for path in seen if path.startswith(f'{out.parent}/') and f'{out}/' not in path
+        }
+        assert others == own
+
+
+@pytest.mark.parametrize(
+    'more',
+    [
+        ('--dev-share', '20%', '--clean', 'own_filters:without_odd_ones'),
+        ('--output-format', 'packed', '--pack', 64),
+        ('--output-format', 'parquet'),
+        ('--columns', '1', '--keep', '0=name:bytes'),
+    ],
+    ids=['shares', 'packed', 'parquet', 'one-side'],
+)
+def test_rows_of_other_datasets_are_those_of_a_pass(more, tmp_path, monkeypatch):
+    path = write(tmp_path / 'x.tsv', as_columns(distinct_pairs(1_000, seed=5)))
+    if '--columns' not in more:
+        more = (*more, '--columns', '0,1')
+    command = ('build', '--tsv', path, '--scheme', 'byte', '--name', 'x', '--shards', 3)
+    succeed(*command, '--output', tmp_path / 'out', *more)
+    monkeypatch.setattr('pipelines.cli.folder_commands._refuse_code', lambda options: None)
+    _, job, manifest = opened(tmp_path / 'out')
+    for split in job.reading.corpus.split_names:
+        traced = traced_by_a_pass(job, split)
+        wanted = range(0, len(traced), 1 + len(traced) // 300)
+        _, rows = find_rows(job, manifest, Wanted(split, rows=tuple(wanted)), 2, len(traced))
+        assert len(rows) == len(wanted) > 100
+        for row, number in zip(rows, wanted, strict=True):
+            assert row.row == number
+            expected = traced[number]
+            if row.segments is not None:
+                expected = expected._replace(record=row.record)
+            assert_as_traced(row, expected)
+            assert number in {
+                each.row
+                for each in find_rows(
+                    job, manifest, Wanted(split, input=('x.tsv', expected.number)), 1, 9
+                )[1]
+            }
