@@ -291,7 +291,7 @@ def indexed_inputs(corpus: Corpus, checksums: Iterable[RangeChecksum]) -> list[I
     for each in corpus.inputs:
         number = numbers[each.split, each.file_index]
         counts = newlines.get((each.split, each.file_index, each.side), collections.Counter())
-        own = [counts[stretch] for stretch in range(max(counts, default=-1) + 1)]
+        own = tuple(counts[stretch] for stretch in range(max(counts, default=-1) + 1))
         has_lines = corpus.splits[number].format.identity == 'offset'
         indexed.append(IndexedInput.of(each.file, number, own if has_lines else None))
     return indexed

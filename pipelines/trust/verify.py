@@ -27,10 +27,9 @@ from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.shard_formats.formats import stored_format
 from pipelines.shard_formats.shard_format import mapped_bytes
-from pipelines.trust.row_sources import read_corpus_index
 from tokcore.checked_json import WrongValue, checked
 from tokcore.corpus.order_keys import shard_of
-from tokcore.corpus.stretches import CORPUS_INDEX
+from tokcore.corpus.stretches import CORPUS_INDEX, parse_corpus_index
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
@@ -179,7 +178,8 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
             elif listed:
                 findings += _differences(listed, index, manifest)
         listed = indexes.pop(CORPUS_INDEX, None)
-        if CORPUS_INDEX in by_name and not contents.has_whole_corpus_index():
+        data = contents.content(CORPUS_INDEX)
+        if data is not None and len(parse_corpus_index(data) or ()) != len(manifest.inputs):
             findings.append(Finding(CORPUS_INDEX, 'it is damaged; run `tokbeam index` again'))
         elif listed:
             findings += _differences(listed, by_name.get(CORPUS_INDEX), manifest)
@@ -424,13 +424,6 @@ class _Contents:
             return 'its order keys are not those of such a shard'
         self._indexed[own.split][own.number] = int(np.sum(index.text_bytes, dtype=np.int64))
         return None
-
-    def has_whole_corpus_index(self) -> bool:
-        """Returns whether the index says something of each input."""
-        try:
-            return bool(read_corpus_index(self._folder, self._manifest))
-        except InputError:
-            return False
 
     def check_text_bytes(self) -> Iterator[Finding]:
         """Yields where the indexes have other text than the manifest counts."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -35,12 +34,10 @@ from tokcore.corpus.corpus import (
 )
 from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.seekable import may_have_index, part_ends, text_from
-from tokcore.corpus.storage import PIECE_BYTES, open_stored, read_pieces, read_range
+from tokcore.corpus.storage import open_stored, read_pieces, read_range
+from tokcore.corpus.stretches import FileLines, RowItems, after_newlines
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import runs_of
-
-if typing.TYPE_CHECKING:
-    from tokcore.corpus.stretches import FileLines, RowItems
 
 Lines = tuple[int, bytes | LongLine]
 """The offset of some lines and their bytes, or of one line that is too long."""
@@ -317,24 +314,6 @@ def _after_newlines(
         if after is not None:
             return offset + after
         count -= piece.count(b'\n')
-    return None
-
-
-def after_newlines(data: bytes, count: int, start: int = 0) -> int | None:
-    r"""Returns the position after the `count`-th line feed from `start` on; None if there are fewer.
-
-    >>> after_newlines(b'a\nb\nc\n', 2)
-    4
-    """
-    if count == 0:
-        return start
-    for piece_start in range(start, len(data), PIECE_BYTES):
-        size = min(PIECE_BYTES, len(data) - piece_start)
-        is_newline = np.frombuffer(data, np.uint8, size, piece_start) == ord('\n')
-        in_piece = int(np.count_nonzero(is_newline))
-        if in_piece >= count:
-            return piece_start + int(np.flatnonzero(is_newline)[count - 1]) + 1
-        count -= in_piece
     return None
 
 

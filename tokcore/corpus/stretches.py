@@ -5,8 +5,8 @@ A line for each input of the manifest, in its order, and after these their CRC-3
     {"compressed": "xz", "dataset": 0, "newlines": [137011, 136480, 8120]}
 
 With these counts, a line's number takes one stretch of the file and not all of it. `dataset` counts the
-job's datasets through all splits. A member of an archive also has its `size`, its `archive`, and where it is
-in that. `newlines` is null where rows are not lines.
+job's datasets through all splits. A member of an archive also has `member`. `newlines` is null where rows are
+not lines.
 """
 
 from __future__ import annotations
@@ -14,84 +14,96 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import google_crc32c
 import numpy as np
 
+from tokcore.checked_json import Within, checked
 from tokcore.corpus.corpus import STRETCH_BYTES, CorpusFile, MemberFile, OpenBinary, WorkItem
-from tokcore.corpus.line_reading import after_newlines
 from tokcore.corpus.seekable import can_seek
+from tokcore.corpus.storage import PIECE_BYTES
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets, runs_of
 
 CORPUS_INDEX = 'index/corpus.jsonl'
 
 
+_Number = Annotated[int, Within(0)]
+
+
+@dataclass(frozen=True)
+class MemberPlace:
+    """Where a member of an archive is, as `MemberFile` has it; `archive` is its name."""
+
+    archive: str
+    archive_compressed: bool | str
+    size: _Number
+    start: _Number
+    access_point: _Number
+    extents: tuple[tuple[_Number, _Number], ...] = ()
+
+
 @dataclass(frozen=True)
 class IndexedInput:
-    """What the index says of an input.
+    """What the index says of an input; no path, and no size of what is stored.
 
     Attributes:
         dataset: its number, through all splits.
         newlines: of each stretch; None where rows are not lines.
-        access: how the file is read, as `CorpusFile` and `MemberFile` have it.
+        compressed: as `CorpusFile` has it.
+        member: where it is, if it is in an archive.
     """
 
-    dataset: int
-    newlines: Sequence[int] | None
-    access: Mapping[str, Any]
+    dataset: _Number
+    newlines: tuple[_Number, ...] | None
+    compressed: bool | str
+    member: MemberPlace | None = None
 
     @classmethod
-    def of(cls, file: CorpusFile, dataset: int, newlines: Sequence[int] | None) -> IndexedInput:
-        """Returns what is recorded of a file; no path, and of a file that is not in an archive no size."""
-        access = {'compressed': file.compressed}
+    def of(cls, file: CorpusFile, dataset: int, newlines: tuple[int, ...] | None) -> IndexedInput:
+        """Returns what is recorded of a file."""
+        member = None
         if isinstance(file, MemberFile):
-            access = {
-                name: value for name, value in vars(file).items() if name not in ('path', 'name')
-            }
-            access['archive'] = {
-                'name': file.archive.name,
-                'size': file.archive.size,
-                'compressed': file.archive.compressed,
-            }
-        return cls(dataset, newlines, access)
+            of_archive = file.archive.name, file.archive.compressed
+            member = MemberPlace(
+                *of_archive, file.size, file.start, file.access_point, file.extents
+            )
+        return cls(dataset, newlines, file.compressed, member)
 
     def file(self, path: str, name: str, size: int) -> CorpusFile:
         """Returns the file; `size` is that of what is stored, an archive or the file itself."""
-        fields = dict(self.access)
-        if 'archive' not in fields:
-            return CorpusFile(path, name, size, **fields)
-        archive = fields.pop('archive')
-        member = name[len(archive['name']) :]
-        fields['archive'] = CorpusFile(path.removesuffix(member), **archive)
-        fields['extents'] = tuple(map(tuple, fields['extents']))
-        return MemberFile(path, name, **fields)
+        own = self.member
+        if own is None:
+            return CorpusFile(path, name, size, self.compressed)
+        archive = CorpusFile(
+            path.removesuffix(name[len(own.archive) :]), own.archive, size, own.archive_compressed
+        )
+        place = own.start, own.access_point, own.extents
+        return MemberFile(path, name, own.size, self.compressed, archive, *place)
 
 
 def corpus_index(inputs: Sequence[IndexedInput]) -> bytes:
     """Returns the bytes of the file."""
-    body = ''.join(
-        json.dumps(
-            {'dataset': each.dataset, 'newlines': each.newlines, **each.access}, sort_keys=True
-        )
-        + '\n'
-        for each in inputs
-    ).encode()
+    lines = []
+    for each in inputs:
+        fields = {name: value for name, value in vars(each).items() if name != 'member' or value}
+        lines.append(json.dumps(fields, default=vars, sort_keys=True) + '\n')
+    body = ''.join(lines).encode()
     return body + b'"%08x"\n' % google_crc32c.value(body)
 
 
 def parse_corpus_index(data: bytes) -> list[IndexedInput] | None:
     """Returns what the file says of each input; None if it is damaged."""
-    body = data[:-11]
-    if data[-11:] != b'"%08x"\n' % google_crc32c.value(body):
+    *lines, end = data.splitlines(keepends=True) or [b'']
+    if end != b'"%08x"\n' % google_crc32c.value(data[: -len(end)]):
         return None
-    inputs = []
-    for fields in map(json.loads, body.splitlines()):
-        inputs.append(IndexedInput(fields.pop('dataset'), fields.pop('newlines'), fields))
-    return inputs
+    try:
+        return [checked(json.loads(line), IndexedInput, is_whole=True) for line in lines]
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True)
@@ -174,6 +186,24 @@ FileLines = Sequence[TextLines]
 
 RowItems = Iterator[tuple[WorkItem, slice]]
 """What `FormatReader.items_at` yields."""
+
+
+def after_newlines(data: bytes, count: int, start: int = 0) -> int | None:
+    r"""Returns the position after the `count`-th line feed from `start` on; None if there are fewer.
+
+    >>> after_newlines(b'a\nb\nc\n', 2)
+    4
+    """
+    if count == 0:
+        return start
+    for piece_start in range(start, len(data), PIECE_BYTES):
+        size = min(PIECE_BYTES, len(data) - piece_start)
+        is_newline = np.frombuffer(data, np.uint8, size, piece_start) == ord('\n')
+        in_piece = int(np.count_nonzero(is_newline))
+        if in_piece >= count:
+            return piece_start + int(np.flatnonzero(is_newline)[count - 1]) + 1
+        count -= in_piece
+    return None
 
 
 def changed(file: CorpusFile) -> InputError:
