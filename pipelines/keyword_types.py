@@ -252,6 +252,11 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     memory: memory of the whole job, locally no more than there is; buffers and threads are cut
         down to it, and a learner that needs more goes in rounds or on Beam (default: what is
         free, on a cluster no limit)
+
+    Examples:
+        >>> options: pipelines.BuildKeywords = {'text': 'train.en', 'scheme': 'byte', 'name': 'en'}
+        >>> pipelines.build_job(output='data/en', **options).dataset.name
+        'en'
     """
 
     special_tokens: str | Sequence[object] | None
@@ -342,6 +347,11 @@ class CountKeywords(_JobKeywords, total=False):
         until the output is whole, and what is fetched is kept; on a filesystem that every
         worker reaches (default: .tokbeam in the folder of the output)
     overwrite: make the result again, replacing what is there
+
+    Examples:
+        >>> options: pipelines.CountKeywords = {'text': 'train.en', 'scheme': 'word'}
+        >>> pipelines.count(output='counts', **options).manifest.lines[0].examples
+        400
     """
 
     counts: Path | Sequence[Path]
@@ -463,6 +473,12 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
     memory: memory of the whole job, locally no more than there is; buffers and threads are cut
         down to it, and a learner that needs more goes in rounds or on Beam (default: what is
         free, on a cluster no limit)
+
+    Examples:
+        >>> options: pipelines.VocabKeywords = {'scheme': 'word', 'vocab_size': 100}
+        >>> result = pipelines.vocab(text='train.en', output='frequent.txt', **options)
+        >>> tokcore.load_tokenizer(result.path)
+        WordTokenizer(vocab_size=100, begin=1, end=2, unknown=0)
     """
 
     counts: Path | Sequence[Path]
@@ -594,6 +610,12 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     max_unknown: stop before any work if more of the ids in a sample of the text are unknown
         tokens, or bytes that become no id; a vocabulary learned from the same text is only
         warned of (default: 20%)
+
+    Examples:
+        >>> options: pipelines.EncodeKeywords = {'vocab': 'data/enzh', 'shards': 1}
+        >>> result = pipelines.encode(text='dev.en', name='dev', output='data/dev', **options)
+        >>> result.manifest.lines[0].examples
+        20
     """
 
     vocab: Path | Sequence[Path]

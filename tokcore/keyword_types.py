@@ -11,7 +11,6 @@ from typing import Literal, TypedDict
 
 Path = str | os.PathLike
 
-
 class SchemeKeywords(TypedDict, total=False):
     """The options of schemes that change the tokens of text.
 
@@ -34,6 +33,11 @@ class SchemeKeywords(TypedDict, total=False):
         pattern gpt2 or none
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
+
+    Examples:
+        >>> options: tokcore.SchemeKeywords = {'pre_tokenizer': 'o200k'}
+        >>> tokcore.find_scheme('bpe', **options).tokens('the cat')
+        ['the', ' cat']
     """
 
     normalizer: Literal['bert', 'bert-original']
@@ -41,24 +45,7 @@ class SchemeKeywords(TypedDict, total=False):
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: (
-        Literal[
-            'gpt2',
-            'cl100k',
-            'llama3',
-            'qwen2',
-            'qwen3.5',
-            'o200k',
-            'tekken',
-            'deepseek',
-            'none',
-            'space',
-            'whitespace',
-            'bert',
-            't2t',
-        ]
-        | None
-    )
+    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'qwen2', 'qwen3.5', 'o200k', 'tekken', 'deepseek', 'none', 'space', 'whitespace', 'bert', 't2t'] | None
     unicode_form: Literal['NFC', 'NFKC'] | None
     pattern: str | Sequence[str]
     add_prefix_space: bool
@@ -166,6 +153,11 @@ class FormatKeywords(TypedDict, total=False):
         keep: they stay, as in Tensor2Tensor
     languages: of TMX: of source and target, or of a text; en takes en-US too
     markup: of TMX: drop codes of a native format in inline elements, or keep them as text
+
+    Examples:
+        >>> options: tokcore.FormatKeywords = {'columns': [0, 1]}
+        >>> pipelines.ReadCorpus('pairs.tsv', format='tsv', **options).splits[0].format.columns
+        (0, 1)
     """
 
     keep: str | Sequence[object]
@@ -181,8 +173,22 @@ class FormatKeywords(TypedDict, total=False):
 
 
 class LearnKeywords(SchemeKeywords, LearningKeywords, total=False):
-    """Both: the options of a scheme and of its learner."""
+    """Both: the options of a scheme and of its learner.
+
+    Examples:
+        >>> options: tokcore.LearnKeywords = {'vocab_size': 300, 'preset': 'cl100k'}
+        >>> tokcore.learn_vocabulary(paths=['train.en'], scheme='bpe', **options)
+        BpeTokenizer(vocab_size=300, end=0)
+    """
+
 
 
 class EncodeKeywords(SchemeKeywords, EncodingKeywords, total=False):
-    """Both: the options of a scheme and of its encoder."""
+    """Both: the options of a scheme and of its encoder.
+
+    Examples:
+        >>> options: tokcore.EncodeKeywords = {'split': 'unicode', 'unknown': 'token'}
+        >>> tokcore.load_tokenizer('words.txt', 'word', **options).encode('the purple\\tcat')
+        [3, 0, 4]
+    """
+

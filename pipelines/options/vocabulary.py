@@ -232,7 +232,7 @@ class ExportOptions:
 
     to: str = option(
         'whose files: of Hugging Face (tokenizer.json), tiktoken, SentencePiece, BERT (vocab.txt) or '
-        'subword-nmt',
+        'subword-nmt; or a playground, a page that shows the pieces of any text',
         EXPORT_TARGETS,
     )
     output: str = option('folder to make; it must not be there', output_path, 'DIR')

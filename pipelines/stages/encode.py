@@ -18,7 +18,6 @@ from pipelines.artifacts.vocabularies import (
     vocabulary_reader,
     warn_of_missing_tokens,
 )
-from pipelines.engines.progress import track_work
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt, WorkFolder
 from pipelines.files.hub import address_in_cache
@@ -48,7 +47,6 @@ from pipelines.transforms.encode_blocks import (
     SplitShards,
     encode_blocks,
 )
-from pipelines.transforms.read import READING
 from pipelines.transforms.stats import WrittenFile
 from pipelines.transforms.write_shards import IndexFile, write_shards
 from tokcore.corpus.stretches import CORPUS_INDEX, corpus_index
@@ -233,7 +231,7 @@ def encode_into(
     sample = encode_sample(plan, encoder)
     if check is not None:
         check(sample)
-    with track_work('encode', READING, plan.stored_bytes):
+    with plan.tracked('encode'):
         if execution.through_files:
             encode_through_files(
                 plan, encoder, sample.need, layout, options, execution, path, output

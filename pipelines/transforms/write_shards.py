@@ -39,6 +39,14 @@ class WriteShards(beam.PTransform):
 
     Takes the dictionary of `EncodeBlocks`, or its `records`: ((split number, bucket), bytes of
     `FramedRows`). Returns a `WrittenFile` for each shard that has examples, or with `index` two.
+
+    Examples:
+        >>> with beam.Pipeline(runner='FnApiRunner') as pipeline:
+        ...     blocks = pipeline | pipelines.ReadCorpus('train.en')
+        ...     encoded = blocks | pipelines.EncodeBlocks(scheme='byte', shards=2)
+        ...     _ = encoded | pipelines.WriteShards('mine', 'own', index=True)
+        >>> tokcore.open_dataset('own')
+        <Dataset own: examples of train 400; ids of targets>
     """
 
     def __init__(
