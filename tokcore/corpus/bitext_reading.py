@@ -132,7 +132,7 @@ class BitextReader(FormatReader):
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
     ) -> Iterator[Block]:
-        if any(part.file.is_stream and not part.decompressed for part in item.ranges):
+        if any(part.file.is_stream and part.packed_bytes is None for part in item.ranges):
             for pair in _stream_pairs(item, open_binary, block_bytes, max_line_bytes):
                 yield line_block(item, max_line_bytes, pair)
             return

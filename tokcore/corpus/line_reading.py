@@ -142,7 +142,7 @@ def stretch_range(
     """Returns a range of a file that can be read from any byte on; `end` may be beyond its text."""
     is_packed = bool(file.compressed)
     last = end if is_packed else min(end, file.size)
-    return TextRange(file, start, last, skip_lines, lines, decompressed=is_packed)
+    return TextRange(file, start, last, skip_lines, lines, 0 if is_packed else None)
 
 
 def line_block(item: WorkItem, max_line_bytes: int, sides: tuple[Lines, ...]) -> Block:
@@ -222,7 +222,7 @@ def read_counted_lines(
     """
     file, lines = text_range.file, text_range.counted_lines
     with open_stored(file, open_binary) as stream:
-        is_packed, size = text_range.decompressed, text_range.end - text_range.start
+        is_packed, size = text_range.packed_bytes is not None, text_range.end - text_range.start
         if lines == 1 and size > max_line_bytes and not is_packed:
             line = _read_line(stream, side, text_range, max_line_bytes)
             if line is not None:
