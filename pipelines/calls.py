@@ -221,7 +221,7 @@ def build_job(
     Examples:
         >>> job = pipelines.build_job(text='train.en', scheme='byte', name='en', shards=1, output='data/en')
         >>> job.file_names
-        ['en-train-00000-of-00001', 'index/en-train-00000-of-00001']
+        ['en-train-00000-of-00001', 'index/en-train-00000-of-00001', 'index/corpus.jsonl']
     """
     made = _make('build', job_file, options, beam_options)
     assert isinstance(made, BuildJob)

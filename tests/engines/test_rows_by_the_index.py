@@ -1,6 +1,7 @@
 """`where` by the index: the answers are those of a pass over the corpus, and little is read for them."""
 
 import contextlib
+import dataclasses
 import json
 import random
 import re
@@ -9,7 +10,7 @@ from html import escape
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from generated_text import distinct_pairs
+from generated_text import as_lines, distinct_pairs, english_lines
 from jobs import refuse, succeed, write
 from packed_in_parts import xz_of_blocks, zstd_with_table
 from packed_members import tar_of, zip_of
@@ -357,3 +358,67 @@ def test_rows_of_other_datasets_are_those_of_a_pass(more, tmp_path, monkeypatch)
                     job, manifest, Wanted(split, input=('x.tsv', expected.number)), 1, 9
                 )[1]
             }
+
+
+@pytest.fixture
+def small(tmp_path):
+    """The folder of a dataset of one file, `x.tsv`."""
+    path = write(tmp_path / 'x.tsv', as_columns(distinct_pairs(300, seed=6)))
+    command = ('build', '--tsv', path, '--scheme', 'byte', '--name', 'x', '--shards', 2)
+    succeed(*command, '--output', tmp_path / 'out')
+    return tmp_path / 'out'
+
+
+def test_a_corpus_that_has_changed(small):
+    path = small.parent / 'x.tsv'
+    text = path.read_bytes()
+    [row] = pipelines.source(small, 'train', [7])
+    assert row.is_stored
+    first = row.texts[0].encode()
+    path.write_bytes(text.replace(first, first[:-1] + b'#'))
+    [row] = pipelines.source(small, 'train', [7])
+    assert row.texts[0].endswith('#') and not row.is_stored
+    path.write_bytes(text + b'more\tmore\n')
+    assert f'{path} has changed' in refuse('where', small, 7)
+    assert 'has changed' in refuse('where', small, 'x.tsv:1')
+    path.write_bytes(b' ' * len(text))  # as large as before, and has no such line
+    assert 'has changed' in refuse('where', small, 7)
+    path.unlink()
+    assert 'give --job' in refuse('where', small, 7)
+
+
+def test_what_verify_says_of_the_index_of_the_corpus(small, printed):
+    path = small / 'index' / 'corpus.jsonl'
+    before = path.read_bytes()
+    assert printed('verify', small, '--rerun', '1%')[1][0]['findings'] == []
+    path.write_bytes(before[:-3])
+    assert [each['file'] for each in printed('verify', small)[1][0]['findings']] == [
+        'index/corpus.jsonl'
+    ]
+    [indexed] = stretches.parse_corpus_index(before)
+    counts = (indexed.newlines[0] + 1, *indexed.newlines[1:])
+    path.write_bytes(stretches.corpus_index([dataclasses.replace(indexed, newlines=counts)]))
+    fields = json.loads((small / 'tokbeam.json').read_text())
+    del fields['index']
+    (small / 'tokbeam.json').write_text(json.dumps(fields))
+    assert printed('verify', small)[1][0]['findings'] == []  # only the corpus shows it
+    [finding] = printed('verify', small, '--rerun', '1%')[1][0]['findings']
+    assert finding['file'] == 'index/corpus.jsonl'
+    succeed('index', small)
+    assert path.read_bytes() == before
+
+
+def test_texts_with_labels(tmp_path):
+    texts = write(tmp_path / 'x.txt', as_lines(english_lines(300, 7)))
+    labels = write(tmp_path / 'x.labels', as_lines([str(number % 5) for number in range(300)]))
+    command = ('build', '--text', texts, '--line-labels', labels, '--scheme', 'byte')
+    succeed(*command, '--name', 'x', '--output', tmp_path / 'out')
+    _, job, manifest = opened(tmp_path / 'out')
+    for number, expected in enumerate(traced_by_a_pass(job, 'train')):
+        if number % 30 == 0:
+            for wanted in (
+                Wanted('train', rows=(number,)),
+                Wanted('train', input=('x.labels', expected.number)),
+            ):
+                [row] = find_rows(job, manifest, wanted, 1, 1)[1]
+                assert_as_traced(row, expected)
