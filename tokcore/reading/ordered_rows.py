@@ -26,14 +26,8 @@ from tokcore.corpus.order_keys import order_of_corpus, splitmix64
 from tokcore.errors import InputError
 from tokcore.reading.batch_options import OrderOptions
 from tokcore.reading.record_index import RecordIndex, read_index, shards_digest
-from tokcore.reading.shards import (
-    EncodedRows,
-    ShardFile,
-    ShardReader,
-    map_shard,
-    open_shard,
-    rows_at_once,
-)
+from tokcore.reading.shard_files import ShardFile, map_shard
+from tokcore.reading.shards import EncodedRows, ShardReader, open_shard, rows_at_once
 from tokcore.records.tfrecord import stream_records
 
 
