@@ -328,7 +328,7 @@ def read_corpus_index(folder: str, manifest: Manifest) -> list[IndexedInput]:
 def _refuse_changed(path: str, file: CorpusFile, size: int, modified: float) -> None:
     """Raises InputError if what is stored has another size; warns if it has another time."""
     where = file.archive.path if isinstance(file, MemberFile) else path
-    [stored] = filesystem.find_any(where) or [None]
+    stored = next(iter(filesystem.find_any(where)), None)
     if stored is None:
         raise InputError(
             f'{where} is not there any more; give --job with a job file that names where it is now'
