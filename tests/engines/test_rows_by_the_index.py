@@ -21,7 +21,14 @@ from pipelines.cli.folder_commands import job_of
 from pipelines.files.local import LocalFiles
 from pipelines.trust.row_sources import RowSources, read_corpus_index
 from pipelines.trust.where import Wanted, find_rows
-from tokcore.corpus import bitext_reading, corpus, line_reading, stats, stretches
+from tokcore.corpus import (
+    bitext_reading,
+    corpus,
+    line_reading,
+    stats,
+    stretches,
+    tsv_reading,
+)
 from tokcore.errors import InputError
 from tokcore.records.manifest import Manifest
 
@@ -152,7 +159,9 @@ def small_stretches():
     from pipelines.trust import row_sources
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (corpus, stats, stretches, line_reading, bitext_reading, row_sources):
+        for module in (
+            corpus, stats, stretches, line_reading, bitext_reading, tsv_reading, row_sources,
+        ):  # fmt: skip
             patch.setattr(module, 'STRETCH_BYTES', STRETCH)
         yield
 

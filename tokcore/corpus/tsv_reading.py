@@ -28,6 +28,7 @@ from tokcore.corpus.arrow_columns import extra_features, side_array
 from tokcore.corpus.corpus import (
     INVALID_UTF8,
     MISSING_COLUMN,
+    STRETCH_BYTES,
     TOO_LONG,
     Block,
     CorpusFile,
@@ -51,7 +52,6 @@ from tokcore.corpus.line_rows import (
     side_of_strings,
 )
 from tokcore.corpus.looks import converting_command
-from tokcore.corpus.order_keys import OFFSET_BITS
 from tokcore.corpus.stretches import FileLines, RowItems
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation
@@ -109,7 +109,8 @@ class TsvReader(LineReader):
             yield from of_lines
             return
         for item, own in of_lines:
-            part = stretch_range(item.files[0], int(offsets[own.start]), 1 << OFFSET_BITS)
+            start = int(offsets[own.start])  # reading goes on beyond the range's end
+            part = stretch_range(item.files[0], start, start + STRETCH_BYTES)
             yield dataclasses.replace(item, ranges=(part,)), own
 
     def bounds_of_units(self, block: Block) -> tuple[np.ndarray, np.ndarray] | None:
