@@ -11,7 +11,6 @@ from typing import Literal, TypedDict
 
 Path = str | os.PathLike
 
-
 class _JobKeywords(TypedDict, total=False):
     """Of every job."""
 
@@ -40,24 +39,7 @@ class _JobKeywords(TypedDict, total=False):
     strip_accents: Literal['auto', 'yes', 'no']
     split_cjk: bool
     preset: Literal['gpt2', 'cl100k', 'subword-nmt', 'textbook']
-    pre_tokenizer: (
-        Literal[
-            'gpt2',
-            'cl100k',
-            'llama3',
-            'qwen2',
-            'qwen3.5',
-            'o200k',
-            'tekken',
-            'deepseek',
-            'none',
-            'space',
-            'whitespace',
-            'bert',
-            't2t',
-        ]
-        | None
-    )
+    pre_tokenizer: Literal['gpt2', 'cl100k', 'llama3', 'qwen2', 'qwen3.5', 'o200k', 'tekken', 'deepseek', 'none', 'space', 'whitespace', 'bert', 't2t'] | None
     unicode_form: Literal['NFC', 'NFKC'] | None
     pattern: str | Sequence[str]
     add_prefix_space: bool
@@ -86,17 +68,7 @@ class _DatasetKeywords(TypedDict, total=False):
     source_prefix: str
     target_prefix: str
     seed: int
-    output_format: Literal[
-        'tfrecord',
-        'text',
-        'parquet',
-        'megatron',
-        'flat',
-        'nanogpt',
-        'packed',
-        'joined',
-        'array_record',
-    ]
+    output_format: Literal['tfrecord', 'text', 'parquet', 'megatron', 'flat', 'nanogpt', 'packed', 'joined', 'array_record']
     pack: int | None
     end: int | str | None
     template: str | None
@@ -155,9 +127,9 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
         objects, \\. is a dot in a name (default: text)
     entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;
         keep: they stay, as in Tensor2Tensor (default: keep)
-    languages: of TMX: of source and target, or of a text; en takes en-US too (default: none; it
-        must be given)
-    markup: of TMX: drop codes of a native format in inline elements, or keep them as text
+    languages: for TMX: the languages of source and target, or of a text; en takes en-US too
+        (default: required for TMX)
+    markup: for TMX: drop codes of a native format in inline elements, or keep them as text
         (default: drop)
     clean: filters of the rows, which act in this order (`tokbeam help filters` explains them):
         length:MIN:MAX[:tokens], ratio:R[:tokens], different, script:CODE:SHARE[:source|target],
@@ -167,7 +139,7 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
         of it
     dev_source: source side of the development corpus
     dev_target: target side of the development corpus
-    test: test corpus, likewise
+    test: test corpus, as --dev
     test_source: source side of the test corpus
     test_target: target side of the test corpus
     name: name of the dataset, in its file names
@@ -178,8 +150,8 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
         a key of each row and --seed; the vocabulary is learned from the others
     source_prefix: put before each source text; a reserved or special token of the vocabulary in
         it gets its id, as <2zh> in "<2zh> "
-    target_prefix: put before each target text, likewise
-    seed: of the shuffle, from 0 to 2^64 - 1 (default: 0)
+    target_prefix: put before each target text, as --source-prefix
+    seed: seed of the shuffle, from 0 to 2^64 - 1 (default: 0)
     output_format: what shards are: TFRecords of tf.train.Example; aligned text, one file for
         each side, pieces between blanks; Parquet with columns list<int32>; .bin and .idx of
         Megatron; flat, ids one after another as .npy without a header, with a .csv.gz of
@@ -196,14 +168,14 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     scheme: how text becomes ids (default: subword)
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
         code of the paper does (default: bert)
-    lower_case: letters become lower case (default: they do)
-    strip_accents: auto: accents are stripped where letters become lower case (default: auto)
-    split_cjk: ideographs are words of their own (default: they are)
+    lower_case: make letters lower case (default: on)
+    strip_accents: whether accents are stripped; auto: with --lower-case (default: auto)
+    split_cjk: make each CJK ideograph a word (default: on)
     preset: whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern;
         subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)
     pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space,
         another scheme's rule, or none, so that lines are tokens (default: the preset's)
-    unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
+    unicode_form: bring text into this normal form of Unicode first (default: neither)
     pattern: cuts text into tokens in place of --pre-tokenizer: a regular expression as in a
         tokenizer.json (Oniguruma's), a pattern of --pre-tokenizer, digits or individual-digits;
         where it is repeated, each cuts the tokens of the one before; or of a file of tiktoken's
@@ -239,13 +211,13 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     max_piece_length: pieces stay shorter than this many bytes or characters, from 1 to 2^31 -
         1, except those of two (default: any length)
     limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
-    total_symbols: of subword-nmt: --merges counts the characters within words and at their ends
-        too
+    total_symbols: for codes of subword-nmt: --merges counts the characters within words and at
+        their ends too
     extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json,
         or a folder with one; its ids and merges stay, and --vocab-size counts its entries too
     shared_vocab: learn one vocabulary from both sides (default: one for each side)
-    vocab_languages: of source and target, as en,zh: the names of their vocabularies end so, as
-        the problems of Tensor2Tensor look for them (default: in inputs and targets)
+    vocab_languages: how the names of the vocabularies of source and target end, as en,zh, where
+        the problems of Tensor2Tensor look for them (default: inputs,targets)
     vocab_sample: count a sample for the vocabulary: t2t:100MB takes lines of each file as
         Tensor2Tensor's file_byte_budget=1e8 does, of text and bitext, and before any filter;
         uniform:0.1 a tenth of the rows of any format, by their order keys of seed 0 (default:
@@ -257,11 +229,12 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     allow_special_tokens: find [MASK] and other special tokens in text first, as BertTokenizer
         does; without it they are ordinary text; or take special tokens such as <|endoftext|>
         out of text first; without it they are text like other text
-    glossary: of subword-nmt: a regular expression, of which matches stay whole; may be repeated
-    split_unknown: of subword-nmt: pieces that the .vocab file lacks are split into those that
-        they were merged of, as its --vocabulary does
-    dropout: of subword-nmt: the chance, from 0 to 1, that a merge is left out; for training
-        alone
+    glossary: for codes of subword-nmt: a regular expression whose matches stay whole; may be
+        repeated
+    split_unknown: for codes of subword-nmt: split pieces that the .vocab file lacks into those
+        that they were merged from, as its --vocabulary does
+    dropout: for codes of subword-nmt: the chance, from 0 to 1, that a merge is left out, which
+        is useful for training data only
     dropout_seed: with --dropout: equal rows have equal pieces for one seed (default: 0)
     unknown: token: they get the id of the unknown token; stop: an error names the line and the
         word (default: token)
@@ -322,9 +295,9 @@ class CountKeywords(_JobKeywords, total=False):
         objects, \\. is a dot in a name (default: text)
     entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;
         keep: they stay, as in Tensor2Tensor (default: keep)
-    languages: of TMX: of source and target, or of a text; en takes en-US too (default: none; it
-        must be given)
-    markup: of TMX: drop codes of a native format in inline elements, or keep them as text
+    languages: for TMX: the languages of source and target, or of a text; en takes en-US too
+        (default: required for TMX)
+    markup: for TMX: drop codes of a native format in inline elements, or keep them as text
         (default: drop)
     clean: filters of the rows, which act in this order (`tokbeam help filters` explains them):
         length:MIN:MAX[:tokens], ratio:R[:tokens], different, script:CODE:SHARE[:source|target],
@@ -342,14 +315,14 @@ class CountKeywords(_JobKeywords, total=False):
     scheme: whose tokens are counted; repeated, into OUTPUT/SCHEME of each (default: subword)
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
         code of the paper does (default: bert)
-    lower_case: letters become lower case (default: they do)
-    strip_accents: auto: accents are stripped where letters become lower case (default: auto)
-    split_cjk: ideographs are words of their own (default: they are)
+    lower_case: make letters lower case (default: on)
+    strip_accents: whether accents are stripped; auto: with --lower-case (default: auto)
+    split_cjk: make each CJK ideograph a word (default: on)
     preset: whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern;
         subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)
     pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space,
         another scheme's rule, or none, so that lines are tokens (default: the preset's)
-    unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
+    unicode_form: bring text into this normal form of Unicode first (default: neither)
     pattern: cuts text into tokens in place of --pre-tokenizer: a regular expression as in a
         tokenizer.json (Oniguruma's), a pattern of --pre-tokenizer, digits or individual-digits;
         where it is repeated, each cuts the tokens of the one before; or of a file of tiktoken's
@@ -420,9 +393,9 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
         objects, \\. is a dot in a name (default: text)
     entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;
         keep: they stay, as in Tensor2Tensor (default: keep)
-    languages: of TMX: of source and target, or of a text; en takes en-US too (default: none; it
-        must be given)
-    markup: of TMX: drop codes of a native format in inline elements, or keep them as text
+    languages: for TMX: the languages of source and target, or of a text; en takes en-US too
+        (default: required for TMX)
+    markup: for TMX: drop codes of a native format in inline elements, or keep them as text
         (default: drop)
     clean: filters of the rows, which act in this order (`tokbeam help filters` explains them):
         length:MIN:MAX[:tokens], ratio:R[:tokens], different, script:CODE:SHARE[:source|target],
@@ -439,14 +412,14 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
     scheme: how text becomes ids (default: subword)
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
         code of the paper does (default: bert)
-    lower_case: letters become lower case (default: they do)
-    strip_accents: auto: accents are stripped where letters become lower case (default: auto)
-    split_cjk: ideographs are words of their own (default: they are)
+    lower_case: make letters lower case (default: on)
+    strip_accents: whether accents are stripped; auto: with --lower-case (default: auto)
+    split_cjk: make each CJK ideograph a word (default: on)
     preset: whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern;
         subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)
     pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space,
         another scheme's rule, or none, so that lines are tokens (default: the preset's)
-    unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
+    unicode_form: bring text into this normal form of Unicode first (default: neither)
     pattern: cuts text into tokens in place of --pre-tokenizer: a regular expression as in a
         tokenizer.json (Oniguruma's), a pattern of --pre-tokenizer, digits or individual-digits;
         where it is repeated, each cuts the tokens of the one before; or of a file of tiktoken's
@@ -482,8 +455,8 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
     max_piece_length: pieces stay shorter than this many bytes or characters, from 1 to 2^31 -
         1, except those of two (default: any length)
     limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
-    total_symbols: of subword-nmt: --merges counts the characters within words and at their ends
-        too
+    total_symbols: for codes of subword-nmt: --merges counts the characters within words and at
+        their ends too
     extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json,
         or a folder with one; its ids and merges stay, and --vocab-size counts its entries too
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
@@ -544,9 +517,9 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
         objects, \\. is a dot in a name (default: text)
     entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;
         keep: they stay, as in Tensor2Tensor (default: keep)
-    languages: of TMX: of source and target, or of a text; en takes en-US too (default: none; it
-        must be given)
-    markup: of TMX: drop codes of a native format in inline elements, or keep them as text
+    languages: for TMX: the languages of source and target, or of a text; en takes en-US too
+        (default: required for TMX)
+    markup: for TMX: drop codes of a native format in inline elements, or keep them as text
         (default: drop)
     clean: filters of the rows, which act in this order (`tokbeam help filters` explains them):
         length:MIN:MAX[:tokens], ratio:R[:tokens], different, script:CODE:SHARE[:source|target],
@@ -556,7 +529,7 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
         of it
     dev_source: source side of the development corpus
     dev_target: target side of the development corpus
-    test: test corpus, likewise
+    test: test corpus, as --dev
     test_source: source side of the test corpus
     test_target: target side of the test corpus
     vocab: vocabulary of all sides, or one of the source and one of the target: a file, the
@@ -565,14 +538,14 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
         that its file has the form of)
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
         code of the paper does (default: bert)
-    lower_case: letters become lower case (default: they do)
-    strip_accents: auto: accents are stripped where letters become lower case (default: auto)
-    split_cjk: ideographs are words of their own (default: they are)
+    lower_case: make letters lower case (default: on)
+    strip_accents: whether accents are stripped; auto: with --lower-case (default: auto)
+    split_cjk: make each CJK ideograph a word (default: on)
     preset: whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern;
         subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)
     pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space,
         another scheme's rule, or none, so that lines are tokens (default: the preset's)
-    unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
+    unicode_form: bring text into this normal form of Unicode first (default: neither)
     pattern: cuts text into tokens in place of --pre-tokenizer: a regular expression as in a
         tokenizer.json (Oniguruma's), a pattern of --pre-tokenizer, digits or individual-digits;
         where it is repeated, each cuts the tokens of the one before; or of a file of tiktoken's
@@ -589,11 +562,12 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     allow_special_tokens: find [MASK] and other special tokens in text first, as BertTokenizer
         does; without it they are ordinary text; or take special tokens such as <|endoftext|>
         out of text first; without it they are text like other text
-    glossary: of subword-nmt: a regular expression, of which matches stay whole; may be repeated
-    split_unknown: of subword-nmt: pieces that the .vocab file lacks are split into those that
-        they were merged of, as its --vocabulary does
-    dropout: of subword-nmt: the chance, from 0 to 1, that a merge is left out; for training
-        alone
+    glossary: for codes of subword-nmt: a regular expression whose matches stay whole; may be
+        repeated
+    split_unknown: for codes of subword-nmt: split pieces that the .vocab file lacks into those
+        that they were merged from, as its --vocabulary does
+    dropout: for codes of subword-nmt: the chance, from 0 to 1, that a merge is left out, which
+        is useful for training data only
     dropout_seed: with --dropout: equal rows have equal pieces for one seed (default: 0)
     unknown: token: they get the id of the unknown token; stop: an error names the line and the
         word (default: token)
@@ -605,8 +579,8 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
         a key of each row and --seed; the vocabulary is learned from the others
     source_prefix: put before each source text; a reserved or special token of the vocabulary in
         it gets its id, as <2zh> in "<2zh> "
-    target_prefix: put before each target text, likewise
-    seed: of the shuffle, from 0 to 2^64 - 1 (default: 0)
+    target_prefix: put before each target text, as --source-prefix
+    seed: seed of the shuffle, from 0 to 2^64 - 1 (default: 0)
     output_format: what shards are: TFRecords of tf.train.Example; aligned text, one file for
         each side, pieces between blanks; Parquet with columns list<int32>; .bin and .idx of
         Megatron; flat, ids one after another as .npy without a header, with a .csv.gz of

@@ -327,7 +327,7 @@ def _commands_of(
             notes=_INDEX,
         ),
         'inspect': Command(
-            'show what a dataset, a TFRecord file, a vocabulary or counts hold',
+            'show what is in a dataset, a TFRecord file, a vocabulary or counts',
             'pipelines.report.commands:inspect',
             (Group((InspectOptions,)),),
             ('tokbeam inspect out --head 5 --seed 7', 'tokbeam inspect counts --head 0'),
@@ -393,7 +393,7 @@ def _commands_of(
             notes=_NOTHING_WRITTEN,
         ),
         'warm-up': Command(
-            'compile the kernels of a scheme ahead, as for an image of a container',
+            'compile the kernels of a scheme, as when an image of a container is built',
             'pipelines.cli.warm_up_command:warm_up',
             (Group((scheme, tokens)),),
             ('tokbeam warm-up', 'tokbeam warm-up --scheme bpe --pre-tokenizer cl100k'),

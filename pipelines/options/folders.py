@@ -178,9 +178,9 @@ class InspectOptions(ReportingOptions):
         'N',
         default=None,
     )
-    split: str | None = option('of a dataset: this split (default: all)', SPLITS, default=None)
+    split: str | None = option('the split of a dataset (default: all)', SPLITS, default=None)
     vocab: str | None = option(
-        'of a file of TFRecords: the vocabulary of its ids, a file or the folder of a dataset',
+        'the vocabulary of the ids of a file of TFRecords: a file, or the folder of a dataset',
         path,
         'FILE',
         default=None,

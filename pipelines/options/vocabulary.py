@@ -135,8 +135,8 @@ class VocabularyLayout:
         changes_bytes=True,
     )
     vocab_languages: tuple[str, str] | None = option(
-        'of source and target, as en,zh: the names of their vocabularies end so, as the problems of '
-        'Tensor2Tensor look for them (default: in inputs and targets)',
+        'how the names of the vocabularies of source and target end, as en,zh, where the problems of '
+        'Tensor2Tensor look for them (default: inputs,targets)',
         two_languages,
         'A,B',
         default=None,
