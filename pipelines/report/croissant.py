@@ -31,17 +31,15 @@ _CONTEXT = {
     '@language': 'en',
     '@vocab': 'https://schema.org/',
     'sc': 'https://schema.org/',
-    'cr': 'http://mlcommons.org/croissant/',
-    'rai': 'http://mlcommons.org/croissant/RAI/',
     'dct': 'http://purl.org/dc/terms/',
     'prov': 'http://www.w3.org/ns/prov#',
-    'conformsTo': 'dct:conformsTo',
-    'data': {'@id': 'cr:data', '@type': '@json'},
-    'dataType': {'@id': 'cr:dataType', '@type': '@vocab'},
-    'description': {'@container': '@language'},
-    'examples': {'@id': 'cr:examples', '@type': '@json'},
-    'name': {'@container': '@language'},
+    'cr': 'http://mlcommons.org/croissant/',
+    'rai': 'http://mlcommons.org/croissant/RAI/',
+    **{name: {'@container': '@language'} for name in ('description', 'name')},
+    **{name: {'@id': f'cr:{name}', '@type': '@json'} for name in ('data', 'examples')},
     **{term: f'cr:{term}' for term in _TERMS.split()},
+    'dataType': {'@id': 'cr:dataType', '@type': '@vocab'},
+    'conformsTo': 'dct:conformsTo',
 }
 """The names of Croissant 1.1, those that mlcroissant adds, and of W3C's ontology of provenance."""
 
@@ -58,22 +56,14 @@ _OF_THE_OWNER = {
     'rai:hasSyntheticData': 'REPLACE with true or false: whether a program wrote any of the text',
 }
 
-_ROOT = (
-    'SHA-256 of what the dataset is and was made from. `tokbeam verify .` computes it again; so does the '
-    'Python of the page "Trust" of tokbeam, from the folder alone.'
-)
+_ROOT = 'SHA-256 of the data and what made it, for `tokbeam verify`; its page on trust computes it in Python.'
 
-_PARQUET = '.parquet'
+_PARQUET, _BYTES = 'application/x-parquet', 'application/octet-stream'
 
-_ENCODINGS = {
-    _PARQUET: 'application/x-parquet',
-    '.json': 'application/json',
-    '.gz': 'application/gzip',
-    '.txt': 'text/plain',
-}
+_ENCODINGS = {'.parquet': _PARQUET, '.json': 'application/json', '.gz': 'application/gzip'}
 
 _LAST_SECOND = 253402300800
-"""Of the year 9999, the last that a date can have."""
+"""After it the year 10000 begins, which no date has."""
 
 
 def croissant(folder: str) -> str:
@@ -154,36 +144,30 @@ def _files(folder: str, manifest: Manifest) -> Iterator[dict[str, object]]:
             **({'description': about} if about else {}),
             'contentUrl': name,
             'contentSize': f'{size} B',
-            'encodingFormat': _ENCODINGS.get(os.path.splitext(name)[1], 'application/octet-stream'),
+            'encodingFormat': _ENCODINGS.get(os.path.splitext(name)[1], _BYTES),
             'sha256': sha256,
         }
 
 
 def _record_sets(manifest: Manifest) -> tuple[list[dict], list[dict]]:
     """Returns a record set and a set of files for each split, if Croissant can read the format."""
-    ending = stored_format(manifest).hub_ending
+    ending, name = stored_format(manifest).hub_ending, glob.escape(str(manifest.options['name']))
+    if ending is None:
+        return [], []
     features = recorded_features({text.role for text in manifest.inputs}, manifest.options)
-    records, files = list[dict](), list[dict]()
-    for tally in manifest.lines if ending == _PARQUET else ():
-        split = tally.split
-        files.append(
-            {
-                '@type': 'cr:FileSet',
-                '@id': f'files-{split}',
-                'encodingFormat': _ENCODINGS[_PARQUET],
-                'includes': f'{glob.escape(str(manifest.options["name"]))}-{split}-*{_PARQUET}',
-            }
-        )
-        source = {'fileSet': {'@id': f'files-{split}'}}
+    records, files = [], []
+    for split in (tally.split for tally in manifest.lines):
+        fileset = {'@id': f'files-{split}'}
+        includes = {'encodingFormat': _ENCODINGS[ending], 'includes': f'{name}-{split}-*{ending}'}
+        files.append({'@type': 'cr:FileSet', **fileset, **includes})
         fields = [
             {
                 '@type': 'cr:Field',
                 '@id': f'{split}/{feature}',
-                'description': f'ids of the {feature}',
                 'dataType': 'cr:Int32',
                 'isArray': True,
                 'arrayShape': '-1',
-                'source': {**source, 'extract': {'column': feature}},
+                'source': {'fileSet': fileset, 'extract': {'column': feature}},
             }
             for feature in features
         ]

@@ -96,7 +96,8 @@ def test_files_have_the_sizes_and_sums_of_what_is_there(passport, request, name)
         assert each['contentSize'] == f'{len(data)} B'
         assert each['sha256'] == hashlib.sha256(data).hexdigest()
     manifest = manifest_of(folder)
-    names = {each['name'] for each in (*manifest['files'], *manifest['vocabularies'])}
+    indexes = [each for each in manifest['index'] if 'sha256' in each]
+    names = {each['name'] for each in (*manifest['files'], *manifest['vocabularies'], *indexes)}
     assert {each['name'] for each in files} == names | {'tokbeam.json'}
 
 
