@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pipelines.artifacts.vocabularies import vocabulary_reader
 from pipelines.engines.engine import choose_engine
 from pipelines.engines.machine import resident_bytes, usable_cores
-from pipelines.jobs.job import BuildJob, EncodeJob
+from pipelines.jobs.job import BuildJob, EncodeJob, VocabularyPaths
 from pipelines.jobs.reading import plan_reading
 from pipelines.options.job import TFRECORD
 from pipelines.shard_formats.formats import converted_format
@@ -83,25 +83,25 @@ def cost(job: BuildJob | EncodeJob) -> Iterator[str]:
     total, need, threads = sample.total, sample.need, min(engine.workers, usable_cores())
     has_offsets = dataset.output_format == TFRECORD
     index, text = total[ROWS] * entry_type(len(features), has_offsets, True).itemsize, total[TEXT]
-    yield f'by a sample of {_mib(sample.text_bytes)} of text, ± two standard errors:'
-    yield f'  {_about(sample, ROWS)} rows of {_mib(text)} ± {_spread(sample, TEXT)} of text'
+    yield f'by a sample of {_size(sample.text_bytes)} of text, ± two standard errors:'
+    yield f'  {_about(sample, ROWS)} rows of {_size(text)} ± {_spread(sample, TEXT)} of text'
     if learns:
         size = round(_RECORD_SHARE * text)
         need = dataclasses.replace(need, runs=size, shards=size)
         seconds = text / _COUNTED_BYTES + text / _ENCODED_BYTES
         yield '  ids and shards depend on the vocabulary that is yet to be learned;'
-        yield f'  with {_TOKEN_BYTES} bytes a token: {text / _TOKEN_BYTES:,.0f} ids in {_mib(size)} of shards'
+        yield f'  with {_TOKEN_BYTES} bytes a token: {text / _TOKEN_BYTES:,.0f} ids in {_size(size)} of shards'
     else:
         seconds *= text / max(1, sum(int(rows.sizes[:, -1].sum()) for rows in sample.rows))
         seconds += (need.runs + need.shards) / _SHUFFLED_BYTES
-        size = _mib(need.shards * share)
-        yield f'  {_about(sample, IDS)} ids in {size} ± {_spread(sample, RECORDS)} of shards'
+        shards = _size(need.shards * share)
+        yield f'  {_about(sample, IDS)} ids in {shards} ± {_spread(sample, RECORDS)} of shards'
     memory = fit_memory(
         execution, reading.longest_line, vocabularies, reading.corpus.may_have_parts
     )
     needed = memory.needed + min(2 * memory.run_bytes, need.runs) + resident_bytes()
-    yield f'  disk: {_mib(need.bytes)} at most, {_mib(need.shards * share + index)} at the end'
-    yield f'  memory: up to {_mib(needed)} to encode with {memory.workers} threads'
+    yield f'  disk: {_size(need.bytes)} at most, {_size(need.shards * share + index)} at the end'
+    yield f'  memory: up to {_size(needed)} to encode with {memory.workers} threads'
     seconds /= threads
     if any(each.file.compressed for each in reading.corpus.inputs):
         # A file is read by one thread, while others encode.
@@ -120,9 +120,9 @@ def _stored_share(
     records = sum(len(rows.records) for rows in sample.rows)
     if dataset.output_format == TFRECORD or not records:
         return 1.0
-    read, vocabularies = vocabulary_reader(scheme), ()
-    if isinstance(job, EncodeJob):
-        vocabularies = vocabulary_records(job.vocabularies, read, scheme)
+    read = vocabulary_reader(scheme)
+    paths = job.vocabularies if isinstance(job, EncodeJob) else VocabularyPaths('')
+    vocabularies = vocabulary_records(paths, read, scheme)
     features = encoder.features
     columns = columns_of(scheme, features, vocabularies, dataset.ends(features, scheme, read))
     output_format = converted_format(dataset.output_format, dataset.pack)
@@ -141,8 +141,8 @@ def _stored_share(
     )
 
 
-def _mib(size: float) -> str:
-    return f'{size / 2**20:,.1f} MiB'
+def _size(size: float) -> str:
+    return f'{size / 2**20:,.1f} MiB' if size >= 1 << 20 else f'{size / 2**10:,.0f} KiB'
 
 
 def _about(sample: EncodedSample, kind: int) -> str:
