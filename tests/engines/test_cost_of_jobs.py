@@ -45,17 +45,20 @@ def said(capsys):
     return dry_run
 
 
-def mib(text: str) -> float:
-    return float(text.replace(',', ''))
+def number(text: str) -> float:
+    """Returns a number, or MiB of a size."""
+    digits, _, unit = text.replace(',', '').partition(' ')
+    return float(digits) / (1024 if unit == 'KiB' else 1)
 
 
 def estimates(cost: str) -> dict[str, float]:
-    """Returns rows, ids, and MiB of text, shards, index with them, from what is said."""
-    rows, text = re.search(rf'{NUMBER} rows of ([\d.,]+) MiB', cost).group(1, 3)
-    ids, shards = re.search(rf'{NUMBER} ids in ([\d.,]+) MiB', cost).group(1, 3)
-    end = re.search(r'disk: [\d.,]+ MiB at most, ([\d.,]+) MiB at the end', cost)[1]
+    """Returns rows and ids, and the MiB of text, of shards and of these with their indexes."""
+    size = r'([\d.,]+ [KM]iB)'
+    rows, text = re.search(rf'{NUMBER} rows of {size}', cost).group(1, 3)
+    ids, shards = re.search(rf'{NUMBER} ids in {size}', cost).group(1, 3)
+    [end] = re.findall(rf'at most, {size} at the end', cost)
     names = ('rows', 'text', 'ids', 'shards', 'all')
-    return dict(zip(names, map(mib, (rows, text, ids, shards, end)), strict=True))
+    return dict(zip(names, map(number, (rows, text, ids, shards, end)), strict=True))
 
 
 def taken(folder) -> dict[str, float]:
@@ -191,8 +194,7 @@ def test_a_text_that_is_all_in_the_sample_is_counted(said, tmp_path):
     job = ['--text', text, '--name', 'n', '--scheme', 'byte', '--output', tmp_path / 'out']
     cost = said('build', *job)
     assert '± 0 % rows' in cost and '± 0 % of text' in cost
-    rows = float(re.search(rf'{NUMBER} rows', cost)[1])
-    assert rows == pytest.approx(777, rel=0.005)
+    assert estimates(cost)['rows'] == pytest.approx(777, rel=0.005)
 
 
 def test_what_is_not_known_before_a_vocabulary_is_said(said, small_samples, tmp_path):
