@@ -45,8 +45,8 @@ _START_SECONDS = 2
 _SHUFFLED_BYTES, _DECOMPRESSED_BYTES = 80 << 20, 150 << 20
 """What a thread does in a second: bytes of records to runs or to shards, and text of a compressed file."""
 
-_COUNTED_BYTES, _ENCODED_BYTES = 228 << 20, 76 << 20
-"""Likewise of text that is counted and encoded; `deploy/scale.md` has them."""
+_TIMES_BYTES = 2.5
+"""How much longer than to encode a text as bytes it takes to count it and to encode it with a vocabulary."""
 
 _TOKEN_BYTES, _RECORD_SHARE = 4, 0.7
 """Bytes of text in a token, and bytes of a record for one of text, where there is no vocabulary yet."""
@@ -88,12 +88,10 @@ def cost(job: BuildJob | EncodeJob) -> Iterator[str]:
     if learns:
         size = round(_RECORD_SHARE * text)
         need = dataclasses.replace(need, runs=size, shards=size)
-        seconds = text / _COUNTED_BYTES + text / _ENCODED_BYTES
+        seconds *= _TIMES_BYTES
         yield '  ids and shards depend on the vocabulary that is yet to be learned;'
         yield f'  with {_TOKEN_BYTES} bytes a token: {text / _TOKEN_BYTES:,.0f} ids in {_size(size)} of shards'
     else:
-        seconds *= text / max(1, sum(int(rows.sizes[:, -1].sum()) for rows in sample.rows))
-        seconds += (need.runs + need.shards) / _SHUFFLED_BYTES
         shards = _size(need.shards * share)
         yield f'  {_about(sample, IDS)} ids in {shards} ± {_spread(sample, RECORDS)} of shards'
     memory = fit_memory(
@@ -102,12 +100,13 @@ def cost(job: BuildJob | EncodeJob) -> Iterator[str]:
     needed = memory.needed + min(2 * memory.run_bytes, need.runs) + resident_bytes()
     yield f'  disk: {_size(need.bytes)} at most, {_size(need.shards * share + index)} at the end'
     yield f'  memory: up to {_size(needed)} to encode with {memory.workers} threads'
-    seconds /= threads
+    seconds *= text / max(1, sum(int(rows.sizes[:, -1].sum()) for rows in sample.rows))
+    seconds = (seconds + (need.runs + need.shards) / _SHUFFLED_BYTES) / threads
     if any(each.file.compressed for each in reading.corpus.inputs):
         # A file is read by one thread, while others encode.
         files = min(threads, len(reading.corpus.inputs))
         seconds = max(seconds, text / _DECOMPRESSED_BYTES / files)
-    until = datetime.timedelta(seconds=round(_START_SECONDS + seconds))
+    until = datetime.timedelta(seconds=round(_START_SECONDS * (1 + learns) + seconds))
     yield f'  time: {until} here, if nothing else runs{", and what learning takes" if learns else ""}'
     yield '  on a cluster: see the formulas of deploy/scale.md'
 
