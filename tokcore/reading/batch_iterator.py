@@ -1,10 +1,11 @@
 """Iterates over the batches of a split, in one order for any number of readers.
 
-    rows in the order of `ordered_rows` ─ a rule of `batching` ─▶ batches, in the order in which they fill
-    batches of all epochs ─ in rounds of n ─▶ reader i has the batch i of each round
+    lengths in the order of `ordered_rows` ─ a rule of `batching` ─▶ batches, in the order in which they fill
+    batches of all epochs ─ in rounds of n ─▶ reader i has the batch i of each round, and reads its rows
 
 Every reader forms all batches, so a place in their order is the same for all of them, and a run goes on
-with another number of readers. A place is a small JSON value at every moment.
+with another number of readers. A place is a small JSON value at every moment. To form batches takes the
+lengths of rows alone, which are in the indexes of shards; where they are not, all rows are read for them.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ from tokcore.reading.batching import (
     BatchRule,
     ModelArrays,
     Part,
-    Pieces,
     Signature,
 )
 from tokcore.reading.ordered_rows import OrderedRows, permutation
@@ -144,8 +144,8 @@ class BatchIterator:
         self._arguments = {'split': split, **options.non_defaults()}
         for reader_option in READER_OPTIONS:
             self._arguments.pop(reader_option, None)
-        if ends := getattr(rule, 'ends', None):
-            self._arguments['ends'] = dict(ends)  # a dataset made again may have others
+        if rule.ends:
+            self._arguments['ends'] = dict(rule.ends)  # a dataset made again may have others
         counts_ids = most_ids is not None
         self._order = _BatchOrder(rows, rule, options, split, name, counts_ids)
         self._windows: collections.deque[_FormedWindow] = collections.deque()
@@ -176,8 +176,14 @@ class BatchIterator:
 
     def __next__(self) -> Batch:
         self._pass_rounds_of_others()
-        window, which, bucket = self._next_round()
-        batch = window.batched.batch(which, bucket)
+        before = self._windows.copy(), self._dealt, self._place, self._left_out
+        part = self._next_round()
+        try:
+            batch = self._order.read(*part)
+        except BaseException:
+            # This batch is still the next one.
+            self._windows, self._dealt, self._place, self._left_out = before
+            raise
         self._rounds_of_others = self._workers - 1
         cells, ids = self._rule.cells(batch)
         self._cells += cells
@@ -197,8 +203,10 @@ class BatchIterator:
             except StopIteration:
                 self._rounds_of_others = 0
 
-    def _next_round(self) -> _PartOfWindow:
+    def _next_round(self) -> tuple[_FormedWindow, np.ndarray, int, range]:
         """Deals a round of batches, one for each reader, and returns this reader's.
+
+        With it come the numbers of those that it will have of the same window.
 
         Raises StopIteration if there is none.
         """
@@ -206,16 +214,19 @@ class BatchIterator:
             dealt = self._windows[0].ids_after(self._dealt) if self._windows else self._place.ids
             if dealt >= self._most_ids:
                 raise StopIteration
-        last = self._find(self._options.num_readers - 1)
+        readers, reader = self._options.num_readers, self._options.reader_index
+        last = self._find(readers - 1)
         if last is None:
-            return self._last_round()
-        found = self._find(self._options.reader_index)
+            return *self._last_round(), range(0)
+        found = self._find(reader)
         assert found is not None  # it comes before the last one, or is it
-        window = self._windows[found[0]]
+        window, number = self._windows[found[0]], found[1]
         for _ in range(last[0]):
             self._windows.popleft()
         self._dealt = last[1] + 1
-        return window, *window.batches[found[1]]
+        # The last round may be cut, so rounds count that end in this window.
+        end, step = window.count - (readers - 1 - reader), readers * self._workers
+        return window, *window.batches[number], range(number + step, end, step)
 
     def _find(self, ahead: int) -> tuple[int, int] | None:
         """Returns the window, and the number in it, of the batch that is so many ahead."""
@@ -395,9 +406,9 @@ class _BatchOrder:
             if place.epoch + 1 == self._options.end_epoch:
                 return None
             place = _Place.at_start(place.epoch + 1, window.ids_after())
-            return place, left_out, _KeptRows.nothing(self._rule.features), empty_epochs
+            return place, left_out, _Pieces.nothing(self._rule.features), empty_epochs
         waiting, used = window.batched.waiting()
-        kept = window.kept.take(waiting, used)
+        kept = window.kept.waiting(waiting, used)
         starts = kept.starts.tolist() if kept.starts.any() else []
         positions = kept.positions.tolist()
         number, ids = place.window + 1, window.ids_after()
@@ -435,20 +446,20 @@ class _BatchOrder:
             raise _impossible_state(problem)
         if waiting and waiting[-1] >= end:
             raise _impossible_state(problem)
-        read, rows = self._rows.read(epoch, np.unique(np.array(waiting, np.int64)))
-        left_out = left_out.plus(damaged=len({*waiting}) - len(read))
-        sound = np.isin(waiting, read)
+        rows = self._look_up(epoch, np.unique(np.array(waiting, np.int64)))
+        left_out = left_out.plus(damaged=len({*waiting}) - len(rows.positions))
+        sound = np.isin(waiting, rows.positions)
         positions, firsts = np.array(waiting, np.int64)[sound], np.array(starts, np.int64)[sound]
-        pieces = self._rule.pieces_at(rows.take(np.searchsorted(read, positions)), firsts)
-        if pieces is None or not self._rule.arrange(pieces.rows).can_all_wait():
+        kept = rows.take(np.searchsorted(rows.positions, positions), firsts)
+        lengths = self._rule.lengths_at(kept.lengths, firsts)
+        if lengths is None or not self._rule.arrange(lengths).can_all_wait():
             raise _impossible_state(f'its {len(waiting)} waiting rows do not wait for a batch')
-        kept = _KeptRows(positions, firsts, pieces.rows)
         return dataclasses.replace(place, batch=0), left_out, kept, 0
 
     def form(
-        self, place: _Place, left_out: LeftOut, kept: _KeptRows, empty_epochs: int
+        self, place: _Place, left_out: LeftOut, kept: _Pieces, empty_epochs: int
     ) -> _FormedWindow:
-        """Reads a window and forms its batches; after the last one the waiting rows make the last."""
+        """Forms the batches of a window; after the last one the waiting rows make the last."""
         epoch, number = place.epoch, place.window
         is_end = number == self._rows.window_count(epoch)
         damaged, without_piece = 0, 0
@@ -456,12 +467,14 @@ class _BatchOrder:
             first, last = (
                 self._rows.window_start(epoch, window) for window in (number, number + 1)
             )
-            positions, rows = self._rows.read(epoch, np.arange(first, last))
-            damaged = last - first - len(rows)
-            pieces = self._rule.pieces(rows)
-            without_piece = len(rows) - len(np.unique(pieces.numbers))
-            kept = kept.with_pieces(positions, pieces)
-        batched = self._rule.arrange(kept.rows)
+            rows = self._look_up(epoch, np.arange(first, last))
+            damaged = last - first - len(rows.positions)
+            row_of, starts = self._rule.pieces(rows.lengths)
+            without_piece = len(rows.positions) - len(np.unique(row_of))
+            kept = kept.followed_by(rows.take(row_of, starts))
+        lengths = self._rule.lengths_at(kept.lengths, kept.starts)
+        assert lengths is not None  # the rule has these pieces
+        batched = self._rule.arrange(lengths)
         batches = self._partial_batches(batched, epoch) if is_end else batched.full_batches()
         sizes = []
         if self._counts_ids:
@@ -478,7 +491,42 @@ class _BatchOrder:
             without_piece + batched.left_out,
             is_end,
             (*itertools.accumulate(sizes, initial=place.ids),),
+            kept.in_memory,
         )
+
+    def _look_up(self, epoch: int, positions: np.ndarray) -> _Pieces:
+        """Returns the whole rows at ascending positions, those that are sound where all are read."""
+        numbers = self._rows.numbers(epoch, positions)
+        if self._rows.has_lengths:
+            starts, lengths = np.zeros(len(positions), np.int64), self._rows.lengths(numbers)
+            return _Pieces(positions, numbers, starts, lengths, _nothing(self._rule.features))
+        read, rows = self._rows.read(np.unique(numbers))
+        is_sound = np.isin(numbers, read)
+        positions, numbers = positions[is_sound], numbers[is_sound]
+        lengths = rows.lengths[:, np.searchsorted(read, numbers)]
+        in_memory = _RowsInMemory(read, rows.with_ends(self._rule.ends))
+        return _Pieces(positions, numbers, np.zeros(len(positions), np.int64), lengths, in_memory)
+
+    def read(self, window: _FormedWindow, which: np.ndarray, bucket: int, ahead: range) -> Batch:
+        """Returns a batch of a window; where its rows are not in memory, reads them, and those of others.
+
+        Args:
+            window, which, bucket: the batch.
+            ahead: the numbers of the others.
+        """
+        batched, kept = window.batched, window.kept
+        pieces = batched.pieces_of(which)
+        found = window.in_memory.find(kept.numbers[pieces])
+        if found is None:
+            others = [batched.pieces_of(window.batches[number][0]) for number in ahead]
+            own = np.concatenate([pieces, *others])
+            numbers, firsts = np.unique(kept.numbers[own], return_index=True)
+            _, rows = self._rows.read(numbers, kept.lengths[:, own[firsts]])
+            window.in_memory = _RowsInMemory(numbers, rows.with_ends(self._rule.ends))
+            found = np.searchsorted(numbers, kept.numbers[pieces])
+        rows = window.in_memory.rows
+        starts = {n: bounds[found] + kept.starts[pieces] for n, bounds in rows.offsets.items()}
+        return batched.batch(which, bucket, rows.ids, starts)
 
     def _partial_batches(self, batched: BatchedRows, epoch: int) -> list[Part]:
         """Returns the batches of rows that wait at the end of an epoch."""
@@ -536,55 +584,98 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class _KeptRows:
-    """Rows, or pieces of rows, that are in memory.
+class _RowsInMemory:
+    """The ids of some rows.
 
     Attributes:
-        positions: int64[n], ascending: their places in the epoch's order.
+        numbers: int64[n], ascending: the numbers of the rows.
+        rows: their ids, with those that a rule adds.
+    """
+
+    numbers: np.ndarray
+    rows: EncodedRows
+
+    def find(self, numbers: np.ndarray) -> np.ndarray | None:
+        """Returns where the rows of these numbers are, int64[n]; None if not all are in memory."""
+        at = np.searchsorted(self.numbers, numbers)
+        if at.max(initial=-1) < len(self.numbers) and (self.numbers[at] == numbers).all():
+            return at
+        return None
+
+    def joined(self, other: _RowsInMemory) -> _RowsInMemory:
+        """Returns the rows of both."""
+        if not len(self.numbers):
+            return other
+        both = np.concatenate([self.numbers, other.numbers])
+        numbers, firsts = np.unique(both, return_index=True)
+        return _RowsInMemory(numbers, EncodedRows.joined([self.rows, other.rows]).take(firsts))
+
+
+def _nothing(features: Sequence[str]) -> _RowsInMemory:
+    return _RowsInMemory(np.empty(0, np.int64), EncodedRows.empty(features))
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """Rows, or pieces of rows, that wait for a batch or are in one.
+
+    Attributes:
+        positions: int64[n], ascending: the positions of the rows in the epoch's order.
+        numbers: int64[n]: the numbers of the rows.
         starts: int64[n]: the id of its row at which each begins.
-        rows: their ids.
+        lengths: int64[features, n], of the whole rows as they are stored.
+        in_memory: the rows, if all of them were read for their lengths; otherwise none.
     """
 
     positions: np.ndarray
+    numbers: np.ndarray
     starts: np.ndarray
-    rows: EncodedRows
+    lengths: np.ndarray
+    in_memory: _RowsInMemory
 
     @classmethod
-    def nothing(cls, features: Sequence[str]) -> _KeptRows:
+    def nothing(cls, features: Sequence[str]) -> _Pieces:
         """Returns no rows, of the features that are read."""
-        return cls(np.empty(0, np.int64), np.empty(0, np.int64), EncodedRows.empty(features))
+        empty = np.empty(0, np.int64)
+        return cls(empty, empty, empty, np.empty((len(features), 0), np.int64), _nothing(features))
 
-    def take(self, numbers: np.ndarray, used: int) -> _KeptRows:
-        """Returns those of these numbers, without the first `used` ids of the first one."""
-        rows, starts = self.rows.take(numbers), self.starts[numbers]
-        if used:
-            firsts = {name: bounds[:-1].copy() for name, bounds in rows.offsets.items()}
-            for array in (starts, *firsts.values()):
-                array[0] += used
-            rows = rows.ranges({name: (firsts[name], rows.offsets[name][1:]) for name in firsts})
-        return _KeptRows(self.positions[numbers], starts, rows)
+    def take(self, which: np.ndarray, starts: np.ndarray) -> _Pieces:
+        """Returns pieces of these, int64[n], that begin at these ids, int64[n]."""
+        lengths = self.lengths[:, which]
+        return _Pieces(self.positions[which], self.numbers[which], starts, lengths, self.in_memory)
 
-    def with_pieces(self, positions: np.ndarray, pieces: Pieces) -> _KeptRows:
-        """Returns these, and after them the pieces of rows at these positions."""
-        return _KeptRows(
-            np.concatenate([self.positions, positions[pieces.numbers]]),
-            np.concatenate([self.starts, pieces.starts]),
-            EncodedRows.joined([self.rows, pieces.rows]),
+    def waiting(self, which: np.ndarray, used: int) -> _Pieces:
+        """Returns some, without the first `used` ids of the first one, and no other rows in memory."""
+        starts = self.starts[which]
+        starts[:1] += used
+        taken, rows = self.take(which, starts), self.in_memory
+        kept = np.flatnonzero(np.isin(rows.numbers, taken.numbers))
+        in_memory = _RowsInMemory(rows.numbers[kept], rows.rows.take(kept))
+        return dataclasses.replace(taken, in_memory=in_memory)
+
+    def followed_by(self, others: _Pieces) -> _Pieces:
+        """Returns these, and others after them."""
+        return _Pieces(
+            np.concatenate([self.positions, others.positions]),
+            np.concatenate([self.numbers, others.numbers]),
+            np.concatenate([self.starts, others.starts]),
+            np.hstack([self.lengths, others.lengths]),
+            self.in_memory.joined(others.in_memory),
         )
 
 
-_Start = tuple[_Place, LeftOut, _KeptRows, int]
+_Start = tuple[_Place, LeftOut, _Pieces, int]
 """Where a window begins: at which place, what was left out before it, the waiting rows, and how many epochs
 before this one had no batch."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class _FormedWindow:
     """The waiting rows, after them the rows of a window, and the batches that these fill.
 
     Attributes:
         place, left_out, empty_epochs: as in `_Start`.
-        kept: the rows.
+        kept: the pieces of rows.
         batched: the rows in batches.
         batches: these.
         count: the number of batches.
@@ -592,11 +683,12 @@ class _FormedWindow:
         without_batch: how many no batch takes, because of their lengths.
         is_end_of_epoch: whether it has waiting rows alone.
         ids: of rows in all batches before this window, and with each of its batches, if that counts.
+        in_memory: the rows that were read: all, or those of batches that this reader gives.
     """
 
     place: _Place
     left_out: LeftOut
-    kept: _KeptRows
+    kept: _Pieces
     empty_epochs: int
     batched: BatchedRows
     batches: Sequence[Part]
@@ -605,6 +697,7 @@ class _FormedWindow:
     without_batch: int
     is_end_of_epoch: bool
     ids: tuple[int, ...]
+    in_memory: _RowsInMemory
 
     def ids_after(self, batches: int = -1) -> int:
         """Returns how many ids there are up to and with so many batches of this window, or all."""
@@ -617,8 +710,11 @@ class _FormedWindow:
 
     def without_rows(self, rule: BatchRule) -> _FormedWindow:
         """Returns what the place after all of its batches depends on."""
-        kept = _KeptRows.nothing(rule.features)
-        return dataclasses.replace(self, kept=kept, batched=rule.arrange(kept.rows), batches=())
+        kept = _Pieces.nothing(rule.features)
+        batched = rule.arrange(kept.lengths)
+        return dataclasses.replace(
+            self, kept=kept, batched=batched, batches=(), in_memory=kept.in_memory
+        )
 
 
 _PartOfWindow = tuple[_FormedWindow, np.ndarray, int]

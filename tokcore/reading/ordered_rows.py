@@ -16,7 +16,7 @@ import itertools
 import operator
 import os
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,7 +38,7 @@ from tokcore.records.tfrecord import stream_records
 
 
 class OrderedRows(Protocol):
-    """Rows in an order for each epoch, of which a window is read at once; for one thread."""
+    """Rows with numbers from 0 on, in an order for each epoch; for one thread."""
 
     identity: str
     """A hash, in hexadecimal, of all that a position means."""
@@ -55,16 +55,31 @@ class OrderedRows(Protocol):
     def window_start(self, epoch: int, number: int) -> int:
         """Returns the position at which a window begins; after the last one, the number of rows."""
 
-    def read(self, epoch: int, positions: np.ndarray) -> tuple[np.ndarray, EncodedRows]:
-        """Reads the rows at ascending positions, int64; returns the positions of sound rows, and these.
+    def numbers(self, epoch: int, positions: np.ndarray) -> np.ndarray:
+        """Returns the numbers of the rows at ascending positions, int64[n] both."""
+
+    has_lengths: bool
+    """Whether the lengths of rows are known without reading them."""
+
+    def lengths(self, numbers: np.ndarray) -> np.ndarray:
+        """Returns the ids of each feature in the rows of these numbers, int64[features, n], where they are known."""
+
+    def read(
+        self, numbers: np.ndarray, lengths: np.ndarray | None = None
+    ) -> tuple[np.ndarray, EncodedRows]:
+        """Reads the rows of ascending numbers, int64[n]; returns the numbers of sound rows, and these.
+
+        Args:
+            numbers: no number comes twice.
+            lengths: theirs, if they are known.
 
         Raises:
-            InputError: a row is damaged, and damage is not skipped.
+            InputError: a row has another length, or is damaged, and damage is not skipped.
         """
 
 
 _WINDOW_ROWS = 1 << 16
-"""Rows that are read, and permuted, together by default; fewer where rows are long."""
+"""Rows that form batches, and are permuted, together by default; fewer where rows are long."""
 
 
 class SplitInOrder(OrderedRows):
@@ -79,6 +94,7 @@ class SplitInOrder(OrderedRows):
         id_counts: Mapping[str, int],
         options: OrderOptions,
         seed: int,
+        indexed: Sequence[str],
         keeps_window: bool = False,
     ):
         """Takes the shards of a split of the dataset in a folder.
@@ -88,7 +104,9 @@ class SplitInOrder(OrderedRows):
             id_counts: by feature, how many ids its vocabulary has.
             options: the order, and whether damaged rows are skipped.
             seed: of the order keys.
-            keeps_window: whether the rows of the last window are kept, for reading it in parts.
+            indexed: all features of the rows, as their indexes have them.
+            keeps_window: whether the rows of the last window that was read for lengths are kept, for
+                reading it in parts.
         """
         self._options, self._features = options, features
         self.window_rows = options.window or rows_at_once(shards, _WINDOW_ROWS)
@@ -98,12 +116,16 @@ class SplitInOrder(OrderedRows):
         if options.shuffle == 'corpus':
             order = order_of_corpus(SplitRows(shards, features, id_counts).keys(), seed)
             self._in_corpus = ListedOrder(order, self.window_rows)
-        self._by_number = SplitRows(shards, features, id_counts, options.on_error == 'skip')
+        skips = options.on_error == 'skip'
+        self._by_number = SplitRows(shards, features, id_counts, skips, indexed)
         for number, shard in enumerate(shards):
             if not shard.rows:
                 self._by_number.reader(number)  # no window will open it, and it may have rows
         if keeps_window:
-            self._read_shard = functools.lru_cache(maxsize=1)(self._read_shard)  # type: ignore[method-assign]
+            self._read_window = functools.lru_cache(maxsize=1)(self._read_window)  # type: ignore[method-assign]
+        # A mixture has the end of one epoch and the next in a window.
+        self._order = functools.lru_cache(maxsize=2)(self._order)  # type: ignore[method-assign]
+        self._rows_of = functools.lru_cache(maxsize=2)(self._rows_of)  # type: ignore[method-assign]
 
     def rows(self, epoch: int) -> int:
         return sum(self._shard_rows)
@@ -114,30 +136,65 @@ class SplitInOrder(OrderedRows):
     def window_start(self, epoch: int, number: int) -> int:
         return self._order(epoch).window_start(number)
 
-    def read(self, epoch: int, positions: np.ndarray) -> tuple[np.ndarray, EncodedRows]:
+    def numbers(self, epoch: int, positions: np.ndarray) -> np.ndarray:
         order = self._order(epoch)
         if isinstance(order, ListedOrder):
-            return positions, self._by_number.encoded(order.numbers[positions])
-        parts = [(np.empty(0, np.int64), EncodedRows.empty(self._features))]
+            return order.numbers[positions]
+        parts = [np.empty(0, np.int64)]
         while len(positions):
-            window = order.window(order.window_of(int(positions[0])))
+            number = order.window_of(int(positions[0]))
+            window = order.window(number)
             end = int(np.searchsorted(positions, window.position + window.last - window.first))
-            numbers = order.rows_of(window)[positions[:end] - window.position]
-            sound, rows = self._read_shard(window.shard, window.first, window.last)
-            row_of = np.full(window.last - window.first, -1, np.int64)
-            row_of[sound - window.first] = np.arange(len(sound))
-            is_sound = row_of[numbers] >= 0
-            parts.append((positions[:end][is_sound], rows.take(row_of[numbers[is_sound]])))
+            parts.append(self._rows_of(epoch, number)[positions[:end] - window.position])
             positions = positions[end:]
-        return (
-            np.concatenate([part[0] for part in parts]),
-            EncodedRows.joined([part[1] for part in parts]),
-        )
+        return np.concatenate(parts)
 
-    def _read_shard(self, shard: int, first: int, last: int) -> tuple[np.ndarray, EncodedRows]:
+    def _rows_of(self, epoch: int, number: int) -> np.ndarray:
+        """Returns the numbers of the rows of a window, in the epoch's order."""
+        order = self._order(epoch)
+        assert isinstance(order, EpochOrder)
+        window = order.window(number)
+        return self._by_number.first(window.shard) + window.first + order.rows_of(window)
+
+    @functools.cached_property
+    def has_lengths(self) -> bool:  # type: ignore[override]
+        return self._options.on_error == 'stop' and self._by_number.has_lengths
+
+    def lengths(self, numbers: np.ndarray) -> np.ndarray:
+        return self._by_number.lengths(numbers)
+
+    def read(
+        self, numbers: np.ndarray, lengths: np.ndarray | None = None
+    ) -> tuple[np.ndarray, EncodedRows]:
+        is_listed = isinstance(self._options.shuffle, str)
+        if lengths is None and not is_listed:
+            return self._read_windows(numbers)
+        try:
+            return numbers, self._by_number.encoded(numbers, lengths)
+        except InputError:
+            if not is_listed:
+                self._read_windows(numbers)  # says what is wrong with a damaged record
+            raise
+
+    def _read_windows(self, numbers: np.ndarray) -> tuple[np.ndarray, EncodedRows]:
+        """Reads rows by reading their windows, without an index."""
+        sound, parts = [np.empty(0, np.int64)], [EncodedRows.empty(self._features)]
+        while len(numbers):
+            shard, row = self._by_number.shard_and_row(int(numbers[0]))
+            before = int(numbers[0]) - row
+            first = row - row % self.window_rows
+            last = min(first + self.window_rows, self._shard_rows[shard])
+            end = int(np.searchsorted(numbers, before + last))
+            read, rows = self._read_window(shard, first, last)
+            asked = np.flatnonzero(np.isin(read + before, numbers[:end]))
+            sound.append(read[asked] + before)
+            parts.append(rows if len(asked) == len(read) else rows.take(asked))
+            numbers = numbers[end:]
+        return np.concatenate(sound), EncodedRows.joined(parts)
+
+    def _read_window(self, shard: int, first: int, last: int) -> tuple[np.ndarray, EncodedRows]:
         return self._by_number.reader(shard).read(first, last)
 
-    @functools.lru_cache(maxsize=2)  # noqa: B019 - a mixture reads the end of one epoch and the next
     def _order(self, epoch: int) -> EpochOrder | ListedOrder:
         options = self._options
         if options.shuffle == 'corpus':
@@ -264,6 +321,19 @@ def permutation(count: int, *seeds: int) -> np.ndarray:
     return np.argsort(hashes, kind='stable')
 
 
+def by_part(firsts: Sequence[int], numbers: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Yields each part that has any of these numbers, and where they are among them, int64[n].
+
+    Args:
+        firsts: the first number of each part, ascending, and the end of the last one.
+        numbers: int64; ascending ones stay so in each part.
+    """
+    order = np.argsort(numbers, kind='stable')
+    bounds = np.searchsorted(numbers[order], firsts)
+    for part in np.flatnonzero(np.diff(bounds)).tolist():
+        yield part, order[bounds[part] : bounds[part + 1]]
+
+
 Row = dict[str, np.ndarray]
 
 _MOST_OPEN = 200
@@ -283,10 +353,11 @@ class SplitRows:
         features: Sequence[str],
         id_counts: Mapping[str, int],
         skips: bool = False,
+        indexed: Sequence[str] = (),
     ):
         """Use `Dataset.__getitem__`."""
         self._shards, self._features, self._id_counts = tuple(shards), features, id_counts
-        self._skips = skips
+        self._skips, self._indexed = skips, indexed
         self._firsts = [*itertools.accumulate((shard.rows for shard in shards), initial=0)]
 
     def __len__(self) -> int:
@@ -311,7 +382,7 @@ class SplitRows:
         """
         if isinstance(index, slice):
             return self.rows(range(*index.indices(len(self))))
-        shard, number = self._shard_and_number(index)
+        shard, number = self.shard_and_row(index)
         return self.reader(shard).row(number, self.index(shard))
 
     def record(self, index: int) -> bytes:
@@ -321,7 +392,7 @@ class SplitRows:
             IndexError: there is no such row.
             InputError: as `rows`; or its shard is Parquet, which has no records.
         """
-        shard, number = self._shard_and_number(index)
+        shard, number = self.shard_and_row(index)
         file = self._shards[shard]
         if file.is_parquet:
             raise InputError(f'{file.path} is Parquet, which has no records; take its rows')
@@ -333,7 +404,11 @@ class SplitRows:
             return record
         raise InputError(f'{file.path} has no record {number}; run `tokbeam index` again')
 
-    def _shard_and_number(self, index: int) -> tuple[int, int]:
+    def first(self, shard: int) -> int:
+        """Returns the number of the first row of a shard."""
+        return self._firsts[shard]
+
+    def shard_and_row(self, index: int) -> tuple[int, int]:
         """Returns the shard of a row, and its number there."""
         number = operator.index(index)
         if not -len(self) <= number < len(self):
@@ -355,27 +430,59 @@ class SplitRows:
         if wrong.any():
             raise IndexError(f'row {numbers[wrong][0]} of {len(self)} rows')
         numbers[numbers < 0] += len(self)
-        rows = self.encoded(numbers)
+        read, back = np.unique(numbers, return_inverse=True)
+        rows = self.encoded(read).take(back)
         bounds = {name: offsets.tolist() for name, offsets in rows.offsets.items()}
         return [
             {name: rows.ids[name][starts[row] : starts[row + 1]] for name, starts in bounds.items()}
             for row in range(len(rows))
         ]
 
-    def encoded(self, numbers: np.ndarray) -> EncodedRows:
-        """Returns the rows of these numbers, int64[n] from 0 on, in their order.
+    def encoded(self, numbers: np.ndarray, lengths: np.ndarray | None = None) -> EncodedRows:
+        """Returns the rows of these numbers, int64[n] from 0 on, ascending.
+
+        Args:
+            numbers: of rows of the split.
+            lengths: int64[features, n], what they were in the indexes; None: they are not compared.
 
         Raises:
-            InputError: as `rows`.
+            InputError: as `rows`; or a row has another length.
         """
-        shards = np.searchsorted(self._firsts, numbers, side='right') - 1
         parts = [EncodedRows.empty(self._features)]
-        for shard in np.unique(shards).tolist():
-            of_shard = numbers[shards == shard] - self._firsts[shard]
-            parts.append(self.reader(shard).pick(of_shard, self.index(shard)))
-        back = np.empty(len(numbers), np.int64)
-        back[np.argsort(shards, kind='stable')] = np.arange(len(numbers))
-        return EncodedRows.joined(parts).take(back)
+        for shard, of_shard in by_part(self._firsts, numbers):
+            asked = numbers[of_shard] - self._firsts[shard]
+            rows = self.reader(shard).pick(asked, self.index(shard))
+            if lengths is not None:
+                differs = (rows.lengths != lengths[:, of_shard]).any(axis=0)
+                if differs.any():
+                    path = self._shards[shard].path
+                    folder = os.path.dirname(path)
+                    raise InputError(
+                        f'{path}, record {asked[differs][0]} has another number of ids than its index says; '
+                        f'run `tokbeam verify {folder}`, and `tokbeam index {folder}` if the index is wrong'
+                    )
+            parts.append(rows)
+        return EncodedRows.joined(parts)
+
+    @functools.cached_property
+    def has_lengths(self) -> bool:
+        """Whether `lengths` knows all of them: each shard with rows has an index with these features."""
+        try:
+            indexes = map(self.index, np.flatnonzero(np.diff(self._firsts)).tolist())
+            return all(each and each.lengths.shape[1] == len(self._indexed) for each in indexes)
+        except InputError:
+            return False
+
+    def lengths(self, numbers: np.ndarray) -> np.ndarray:
+        """Returns the ids of each feature in the rows of these numbers, int64[features, n], by the indexes."""
+        lengths = np.empty((len(self._features), len(numbers)), np.int64)
+        columns = [self._indexed.index(name) for name in self._features]
+        for shard, of_shard in by_part(self._firsts, numbers):
+            index = self.index(shard)
+            assert index is not None
+            rows = index.lengths[numbers[of_shard] - self._firsts[shard]]
+            lengths[:, of_shard] = rows[:, columns].T
+        return lengths
 
     def keys(self) -> np.ndarray:
         """Returns the order keys of all rows, uint64[rows], ascending.
