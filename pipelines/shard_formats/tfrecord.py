@@ -214,11 +214,8 @@ class PackedWindow:
         for first in range(0, len(self._numbers), at_once):
             which = self._numbers[first : first + at_once]
             own = self._batched.pieces_of(which)
-            firsts = {
-                name: bounds[self._row_of[own]] + self._starts[own]
-                for name, bounds in self._rows.offsets.items()
-            }
-            arrays = self._batched.batch(which, 0, self._rows.ids, firsts)
+            starts = self._rows.starts(self._row_of[own], self._starts[own])
+            arrays = self._batched.batch(which, 0, self._rows.ids, starts)
             features = []
             for name in self._rule.features:
                 is_id = arrays[f'{name}_segmentation'] > 0

@@ -37,7 +37,7 @@ from tokcore.reading.batching import (
     Part,
     Signature,
 )
-from tokcore.reading.ordered_rows import OrderedRows, permutation
+from tokcore.reading.ordered_rows import OrderedRows, permutation, piece_type
 from tokcore.reading.shards import EncodedRows
 
 if typing.TYPE_CHECKING:
@@ -406,20 +406,26 @@ class _BatchOrder:
             if place.epoch + 1 == self._options.end_epoch:
                 return None
             place = _Place.at_start(place.epoch + 1, window.ids_after())
-            return place, left_out, _Pieces.nothing(self._rule.features), empty_epochs
+            return place, left_out, *_nothing(self._rule.features), empty_epochs
         waiting, used = window.batched.waiting()
-        kept = window.kept.waiting(waiting, used)
-        starts = kept.starts.tolist() if kept.starts.any() else []
-        positions = kept.positions.tolist()
+        kept, encoded = window.kept[waiting], window.encoded
+        kept['start'][:1] += used
+        if self._rows.has_lengths:
+            kept['place'], encoded = -1, EncodedRows.empty(self._rule.features)
+        else:
+            read, kept['place'] = np.unique(kept['place'], return_inverse=True)
+            encoded = encoded.take(read)
+        starts = kept['start'].tolist() if kept['start'].any() else []
+        positions = kept['position'].tolist()
         number, ids = place.window + 1, window.ids_after()
         place = _Place(place.epoch, number, 0, tuple(positions), tuple(starts), ids)
-        return place, left_out, kept, empty_epochs
+        return place, left_out, kept, encoded, empty_epochs
 
     def left_out_after(self, window: _FormedWindow) -> LeftOut:
         """Returns the rows left out up to the end of a window."""
         if window.is_end_of_epoch:
             is_dropped = self._options.drop_remainder
-            rows = len(np.unique(window.kept.positions))
+            rows = len(np.unique(window.kept['position']))
             return window.left_out.plus(remainder=rows if is_dropped else 0)
         return window.left_out.plus(damaged=window.damaged, length=window.without_batch)
 
@@ -446,18 +452,25 @@ class _BatchOrder:
             raise _impossible_state(problem)
         if waiting and waiting[-1] >= end:
             raise _impossible_state(problem)
-        rows = self._look_up(epoch, np.unique(np.array(waiting, np.int64)))
-        left_out = left_out.plus(damaged=len({*waiting}) - len(rows.positions))
-        sound = np.isin(waiting, rows.positions)
+        rows, encoded = self._rows.look_up(epoch, np.unique(np.array(waiting, np.int64)))
+        left_out = left_out.plus(damaged=len({*waiting}) - len(rows))
+        sound = np.isin(waiting, rows['position'])
         positions, firsts = np.array(waiting, np.int64)[sound], np.array(starts, np.int64)[sound]
-        kept = rows.take(np.searchsorted(rows.positions, positions), firsts)
-        lengths = self._rule.lengths_at(kept.lengths, firsts)
+        kept = rows[np.searchsorted(rows['position'], positions)]
+        kept['start'] = firsts
+        lengths = self._rule.lengths_at(kept['lengths'].T, firsts)
         if lengths is None or not self._rule.arrange(lengths).can_all_wait():
             raise _impossible_state(f'its {len(waiting)} waiting rows do not wait for a batch')
-        return dataclasses.replace(place, batch=0), left_out, kept, 0
+        place, encoded = dataclasses.replace(place, batch=0), encoded.with_ends(self._rule.ends)
+        return place, left_out, kept, encoded, 0
 
     def form(
-        self, place: _Place, left_out: LeftOut, kept: _Pieces, empty_epochs: int
+        self,
+        place: _Place,
+        left_out: LeftOut,
+        kept: np.ndarray,
+        encoded: EncodedRows,
+        empty_epochs: int,
     ) -> _FormedWindow:
         """Forms the batches of a window; after the last one the waiting rows make the last."""
         epoch, number = place.epoch, place.window
@@ -467,12 +480,16 @@ class _BatchOrder:
             first, last = (
                 self._rows.window_start(epoch, window) for window in (number, number + 1)
             )
-            rows = self._look_up(epoch, np.arange(first, last))
-            damaged = last - first - len(rows.positions)
-            row_of, starts = self._rule.pieces(rows.lengths)
-            without_piece = len(rows.positions) - len(np.unique(row_of))
-            kept = kept.followed_by(rows.take(row_of, starts))
-        lengths = self._rule.lengths_at(kept.lengths, kept.starts)
+            rows, read = self._rows.look_up(epoch, np.arange(first, last))
+            damaged = last - first - len(rows)
+            row_of, starts = self._rule.pieces(rows['lengths'].T)
+            without_piece = len(rows) - int(np.count_nonzero(np.diff(row_of, prepend=-1)))
+            pieces = rows[row_of]
+            pieces['start'] = starts
+            pieces['place'] += len(encoded)
+            kept = np.concatenate([kept, pieces])
+            encoded = EncodedRows.joined([encoded, read.with_ends(self._rule.ends)])
+        lengths = self._rule.lengths_at(kept['lengths'].T, kept['start'])
         assert lengths is not None  # the rule has these pieces
         batched = self._rule.arrange(lengths)
         batches = self._partial_batches(batched, epoch) if is_end else batched.full_batches()
@@ -483,6 +500,7 @@ class _BatchOrder:
             place,
             left_out,
             kept,
+            encoded,
             empty_epochs,
             batched,
             batches,
@@ -491,21 +509,7 @@ class _BatchOrder:
             without_piece + batched.left_out,
             is_end,
             (*itertools.accumulate(sizes, initial=place.ids),),
-            kept.in_memory,
         )
-
-    def _look_up(self, epoch: int, positions: np.ndarray) -> _Pieces:
-        """Returns the whole rows at ascending positions, those that are sound where all are read."""
-        numbers = self._rows.numbers(epoch, positions)
-        if self._rows.has_lengths:
-            starts, lengths = np.zeros(len(positions), np.int64), self._rows.lengths(numbers)
-            return _Pieces(positions, numbers, starts, lengths, _nothing(self._rule.features))
-        read, rows = self._rows.read(np.unique(numbers))
-        is_sound = np.isin(numbers, read)
-        positions, numbers = positions[is_sound], numbers[is_sound]
-        lengths = rows.lengths[:, np.searchsorted(read, numbers)]
-        in_memory = _RowsInMemory(read, rows.with_ends(self._rule.ends))
-        return _Pieces(positions, numbers, np.zeros(len(positions), np.int64), lengths, in_memory)
 
     def read(self, window: _FormedWindow, which: np.ndarray, bucket: int, ahead: range) -> Batch:
         """Returns a batch of a window; where its rows are not in memory, reads them, and those of others.
@@ -516,17 +520,18 @@ class _BatchOrder:
         """
         batched, kept = window.batched, window.kept
         pieces = batched.pieces_of(which)
-        found = window.in_memory.find(kept.numbers[pieces])
-        if found is None:
-            others = [batched.pieces_of(window.batches[number][0]) for number in ahead]
+        if kept['place'][pieces].min() < 0:
+            others = (batched.pieces_of(window.batches[number][0]) for number in ahead)
             own = np.concatenate([pieces, *others])
-            numbers, firsts = np.unique(kept.numbers[own], return_index=True)
-            _, rows = self._rows.read(numbers, kept.lengths[:, own[firsts]])
-            window.in_memory = _RowsInMemory(numbers, rows.with_ends(self._rule.ends))
-            found = np.searchsorted(numbers, kept.numbers[pieces])
-        rows = window.in_memory.rows
-        starts = {n: bounds[found] + kept.starts[pieces] for n, bounds in rows.offsets.items()}
-        return batched.batch(which, bucket, rows.ids, starts)
+            numbers, firsts, places = np.unique(
+                kept['number'][own], return_index=True, return_inverse=True
+            )
+            _, encoded = self._rows.read(numbers, kept['lengths'][own[firsts]].T)
+            window.encoded = encoded.with_ends(self._rule.ends)
+            kept['place'] = -1
+            kept['place'][own] = places
+        starts = window.encoded.starts(kept['place'][pieces], kept['start'][pieces])
+        return batched.batch(which, bucket, window.encoded.ids, starts)
 
     def _partial_batches(self, batched: BatchedRows, epoch: int) -> list[Part]:
         """Returns the batches of rows that wait at the end of an epoch."""
@@ -583,90 +588,14 @@ class LeftOut:
         return LeftOut(**{reason: n + rows.get(reason, 0) for reason, n in vars(self).items()})
 
 
-@dataclass(frozen=True)
-class _RowsInMemory:
-    """The ids of some rows.
-
-    Attributes:
-        numbers: int64[n], ascending: the numbers of the rows.
-        rows: their ids, with those that a rule adds.
-    """
-
-    numbers: np.ndarray
-    rows: EncodedRows
-
-    def find(self, numbers: np.ndarray) -> np.ndarray | None:
-        """Returns where the rows of these numbers are, int64[n]; None if not all are in memory."""
-        at = np.searchsorted(self.numbers, numbers)
-        if at.max(initial=-1) < len(self.numbers) and (self.numbers[at] == numbers).all():
-            return at
-        return None
-
-    def joined(self, other: _RowsInMemory) -> _RowsInMemory:
-        """Returns the rows of both."""
-        if not len(self.numbers):
-            return other
-        both = np.concatenate([self.numbers, other.numbers])
-        numbers, firsts = np.unique(both, return_index=True)
-        return _RowsInMemory(numbers, EncodedRows.joined([self.rows, other.rows]).take(firsts))
+def _nothing(features: Sequence[str]) -> tuple[np.ndarray, EncodedRows]:
+    """Returns no pieces of rows, and no rows."""
+    return np.empty(0, piece_type(len(features))), EncodedRows.empty(features)
 
 
-def _nothing(features: Sequence[str]) -> _RowsInMemory:
-    return _RowsInMemory(np.empty(0, np.int64), EncodedRows.empty(features))
-
-
-@dataclass(frozen=True)
-class _Pieces:
-    """Rows, or pieces of rows, that wait for a batch or are in one.
-
-    Attributes:
-        positions: int64[n], ascending: the positions of the rows in the epoch's order.
-        numbers: int64[n]: the numbers of the rows.
-        starts: int64[n]: the id of its row at which each begins.
-        lengths: int64[features, n], of the whole rows as they are stored.
-        in_memory: the rows, if all of them were read for their lengths; otherwise none.
-    """
-
-    positions: np.ndarray
-    numbers: np.ndarray
-    starts: np.ndarray
-    lengths: np.ndarray
-    in_memory: _RowsInMemory
-
-    @classmethod
-    def nothing(cls, features: Sequence[str]) -> _Pieces:
-        """Returns no rows, of the features that are read."""
-        empty = np.empty(0, np.int64)
-        return cls(empty, empty, empty, np.empty((len(features), 0), np.int64), _nothing(features))
-
-    def take(self, which: np.ndarray, starts: np.ndarray) -> _Pieces:
-        """Returns pieces of these, int64[n], that begin at these ids, int64[n]."""
-        lengths = self.lengths[:, which]
-        return _Pieces(self.positions[which], self.numbers[which], starts, lengths, self.in_memory)
-
-    def waiting(self, which: np.ndarray, used: int) -> _Pieces:
-        """Returns some, without the first `used` ids of the first one, and no other rows in memory."""
-        starts = self.starts[which]
-        starts[:1] += used
-        taken, rows = self.take(which, starts), self.in_memory
-        kept = np.flatnonzero(np.isin(rows.numbers, taken.numbers))
-        in_memory = _RowsInMemory(rows.numbers[kept], rows.rows.take(kept))
-        return dataclasses.replace(taken, in_memory=in_memory)
-
-    def followed_by(self, others: _Pieces) -> _Pieces:
-        """Returns these, and others after them."""
-        return _Pieces(
-            np.concatenate([self.positions, others.positions]),
-            np.concatenate([self.numbers, others.numbers]),
-            np.concatenate([self.starts, others.starts]),
-            np.hstack([self.lengths, others.lengths]),
-            self.in_memory.joined(others.in_memory),
-        )
-
-
-_Start = tuple[_Place, LeftOut, _Pieces, int]
-"""Where a window begins: at which place, what was left out before it, the waiting rows, and how many epochs
-before this one had no batch."""
+_Start = tuple[_Place, LeftOut, np.ndarray, EncodedRows, int]
+"""Where a window begins: at which place, what was left out before it, the waiting rows as `piece_type` has
+them, those that are in memory, and how many epochs before this one had no batch."""
 
 
 @dataclass
@@ -675,7 +604,9 @@ class _FormedWindow:
 
     Attributes:
         place, left_out, empty_epochs: as in `_Start`.
-        kept: the pieces of rows.
+        kept: the pieces of rows, as `piece_type` has them.
+        encoded: the rows that were read: all, or those of batches that this reader gives. They have the
+            ids that a rule adds.
         batched: the rows in batches.
         batches: these.
         count: the number of batches.
@@ -683,12 +614,12 @@ class _FormedWindow:
         without_batch: how many no batch takes, because of their lengths.
         is_end_of_epoch: whether it has waiting rows alone.
         ids: of rows in all batches before this window, and with each of its batches, if that counts.
-        in_memory: the rows that were read: all, or those of batches that this reader gives.
     """
 
     place: _Place
     left_out: LeftOut
-    kept: _Pieces
+    kept: np.ndarray
+    encoded: EncodedRows
     empty_epochs: int
     batched: BatchedRows
     batches: Sequence[Part]
@@ -697,7 +628,6 @@ class _FormedWindow:
     without_batch: int
     is_end_of_epoch: bool
     ids: tuple[int, ...]
-    in_memory: _RowsInMemory
 
     def ids_after(self, batches: int = -1) -> int:
         """Returns how many ids there are up to and with so many batches of this window, or all."""
@@ -705,16 +635,14 @@ class _FormedWindow:
 
     def rows_of(self, which: np.ndarray) -> list[tuple[int, int]]:
         """Returns (epoch, position) of the rows of a batch."""
-        positions = self.kept.positions[self.batched.pieces_of(which)]
+        positions = self.kept['position'][self.batched.pieces_of(which)]
         return [(self.place.epoch, position) for position in positions.tolist()]
 
     def without_rows(self, rule: BatchRule) -> _FormedWindow:
         """Returns what the place after all of its batches depends on."""
-        kept = _Pieces.nothing(rule.features)
-        batched = rule.arrange(kept.lengths)
-        return dataclasses.replace(
-            self, kept=kept, batched=batched, batches=(), in_memory=kept.in_memory
-        )
+        kept, encoded = _nothing(rule.features)
+        batched = rule.arrange(kept['lengths'].T)
+        return dataclasses.replace(self, kept=kept, encoded=encoded, batched=batched, batches=())
 
 
 _PartOfWindow = tuple[_FormedWindow, np.ndarray, int]

@@ -462,7 +462,6 @@ class Dataset:
             self._manifest.id_counts,
             options,
             self._manifest.seed,
-            self.features,
             keeps_window,
         )
 

@@ -52,7 +52,7 @@ class MixedRows(OrderedRows):
             InputError: a source has no rows, or so small a share that it has no slot.
         """
         self._sources, self._window_rows = [*sources.values()], window_rows
-        self._features = features
+        self.features = features
         self.has_lengths = all(source.has_lengths for source in self._sources)
         sizes = [source.rows(0) for source in self._sources]
         self._firsts = [*itertools.accumulate(sizes, initial=0)]  # of the numbers of each source
@@ -115,7 +115,7 @@ class MixedRows(OrderedRows):
         return numbers
 
     def lengths(self, numbers: np.ndarray) -> np.ndarray:
-        lengths = np.empty((len(self._features), len(numbers)), np.int64)
+        lengths = np.empty((len(self.features), len(numbers)), np.int64)
         for source, of_source in by_part(self._firsts, numbers):
             rows = numbers[of_source] - self._firsts[source]
             lengths[:, of_source] = self._sources[source].lengths(rows)
@@ -124,7 +124,7 @@ class MixedRows(OrderedRows):
     def read(
         self, numbers: np.ndarray, lengths: np.ndarray | None = None
     ) -> tuple[np.ndarray, EncodedRows]:
-        sound, parts = [np.empty(0, np.int64)], [EncodedRows.empty(self._features)]
+        sound, parts = [np.empty(0, np.int64)], [EncodedRows.empty(self.features)]
         for source, of_source in by_part(self._firsts, numbers):
             first = self._firsts[source]
             found, rows = self._sources[source].read(
@@ -197,19 +197,11 @@ def _rows_with(source: OrderedRows, ids: int, name: str) -> int:
         before = read
         for number in range(source.window_count(epochs)):
             first, last = (source.window_start(epochs, window) for window in (number, number + 1))
-            positions = np.arange(first, last)
-            numbers = source.numbers(epochs, positions)
-            if source.has_lengths:
-                lengths = source.lengths(numbers)
-            else:
-                found, rows = source.read(np.sort(numbers))
-                is_sound = np.isin(numbers, found)
-                positions, numbers = positions[is_sound], numbers[is_sound]
-                lengths = rows.lengths[:, np.searchsorted(found, numbers)]
-            sums = read + np.cumsum(lengths.sum(axis=0))
+            rows, _ = source.look_up(epochs, np.arange(first, last))
+            sums = read + np.cumsum(rows['lengths'].sum(axis=1))
             reached = int(np.searchsorted(sums, ids))
             if reached < len(sums):
-                return epochs * count + int(positions[reached]) + 1
+                return epochs * count + int(rows['position'][reached]) + 1
             read = int(sums[-1]) if len(sums) else read
         if read == before:
             raise InputError(f'{name} has no ids, so it never has {ids:,}; leave it out')

@@ -46,6 +46,12 @@ class OrderedRows(Protocol):
     differs: str
     """What is wrong with a state of another identity."""
 
+    features: Sequence[str]
+    """Those that are read."""
+
+    has_lengths: bool
+    """Whether the lengths of rows are known without reading them."""
+
     def rows(self, epoch: int) -> int:
         """Returns the number of rows of an epoch."""
 
@@ -57,9 +63,6 @@ class OrderedRows(Protocol):
 
     def numbers(self, epoch: int, positions: np.ndarray) -> np.ndarray:
         """Returns the numbers of the rows at ascending positions, int64[n] both."""
-
-    has_lengths: bool
-    """Whether the lengths of rows are known without reading them."""
 
     def lengths(self, numbers: np.ndarray) -> np.ndarray:
         """Returns the ids of each feature in the rows of these numbers, int64[features, n], where they are known."""
@@ -76,6 +79,42 @@ class OrderedRows(Protocol):
         Raises:
             InputError: a row has another length, or is damaged, and damage is not skipped.
         """
+
+    def look_up(self, epoch: int, positions: np.ndarray) -> tuple[np.ndarray, EncodedRows]:
+        """Returns the rows at ascending positions, int64, as `piece_type` has them, and what was read of them.
+
+        Where lengths are not known, all are read, and those are left out that are skipped for damage.
+
+        Raises:
+            InputError: as `read`.
+        """
+        pieces = np.zeros(len(positions), piece_type(len(self.features)))
+        pieces['position'], pieces['place'] = positions, -1
+        pieces['number'] = numbers = self.numbers(epoch, positions)
+        if self.has_lengths:
+            pieces['lengths'] = self.lengths(numbers).T
+            return pieces, EncodedRows.empty(self.features)
+        asked, places = np.unique(numbers, return_inverse=True)
+        read, rows = self.read(asked)
+        is_sound = np.isin(asked, read)
+        pieces['place'] = (np.cumsum(is_sound) - 1)[places]
+        pieces = pieces[is_sound[places]]
+        pieces['lengths'] = rows.lengths[:, pieces['place']].T
+        return pieces, rows
+
+
+@functools.cache
+def piece_type(features: int) -> np.dtype:
+    """Returns the type of a row, or a piece of one, that is to go into a batch.
+
+    position    of the row, in the order of the epoch
+    number      of the row
+    start       the id of the row at which the piece begins
+    place       where the row is among those that were read; -1: it was not
+    lengths     the ids of each feature in the whole row, as it is stored
+    """
+    fields = [(name, 'i8') for name in ('position', 'number', 'start', 'place')]
+    return np.dtype([*fields, ('lengths', 'i8', (features,))])
 
 
 _WINDOW_ROWS = 1 << 16
@@ -94,7 +133,6 @@ class SplitInOrder(OrderedRows):
         id_counts: Mapping[str, int],
         options: OrderOptions,
         seed: int,
-        indexed: Sequence[str],
         keeps_window: bool = False,
     ):
         """Takes the shards of a split of the dataset in a folder.
@@ -104,11 +142,10 @@ class SplitInOrder(OrderedRows):
             id_counts: by feature, how many ids its vocabulary has.
             options: the order, and whether damaged rows are skipped.
             seed: of the order keys.
-            indexed: all features of the rows, as their indexes have them.
             keeps_window: whether the rows of the last window that was read for lengths are kept, for
                 reading it in parts.
         """
-        self._options, self._features = options, features
+        self._options, self.features = options, features
         self.window_rows = options.window or rows_at_once(shards, _WINDOW_ROWS)
         self._shard_rows = tuple(shard.rows for shard in shards)
         self.identity = shards_digest(shards).hex()
@@ -116,8 +153,7 @@ class SplitInOrder(OrderedRows):
         if options.shuffle == 'corpus':
             order = order_of_corpus(SplitRows(shards, features, id_counts).keys(), seed)
             self._in_corpus = ListedOrder(order, self.window_rows)
-        skips = options.on_error == 'skip'
-        self._by_number = SplitRows(shards, features, id_counts, skips, indexed)
+        self._by_number = SplitRows(shards, features, id_counts, options.on_error == 'skip')
         for number, shard in enumerate(shards):
             if not shard.rows:
                 self._by_number.reader(number)  # no window will open it, and it may have rows
@@ -154,7 +190,7 @@ class SplitInOrder(OrderedRows):
         order = self._order(epoch)
         assert isinstance(order, EpochOrder)
         window = order.window(number)
-        return self._by_number.first(window.shard) + window.first + order.rows_of(window)
+        return self._by_number.firsts[window.shard] + window.first + order.rows_of(window)
 
     @functools.cached_property
     def has_lengths(self) -> bool:  # type: ignore[override]
@@ -178,18 +214,16 @@ class SplitInOrder(OrderedRows):
 
     def _read_windows(self, numbers: np.ndarray) -> tuple[np.ndarray, EncodedRows]:
         """Reads rows by reading their windows, without an index."""
-        sound, parts = [np.empty(0, np.int64)], [EncodedRows.empty(self._features)]
-        while len(numbers):
-            shard, row = self._by_number.shard_and_row(int(numbers[0]))
-            before = int(numbers[0]) - row
-            first = row - row % self.window_rows
-            last = min(first + self.window_rows, self._shard_rows[shard])
-            end = int(np.searchsorted(numbers, before + last))
-            read, rows = self._read_window(shard, first, last)
-            asked = np.flatnonzero(np.isin(read + before, numbers[:end]))
-            sound.append(read[asked] + before)
-            parts.append(rows if len(asked) == len(read) else rows.take(asked))
-            numbers = numbers[end:]
+        sound, parts = [np.empty(0, np.int64)], [EncodedRows.empty(self.features)]
+        for shard, of_shard in by_part(self._by_number.firsts, numbers):
+            before = self._by_number.firsts[shard]
+            for number in np.unique((numbers[of_shard] - before) // self.window_rows).tolist():
+                first = number * self.window_rows
+                last = min(first + self.window_rows, self._shard_rows[shard])
+                read, rows = self._read_window(shard, first, last)
+                asked = np.flatnonzero(np.isin(read + before, numbers))
+                sound.append(read[asked] + before)
+                parts.append(rows if len(asked) == len(read) else rows.take(asked))
         return np.concatenate(sound), EncodedRows.joined(parts)
 
     def _read_window(self, shard: int, first: int, last: int) -> tuple[np.ndarray, EncodedRows]:
@@ -321,14 +355,20 @@ def permutation(count: int, *seeds: int) -> np.ndarray:
     return np.argsort(hashes, kind='stable')
 
 
-def by_part(firsts: Sequence[int], numbers: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+def by_part(firsts: Sequence[int], numbers: np.ndarray) -> Iterator[tuple[int, np.ndarray | slice]]:
     """Yields each part that has any of these numbers, and where they are among them, int64[n].
 
     Args:
         firsts: the first number of each part, ascending, and the end of the last one.
         numbers: int64; ascending ones stay so in each part.
     """
-    order = np.argsort(numbers, kind='stable')
+    if not len(numbers):
+        return
+    part = bisect.bisect(firsts, int(numbers[0])) - 1
+    if firsts[part] <= numbers.min() and numbers.max() < firsts[part + 1]:
+        yield part, slice(None)  # as nearly always
+        return
+    order = np.argsort(numbers)
     bounds = np.searchsorted(numbers[order], firsts)
     for part in np.flatnonzero(np.diff(bounds)).tolist():
         yield part, order[bounds[part] : bounds[part + 1]]
@@ -344,7 +384,8 @@ which there are often 1,024 at most. To open another one takes as long as to rea
 class SplitRows:
     """The rows of a split, a sequence of dictionaries by feature of int32[length], as stored.
 
-    For one thread. A row of TFRecords takes its shard's index.
+    For one thread. A row of TFRecords takes its shard's index. `firsts` are the numbers of the first rows of
+    shards, and the number of all rows.
     """
 
     def __init__(
@@ -353,15 +394,14 @@ class SplitRows:
         features: Sequence[str],
         id_counts: Mapping[str, int],
         skips: bool = False,
-        indexed: Sequence[str] = (),
     ):
         """Use `Dataset.__getitem__`."""
         self._shards, self._features, self._id_counts = tuple(shards), features, id_counts
-        self._skips, self._indexed = skips, indexed
-        self._firsts = [*itertools.accumulate((shard.rows for shard in shards), initial=0)]
+        self._skips = skips
+        self.firsts = [*itertools.accumulate((shard.rows for shard in shards), initial=0)]
 
     def __len__(self) -> int:
-        return self._firsts[-1]
+        return self.firsts[-1]
 
     def __repr__(self) -> str:
         """Returns how many rows there are, and of what features."""
@@ -382,7 +422,7 @@ class SplitRows:
         """
         if isinstance(index, slice):
             return self.rows(range(*index.indices(len(self))))
-        shard, number = self.shard_and_row(index)
+        shard, number = self._shard_and_number(index)
         return self.reader(shard).row(number, self.index(shard))
 
     def record(self, index: int) -> bytes:
@@ -392,7 +432,7 @@ class SplitRows:
             IndexError: there is no such row.
             InputError: as `rows`; or its shard is Parquet, which has no records.
         """
-        shard, number = self.shard_and_row(index)
+        shard, number = self._shard_and_number(index)
         file = self._shards[shard]
         if file.is_parquet:
             raise InputError(f'{file.path} is Parquet, which has no records; take its rows')
@@ -404,18 +444,14 @@ class SplitRows:
             return record
         raise InputError(f'{file.path} has no record {number}; run `tokbeam index` again')
 
-    def first(self, shard: int) -> int:
-        """Returns the number of the first row of a shard."""
-        return self._firsts[shard]
-
-    def shard_and_row(self, index: int) -> tuple[int, int]:
+    def _shard_and_number(self, index: int) -> tuple[int, int]:
         """Returns the shard of a row, and its number there."""
         number = operator.index(index)
         if not -len(self) <= number < len(self):
             raise IndexError(f'row {number} of {len(self)} rows')
         number %= len(self)
-        shard = bisect.bisect(self._firsts, number) - 1
-        return shard, number - self._firsts[shard]
+        shard = bisect.bisect(self.firsts, number) - 1
+        return shard, number - self.firsts[shard]
 
     def rows(self, indices: Iterable[int]) -> list[Row]:
         """Returns the rows of these numbers, in their order; a number may come more than once.
@@ -449,8 +485,8 @@ class SplitRows:
             InputError: as `rows`; or a row has another length.
         """
         parts = [EncodedRows.empty(self._features)]
-        for shard, of_shard in by_part(self._firsts, numbers):
-            asked = numbers[of_shard] - self._firsts[shard]
+        for shard, of_shard in by_part(self.firsts, numbers):
+            asked = numbers[of_shard] - self.firsts[shard]
             rows = self.reader(shard).pick(asked, self.index(shard))
             if lengths is not None:
                 differs = (rows.lengths != lengths[:, of_shard]).any(axis=0)
@@ -466,22 +502,21 @@ class SplitRows:
 
     @functools.cached_property
     def has_lengths(self) -> bool:
-        """Whether `lengths` knows all of them: each shard with rows has an index with these features."""
+        """Whether `lengths` knows all of them: the index of each shard with rows has these features."""
         try:
-            indexes = map(self.index, np.flatnonzero(np.diff(self._firsts)).tolist())
-            return all(each and each.lengths.shape[1] == len(self._indexed) for each in indexes)
+            indexes = map(self.index, np.flatnonzero(np.diff(self.firsts)).tolist())
+            return all(each and each.lengths.shape[1] == len(self._features) for each in indexes)
         except InputError:
             return False
 
     def lengths(self, numbers: np.ndarray) -> np.ndarray:
         """Returns the ids of each feature in the rows of these numbers, int64[features, n], by the indexes."""
         lengths = np.empty((len(self._features), len(numbers)), np.int64)
-        columns = [self._indexed.index(name) for name in self._features]
-        for shard, of_shard in by_part(self._firsts, numbers):
-            index = self.index(shard)
+        for shard, of_shard in by_part(self.firsts, numbers):
+            index, rows = self.index(shard), numbers[of_shard] - self.firsts[shard]
             assert index is not None
-            rows = index.lengths[numbers[of_shard] - self._firsts[shard]]
-            lengths[:, of_shard] = rows[:, columns].T
+            for of_feature, column in zip(lengths, index.lengths.T, strict=True):
+                of_feature[of_shard] = column.take(rows)
         return lengths
 
     def keys(self) -> np.ndarray:

@@ -149,6 +149,10 @@ class EncodedRows:
         """The number of ids of each feature, int64[features, rows]."""
         return np.array([np.diff(offsets) for offsets in self.offsets.values()], np.int64)
 
+    def starts(self, rows: np.ndarray, firsts: np.ndarray) -> dict[str, np.ndarray]:
+        """Returns by feature where in `ids` these ids of rows are, the first of each row being 0: int64[n] all."""
+        return {name: bounds[rows] + firsts for name, bounds in self.offsets.items()}
+
     @classmethod
     def empty(cls, features: Iterable[str]) -> EncodedRows:
         """Returns no rows of these features."""
