@@ -37,7 +37,15 @@ from tokcore.reading.batching import (
     Part,
     Signature,
 )
-from tokcore.reading.ordered_rows import OrderedRows, permutation, piece_type
+from tokcore.reading.ordered_rows import (
+    LENGTHS,
+    NUMBER,
+    PLACE,
+    POSITION,
+    START,
+    OrderedRows,
+    permutation,
+)
 from tokcore.reading.shards import EncodedRows
 
 if typing.TYPE_CHECKING:
@@ -408,15 +416,15 @@ class _BatchOrder:
             place = _Place.at_start(place.epoch + 1, window.ids_after())
             return place, left_out, *_nothing(self._rule.features), empty_epochs
         waiting, used = window.batched.waiting()
-        kept, encoded = window.kept[waiting], window.encoded
-        kept['start'][:1] += used
+        kept, encoded = window.kept.take(waiting, axis=1), window.encoded
+        kept[START, :1] += used
         if self._rows.has_lengths:
-            kept['place'], encoded = -1, EncodedRows.empty(self._rule.features)
+            kept[PLACE], encoded = -1, EncodedRows.empty(self._rule.features)
         else:
-            read, kept['place'] = np.unique(kept['place'], return_inverse=True)
+            read, kept[PLACE] = np.unique(kept[PLACE], return_inverse=True)
             encoded = encoded.take(read)
-        starts = kept['start'].tolist() if kept['start'].any() else []
-        positions = kept['position'].tolist()
+        starts = kept[START].tolist() if kept[START].any() else []
+        positions = kept[POSITION].tolist()
         number, ids = place.window + 1, window.ids_after()
         place = _Place(place.epoch, number, 0, tuple(positions), tuple(starts), ids)
         return place, left_out, kept, encoded, empty_epochs
@@ -425,7 +433,7 @@ class _BatchOrder:
         """Returns the rows left out up to the end of a window."""
         if window.is_end_of_epoch:
             is_dropped = self._options.drop_remainder
-            rows = len(np.unique(window.kept['position']))
+            rows = len(np.unique(window.kept[POSITION]))
             return window.left_out.plus(remainder=rows if is_dropped else 0)
         return window.left_out.plus(damaged=window.damaged, length=window.without_batch)
 
@@ -453,12 +461,12 @@ class _BatchOrder:
         if waiting and waiting[-1] >= end:
             raise _impossible_state(problem)
         rows, encoded = self._rows.look_up(epoch, np.unique(np.array(waiting, np.int64)))
-        left_out = left_out.plus(damaged=len({*waiting}) - len(rows))
-        sound = np.isin(waiting, rows['position'])
+        left_out = left_out.plus(damaged=len({*waiting}) - rows.shape[1])
+        sound = np.isin(waiting, rows[POSITION])
         positions, firsts = np.array(waiting, np.int64)[sound], np.array(starts, np.int64)[sound]
-        kept = rows[np.searchsorted(rows['position'], positions)]
-        kept['start'] = firsts
-        lengths = self._rule.lengths_at(kept['lengths'].T, firsts)
+        kept = rows.take(np.searchsorted(rows[POSITION], positions), axis=1)
+        kept[START] = firsts
+        lengths = self._rule.lengths_at(kept[LENGTHS:], firsts)
         if lengths is None or not self._rule.arrange(lengths).can_all_wait():
             raise _impossible_state(f'its {len(waiting)} waiting rows do not wait for a batch')
         place, encoded = dataclasses.replace(place, batch=0), encoded.with_ends(self._rule.ends)
@@ -481,15 +489,15 @@ class _BatchOrder:
                 self._rows.window_start(epoch, window) for window in (number, number + 1)
             )
             rows, read = self._rows.look_up(epoch, np.arange(first, last))
-            damaged = last - first - len(rows)
-            row_of, starts = self._rule.pieces(rows['lengths'].T)
-            without_piece = len(rows) - int(np.count_nonzero(np.diff(row_of, prepend=-1)))
-            pieces = rows[row_of]
-            pieces['start'] = starts
-            pieces['place'] += len(encoded)
-            kept = np.concatenate([kept, pieces])
+            damaged = last - first - rows.shape[1]
+            row_of, starts = self._rule.pieces(rows[LENGTHS:])
+            without_piece = rows.shape[1] - int(np.count_nonzero(np.diff(row_of, prepend=-1)))
+            pieces = rows.take(row_of, axis=1)
+            pieces[START] = starts
+            pieces[PLACE] += len(encoded)
+            kept = np.hstack([kept, pieces])
             encoded = EncodedRows.joined([encoded, read.with_ends(self._rule.ends)])
-        lengths = self._rule.lengths_at(kept['lengths'].T, kept['start'])
+        lengths = self._rule.lengths_at(kept[LENGTHS:], kept[START])
         assert lengths is not None  # the rule has these pieces
         batched = self._rule.arrange(lengths)
         batches = self._partial_batches(batched, epoch) if is_end else batched.full_batches()
@@ -520,17 +528,18 @@ class _BatchOrder:
         """
         batched, kept = window.batched, window.kept
         pieces = batched.pieces_of(which)
-        if kept['place'][pieces].min() < 0:
-            others = (batched.pieces_of(window.batches[number][0]) for number in ahead)
-            own = np.concatenate([pieces, *others])
-            numbers, firsts, places = np.unique(
-                kept['number'][own], return_index=True, return_inverse=True
-            )
-            _, encoded = self._rows.read(numbers, kept['lengths'][own[firsts]].T)
-            window.encoded = encoded.with_ends(self._rule.ends)
-            kept['place'] = -1
-            kept['place'][own] = places
-        starts = window.encoded.starts(kept['place'][pieces], kept['start'][pieces])
+        places = kept[PLACE].take(pieces)
+        if places.min() < 0:
+            others = (window.batches[number][0] for number in ahead)
+            own = batched.pieces_of(np.concatenate([which, *others]))
+            numbers, places_of_own = np.unique(kept[NUMBER, own], return_inverse=True)
+            lengths = np.empty((len(self._rule.features), len(numbers)), np.int64)
+            lengths[:, places_of_own] = kept[LENGTHS:, own]
+            window.encoded = self._rows.read(numbers, lengths)[1].with_ends(self._rule.ends)
+            kept[PLACE] = -1
+            kept[PLACE, own] = places_of_own
+            places = kept[PLACE].take(pieces)
+        starts = window.encoded.starts(places, kept[START].take(pieces))
         return batched.batch(which, bucket, window.encoded.ids, starts)
 
     def _partial_batches(self, batched: BatchedRows, epoch: int) -> list[Part]:
@@ -590,12 +599,11 @@ class LeftOut:
 
 def _nothing(features: Sequence[str]) -> tuple[np.ndarray, EncodedRows]:
     """Returns no pieces of rows, and no rows."""
-    return np.empty(0, piece_type(len(features))), EncodedRows.empty(features)
+    return np.empty((LENGTHS + len(features), 0), np.int64), EncodedRows.empty(features)
 
 
 _Start = tuple[_Place, LeftOut, np.ndarray, EncodedRows, int]
-"""Where a window begins: at which place, what was left out before it, the waiting rows as `piece_type` has
-them, those that are in memory, and how many epochs before this one had no batch."""
+"""Where a window begins: at which place, what was left out before it, the waiting rows as `POSITION` says, those that are in memory, and how many epochs before this one had no batch."""
 
 
 @dataclass
@@ -604,7 +612,7 @@ class _FormedWindow:
 
     Attributes:
         place, left_out, empty_epochs: as in `_Start`.
-        kept: the pieces of rows, as `piece_type` has them.
+        kept: the pieces of rows, as `POSITION` says.
         encoded: the rows that were read: all, or those of batches that this reader gives. They have the
             ids that a rule adds.
         batched: the rows in batches.
@@ -635,13 +643,13 @@ class _FormedWindow:
 
     def rows_of(self, which: np.ndarray) -> list[tuple[int, int]]:
         """Returns (epoch, position) of the rows of a batch."""
-        positions = self.kept['position'][self.batched.pieces_of(which)]
+        positions = self.kept[POSITION, self.batched.pieces_of(which)]
         return [(self.place.epoch, position) for position in positions.tolist()]
 
     def without_rows(self, rule: BatchRule) -> _FormedWindow:
         """Returns what the place after all of its batches depends on."""
         kept, encoded = _nothing(rule.features)
-        batched = rule.arrange(kept['lengths'].T)
+        batched = rule.arrange(kept[LENGTHS:])
         return dataclasses.replace(self, kept=kept, encoded=encoded, batched=batched, batches=())
 
 

@@ -135,7 +135,8 @@ class BatchedRows(Protocol):
         """
 
 
-Ids = Starts = Mapping[str, np.ndarray]
+Ids = Mapping[str, np.ndarray]
+Starts = Mapping[str, np.ndarray]
 
 
 def with_ends(lengths: np.ndarray, features: Sequence[str], ends: Mapping[str, int]) -> np.ndarray:
@@ -146,7 +147,6 @@ def with_ends(lengths: np.ndarray, features: Sequence[str], ends: Mapping[str, i
 class _WholeRows:
     """A rule that puts whole rows into batches."""
 
-    features: tuple[str, ...]
     ends: Mapping[str, int] = MappingProxyType({})
 
     def pieces(self, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -154,7 +154,7 @@ class _WholeRows:
         return np.arange(count), np.zeros(count, np.int64)
 
     def lengths_at(self, lengths: np.ndarray, starts: np.ndarray) -> np.ndarray | None:
-        return None if starts.any() else with_ends(lengths, self.features, self.ends)
+        return None if starts.any() else lengths
 
 
 @dataclass(frozen=True)
@@ -182,6 +182,9 @@ class BudgetBatches(_WholeRows):
     pad_to_boundary: bool = False
     ends: Mapping[str, int] = field(default_factory=dict)
 
+    def lengths_at(self, lengths: np.ndarray, starts: np.ndarray) -> np.ndarray | None:
+        return super().lengths_at(with_ends(lengths, self.features, self.ends), starts)
+
     def arrange(self, lengths: np.ndarray) -> BatchedRows:
         longest = lengths.max(axis=0)
         is_allowed = longest >= self.min_length
@@ -199,7 +202,7 @@ class BudgetBatches(_WholeRows):
         if self.pad_to_boundary:  # the greatest length of the bucket
             width = (*(bound - 1 for bound in self.boundaries), self.longest)[bucket]
         batch = {}
-        for name, sizes in zip(self.features, lengths[:, which], strict=True):
+        for name, sizes in zip(self.features, lengths.take(which, axis=1), strict=True):
             batch[name] = _padded(ids[name], starts[name], sizes, self.pad, width)
             batch[f'{name}_length'] = sizes.astype(np.int32)
         return batch

@@ -22,7 +22,7 @@ from tokcore.errors import InputError
 from tokcore.reading.batch_iterator import BatchIterator, IteratorState
 from tokcore.reading.batch_options import BatchOptions, OrderOptions, PackOptions
 from tokcore.reading.dataset import Dataset
-from tokcore.reading.ordered_rows import OrderedRows, by_part
+from tokcore.reading.ordered_rows import LENGTHS, POSITION, OrderedRows, by_part
 from tokcore.reading.shards import EncodedRows
 
 _PATTERN = 1 << 16
@@ -198,10 +198,10 @@ def _rows_with(source: OrderedRows, ids: int, name: str) -> int:
         for number in range(source.window_count(epochs)):
             first, last = (source.window_start(epochs, window) for window in (number, number + 1))
             rows, _ = source.look_up(epochs, np.arange(first, last))
-            sums = read + np.cumsum(rows['lengths'].sum(axis=1))
+            sums = read + np.cumsum(rows[LENGTHS:].sum(axis=0))
             reached = int(np.searchsorted(sums, ids))
             if reached < len(sums):
-                return epochs * count + int(rows['position'][reached]) + 1
+                return epochs * count + int(rows[POSITION, reached]) + 1
             read = int(sums[-1]) if len(sums) else read
         if read == before:
             raise InputError(f'{name} has no ids, so it never has {ids:,}; leave it out')

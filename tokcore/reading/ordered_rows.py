@@ -24,6 +24,7 @@ import numpy as np
 
 from tokcore.corpus.order_keys import order_of_corpus, splitmix64
 from tokcore.errors import InputError
+from tokcore.kernels.sorting import sort_keys
 from tokcore.reading.batch_options import OrderOptions
 from tokcore.reading.record_index import RecordIndex, read_index, shards_digest
 from tokcore.reading.shards import (
@@ -81,40 +82,37 @@ class OrderedRows(Protocol):
         """
 
     def look_up(self, epoch: int, positions: np.ndarray) -> tuple[np.ndarray, EncodedRows]:
-        """Returns the rows at ascending positions, int64, as `piece_type` has them, and what was read of them.
+        """Returns the rows at ascending positions, int64, as `POSITION` says, and what was read of them.
 
         Where lengths are not known, all are read, and those are left out that are skipped for damage.
 
         Raises:
             InputError: as `read`.
         """
-        pieces = np.zeros(len(positions), piece_type(len(self.features)))
-        pieces['position'], pieces['place'] = positions, -1
-        pieces['number'] = numbers = self.numbers(epoch, positions)
+        pieces = np.zeros((LENGTHS + len(self.features), len(positions)), np.int64)
+        pieces[POSITION], pieces[PLACE] = positions, -1
+        pieces[NUMBER] = numbers = self.numbers(epoch, positions)
         if self.has_lengths:
-            pieces['lengths'] = self.lengths(numbers).T
+            pieces[LENGTHS:] = self.lengths(numbers)
             return pieces, EncodedRows.empty(self.features)
         asked, places = np.unique(numbers, return_inverse=True)
         read, rows = self.read(asked)
         is_sound = np.isin(asked, read)
-        pieces['place'] = (np.cumsum(is_sound) - 1)[places]
-        pieces = pieces[is_sound[places]]
-        pieces['lengths'] = rows.lengths[:, pieces['place']].T
+        pieces[PLACE] = (np.cumsum(is_sound) - 1)[places]
+        pieces = pieces[:, is_sound[places]]
+        pieces[LENGTHS:] = rows.lengths[:, pieces[PLACE]]
         return pieces, rows
 
 
-@functools.cache
-def piece_type(features: int) -> np.dtype:
-    """Returns the type of a row, or a piece of one, that is to go into a batch.
+POSITION, NUMBER, START, PLACE, LENGTHS = range(5)
+"""What an array has of pieces, int64[4 + features, n]; a piece is a row, or a part of one, for a batch.
 
-    position    of the row, in the order of the epoch
-    number      of the row
-    start       the id of the row at which the piece begins
-    place       where the row is among those that were read; -1: it was not
-    lengths     the ids of each feature in the whole row, as it is stored
-    """
-    fields = [(name, 'i8') for name in ('position', 'number', 'start', 'place')]
-    return np.dtype([*fields, ('lengths', 'i8', (features,))])
+    POSITION    of its row, in the order of the epoch
+    NUMBER      of its row
+    START       the id of its row at which it begins
+    PLACE       where its row is among those that were read; -1: it was not
+    LENGTHS     and further: the ids of each feature in the whole row, as it is stored
+"""
 
 
 _WINDOW_ROWS = 1 << 16
@@ -352,7 +350,7 @@ def permutation(count: int, *seeds: int) -> np.ndarray:
     for seed in seeds:
         state = splitmix64(state ^ np.uint64(seed & 0xFFFFFFFFFFFFFFFF))
     hashes = splitmix64(state ^ splitmix64(np.arange(count, dtype=np.uint64)))
-    return np.argsort(hashes, kind='stable')
+    return sort_keys(hashes)[1].astype(np.int64)  # of a bijection, so no two are equal
 
 
 def by_part(firsts: Sequence[int], numbers: np.ndarray) -> Iterator[tuple[int, np.ndarray | slice]]:

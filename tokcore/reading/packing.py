@@ -185,18 +185,23 @@ class _PackedRows:
         return int(self._sizes[:, self._segments_of(which)].sum())
 
     def _segments_of(self, which: np.ndarray) -> np.ndarray:
-        bounds = row_offsets(self._bounds[which + 1] - self._bounds[which])
-        return np.arange(bounds[-1]) + np.repeat(self._bounds[which] - bounds[:-1], np.diff(bounds))
+        firsts, lasts = self._bounds[which], self._bounds[which + 1]
+        if (lasts[:-1] == firsts[1:]).all():  # as those of a batch are
+            return np.arange(firsts[0], lasts[-1])
+        counts = lasts - firsts
+        return np.arange(counts.sum()) + np.repeat(lasts - np.cumsum(counts), counts)
 
     def batch(self, which: np.ndarray, bucket: int, ids: Ids, starts: Starts) -> Batch:
         batch, shape = {}, (len(which), self._rule.length)
         of_batch = self._segments_of(which)
-        bounds = row_offsets(self._bounds[which + 1] - self._bounds[which])
-        for name, sizes in zip(self._rule.features, self._sizes[:, of_batch], strict=True):
+        counts = self._bounds[which + 1] - self._bounds[which]
+        for name, sizes in zip(
+            self._rule.features, self._sizes.take(of_batch, axis=1), strict=True
+        ):
             out = np.full(shape, self._rule.pad, np.int32)
             segments, positions = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
             firsts = starts[name] + self._starts[of_batch]
-            fill_packed(ids[name], firsts, sizes, bounds, out, segments, positions)
+            fill_packed(ids[name], firsts, sizes, counts, out, segments, positions)
             batch[name] = out
             batch[f'{name}_segmentation'] = segments
             batch[f'{name}_position'] = positions
@@ -323,21 +328,22 @@ def first_fit(lengths, capacity, most_open, room, packed_of):
 
 
 @kernel_without_allocation
-def fill_packed(ids, starts, lengths, bounds, out, segments, positions):
+def fill_packed(ids, starts, lengths, counts, out, segments, positions):
     """Writes packed rows: their ids, the numbers of their segments from 1 on, and places within these.
 
     Args:
         ids: int32, in which all segments are.
         starts, lengths: int64[n], where each segment's ids are.
-        bounds: int64[k + 1], the segments of packed row i are those from bounds[i] to bounds[i + 1].
+        counts: int64[k], how many segments each packed row has.
         out, segments, positions: int32[k, length], filled in; cells of padding stay as they are.
     """
-    for k in range(len(bounds) - 1):
+    first = 0
+    for k in range(len(counts)):
         at = 0
-        first = bounds[k]
-        for segment in range(first, bounds[k + 1]):
+        for segment in range(first, first + counts[k]):
             for place in range(lengths[segment]):
                 out[k, at] = ids[starts[segment] + place]
                 segments[k, at] = segment - first + 1
                 positions[k, at] = place
                 at += 1
+        first += counts[k]
