@@ -1,50 +1,64 @@
-"""Apache Beam jobs over tokcore: reading, counting, learning and encoding whole corpora.
+"""Beam jobs that count, learn and encode whole corpora.
 
-The transforms are for pipelines of one's own; `build`, `count`, `vocab`, `encode` and `source` are
-the commands as calls.
+`help(pipelines.NAME)` explains a name and shows an example.
+
+Jobs, each as the command of its name
+    build                       counts, learns, and writes shards of ids
+    count, vocab, encode        the steps of `build`, one by one
+    source                      the lines that rows come from
+    Result                      what a job returns: paths and manifests
+    build_job                   the checked job of `build`, a BuildJob
+    BuildKeywords, CountKeywords, VocabKeywords, EncodeKeywords
+                                the types of options, for type checkers
+
+Transforms
+    ReadCorpus                  files in any format to blocks of rows
+    CountTokens                 blocks to tables of tokens and counts
+    LearnVocabulary             counts to the file of a vocabulary
+    EncodeBlocks                blocks to examples
+    WriteShards                 examples to shuffled shards
+
+Parts of transforms
+    WriteCounts                 tables to Parquet files
+    CountTokensByElement        counts with plain Beam, for comparison
+    EncodedFeature, SplitShards what is encoded, and into which shards
 """
 
 import typing
 
+from tokcore import __version__ as __version__
 from tokcore import exporter
 
 if typing.TYPE_CHECKING:  # what `_NAMES` says, for type checkers
     from pipelines.calls import Result, build, build_job, count, encode, source, vocab
-    from pipelines.jobs.job import BuildJob, CountJob, EncodeJob, VocabJob
+    from pipelines.jobs.job import BuildJob
     from pipelines.keyword_types import BuildKeywords, CountKeywords, EncodeKeywords, VocabKeywords
-    from pipelines.learning.suffix_transforms import CountSubstrings
     from pipelines.transforms.count_tokens import CountTokens, CountTokensByElement, WriteCounts
     from pipelines.transforms.encode_blocks import EncodeBlocks, EncodedFeature, SplitShards
     from pipelines.transforms.learn_vocabulary import LearnVocabulary
-    from pipelines.transforms.read import ReadBlocks, ReadCorpus
+    from pipelines.transforms.read import ReadCorpus
     from pipelines.transforms.write_shards import WriteShards
+
+    __all__ = [
+        'BuildJob', 'BuildKeywords', 'CountKeywords', 'CountTokens', 'CountTokensByElement',
+        'EncodeBlocks', 'EncodeKeywords', 'EncodedFeature', 'LearnVocabulary', 'ReadCorpus', 'Result',
+        'SplitShards', 'VocabKeywords', 'WriteCounts', 'WriteShards', 'build', 'build_job', 'count',
+        'encode', 'source', 'vocab',
+    ]  # fmt: skip
 
 _NAMES = {
     'pipelines.calls': ['Result', 'build', 'build_job', 'count', 'encode', 'source', 'vocab'],
-    'pipelines.jobs.job': ['BuildJob', 'CountJob', 'EncodeJob', 'VocabJob'],
+    'pipelines.jobs.job': ['BuildJob'],
     'pipelines.keyword_types': [
         'BuildKeywords', 'CountKeywords', 'EncodeKeywords', 'VocabKeywords',
     ],
-    'pipelines.learning.suffix_transforms': ['CountSubstrings'],
     'pipelines.transforms.count_tokens': ['CountTokens', 'CountTokensByElement', 'WriteCounts'],
     'pipelines.transforms.encode_blocks': ['EncodeBlocks', 'EncodedFeature', 'SplitShards'],
     'pipelines.transforms.learn_vocabulary': ['LearnVocabulary'],
-    'pipelines.transforms.read': ['ReadBlocks', 'ReadCorpus'],
+    'pipelines.transforms.read': ['ReadCorpus'],
     'pipelines.transforms.write_shards': ['WriteShards'],
 }  # fmt: skip
 """The public names, by the modules that define them."""
 
-__all__ = [
-    'BuildJob', 'BuildKeywords', 'CountJob', 'CountKeywords', 'CountSubstrings',
-    'CountTokens', 'CountTokensByElement', 'EncodeBlocks', 'EncodeJob',
-    'EncodeKeywords', 'EncodedFeature', 'LearnVocabulary', 'ReadBlocks', 'ReadCorpus', 'Result',
-    'SplitShards', 'VocabJob', 'VocabKeywords', 'WriteCounts', 'WriteShards', 'build', 'build_job',
-    'count', 'encode', 'source', 'vocab',
-]  # fmt: skip
-
 if not typing.TYPE_CHECKING:
-    __getattr__ = exporter(__name__, _NAMES)
-
-
-def __dir__() -> list[str]:
-    return __all__
+    __getattr__, __dir__ = exporter(__name__, _NAMES)

@@ -64,6 +64,11 @@ class Result:
         path: the folder or file that was asked for.
         manifests: by the folder of the files, or by the file of a vocabulary; more than one where
             tokens are counted for several schemes.
+
+    Examples:
+        >>> result = pipelines.build(text='train.en', scheme='byte', name='en', shards=1, output='data/en')
+        >>> result.manifest.lines[0].examples, [os.path.basename(path) for path in result.files]
+        (400, ['en-train-00000-of-00001'])
     """
 
     path: str
@@ -146,6 +151,13 @@ def build(
     Raises:
         InputError: whatever the command refuses with exit status 2.
         TypeError: there is no such option, or it has a value of another type.
+
+    Examples:
+        >>> _ = pipelines.build(
+        ...     text='train.en', scheme='bpe', vocab_size=600, name='bpe', shards=2, output='data/bpe'
+        ... )
+        >>> tokcore.open_dataset('data/bpe')
+        <Dataset data/bpe: examples of train 400; ids of targets 600; scheme bpe>
     """
     return _run('build', BuildJob, job, options, beam_options)
 
@@ -156,7 +168,13 @@ def count(
     beam_options: Sequence[str] = (),
     **options: Unpack[CountKeywords],
 ) -> Result:
-    """Counts the tokens of the training lines, as `tokbeam count`; arguments as of `build`."""
+    """Counts the tokens of the training lines, as `tokbeam count`; arguments as of `build`.
+
+    Examples:
+        >>> result = pipelines.count(text='train.en', scheme='word', output='counts')
+        >>> result.manifest.lines[0].examples
+        400
+    """
     return _run('count', (CountJob, MergeJob, PiecesJob), job, options, beam_options)
 
 
@@ -166,7 +184,13 @@ def vocab(
     beam_options: Sequence[str] = (),
     **options: Unpack[VocabKeywords],
 ) -> Result:
-    """Learns a vocabulary into a file, as `tokbeam vocab`; arguments as of `build`."""
+    """Learns a vocabulary into a file, as `tokbeam vocab`; arguments as of `build`.
+
+    Examples:
+        >>> result = pipelines.vocab(text='train.en', scheme='word', vocab_size=100, output='frequent.txt')
+        >>> tokcore.load_tokenizer(result.path)
+        WordTokenizer(vocab_size=100, begin=1, end=2, unknown=0)
+    """
     return _run('vocab', VocabJob, job, options, beam_options)
 
 
@@ -176,7 +200,13 @@ def encode(
     beam_options: Sequence[str] = (),
     **options: Unpack[EncodeKeywords],
 ) -> Result:
-    """Encodes a corpus with vocabularies that exist, as `tokbeam encode`; arguments as of `build`."""
+    """Encodes a corpus with vocabularies that exist, as `tokbeam encode`; arguments as of `build`.
+
+    Examples:
+        >>> _ = pipelines.encode(text='dev.en', vocab='data/enzh', name='dev', shards=1, output='data/dev')
+        >>> tokcore.open_dataset('data/dev')
+        <Dataset data/dev: examples of train 20; ids of targets 2,065; scheme subword>
+    """
     return _run('encode', EncodeJob, job, options, beam_options)
 
 
@@ -186,7 +216,13 @@ def build_job(
     beam_options: Sequence[str] = (),
     **options: Unpack[BuildKeywords],
 ) -> BuildJob:
-    """Returns the job that `build` runs with the same arguments, all of them checked; runs nothing."""
+    """Returns the job that `build` runs with the same arguments, all of them checked; runs nothing.
+
+    Examples:
+        >>> job = pipelines.build_job(text='train.en', scheme='byte', name='en', shards=1, output='data/en')
+        >>> job.file_names
+        ['en-train-00000-of-00001', 'index/en-train-00000-of-00001']
+    """
     made = _make('build', job_file, options, beam_options)
     assert isinstance(made, BuildJob)
     return made
@@ -214,6 +250,11 @@ def source(
 
     Raises:
         InputError: as the command; there is no such row, or the corpus is not at hand.
+
+    Examples:
+        >>> [row] = pipelines.source('data/enzh', 'train', [0])
+        >>> row.place.files[0].name, row.place.line, row.texts[0]
+        ('train.en', 152, '"Is this seat taken?" "No, please sit down."')
     """
     # Here, since what looks at datasets takes a while to import and most calls make them.
     from pipelines.artifacts.manifest import read_dataset_manifest

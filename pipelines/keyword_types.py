@@ -155,9 +155,9 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
         objects, \\. is a dot in a name (default: text)
     entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;
         keep: they stay, as in Tensor2Tensor (default: keep)
-    languages: of TMX: of source and target, or of a text; en takes en-US too (default: none; it
-        must be given)
-    markup: of TMX: drop codes of a native format in inline elements, or keep them as text
+    languages: for TMX: the languages of source and target, or of a text; en takes en-US too
+        (default: required for TMX)
+    markup: for TMX: drop codes of a native format in inline elements, or keep them as text
         (default: drop)
     clean: filters of the rows, which act in this order (`tokbeam help filters` explains them):
         length:MIN:MAX[:tokens], ratio:R[:tokens], different, script:CODE:SHARE[:source|target],
@@ -167,7 +167,7 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
         of it
     dev_source: source side of the development corpus
     dev_target: target side of the development corpus
-    test: test corpus, likewise
+    test: test corpus, as --dev
     test_source: source side of the test corpus
     test_target: target side of the test corpus
     name: name of the dataset, in its file names
@@ -178,8 +178,8 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
         a key of each row and --seed; the vocabulary is learned from the others
     source_prefix: put before each source text; a reserved or special token of the vocabulary in
         it gets its id, as <2zh> in "<2zh> "
-    target_prefix: put before each target text, likewise
-    seed: of the shuffle, from 0 to 2^64 - 1 (default: 0)
+    target_prefix: put before each target text, as --source-prefix
+    seed: seed of the shuffle, from 0 to 2^64 - 1 (default: 0)
     output_format: what shards are: TFRecords of tf.train.Example; aligned text, one file for
         each side, pieces between blanks; Parquet with columns list<int32>; .bin and .idx of
         Megatron; flat, ids one after another as .npy without a header, with a .csv.gz of
@@ -196,14 +196,14 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     scheme: how text becomes ids (default: subword)
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
         code of the paper does (default: bert)
-    lower_case: letters become lower case (default: they do)
-    strip_accents: auto: accents are stripped where letters become lower case (default: auto)
-    split_cjk: ideographs are words of their own (default: they are)
+    lower_case: make letters lower case (default: on)
+    strip_accents: whether accents are stripped; auto: with --lower-case (default: auto)
+    split_cjk: make each CJK ideograph a word (default: on)
     preset: whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern;
         subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)
     pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space,
         another scheme's rule, or none, so that lines are tokens (default: the preset's)
-    unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
+    unicode_form: bring text into this normal form of Unicode first (default: neither)
     pattern: cuts text into tokens in place of --pre-tokenizer: a regular expression as in a
         tokenizer.json (Oniguruma's), a pattern of --pre-tokenizer, digits or individual-digits;
         where it is repeated, each cuts the tokens of the one before; or of a file of tiktoken's
@@ -239,13 +239,13 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     max_piece_length: pieces stay shorter than this many bytes or characters, from 1 to 2^31 -
         1, except those of two (default: any length)
     limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
-    total_symbols: of subword-nmt: --merges counts the characters within words and at their ends
-        too
+    total_symbols: for codes of subword-nmt: --merges counts the characters within words and at
+        their ends too
     extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json,
         or a folder with one; its ids and merges stay, and --vocab-size counts its entries too
     shared_vocab: learn one vocabulary from both sides (default: one for each side)
-    vocab_languages: of source and target, as en,zh: the names of their vocabularies end so, as
-        the problems of Tensor2Tensor look for them (default: in inputs and targets)
+    vocab_languages: how the names of the vocabularies of source and target end, as en,zh, where
+        the problems of Tensor2Tensor look for them (default: inputs,targets)
     vocab_sample: count a sample for the vocabulary: t2t:100MB takes lines of each file as
         Tensor2Tensor's file_byte_budget=1e8 does, of text and bitext, and before any filter;
         uniform:0.1 a tenth of the rows of any format, by their order keys of seed 0 (default:
@@ -257,11 +257,12 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     allow_special_tokens: find [MASK] and other special tokens in text first, as BertTokenizer
         does; without it they are ordinary text; or take special tokens such as <|endoftext|>
         out of text first; without it they are text like other text
-    glossary: of subword-nmt: a regular expression, of which matches stay whole; may be repeated
-    split_unknown: of subword-nmt: pieces that the .vocab file lacks are split into those that
-        they were merged of, as its --vocabulary does
-    dropout: of subword-nmt: the chance, from 0 to 1, that a merge is left out; for training
-        alone
+    glossary: for codes of subword-nmt: a regular expression whose matches stay whole; may be
+        repeated
+    split_unknown: for codes of subword-nmt: split pieces that the .vocab file lacks into those
+        that they were merged from, as its --vocabulary does
+    dropout: for codes of subword-nmt: the chance, from 0 to 1, that a merge is left out, which
+        is useful for training data only
     dropout_seed: with --dropout: equal rows have equal pieces for one seed (default: 0)
     unknown: token: they get the id of the unknown token; stop: an error names the line and the
         word (default: token)
@@ -280,6 +281,11 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     memory: memory of the whole job, locally no more than there is; buffers and threads are cut
         down to it, and a learner that needs more goes in rounds or on Beam (default: what is
         free, on a cluster no limit)
+
+    Examples:
+        >>> options: pipelines.BuildKeywords = {'text': 'train.en', 'scheme': 'byte', 'name': 'en'}
+        >>> pipelines.build_job(output='data/en', **options).dataset.name
+        'en'
     """
 
     special_tokens: str | Sequence[object] | None
@@ -317,9 +323,9 @@ class CountKeywords(_JobKeywords, total=False):
         objects, \\. is a dot in a name (default: text)
     entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;
         keep: they stay, as in Tensor2Tensor (default: keep)
-    languages: of TMX: of source and target, or of a text; en takes en-US too (default: none; it
-        must be given)
-    markup: of TMX: drop codes of a native format in inline elements, or keep them as text
+    languages: for TMX: the languages of source and target, or of a text; en takes en-US too
+        (default: required for TMX)
+    markup: for TMX: drop codes of a native format in inline elements, or keep them as text
         (default: drop)
     clean: filters of the rows, which act in this order (`tokbeam help filters` explains them):
         length:MIN:MAX[:tokens], ratio:R[:tokens], different, script:CODE:SHARE[:source|target],
@@ -337,14 +343,14 @@ class CountKeywords(_JobKeywords, total=False):
     scheme: whose tokens are counted; repeated, into OUTPUT/SCHEME of each (default: subword)
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
         code of the paper does (default: bert)
-    lower_case: letters become lower case (default: they do)
-    strip_accents: auto: accents are stripped where letters become lower case (default: auto)
-    split_cjk: ideographs are words of their own (default: they are)
+    lower_case: make letters lower case (default: on)
+    strip_accents: whether accents are stripped; auto: with --lower-case (default: auto)
+    split_cjk: make each CJK ideograph a word (default: on)
     preset: whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern;
         subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)
     pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space,
         another scheme's rule, or none, so that lines are tokens (default: the preset's)
-    unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
+    unicode_form: bring text into this normal form of Unicode first (default: neither)
     pattern: cuts text into tokens in place of --pre-tokenizer: a regular expression as in a
         tokenizer.json (Oniguruma's), a pattern of --pre-tokenizer, digits or individual-digits;
         where it is repeated, each cuts the tokens of the one before; or of a file of tiktoken's
@@ -370,6 +376,11 @@ class CountKeywords(_JobKeywords, total=False):
         until the output is whole, and what is fetched is kept; on a filesystem that every
         worker reaches (default: .tokbeam in the folder of the output)
     overwrite: make the result again, replacing what is there
+
+    Examples:
+        >>> options: pipelines.CountKeywords = {'text': 'train.en', 'scheme': 'word'}
+        >>> pipelines.count(output='counts', **options).manifest.lines[0].examples
+        400
     """
 
     counts: Path | Sequence[Path]
@@ -410,9 +421,9 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
         objects, \\. is a dot in a name (default: text)
     entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;
         keep: they stay, as in Tensor2Tensor (default: keep)
-    languages: of TMX: of source and target, or of a text; en takes en-US too (default: none; it
-        must be given)
-    markup: of TMX: drop codes of a native format in inline elements, or keep them as text
+    languages: for TMX: the languages of source and target, or of a text; en takes en-US too
+        (default: required for TMX)
+    markup: for TMX: drop codes of a native format in inline elements, or keep them as text
         (default: drop)
     clean: filters of the rows, which act in this order (`tokbeam help filters` explains them):
         length:MIN:MAX[:tokens], ratio:R[:tokens], different, script:CODE:SHARE[:source|target],
@@ -429,14 +440,14 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
     scheme: how text becomes ids (default: subword)
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
         code of the paper does (default: bert)
-    lower_case: letters become lower case (default: they do)
-    strip_accents: auto: accents are stripped where letters become lower case (default: auto)
-    split_cjk: ideographs are words of their own (default: they are)
+    lower_case: make letters lower case (default: on)
+    strip_accents: whether accents are stripped; auto: with --lower-case (default: auto)
+    split_cjk: make each CJK ideograph a word (default: on)
     preset: whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern;
         subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)
     pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space,
         another scheme's rule, or none, so that lines are tokens (default: the preset's)
-    unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
+    unicode_form: bring text into this normal form of Unicode first (default: neither)
     pattern: cuts text into tokens in place of --pre-tokenizer: a regular expression as in a
         tokenizer.json (Oniguruma's), a pattern of --pre-tokenizer, digits or individual-digits;
         where it is repeated, each cuts the tokens of the one before; or of a file of tiktoken's
@@ -472,8 +483,8 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
     max_piece_length: pieces stay shorter than this many bytes or characters, from 1 to 2^31 -
         1, except those of two (default: any length)
     limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
-    total_symbols: of subword-nmt: --merges counts the characters within words and at their ends
-        too
+    total_symbols: for codes of subword-nmt: --merges counts the characters within words and at
+        their ends too
     extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json,
         or a folder with one; its ids and merges stay, and --vocab-size counts its entries too
     workers: work items in flight in a process, from 1 to 1,024 (default: the cores that this
@@ -491,6 +502,12 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
     memory: memory of the whole job, locally no more than there is; buffers and threads are cut
         down to it, and a learner that needs more goes in rounds or on Beam (default: what is
         free, on a cluster no limit)
+
+    Examples:
+        >>> options: pipelines.VocabKeywords = {'scheme': 'word', 'vocab_size': 100}
+        >>> result = pipelines.vocab(text='train.en', output='frequent.txt', **options)
+        >>> tokcore.load_tokenizer(result.path)
+        WordTokenizer(vocab_size=100, begin=1, end=2, unknown=0)
     """
 
     counts: Path | Sequence[Path]
@@ -528,9 +545,9 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
         objects, \\. is a dot in a name (default: text)
     entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;
         keep: they stay, as in Tensor2Tensor (default: keep)
-    languages: of TMX: of source and target, or of a text; en takes en-US too (default: none; it
-        must be given)
-    markup: of TMX: drop codes of a native format in inline elements, or keep them as text
+    languages: for TMX: the languages of source and target, or of a text; en takes en-US too
+        (default: required for TMX)
+    markup: for TMX: drop codes of a native format in inline elements, or keep them as text
         (default: drop)
     clean: filters of the rows, which act in this order (`tokbeam help filters` explains them):
         length:MIN:MAX[:tokens], ratio:R[:tokens], different, script:CODE:SHARE[:source|target],
@@ -540,7 +557,7 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
         of it
     dev_source: source side of the development corpus
     dev_target: target side of the development corpus
-    test: test corpus, likewise
+    test: test corpus, as --dev
     test_source: source side of the test corpus
     test_target: target side of the test corpus
     vocab: vocabulary of all sides, or one of the source and one of the target: a file, the
@@ -549,14 +566,14 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
         that its file has the form of)
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
         code of the paper does (default: bert)
-    lower_case: letters become lower case (default: they do)
-    strip_accents: auto: accents are stripped where letters become lower case (default: auto)
-    split_cjk: ideographs are words of their own (default: they are)
+    lower_case: make letters lower case (default: on)
+    strip_accents: whether accents are stripped; auto: with --lower-case (default: auto)
+    split_cjk: make each CJK ideograph a word (default: on)
     preset: whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern;
         subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)
     pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space,
         another scheme's rule, or none, so that lines are tokens (default: the preset's)
-    unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
+    unicode_form: bring text into this normal form of Unicode first (default: neither)
     pattern: cuts text into tokens in place of --pre-tokenizer: a regular expression as in a
         tokenizer.json (Oniguruma's), a pattern of --pre-tokenizer, digits or individual-digits;
         where it is repeated, each cuts the tokens of the one before; or of a file of tiktoken's
@@ -573,11 +590,12 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     allow_special_tokens: find [MASK] and other special tokens in text first, as BertTokenizer
         does; without it they are ordinary text; or take special tokens such as <|endoftext|>
         out of text first; without it they are text like other text
-    glossary: of subword-nmt: a regular expression, of which matches stay whole; may be repeated
-    split_unknown: of subword-nmt: pieces that the .vocab file lacks are split into those that
-        they were merged of, as its --vocabulary does
-    dropout: of subword-nmt: the chance, from 0 to 1, that a merge is left out; for training
-        alone
+    glossary: for codes of subword-nmt: a regular expression whose matches stay whole; may be
+        repeated
+    split_unknown: for codes of subword-nmt: split pieces that the .vocab file lacks into those
+        that they were merged from, as its --vocabulary does
+    dropout: for codes of subword-nmt: the chance, from 0 to 1, that a merge is left out, which
+        is useful for training data only
     dropout_seed: with --dropout: equal rows have equal pieces for one seed (default: 0)
     unknown: token: they get the id of the unknown token; stop: an error names the line and the
         word (default: token)
@@ -589,8 +607,8 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
         a key of each row and --seed; the vocabulary is learned from the others
     source_prefix: put before each source text; a reserved or special token of the vocabulary in
         it gets its id, as <2zh> in "<2zh> "
-    target_prefix: put before each target text, likewise
-    seed: of the shuffle, from 0 to 2^64 - 1 (default: 0)
+    target_prefix: put before each target text, as --source-prefix
+    seed: seed of the shuffle, from 0 to 2^64 - 1 (default: 0)
     output_format: what shards are: TFRecords of tf.train.Example; aligned text, one file for
         each side, pieces between blanks; Parquet with columns list<int32>; .bin and .idx of
         Megatron; flat, ids one after another as .npy without a header, with a .csv.gz of
@@ -622,6 +640,12 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     max_unknown: stop before any work if more of the ids in a sample of the text are unknown
         tokens, or bytes that become no id; a vocabulary learned from the same text is only
         warned of (default: 20%)
+
+    Examples:
+        >>> options: pipelines.EncodeKeywords = {'vocab': 'data/enzh', 'shards': 1}
+        >>> result = pipelines.encode(text='dev.en', name='dev', output='data/dev', **options)
+        >>> result.manifest.lines[0].examples
+        20
     """
 
     vocab: Path | Sequence[Path]

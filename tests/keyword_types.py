@@ -46,6 +46,52 @@ _SHARED = {
 }
 """Classes of the options that just these commands share: what they are of, and the commands."""
 
+_EXAMPLES = {
+    'tokcore.SchemeKeywords': """
+        >>> options: tokcore.SchemeKeywords = {'pre_tokenizer': 'o200k'}
+        >>> tokcore.find_scheme('bpe', **options).tokens('the cat')
+        ['the', ' cat']
+    """,
+    'tokcore.LearnKeywords': """
+        >>> options: tokcore.LearnKeywords = {'vocab_size': 300, 'preset': 'cl100k'}
+        >>> tokcore.learn_vocabulary(paths=['train.en'], scheme='bpe', **options)
+        BpeTokenizer(vocab_size=300, end=0)
+    """,
+    'tokcore.EncodeKeywords': """
+        >>> options: tokcore.EncodeKeywords = {'split': 'unicode', 'unknown': 'token'}
+        >>> tokcore.load_tokenizer('words.txt', 'word', **options).encode('the purple\\tcat')
+        [3, 0, 4]
+    """,
+    'tokcore.FormatKeywords': """
+        >>> options: tokcore.FormatKeywords = {'columns': [0, 1]}
+        >>> pipelines.ReadCorpus('pairs.tsv', format='tsv', **options).splits[0].format.columns
+        (0, 1)
+    """,
+    'pipelines.BuildKeywords': """
+        >>> options: pipelines.BuildKeywords = {'text': 'train.en', 'scheme': 'byte', 'name': 'en'}
+        >>> pipelines.build_job(output='data/en', **options).dataset.name
+        'en'
+    """,
+    'pipelines.CountKeywords': """
+        >>> options: pipelines.CountKeywords = {'text': 'train.en', 'scheme': 'word'}
+        >>> pipelines.count(output='counts', **options).manifest.lines[0].examples
+        400
+    """,
+    'pipelines.VocabKeywords': """
+        >>> options: pipelines.VocabKeywords = {'scheme': 'word', 'vocab_size': 100}
+        >>> result = pipelines.vocab(text='train.en', output='frequent.txt', **options)
+        >>> tokcore.load_tokenizer(result.path)
+        WordTokenizer(vocab_size=100, begin=1, end=2, unknown=0)
+    """,
+    'pipelines.EncodeKeywords': """
+        >>> options: pipelines.EncodeKeywords = {'vocab': 'data/enzh', 'shards': 1}
+        >>> result = pipelines.encode(text='dev.en', name='dev', output='data/dev', **options)
+        >>> result.manifest.lines[0].examples
+        20
+    """,
+}
+"""What docstrings show of a class; `tests/unit/test_docstrings.py` has the files."""
+
 _LEFT_OUT = {'progress', 'print_job', 'dry_run'}
 """What the command does around a job."""
 
@@ -65,6 +111,7 @@ def files() -> dict[pathlib.Path, str]:
                 f'The options of {about}.',
                 options,
                 {key: help for key, (_, help) in options.items()},
+                example=_EXAMPLES.get(f'tokcore.{name}Keywords'),
             )
             for name, about, options in of_options
         ),
@@ -72,11 +119,13 @@ def files() -> dict[pathlib.Path, str]:
             'LearnKeywords',
             'Both: the options of a scheme and of its learner.',
             bases='SchemeKeywords, LearningKeywords',
+            example=_EXAMPLES['tokcore.LearnKeywords'],
         ),
         _class(
             'EncodeKeywords',
             'Both: the options of a scheme and of its encoder.',
             bases='SchemeKeywords, EncodingKeywords',
+            example=_EXAMPLES['tokcore.EncodeKeywords'],
         ),
     ]
     return {
@@ -128,7 +177,8 @@ def _command_classes() -> list[str]:
         class_name, about = f'{name.capitalize()}Keywords', f'The options of `tokbeam {name}`.'
         bases = ', '.join(base for base, (_, names) in _SHARED.items() if name in names)
         own = {key: option for key, option in options.items() if key not in inherited[name]}
-        classes.append(_class(class_name, about, own, _helps(name), bases))
+        example = _EXAMPLES[f'pipelines.{class_name}']
+        classes.append(_class(class_name, about, own, _helps(name), bases, example))
     return classes
 
 
@@ -202,6 +252,7 @@ def _class(
     options: _Options | None = None,
     helps: dict[str, str] | None = None,
     bases: str = 'TypedDict',
+    example: str | None = None,
 ) -> str:
     """A class with these fields; its docstring has the help of options, where there is one."""
     lines = []
@@ -210,6 +261,9 @@ def _class(
         lines += textwrap.wrap(
             text, 96, initial_indent='    ', subsequent_indent='        ', break_on_hyphens=False
         )
+    if example:
+        shown = textwrap.dedent(example).strip().replace('\\', '\\\\')
+        lines += [*([''] if lines else []), '    Examples:', textwrap.indent(shown, ' ' * 8)]
     doc = [f'    """{about}', '', *lines, '    """'] if lines else [f'    """{about}"""']
     fields = [f'    {key}: {type_}' for key, (type_, _) in (options or {}).items()]
     return '\n'.join([f'class {name}({bases}, total=False):', *doc, '', *fields, ''])

@@ -1,6 +1,8 @@
 """The page of all commands and options: `python -m tests.option_table` writes `docs/options.md`."""
 
+import html
 import pathlib
+import re
 from dataclasses import MISSING
 
 from pipelines.cli.help import scheme_table
@@ -27,46 +29,49 @@ def page() -> str:
         '| `tokbeam help TOPIC` | explains formats, filters, schemes, job files, or all options of a command |',
         '| `tokbeam completion SHELL` | prints the completion for bash, zsh or tcsh |',
         '\n## Options\n',
-        '| option | default | commands | |',
+        '| option | what it does | default | commands |',
         '| --- | --- | --- | --- |',
     ]
-    found: dict[str, list[str]] = {}
-    declared = {}
+    found: dict[tuple[str, ...], list[str]] = {}  # an option that means two things has two rows
     for name, command in commands.items():
         for each in command.options:
-            found.setdefault(each.name, []).append(name)
-            declared.setdefault(each.name, each)
-    for name, used_by in sorted(found.items()):
-        each = declared[name]
-        value = '' if each.option.kind is None else f' {_value(each)}'
-        text = each.help.replace('%%', '%')
-        row = (f'`--{name}{value}`', _default(each), ', '.join(used_by), text)
-        lines.append('| ' + ' | '.join(cell.replace('|', '\\|') for cell in row) + ' |')
+            found.setdefault((each.name, _option(each), *_help_and_default(each)), []).append(name)
+    for (_, *row), used_by in sorted(found.items()):
+        cells = (cell.replace('|', '\\|') for cell in (*row, ', '.join(used_by)))
+        lines.append('| ' + ' | '.join(cells) + ' |')
     lines += [
         '\n## Options of the schemes\n',
         'The other schemes refuse these options. `tokbeam help schemes/NAME` explains them.\n',
-        '| option | schemes | commands |',
-        '| --- | --- | --- |',
+        '| option | schemes |',
+        '| --- | --- |',
     ]
-    lines += [
-        f'| `{option}` | {schemes} | {takers} |'
-        for option, schemes, takers in scheme_table(commands)
-    ]
+    lines += [f'| `{option}` | {schemes} |' for option, schemes, _ in scheme_table(commands)]
     return '\n'.join([*lines, ''])
 
 
-def _value(each) -> str:
-    if isinstance(each.option.kind, tuple):
-        return '|'.join(map(str, each.option.kind))
-    return each.option.metavar or each.name.upper().replace('-', '_')
+def _option(each) -> str:
+    """Returns the option and its values; choices are outside of the code, so that the cell can wrap."""
+    kind = each.option.kind
+    if kind is None:
+        return f'`--{each.name}`'
+    metavar = each.option.metavar or each.name.upper().replace('-', '_')
+    values = [str(value) for value in kind] if isinstance(kind, tuple) else metavar.split('|')
+    if len(values) == 1:
+        return f'`--{each.name} {values[0]}`'
+    return f'`--{each.name}` ' + ', '.join(values)
 
 
-def _default(each) -> str:
+def _help_and_default(each) -> tuple[str, str]:
+    """Returns the help without its default, and the default: as the help says it, or as it is declared."""
+    text = html.escape(each.help.replace('%%', '%'), quote=False)
+    said = re.findall(r' \(default: ([^()]*)\)', text)
+    if len(said) == 1:
+        return text.replace(f' (default: {said[0]})', ''), said[0]
+    if said:
+        return text, ''
     if each.default is MISSING:
-        return 'required'
-    if each.default in (None, False, ()):
-        return ''
-    return f'`{each.default}`'
+        return text, 'required'
+    return text, '' if each.default in (None, False, (), '') else f'`{each.default}`'
 
 
 if __name__ == '__main__':

@@ -1,5 +1,7 @@
 """The public surface as a list: `python -m tests.public_surface` writes `tests/public_surface.md`.
 
+With the argument `release` it also writes `tests/public_surface_of_release.txt`, the list of this release.
+
 A name is public if `tokcore` or `pipelines` exports it, and so are the methods and properties of its
 class that do not begin with an underscore. The rule: each name of the list that the list of the last
 release (`tests/public_surface_of_release.txt`) has not, or has with another signature, and each that
@@ -10,6 +12,7 @@ import dataclasses
 import inspect
 import pathlib
 import re
+import sys
 import typing
 
 import pipelines
@@ -17,6 +20,7 @@ import tokcore
 
 ROOT = pathlib.Path(__file__).parents[1]
 LIST = ROOT / 'tests' / 'public_surface.md'
+CHANGES = ROOT / 'CHANGELOG.md'
 OF_RELEASE = ROOT / 'tests' / 'public_surface_of_release.txt'
 
 _HEADER = """\
@@ -68,7 +72,7 @@ def of_release() -> dict[str, str]:
 
 def first_section() -> str:
     """Returns the first section of the changelog."""
-    return (ROOT / 'CHANGELOG.md').read_text().split('\n## ')[1]
+    return CHANGES.read_text().split('\n## ')[1]
 
 
 def _members(value: object) -> typing.Iterator[tuple[str, str]]:
@@ -117,5 +121,6 @@ def _shown(default: object) -> object:
 
 
 if __name__ == '__main__':
-    LIST.parent.mkdir(exist_ok=True)
     LIST.write_text(page())
+    if sys.argv[1:] == ['release']:
+        OF_RELEASE.write_text(''.join(f'{name}\t{text}\n' for name, text in surface().items()))

@@ -121,17 +121,13 @@ def transforms() -> None:
 def parts(
     block: tokcore.Block,
     file: tokcore.CorpusFile,
-    item: tokcore.WorkItem,
     split: tokcore.Split,
     feature: tokcore.Feature,
     encoded: pipelines.EncodedFeature,
     transforms: tuple[
-        pipelines.CountSubstrings,
         pipelines.CountTokensByElement,
-        pipelines.ReadBlocks,
         pipelines.WriteCounts,
     ],
-    done: tuple[pipelines.CountJob, pipelines.EncodeJob, pipelines.VocabJob],
 ) -> int:
-    print(split.name, feature.side, encoded.vocabulary, transforms, [job.output for job in done])
-    return block.read_bytes + file.size + item.stored_bytes
+    print(split.name, feature.side, encoded.vocabulary, transforms)
+    return block.read_bytes + file.size

@@ -26,6 +26,11 @@ def byte_lengths(tokenizer: Tokenizer) -> np.ndarray:
     text. Elsewhere it is not: unknown tokens have 0, a mark (U+2581) has 1 for its space, also before
     the first word; and spaces between words have no bytes where no id stands for them, as with
     WordPiece, words, subwords and codes. What a normalizer changes has the bytes that it became.
+
+    Examples:
+        >>> tokenizer = tokcore.learn_vocabulary(['low lower lowest'], 'bpe', vocab_size=262)
+        >>> tokenizer.tokenize('lowest'), tokcore.byte_lengths(tokenizer)[tokenizer.encode('lowest')].tolist()
+        (['low', 'e', 'st'], [3, 1, 2])
     """
     vocabulary = tokenizer.vocabulary
     lengths = np.fromiter(map(len, _texts(vocabulary)), np.int32, vocabulary.vocab_size)

@@ -17,14 +17,14 @@ class SchemeKeywords(TypedDict, total=False):
 
     normalizer: bert: words as transformers' BertTokenizer finds them; bert-original: as the
         code of the paper does (default: bert)
-    lower_case: letters become lower case (default: they do)
-    strip_accents: auto: accents are stripped where letters become lower case (default: auto)
-    split_cjk: ideographs are words of their own (default: they are)
+    lower_case: make letters lower case (default: on)
+    strip_accents: whether accents are stripped; auto: with --lower-case (default: auto)
+    split_cjk: make each CJK ideograph a word (default: on)
     preset: whose byte pair encoding: gpt2 and cl100k, of bytes, with that model's pattern;
         subword-nmt; textbook, of 'Dive into Deep Learning' (default: gpt2)
     pre_tokenizer: what cuts text into tokens: a model's pattern, U+0020, all white space,
         another scheme's rule, or none, so that lines are tokens (default: the preset's)
-    unicode_form: bring text into this normal form of Unicode first (default: it stays as it is)
+    unicode_form: bring text into this normal form of Unicode first (default: neither)
     pattern: cuts text into tokens in place of --pre-tokenizer: a regular expression as in a
         tokenizer.json (Oniguruma's), a pattern of --pre-tokenizer, digits or individual-digits;
         where it is repeated, each cuts the tokens of the one before; or of a file of tiktoken's
@@ -34,6 +34,11 @@ class SchemeKeywords(TypedDict, total=False):
         pattern gpt2 or none
     split: space: words end at U+0020 and at line breaks; unicode: at what Python's str.split
         cuts at (default: space)
+
+    Examples:
+        >>> options: tokcore.SchemeKeywords = {'pre_tokenizer': 'o200k'}
+        >>> tokcore.find_scheme('bpe', **options).tokens('the cat')
+        ['the', ' cat']
     """
 
     normalizer: Literal['bert', 'bert-original']
@@ -94,8 +99,8 @@ class LearningKeywords(TypedDict, total=False):
     max_piece_length: pieces stay shorter than this many bytes or characters, from 1 to 2^31 -
         1, except those of two (default: any length)
     limit_alphabet: only the N commonest characters stay in words (default: all; never of bytes)
-    total_symbols: of subword-nmt: --merges counts the characters within words and at their ends
-        too
+    total_symbols: for codes of subword-nmt: --merges counts the characters within words and at
+        their ends too
     extend: learn further merges on top of this vocabulary of byte-level BPE, a tokenizer.json,
         or a folder with one; its ids and merges stay, and --vocab-size counts its entries too
     """
@@ -125,11 +130,12 @@ class EncodingKeywords(TypedDict, total=False):
     allow_special_tokens: find [MASK] and other special tokens in text first, as BertTokenizer
         does; without it they are ordinary text; or take special tokens such as <|endoftext|>
         out of text first; without it they are text like other text
-    glossary: of subword-nmt: a regular expression, of which matches stay whole; may be repeated
-    split_unknown: of subword-nmt: pieces that the .vocab file lacks are split into those that
-        they were merged of, as its --vocabulary does
-    dropout: of subword-nmt: the chance, from 0 to 1, that a merge is left out; for training
-        alone
+    glossary: for codes of subword-nmt: a regular expression whose matches stay whole; may be
+        repeated
+    split_unknown: for codes of subword-nmt: split pieces that the .vocab file lacks into those
+        that they were merged from, as its --vocabulary does
+    dropout: for codes of subword-nmt: the chance, from 0 to 1, that a merge is left out, which
+        is useful for training data only
     dropout_seed: with --dropout: equal rows have equal pieces for one seed (default: 0)
     unknown: token: they get the id of the unknown token; stop: an error names the line and the
         word (default: token)
@@ -164,8 +170,13 @@ class FormatKeywords(TypedDict, total=False):
         objects, \\. is a dot in a name
     entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;
         keep: they stay, as in Tensor2Tensor
-    languages: of TMX: of source and target, or of a text; en takes en-US too
-    markup: of TMX: drop codes of a native format in inline elements, or keep them as text
+    languages: for TMX: the languages of source and target, or of a text; en takes en-US too
+    markup: for TMX: drop codes of a native format in inline elements, or keep them as text
+
+    Examples:
+        >>> options: tokcore.FormatKeywords = {'columns': [0, 1]}
+        >>> pipelines.ReadCorpus('pairs.tsv', format='tsv', **options).splits[0].format.columns
+        (0, 1)
     """
 
     keep: str | Sequence[object]
@@ -181,8 +192,20 @@ class FormatKeywords(TypedDict, total=False):
 
 
 class LearnKeywords(SchemeKeywords, LearningKeywords, total=False):
-    """Both: the options of a scheme and of its learner."""
+    """Both: the options of a scheme and of its learner.
+
+    Examples:
+        >>> options: tokcore.LearnKeywords = {'vocab_size': 300, 'preset': 'cl100k'}
+        >>> tokcore.learn_vocabulary(paths=['train.en'], scheme='bpe', **options)
+        BpeTokenizer(vocab_size=300, end=0)
+    """
 
 
 class EncodeKeywords(SchemeKeywords, EncodingKeywords, total=False):
-    """Both: the options of a scheme and of its encoder."""
+    """Both: the options of a scheme and of its encoder.
+
+    Examples:
+        >>> options: tokcore.EncodeKeywords = {'split': 'unicode', 'unknown': 'token'}
+        >>> tokcore.load_tokenizer('words.txt', 'word', **options).encode('the purple\\tcat')
+        [3, 0, 4]
+    """

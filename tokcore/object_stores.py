@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from tokcore.errors import InputError
+from tokcore.errors import InputError, missing_package
 
 if typing.TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -555,10 +555,7 @@ def _bucket(process: int, url: str, options: StoreOptions) -> Bucket:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition('.')[0] != 'obstore':
             raise
-        raise InputError(
-            f"{url} needs a package that is not installed; get it by pip install 'tokbeam[s3]', or "
-            "'.[s3]' in a clone"
-        ) from None
+        raise missing_package(url, 's3') from None
     except Exception as error:
         # Obstore's errors repeat what they do not take, which may be a key.
         if isinstance(error, InputError):

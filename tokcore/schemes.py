@@ -58,6 +58,10 @@ def find_scheme(scheme: str | Scheme = DEFAULT_SCHEME, **options: Unpack[SchemeK
     Raises:
         InputError: there is no scheme of this name, or an option cannot have its value.
         TypeError: the scheme has no such option, or it has a value of another type.
+
+    Examples:
+        >>> tokcore.find_scheme('bpe', pre_tokenizer='o200k').tokens("It's 9 o'clock")
+        ["It's", ' ', '9', ' o', "'clock"]
     """
     if isinstance(scheme, str):
         if scheme not in _MODULES:

@@ -78,7 +78,11 @@ _ANY_NAME = 'learned.codes'
 class BpeTokenizer(Tokenizer):
     """Encodes as Hugging Face's `tokenizers` does with the same file; threads can share it.
 
-    Example: with a file whose merges are `t h` and `th e`, `tokenize('the')` gives `['the']`.
+    Examples:
+        >>> tokenizer = tokcore.learn_vocabulary(['low lower lowest'], 'bpe', vocab_size=262)
+        >>> tokenizer.save('tokenizer.json')
+        >>> tokcore.BpeTokenizer.load('tokenizer.json').tokenize('low lowest')
+        ['low', 'Ġlowe', 'st']
     """
 
     vocabulary: AnyVocabulary
@@ -235,8 +239,9 @@ class BpeTokenizer(Tokenizer):
 class ByteTokenizer(Tokenizer):
     """Encodes each byte of UTF-8 as an id, as Tensor2Tensor does; threads can share it.
 
-    >>> ByteTokenizer().encode('a€')
-    [99, 228, 132, 174]
+    Examples:
+        >>> tokcore.ByteTokenizer().encode('a€')
+        [99, 228, 132, 174]
     """
 
     def __init__(self):
@@ -260,7 +265,10 @@ class ByteTokenizer(Tokenizer):
 class WordTokenizer(Tokenizer):
     """Encodes each word as an id; threads can share it.
 
-    Example: with the words `<unk> <s> </s> the cat`, `encode('the black cat')` gives `[3, 0, 4]`.
+    Examples:
+        >>> tokenizer = tokcore.WordTokenizer.load('words.txt')
+        >>> tokenizer.encode('the purple cat'), tokenizer.pieces
+        ([3, 0, 4], ('<unk>', '<s>', '</s>', 'the', 'cat'))
     """
 
     vocabulary: WordVocabulary
@@ -303,8 +311,10 @@ class WordTokenizer(Tokenizer):
 class WordPieceTokenizer(Tokenizer):
     """Encodes as transformers' `BertTokenizer` does; threads can share it.
 
-    Example: with the pieces `[UNK] [CLS] [SEP] un ##able`, `encode('Unable')` gives
-    `[1, 3, 4, 2]`.
+    Examples:
+        >>> vocabulary = tokcore.learn_wordpiece_vocabulary(paths=['train.en'], vocab_size=300)
+        >>> tokcore.WordPieceTokenizer(vocabulary).tokenize('Spring came late.')
+        ['s', '##p', '##r', '##ing', 'c', '##ame', 'l', '##ate', '.']
     """
 
     vocabulary: WordPieceVocabulary
@@ -412,6 +422,11 @@ def learn_wordpiece_vocabulary(
     Raises:
         InputError: a text or file is not UTF-8 or cannot be read, or there is no vocabulary of this
             size.
+
+    Examples:
+        >>> vocabulary = tokcore.learn_wordpiece_vocabulary(paths=['train.en'], vocab_size=300)
+        >>> len(vocabulary.pieces), vocabulary.pieces[:5]
+        (247, ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'))
     """
     options = WordPieceOptions(
         vocab_size=vocab_size, special_tokens=tuple(special_tokens), **learning
@@ -431,8 +446,6 @@ def learn_vocabulary(
 ) -> Tokenizer:
     """Learns a vocabulary, in memory, and returns its tokenizer, of which `save` writes the file.
 
-        learn_vocabulary(paths=['train.en'], scheme='bpe', vocab_size=8000).save('tokenizer.json')
-
     Args:
         source: texts, each as a line, or a table of tokens that the scheme's pre-tokenizer cut.
         scheme: its name, or the scheme itself.
@@ -443,6 +456,12 @@ def learn_vocabulary(
         InputError: an unknown scheme, an option that cannot have its value, a text or file that is
             not UTF-8 or cannot be read, or no vocabulary of this size.
         TypeError: the scheme has no such option, or it has a value of another type.
+
+    Examples:
+        >>> tokenizer = tokcore.learn_vocabulary(paths=['train.en'], scheme='bpe', vocab_size=600)
+        >>> tokenizer.save('tokenizer.json')
+        >>> tokenizer.tokenize('Spring came late.')
+        ['S', 'p', 'r', 'ing', 'Ġc', 'ame', 'Ġl', 'ate', '.']
     """
     chosen_scheme, learning = learning_of(scheme, options, 'learn_vocabulary')
     files = list(paths)
@@ -476,6 +495,12 @@ def load_tokenizer(
         InputError: the file cannot be read, does not show its scheme or is not of it, or an option
             cannot have its value; or it is unclear which file of the folder is its vocabulary.
         TypeError: the scheme has no such option, or it has a value of another type.
+
+    Examples:
+        >>> tokcore.load_tokenizer('data/enzh').encode('Spring came late.')
+        [97, 377, 792, 844, 1110, 3]
+        >>> tokcore.load_tokenizer('words.txt', 'word', unknown='stop')
+        WordTokenizer(vocab_size=5, begin=1, end=2, unknown=0)
     """
     record: DatasetVocabulary | None = None
     if path is not None:

@@ -15,7 +15,7 @@ from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_r
 from pipelines.cli.commands import make_job
 from pipelines.cli.parser import with_job_file
 from pipelines.cli.summary import rows_lost
-from pipelines.cli.terminal import format_amount, format_time, print_lines
+from pipelines.cli.terminal import format_amount, format_time, print_data, print_lines
 from pipelines.engines.machine import usable_cores
 from pipelines.engines.progress import BYTES
 from pipelines.files import filesystem
@@ -57,7 +57,7 @@ def verify(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
         verified = verified.with_findings(made.findings)
     if options.json:
         more = {'rerun': made and {'rows': made.rows, 'of': made.all_rows}}
-        print_lines([as_json(verified, more)])
+        print_data([as_json(verified, more)])
     else:
         print_lines(_outcome(verified, made))
     return FOUND if verified.findings else 0
@@ -85,7 +85,7 @@ def where(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     job = job_of(folder, manifest, options.job, options.workers)
     count, rows = find_rows(job, manifest, wanted, workers_of(options), options.head)
     if options.json:
-        print_lines(json.dumps(row_fields(row), ensure_ascii=False) for row in rows)
+        print_data(json.dumps(row_fields(row), ensure_ascii=False) for row in rows)
     else:
         print_lines(_described(rows, count, wanted))
     return 0 if all(row.is_stored for row in rows) else FOUND

@@ -9,11 +9,11 @@ All of it is made of the declarations of the options.
 """
 
 import argparse
-import functools
 import shutil
 import textwrap
 from collections.abc import Callable, Mapping
 
+from pipelines.cli.printable import GOES_ON, broken
 from pipelines.options.commands import BEAM_NOTES, Command, Group, add_groups, known_commands
 from pipelines.options.job import LineOptions, OtherFiles, training_files
 from pipelines.options.reading import Parser
@@ -31,6 +31,9 @@ Every input option takes several paths and globs, plain or compressed (gzip, bzi
 any filesystem that Beam opens. The files of a pair go together in the order given."""
 
 _INDENT = ' ' * 6
+
+_NARROW = 70
+"""Columns below which what an option does is on the lines below its name."""
 
 _JOB_FILE = """\
 `tokbeam COMMAND JOB.toml [options]` takes from a TOML file what is not given as an option;
@@ -60,11 +63,14 @@ options of one."""
 
 def command_help(name: str, command: Command) -> str:
     """Returns the help of a command: examples, and the options that most people need."""
+    if not command.essential:
+        return all_help(name, command)
     parser = _parser(_usage(name, command), _examples(command))
     kinds = tuple(kind for group in command.groups for kind in group.kinds)
     add_groups(parser, [Group(kinds, 'what most people need')], command.essential)
-    topics = f'\nBy topic: tokbeam help {{{", ".join(topics_of())}}}.' if command.sections else ''
-    return f'{parser.format_help()}\nAll options: tokbeam help {name}.{topics}\n'
+    topics = f'\n\nBy topic: tokbeam help {{{", ".join(topics_of())}}}.' if command.sections else ''
+    parser.epilog = f'All options: tokbeam help {name}.{topics}'
+    return parser.format_help()
 
 
 def all_help(name: str, command: Command) -> str:
@@ -90,7 +96,8 @@ def topic_help(topic: str | None = None) -> str:
     if topic is None:
         lines = [f'  {name:12}  {about}\n' for name, (about, _) in _topics().items()]
         lines += [f'  {name:12}  {command.summary}\n' for name, command in commands.items()]
-        return f'usage: tokbeam help TOPIC\n\n{"".join(lines)}  schemes/NAME  options of a scheme\n'
+        lines.append('  schemes/NAME  options of a scheme')
+        return _parser('tokbeam help TOPIC', ''.join(lines)).format_help()
     if topic in commands:
         return all_help(topic, commands[topic])
     if topic in _topics():
@@ -116,7 +123,10 @@ def _topics() -> dict[str, tuple[str, Callable[[], str]]]:
             lambda: _text('filters', _filters(), Group((LineOptions,))),
         ),
         'schemes': ('subword, wordpiece, bpe, word, byte: which options each has', _schemes),
-        'jobs': ('job files: a command line as TOML', lambda: f'{_JOB_FILE}\n\n{_JOB_EXAMPLE}'),
+        'jobs': (
+            'job files: a command line as TOML',
+            lambda: _text('jobs', f'{_JOB_FILE}\n\n{_JOB_EXAMPLE}'),
+        ),
     }
 
 
@@ -134,11 +144,11 @@ def _filters() -> str:
 
 
 def _indented(text: str) -> str:
-    return textwrap.fill(text, line_width(), initial_indent=_INDENT, subsequent_indent=_INDENT)
+    return textwrap.fill(text, _line_width(), initial_indent=_INDENT, subsequent_indent=_INDENT)
 
 
 def _schemes() -> str:
-    return f'{_SCHEMES}\n\n{as_text(scheme_table(known_commands()))}'
+    return _text('schemes', f'{_SCHEMES}\n\n{as_text(scheme_table(known_commands()))}')
 
 
 def _scheme_help(scheme: str) -> str:
@@ -159,29 +169,48 @@ def _text(topic: str, about: str, *groups: Group) -> str:
 
 def _usage(name: str, command: Command) -> str:
     takes = command.paths or ('[JOB.toml]' if command.sections else '')
-    return ' '.join(['tokbeam', name, *takes.split(), '[OPTION ...]'])
+    return ' '.join(['tokbeam', name, *takes.split(), '[OPTIONS]'])
 
 
 def _examples(command: Command) -> str:
     summary = f'{command.summary[0].upper()}{command.summary[1:]}.'
-    return '\n'.join([summary, '', *(f'  {line}' for line in command.examples)])
+    examples = (broken(f'  {line}', _line_width(), GOES_ON) for line in command.examples)
+    return '\n'.join([summary, '', *examples])
 
 
-def line_width() -> int:
+def _line_width() -> int:
     """Returns the columns of a line of help: those of the terminal, if they are not too many."""
-    return min(shutil.get_terminal_size().columns - 2, _WIDEST)
+    return min(shutil.get_terminal_size().columns, _WIDEST)
+
+
+class HelpFormatter(argparse.HelpFormatter):
+    """Breaks lines between words alone; paragraphs are filled, unless they begin with a blank."""
+
+    def __init__(self, prog: str):
+        width = _line_width()
+        super().__init__(prog, width=width, max_help_position=26 if width >= _NARROW else 8)
+
+    def format_help(self) -> str:
+        return '\n'.join(broken(line, self._width) for line in super().format_help().split('\n'))
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return '\n\n'.join(
+            part if part.startswith(' ') else '\n'.join(self._split_lines(part, width))
+            for part in text.split('\n\n')
+        )
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        text = ' '.join(text.split())
+        return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _parser(usage: str, description: str, epilog: str = '') -> Parser:
-    formatter = functools.partial(
-        argparse.RawDescriptionHelpFormatter, width=line_width(), max_help_position=26
-    )
     return Parser(
         prog='tokbeam',
         usage=usage,
         description=description,
         epilog=epilog,
-        formatter_class=formatter,
+        formatter_class=HelpFormatter,
         add_help=False,
     )
 
@@ -205,9 +234,7 @@ def scheme_table(commands: Mapping[str, Command]) -> list[tuple[str, str, str]]:
 
 def as_text(rows: list[tuple[str, str, str]]) -> str:
     """Returns the table as help shows it."""
-    rows = [('option', 'schemes', 'commands'), *rows]
-    widths = [max(len(row[column]) for row in rows) for column in range(2)]
+    width = max(len(option) for option, _, _ in rows)
     return ''.join(
-        f'  {option:{widths[0]}}  {schemes:{widths[1]}}  {takers}\n'
-        for option, schemes, takers in rows
+        f'  {option:{width}}  {schemes}\n{_INDENT}{takers}\n' for option, schemes, takers in rows
     )

@@ -53,7 +53,4 @@ def _of_dataset(options: argparse.Namespace) -> list[str]:
                 raise
             reason = str(error)
     count = open_dataset(path).write_index()
-    return [
-        f'{count} shards of {path} have an index; it does not say where in the corpus rows come from: '
-        f'{reason}'
-    ]
+    return [f'{count} shards of {path} have an index, which was made without the corpus: {reason}']

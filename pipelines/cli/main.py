@@ -19,11 +19,18 @@ from collections.abc import Iterator, Sequence
 from pipelines.cli.help import topic_help
 from pipelines.cli.parser import parse_command
 from pipelines.cli.plain_runs import run_plain_if_small
-from pipelines.cli.printable import LogFormatter, printable, printable_lines
-from pipelines.cli.terminal import end_on_signals, flush_printed, print_lines, shown_progress
+from pipelines.cli.printable import LogFormatter, fitted, printable, printable_lines
+from pipelines.cli.terminal import (
+    end_on_signals,
+    flush_printed,
+    print_data,
+    print_lines,
+    shown_progress,
+)
 from pipelines.engines.progress import AT_ONCE
 from pipelines.files.system_errors import as_input_error
 from pipelines.options.commands import JOBS, known_commands
+from tokcore import __version__
 from tokcore.errors import InputError
 from tokcore.process_end import (
     GRACE_SECONDS,
@@ -96,7 +103,7 @@ def _import_beam_without_docstrings() -> None:
 
 def _refuse(error: InputError) -> int:
     hold_if_interrupted()  # then files were deleted that it is about
-    print(f'tokbeam: {printable(str(error), sys.stderr)}', file=sys.stderr)
+    _say(str(error))
     return 2
 
 
@@ -110,9 +117,13 @@ def _fail(error: Exception, arguments: list[str]) -> int:
         text = ''.join(traceback.format_exception(error))
         print(printable_lines(text.rstrip('\n'), sys.stderr), file=sys.stderr)
         where = 'no file could be written for its traceback'
-    message = f'tokbeam: failed: {text_without_secrets(in_a_line(error), arguments)}; {where}'
-    print(printable(message, sys.stderr), file=sys.stderr)
+    _say(f'failed: {text_without_secrets(in_a_line(error), arguments)}; {where}')
     return 1
+
+
+def _say(message: str) -> None:
+    line = printable(f'tokbeam: {message}', sys.stderr)
+    print(fitted(line, sys.stderr), file=sys.stderr)
 
 
 def _log_to_stderr() -> None:
@@ -156,13 +167,11 @@ def _run(arguments: Sequence[str], is_process: bool, began: float) -> int:
 
         if len(arguments) != 2:
             raise InputError('completion takes a shell: bash, zsh or fish')
-        print_lines(completion_script(arguments[1]).rstrip('\n').split('\n'))
+        print_data(completion_script(arguments[1]).rstrip('\n').split('\n'))
         return 0
     options, beam_flags = parse_command(arguments)
     if options.version:
-        from importlib.metadata import version  # a fifth of the time that `--help` takes
-
-        print('tokbeam', version('tokbeam'))
+        print('tokbeam', __version__)
         return 0
     options.began = began
     if is_process and not beam_flags and options.command != 'warm-up':

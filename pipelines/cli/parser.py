@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipelines.cli.help import command_help, line_width, topics_of
+from pipelines.cli.help import HelpFormatter, command_help, topics_of
 from pipelines.cli.terminal import print_lines
 from pipelines.options.commands import Command, add_groups, finish_options, known_commands
 from pipelines.options.reading import Parser
@@ -19,10 +19,10 @@ TFRecords, as Apache Beam jobs: on this machine with no service, or on any Beam 
 """
 
 _EPILOG = """\
-tokbeam COMMAND --help      the options that most people need, with examples
-tokbeam help COMMAND        all options
-tokbeam help TOPIC          {topics}
-tokbeam completion SHELL    completion for bash, zsh or fish
+  tokbeam COMMAND --help    the options that most people need, with examples
+  tokbeam help COMMAND      all options
+  tokbeam help TOPIC        {topics}
+  tokbeam completion SHELL  completion for bash, zsh or fish
 """
 
 
@@ -108,10 +108,9 @@ def command_parser(known: Mapping[str, Command] | None = None, only: str | None 
         prog='tokbeam',
         description=_DESCRIPTION,
         epilog=_EPILOG.format(topics=', '.join(topics_of())),
-        formatter_class=functools.partial(
-            argparse.RawDescriptionHelpFormatter, width=line_width(), max_help_position=26
-        ),
+        formatter_class=HelpFormatter,
     )
+    parser._positionals.title = 'commands'
     parser.add_argument('--version', action='store_true', help='print the version and exit')
     commands = parser.add_subparsers(dest='command', metavar='COMMAND', parser_class=_HelpParser)
 

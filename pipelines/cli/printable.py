@@ -4,9 +4,24 @@ All that the command prints goes through here: its sentences and the log by `pri
 meant to be stored by an escape that whoever reads it understands.
 """
 
+import contextlib
 import logging
+import os
+import re
+import unicodedata
 from collections.abc import Callable
 from typing import Any, TextIO
+
+GOES_ON = ' \\'
+"""At the end of a line of a command that is broken: a shell takes it with the next line."""
+
+_WORDS = {
+    '': re.compile(r'\s*\S+'),
+    GOES_ON: re.compile(r"""\s*(?:--\S+ (?!-))?(?:'[^']*'|"[^"]*"|\S)+"""),
+}
+"""Each with the blanks before it; in a command an option with its value is one, and a quoted word."""
+
+_COLOUR = re.compile(r'\x1b\[[0-9]*m')
 
 
 def printable(text: str, stream: TextIO | None) -> str:
@@ -43,6 +58,54 @@ def _fits(text: str, encoding: str) -> bool:
     return True
 
 
+def fitted(line: str, stream: TextIO | None, ending: str = '') -> str:
+    """Returns a line as `broken` does for a terminal, and as it is elsewhere."""
+    if stream is None or not stream.isatty():
+        return line
+    return broken(line, columns_of(stream), ending)
+
+
+def broken(line: str, columns: int, ending: str = '') -> str:
+    r"""Returns a line, broken between words where it is longer than so many columns of a terminal.
+
+    Later lines are two columns further in. A word that is longer than a line stays whole.
+
+    Args:
+        line: it may have colours.
+        columns: of a line.
+        ending: of each line but the last, `GOES_ON` in a command.
+
+    >>> broken('  from corpus.en, line 17', 16)
+    '  from\n    corpus.en,\n    line 17'
+    """
+    if _columns(line) <= columns:
+        return line
+    indent = ' ' * (len(line) - len(line.lstrip(' ')) + 2)
+    lines: list[str] = []
+    here = ''
+    for word in _WORDS[ending].findall(line):
+        if here.strip() and _columns(here + word + ending) > columns:
+            lines.append(here + ending)
+            here = indent + word.lstrip()
+        else:
+            here += word
+    return '\n'.join([*lines, here])
+
+
+def columns_of(terminal: TextIO) -> int:
+    """Returns how many columns a terminal has; 80 if it does not say."""
+    with contextlib.suppress(OSError, ValueError):
+        return os.get_terminal_size(terminal.fileno()).columns or 80
+    return 80
+
+
+def _columns(text: str) -> int:
+    """Returns how many columns a text takes."""
+    text = _COLOUR.sub('', text)
+    wide = 0 if text.isascii() else sum(unicodedata.east_asian_width(each) in 'FW' for each in text)
+    return len(text) + wide
+
+
 class LogFormatter(logging.Formatter):
     """Writes a record after the command's name: what this program says on one line.
 
@@ -57,7 +120,9 @@ class LogFormatter(logging.Formatter):
         is_ours = record.name.startswith(('pipelines', 'tokcore'))
         record.mark = 'warning: ' if is_ours and record.levelno == logging.WARNING else ''
         shown = printable if is_ours else printable_lines
-        return shown(super().formatMessage(record), self._stream)
+        ending = GOES_ON if is_ours and record.message.startswith('next: tokbeam ') else ''
+        lines = shown(super().formatMessage(record), self._stream).split('\n')
+        return '\n'.join(fitted(line, self._stream, ending) for line in lines)
 
     def formatException(self, ei: Any) -> str:
         return printable_lines(super().formatException(ei), self._stream)

@@ -20,9 +20,10 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, NoReturn, TextIO
 
-from pipelines.cli.printable import escaped, printable
+from pipelines.cli.printable import columns_of, escaped, fitted, printable
 from pipelines.engines.progress import (
     BYTES,
+    COMPRESSED_BYTES,
     ON_BAR,
     Event,
     RoundEnded,
@@ -52,6 +53,14 @@ _LOGGER = logging.getLogger(__name__)
 
 _LINE_SECONDS = 30
 _LOOK_SECONDS = 0.5
+_FIRST_SECONDS = 3.0
+"""Of some work without an estimate of its time: the first steps are no measure."""
+
+_LEAST_COLUMNS = 13
+_BAR_COLUMNS = 22
+"""Of the bar and the share in percent: the fewest, and the fewest next to an amount or a rate."""
+
+_BYTE_UNITS = (('GiB', 1 << 30), ('MiB', 1 << 20), ('KiB', 1 << 10))
 _JSON_SECONDS = 1
 
 Clock = Callable[[], float]
@@ -122,12 +131,59 @@ def in_ipython() -> bool:
     return module is not None and module.get_ipython() is not None
 
 
+class Pace:
+    """How fast work goes on: all of it since it began, the later the more.
+
+    Work is reported in steps. After the last one it is taken to go on as before, for as long as there was no
+    report before. So the time that is left goes down like a clock; from reports alone it would grow between
+    them. What a rerun finds finished counts for little, since that comes first.
+    """
+
+    def __init__(self, began: float):
+        self.began = self._reported = self._at = began
+        self._done = 0
+        self._likely = 0.0  # how much is done at a time, it is taken
+        self._longest = 0.0  # between two reports
+        self._weighted = (
+            0.0  # the sum of all steps, each times the middle of its time since the beginning
+        )
+
+    def take(self, done: int, now: float) -> None:
+        """Takes a report that so much is done in all."""
+        self._go_on(now)
+        self._longest = max(self._longest, now - self._reported)
+        self._weighted += (done - self._done) * self._middle(now)
+        self._done, self._reported = done, now
+        # Of two threads that end together, the first has no report of what the other has done.
+        self._likely = max(done, (self._likely + done) / 2)
+
+    def rate_and_left(self, total: int, now: float) -> tuple[float, float | None]:
+        """Returns what is done in a second, and the seconds until all is; (0, None) if it is too early."""
+        self._go_on(now)
+        if now - self.began < _FIRST_SECONDS or not self._weighted:
+            return 0.0, 0.0 if self._done >= total else None
+        return self._rate(), max(0.0, total - self._likely) / self._rate()
+
+    def _go_on(self, now: float) -> None:
+        until = min(now, self._reported + self._longest)
+        self._likely += max(0.0, until - self._at) * self._rate()
+        self._at = now
+
+    def _rate(self) -> float:
+        weighted = self._weighted + (self._likely - self._done) * self._middle(self._at)
+        return 2 * weighted / max(_FIRST_SECONDS, self._at - self.began) ** 2
+
+    def _middle(self, now: float) -> float:
+        return (self._reported + now) / 2 - self.began
+
+
 class ProgressState:
     """What a job is doing, according to its progress events.
 
     Attributes:
         stages: those that run; each is a part of the one before it.
         work: the last event of work that has not ended; None if no work is counted.
+        pace: of that work.
         began: when that work began, or else the stage.
         last_round: the last round of a search that the innermost stage has ended, if any.
     """
@@ -136,9 +192,9 @@ class ProgressState:
         self._clock = clock
         self.stages: list[str] = []
         self._parts: tuple[str, ...] = ()  # of the outermost stage
-        self.work: WorkDone | None = None
-        self.began = clock()
-        self.last_round: RoundEnded | None = None
+        self.work: WorkDone | None
+        self.last_round: RoundEnded | None
+        self._begin()
 
     def take(self, event: Event) -> None:
         if isinstance(event, WorkDone):
@@ -158,14 +214,15 @@ class ProgressState:
         if event.done >= event.total:
             if self.work is not None and self.work.work == event.work:
                 self._begin()
-        elif self.work is None or self.work.work != event.work:
-            self._begin()
-            self.work = event
         else:
+            if self.work is None or self.work.work != event.work:
+                self._begin()
             self.work = event
+            self.pace.take(event.done, self._clock())
 
     def _begin(self) -> None:
         self.work, self.last_round, self.began = None, None, self._clock()
+        self.pace = Pace(self.began)
 
     @property
     def label(self) -> str:
@@ -218,16 +275,15 @@ class ProgressLog:
         """Does nothing: there is no bar to remove."""
 
     def _line(self) -> str:
-        now, seconds = self._now, self._clock() - self._now.began
-        work = now.work
+        now, time = self._now, self._clock()
+        work, spent = now.work, f'for {format_time(time - now.began)}'
         if work is None:
-            return f'{now.label}, for {format_time(seconds)}' if now.label else ''
+            return f'{now.label}, {spent}' if now.label else ''
         line = f'{now.label}: {100 * work.done // work.total} % of {format_amount(work.total, work.unit)}'
-        rate = work.done / seconds if seconds > 0 else 0.0
-        if rate < 1:  # nothing yet, or parts that take longer than a second, and each another time
-            return f'{line}, for {format_time(seconds)}'
-        left = (work.total - work.done) / rate
-        return f'{line}, {format_amount(rate, work.unit)}/s, {format_time(left)} left'
+        rate, left = now.pace.rate_and_left(work.total, time)
+        if left is None or rate < 1:  # parts that each take another time, over a second
+            return f'{line}, {spent}'
+        return f'{line}, {_per_second(rate, work.unit)}, {format_time(left)} left'
 
 
 class JsonProgress:
@@ -235,7 +291,7 @@ class JsonProgress:
 
     def __init__(self, stream: TextIO, clock: Clock = time.monotonic):
         self._stream, self._clock = stream, clock
-        self._works: dict[str, tuple[float, float]] = {}  # when each began, and was last written
+        self._works: dict[str, tuple[Pace, float]] = {}  # and when each was last written
 
     def __call__(self, event: Event) -> None:
         with _drawing() as is_shown:
@@ -259,22 +315,22 @@ class JsonProgress:
     def _write_work(self, event: WorkDone) -> None:
         now = self._clock()
         if event.done == 0 or event.work not in self._works:
-            self._works[event.work] = (now, -_JSON_SECONDS)
-        began, written = self._works[event.work]
+            self._works[event.work] = (Pace(now), -_JSON_SECONDS)
+        pace, written = self._works[event.work]
+        pace.take(event.done, now)
         if now - written < _JSON_SECONDS and 0 < event.done < event.total:
             return
-        self._works[event.work] = (began, now)
-        seconds = now - began
-        rate = event.done / seconds if seconds > 0 else 0.0
+        self._works[event.work] = (pace, now)
+        _, left = pace.rate_and_left(event.total, now)
         self._write(
             'work',
             stage=event.stage,
             work=event.work,
             done=event.done,
             total=event.total,
-            unit='bytes' if event.unit == BYTES else event.unit,
-            seconds=round(seconds, 3),
-            left=round((event.total - event.done) / rate, 3) if rate else None,
+            unit='bytes' if _is_bytes(event.unit) else event.unit,
+            seconds=round(now - pace.began, 3),
+            left=None if left is None else round(left, 3),
         )
 
     def _write(self, event: str, **fields: object) -> None:
@@ -287,11 +343,11 @@ class Bar:
     """Draws a progress bar on a terminal; log lines are written above it."""
 
     def __init__(self, terminal: TextIO, clock: Clock = time.monotonic):
-        self._terminal = terminal
+        self._terminal, self._clock = terminal, clock
         self._now = ProgressState(clock)
         self._bar: tqdm | None = None
         self._output: _CellOutput | None = None
-        self._shown: tuple[str, float] | None = None  # whose bar it is, and since when
+        self._shown: tuple[str, Pace] | None = None  # whose bar it is
         self._lock = terminal_lock
         self._replaced = [
             (handler, handler.setStream(_AboveBar(self, terminal)))
@@ -311,6 +367,7 @@ class Bar:
         """Draws the bar again, with the current time."""
         with _drawing() as is_shown:
             if is_shown and self._bar is not None:
+                self._bar.bar_format = self._format()
                 self._bar.refresh()
 
     def close(self) -> None:
@@ -335,21 +392,44 @@ class Bar:
 
     def _draw(self) -> None:
         now = self._now
-        current = (now.label, now.began) if now.label else None
+        current = (now.label, now.pace) if now.label else None
         if (
             self._bar is None
             or current is None
             or self._shown is None
-            or now.began != self._shown[1]
+            or now.pace is not self._shown[1]
         ):
             self._end_bar()
             if current is not None:
                 self._begin_bar()
-        elif current != self._shown:  # another round; the time goes on
-            self._bar.set_description_str(now.label)
-        elif now.work is not None:
-            self._bar.update(now.work.done - self._bar.n)
+        else:
+            self._bar.bar_format = self._format()
+            if current != self._shown:  # another round; the time goes on
+                self._bar.refresh()
+            elif now.work is not None:
+                self._bar.update(now.work.done - self._bar.n)
         self._shown = current
+
+    def _format(self) -> str:
+        """Returns the line, with a field for the bar; what a narrow terminal has no room for is left out."""
+        now, time = self._now, self._clock()
+        work, spent, label = now.work, _on_clock(time - now.began), now.label
+        columns = columns_of(self._terminal)
+        # Even of no width, a bar makes tqdm cut the line off where the terminal ends.
+        if work is None:
+            if len(label) + len(spent) + 3 > columns:
+                label = label.partition(',')[0]
+            return f'{label} [{spent}]{{bar:0}}'
+        rate, left = now.pace.rate_and_left(work.total, time)
+        spent += f'<{"?" if left is None else _on_clock(left)}'
+        speed = f', {_per_second(rate, work.unit)}' if rate >= 1 else ''
+        amount = _share(work)
+        texts = (f'{amount} [{spent}{speed}]', f'{amount} [{spent}]', f'[{spent}]')
+        if len(label) + len(spent) + _LEAST_COLUMNS > columns:
+            label = label.partition(' (')[0]
+        room = columns - len(label) - _BAR_COLUMNS
+        text = next((text for text in texts if len(text) <= room), texts[-1])
+        return f'{label}: {{percentage:3.0f}}%|{{bar}}| {text}'
 
     def _begin_bar(self) -> None:
         # Its import is slow, and without a terminal there is no bar.
@@ -364,29 +444,16 @@ class Bar:
 
         tqdm.monitor_interval = 0  # its monitor is a second thread like the one of `shown_progress`
         work = self._now.work
-        arguments: dict[str, Any] = {
-            'desc': self._now.label,
-            'file': self._terminal,
-            'leave': False,
-            'smoothing': 0,  # the rate since the work began, as elsewhere; the last one jumps
-        }
-        if work is None:
-            # With a bar, even of no width, tqdm cuts the line off where the terminal ends.
-            arguments |= {'total': None, 'bar_format': '{desc} [{elapsed}]{bar:0}'}
-        else:
-            is_bytes = work.unit == BYTES
-            arguments |= {'total': work.total, 'initial': work.done}
-            arguments['unit'] = work.unit if is_bytes else f' {work.unit}'
-            arguments['unit_scale'] = is_bytes or work.total >= 1000
-            if not arguments['unit_scale']:  # a few parts: not 1.00 of 3.00, and no seconds a part
-                arguments['bar_format'] = (
-                    '{l_bar}{bar}| {n_fmt}/{total_fmt}{unit} [{elapsed}<{remaining}]'
-                )
-            arguments['unit_divisor'] = 1024 if is_bytes else 1000
         line_is_open.set()
-        if is_in_cell:
-            arguments['display'] = False
-        self._bar = tqdm(dynamic_ncols=True, **arguments)
+        self._bar = tqdm(
+            total=None if work is None else work.total,
+            initial=0 if work is None else work.done,
+            file=self._terminal,
+            leave=False,
+            dynamic_ncols=True,
+            bar_format=self._format(),
+            **({'display': False} if is_in_cell else {}),
+        )
         if is_in_cell:
             self._output = self._output or _CellOutput()
             self._output.show(self._bar)
@@ -448,14 +515,36 @@ def format_time(seconds: float) -> str:
     return f'{minutes} min' if minutes < 60 else f'{minutes // 60} h {minutes % 60} min'
 
 
-def format_amount(amount: float, unit: str) -> str:
-    """Returns an amount for a reader: `1,200 examples`, `4.5 MiB`."""
-    if unit != BYTES:
+def format_amount(amount: float, unit: str, largest: float = 0) -> str:
+    """Returns an amount for a reader: `1,200 examples`, `4.5 MiB`, `4.5 MiB compressed`.
+
+    It is in the unit of the `largest` of several.
+    """
+    if not _is_bytes(unit):
         return f'{amount:,.0f} {unit}'
-    for name, size in (('GiB', 1 << 30), ('MiB', 1 << 20), ('KiB', 1 << 10)):
-        if amount >= size:
-            return f'{amount / size:.1f} {name}'
-    return f'{amount:.0f} B'
+    name, size = next((unit for unit in _BYTE_UNITS if max(amount, largest) >= unit[1]), ('B', 1))
+    return f'{amount / size:.{size > 1:d}f} {name}{unit.removeprefix(BYTES)}'
+
+
+def _share(work: WorkDone) -> str:
+    """Returns how much is done of how much: `4.8/29.8 MiB compressed`."""
+    done = format_amount(work.done, work.unit, work.total).partition(' ')[0]
+    return f'{done}/{format_amount(work.total, work.unit)}'
+
+
+def _per_second(rate: float, unit: str) -> str:
+    return f'{format_amount(rate, BYTES if _is_bytes(unit) else unit)}/s'
+
+
+def _is_bytes(unit: str) -> bool:
+    return unit in (BYTES, COMPRESSED_BYTES)
+
+
+def _on_clock(seconds: float) -> str:
+    """Returns a time as a clock shows it: `00:40`, `2:05:00`."""
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f'{hours}:{minutes:02}:{seconds:02}' if hours else f'{minutes:02}:{seconds:02}'
 
 
 def end_on_signals(keeps_work: bool) -> None:
@@ -553,9 +642,8 @@ def _end(number: int, keeps_work: bool) -> None:
 def _write_line(line: str) -> None:
     """Writes a line to standard error, after a bar that stands there."""
     with contextlib.suppress(OSError, ValueError):
-        os.write(
-            sys.stderr.fileno(), ('\n' * line_is_open.is_set() + f'tokbeam: {line}\n').encode()
-        )
+        text = fitted(f'tokbeam: {line}', sys.stderr)
+        os.write(sys.stderr.fileno(), ('\n' * line_is_open.is_set() + f'{text}\n').encode())
     line_is_open.clear()
 
 
@@ -621,7 +709,12 @@ class StandardOutput:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Writes lines to standard output, unless it is closed; raises as `StandardOutput`."""
+    """Writes lines for a reader to standard output, unless it is closed; raises as `StandardOutput`."""
+    _print(''.join(f'{fitted(printable(line, sys.stdout), sys.stdout)}\n' for line in lines))
+
+
+def print_data(lines: Iterable[str]) -> None:
+    """Writes lines for a program, which are never broken; else as `print_lines`."""
     _print(''.join(f'{printable(line, sys.stdout)}\n' for line in lines))
 
 

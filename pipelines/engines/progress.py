@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 BYTES = 'B'
+COMPRESSED_BYTES = 'B compressed'
 
 ON_BAR = 'is_on_bar'
 """The attribute of a record of the log that says what a progress bar also shows."""
@@ -55,7 +56,7 @@ class WorkDone(Event):
         work: which of the stage's kinds of work it is, such as `reading`.
         done: the amount done since the work began.
         total: the amount that there is in all; the last event has `done` equal to it.
-        unit: `BYTES`, or the name of what is counted.
+        unit: `BYTES`, `COMPRESSED_BYTES` if some of them are, or the name of what is counted.
     """
 
     stage: str
@@ -189,7 +190,7 @@ def track_work(stage: str, work: str, total: int | None, unit: str = BYTES) -> I
         stage: the stage that does the work.
         work: the name by which `advance` knows the work.
         total: the amount that there is; None if `set_total` will be called.
-        unit: `BYTES`, or the name of what is counted.
+        unit: as `WorkDone` has it.
     """
     _tracked[work] = _Work(stage, work, total, unit)
     try:

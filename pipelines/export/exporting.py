@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import base64
+import contextlib
+import dataclasses
 import functools
 import json
 import logging
@@ -19,11 +21,13 @@ from typing import Any
 
 from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of
 from pipelines.cli.terminal import print_lines
+from pipelines.export.playground import playground_page
 from pipelines.files import filesystem
 from pipelines.files.vocabulary_files import vocabulary_path
 from tokcore.bpe.codes import NmtVocabulary
 from tokcore.bpe.extension import reason_against_rounds
 from tokcore.bpe.files import is_tokenizer_json
+from tokcore.bpe.scheme import SCHEME as BPE_SCHEME
 from tokcore.bpe.vocabulary import (
     AddedToken,
     BpeVocabulary,
@@ -90,8 +94,10 @@ def _outcome(
     folder: str, files: Sequence[str], target: ExportTarget, lines: int | None
 ) -> Iterator[str]:
     yield f'{folder}: {", ".join(files)}'
-    library = _TARGETS[target][0]
-    if lines is None:
+    library, _, opening = _TARGETS[target]
+    if opening is None:
+        yield 'the page compares itself with tokbeam on sample lines whenever a browser opens it'
+    elif lines is None:
         yield f"UNPROVED: install '{library}', and the sample is encoded with it"
     else:
         yield f'proved: {library.partition("<")[0]} encodes {lines:,} lines as tokbeam does'
@@ -104,6 +110,7 @@ _NEVER = 1 << 31
 
 _PIECES_OF_SAMPLE = 4_000
 _PIECES_OF_LINE = 8
+_LINES_OF_PAGE = 100
 _LINES = (
     'The quick brown fox jumps over the lazy dog; it\'s 12,345.67 dollars (or "so").',
     'Größe, élan, naïve und cafe\u0301: ÀÇ ΟΔΟΣ, Привет мир! שלום العالم',
@@ -139,13 +146,16 @@ def prove(
     Returns the number of lines that were compared.
 
     Raises:
-        ImportError: the tool is not installed.
+        ImportError: the tool is not installed, or is a browser.
         InputError: a line is encoded otherwise.
     """
     if target == 'huggingface' and isinstance(vocabulary, NmtVocabulary):
         vocabulary = vocabulary.with_all_symbols()
+    opening = _TARGETS[target][2]
+    if opening is None:
+        raise ImportError('a browser opens the page later')
     try:
-        theirs = _TARGETS[target][2](folder, name)
+        theirs = opening(folder, name)
     except ImportError:
         raise
     except Exception as error:  # each library has errors of its own
@@ -196,12 +206,14 @@ def _is_foreign(vocabulary: Vocabulary) -> typing.TypeGuard[PretrainedVocabulary
     )
 
 
-def _huggingface(scheme: Scheme, vocabulary: Vocabulary, name: str) -> Mapping[str, bytes]:
+def _huggingface(
+    scheme: Scheme, vocabulary: Vocabulary, name: str, target: ExportTarget = 'huggingface'
+) -> Mapping[str, bytes]:
     if _is_foreign(vocabulary):
         data = vocabulary.dump()
         file = json.loads(data) if data.lstrip()[:1] == b'{' else {}
         if not is_tokenizer_json(file):
-            data = _of_ranks(vocabulary, file).dump()
+            data = _of_ranks(vocabulary, file, target).dump()
         special = [token.content for token in vocabulary.added if token.special]
         return {TOKENIZER_NAME: data, CONFIG_NAME: tokenizer_config(special)}
     if isinstance(vocabulary, NmtVocabulary):
@@ -212,7 +224,9 @@ def _huggingface(scheme: Scheme, vocabulary: Vocabulary, name: str) -> Mapping[s
     return files
 
 
-def _of_ranks(vocabulary: PretrainedVocabulary, tekken: Mapping[str, Any]) -> BpeVocabulary:
+def _of_ranks(
+    vocabulary: PretrainedVocabulary, tekken: Mapping[str, Any], target: ExportTarget
+) -> BpeVocabulary:
     """Returns ranks as a tokenizer.json has them: a merge for each token, in the order of ranks.
 
     A token is always the result of the same merge, the last one in its own bytes: where no merge has
@@ -220,13 +234,13 @@ def _of_ranks(vocabulary: PretrainedVocabulary, tekken: Mapping[str, Any]) -> Bp
     no two merges of equal result compete.
     """
     if vocabulary.is_sentencepiece:
-        _refuse('huggingface', "a SentencePiece model's normalizer and scores are not converted")
+        _refuse(target, "a SentencePiece model's normalizer and scores are not converted")
     pattern = vocabulary.pattern or tekken['config']['pattern']
     name = pattern if pattern in PATTERNS else named_pattern([fancy_regex(pattern)])
     if name is None:
-        _refuse('huggingface', f'{pattern!r:.80} is written for another engine of expressions')
+        _refuse(target, f'{pattern!r:.80} is written for another engine of expressions')
     if {token.content for token in vocabulary.added} & vocabulary.entries.keys():
-        _refuse('huggingface', 'a special token is spelled as the bytes of another token')
+        _refuse(target, 'a special token is spelled as the bytes of another token')
     ids = {token_bytes(entry): id_ for entry, id_ in vocabulary.entries.items()}
     pairs = (_last_merge(token, ids) for token in sorted(ids, key=ids.__getitem__))
     merges = tuple((spelled(pair[0]), spelled(pair[1])) for pair in pairs if pair)
@@ -434,14 +448,31 @@ def _open_subword_nmt(folder: str, name: str) -> Callable[[str], object]:
     return lambda line: [piece for piece in segmenter.process_line(line).split(' ') if piece]
 
 
+def _playground(scheme: Scheme, vocabulary: Vocabulary, name: str) -> Mapping[str, bytes]:
+    encode, lines = tokenizer_of(vocabulary, scheme).encode, sample_lines(vocabulary)
+    samples = []
+    for line in [*_LINES, *lines[len(_LINES) :: 1 + len(lines) // _LINES_OF_PAGE]]:
+        with contextlib.suppress(ValueError):  # the vocabulary cannot spell it
+            samples.append((line, encode(line)))
+    if _is_foreign(vocabulary):
+        file = _huggingface(scheme, vocabulary, name, 'playground')[TOKENIZER_NAME]
+        parsed = BPE_SCHEME.parse(file, f'--to playground of {name}')
+        assert isinstance(parsed, BpeVocabulary)  # it is a tokenizer.json
+        vocabulary = dataclasses.replace(parsed, entries=vocabulary.entries)
+    return {'index.html': playground_page(scheme, vocabulary, name, samples)}
+
+
 _Make = Callable[[Scheme, Vocabulary, str], Mapping[str, bytes]]
 _Open = Callable[[str, str], Callable[[str], object]]
 
-_TARGETS: Mapping[ExportTarget, tuple[str, _Make, _Open]] = {
+_TARGETS: Mapping[ExportTarget, tuple[str, _Make, _Open | None]] = {
     'huggingface': ('tokenizers', _huggingface, _open_huggingface),
     'tiktoken': ('tiktoken', _tiktoken, _open_tiktoken),
     'sentencepiece': ('sentencepiece', _sentencepiece, _open_sentencepiece),
     'vocab.txt': ('transformers<5', _vocab_txt, _open_vocab_txt),
     'subword-nmt': ('subword-nmt', _subword_nmt, _open_subword_nmt),
+    'playground': ('a browser', _playground, None),
 }
-"""By tool its package, what makes its files, and what opens them and encodes a line."""
+"""By tool its package, what makes its files, and what opens them and encodes a line.
+
+The page of a playground has the sample with it, and a browser encodes it whenever it opens the page."""

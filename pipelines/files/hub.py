@@ -26,7 +26,7 @@ from pipelines.files.local import LocalFiles, StoredFile, StoreFiles
 from pipelines.files.system_errors import system_error
 from tokcore.corpus.fields import fetchers
 from tokcore.encoding.hub_folders import NEIGHBOURS
-from tokcore.errors import InputError, OperatingSystemError
+from tokcore.errors import InputError, OperatingSystemError, missing_package
 from tokcore.regular_files import open_regular
 
 _LOGGER = logging.getLogger(__name__)
@@ -315,10 +315,7 @@ def _client(address: str) -> Any:
     try:
         import huggingface_hub.hf_api
     except ModuleNotFoundError as error:
-        raise InputError(
-            f'{address} needs a package that is not installed; get it by '
-            "pip install 'tokbeam[hf]', or '.[hf]' in a clone"
-        ) from error
+        raise missing_package(address, 'hf') from error
     return huggingface_hub
 
 

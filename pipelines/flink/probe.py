@@ -1,7 +1,6 @@
 """Whether a cluster's workers are like this process, and see the output's folder as it does."""
 
 import functools
-import importlib.metadata
 import os
 import pathlib
 import platform
@@ -108,15 +107,11 @@ def own_versions() -> tuple[tuple[str, str], ...]:
     They stay those of the first call: a process that workers are forked from calls this when it has
     imported everything, and keeps that when tokbeam is upgraded.
     """
-    try:
-        tokbeam = importlib.metadata.version('tokbeam')
-    except importlib.metadata.PackageNotFoundError:  # run from a checkout
-        tokbeam = 'not installed'
     return (
         ('Python', '.'.join(platform.python_version_tuple()[:2])),
         ('Unicode', unicodedata.unidata_version),
         ('Apache Beam', beam.__version__),
-        ('tokbeam', f'{tokbeam} of sources {_checksum_of_sources():08x}'),
+        ('tokbeam', f'{tokcore.__version__} of sources {_checksum_of_sources():08x}'),
     )
 
 

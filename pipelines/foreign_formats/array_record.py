@@ -21,7 +21,7 @@ from pipelines.shard_formats.shard_format import (
 )
 from pipelines.transforms.stats import WrittenFile
 from tokcore.encoding.encoder import EncodedSide
-from tokcore.errors import InputError
+from tokcore.errors import InputError, missing_package
 from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.jit import read_only
 from tokcore.reading.checking import Advance, CheckedFile, Findings, Sums, largest_ids
@@ -132,10 +132,7 @@ def array_record_library() -> Any:
     try:
         from array_record.python import array_record_module
     except ImportError as error:
-        raise InputError(
-            'files of ArrayRecord need a package that is not installed; get it by '
-            "pip install 'tokbeam[array-record]', or '.[array-record]' in a clone"
-        ) from error
+        raise missing_package('the format array_record', 'array-record') from error
     return array_record_module
 
 

@@ -191,6 +191,13 @@ class BuildJob:
         learning: how vocabularies are learned; None if the scheme learns nothing.
         vocabularies: which sides have one, and how their files are called.
         sample: what of the training text vocabularies are counted from.
+
+    Examples:
+        >>> job = pipelines.build_job(text='train.en', scheme='byte', name='en', shards=1, output='data/en')
+        >>> isinstance(job, pipelines.BuildJob), job.dataset.name
+        (True, 'en')
+        >>> pipelines.build(job).manifest.lines[0].examples
+        400
     """
 
     reading: CorpusReading

@@ -4,6 +4,7 @@ For some formats work items take a pass over the bytes, and so does a sample of 
 """
 
 import bisect
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -17,12 +18,12 @@ from typing import Any
 import apache_beam as beam
 
 from pipelines.artifacts.outputs import refuse_losses
-from pipelines.engines.progress import advance, track_work
+from pipelines.engines.progress import track_work
 from pipelines.files import filesystem
 from pipelines.jobs.corpus import Corpus, input_texts
 from pipelines.jobs.job import CorpusReading, Execution
 from pipelines.options.job import RejectionLimit
-from pipelines.transforms.read import MapToStats, ReadBlocks
+from pipelines.transforms.read import READING, CountedReads, MapToStats, ReadBlocks, bytes_unit
 from pipelines.transforms.stats import (
     REJECTED,
     STATS,
@@ -100,10 +101,11 @@ class ReadPlan:
                 passes[split] += in_passes(together, lambda item: item.files, self.item_bytes)
         return passes
 
-    @property
-    def stored_bytes(self) -> int:
-        """The bytes that all items read, of files as they are stored."""
-        return sum(item.stored_bytes for item in self.all_items)
+    def tracked(self, stage: str) -> contextlib.AbstractContextManager[None]:
+        """Counts the stored bytes that a stage reads while the block runs, those of all items."""
+        items = self.all_items
+        unit = bytes_unit(file for item in items for file in item.files)
+        return track_work(stage, READING, sum(item.stored_bytes for item in items), unit)
 
     def only(self, split: str) -> 'ReadPlan':
         """Returns the plan of one split."""
@@ -158,7 +160,8 @@ def plan_reading(reading: CorpusReading, execution: Execution, folder: str) -> R
         indexing = MapToStats(passes, _index_ranges, report)
         size = sum(part.stored_bytes for _, part in ranges)
         engine = execution.engine.near(size)
-        with track_work('index', _INDEXING, size):
+        unit = bytes_unit(part.file for _, part in ranges)
+        with track_work('index', _INDEXING, size, unit):
             engine.run(lambda pipeline: pipeline | 'IndexLines' >> indexing, folder)
         indexes = {index.number: index.lines for index in read_stats(report, _Index)}
     in_order = (indexes[number] for number in range(len(ranges)))
@@ -199,10 +202,11 @@ def _files_of(numbered: _Numbered) -> tuple[CorpusFile, ...]:
 
 
 def _index_ranges(ranges: Sequence[_Numbered]) -> Iterator[_Index]:
-    with reading_on(filesystem.open_binary, list(map(_files_of, ranges))) as open_binary:
+    reads = CountedReads(filesystem.open_binary, _INDEXING)
+    with reading_on(reads.open_binary, list(map(_files_of, ranges))) as open_binary:
         for number, (declaration, part) in ranges:
-            lines = format_reader(declaration).index(part, open_binary)
-            advance(_INDEXING, part.stored_bytes)
+            with reads.part(part.stored_bytes):
+                lines = format_reader(declaration).index(part, open_binary)
             yield _Index(number, lines)
 
 
@@ -332,7 +336,8 @@ def plan_sample(
     report = os.path.join(folder, 'sampled-files')
     passes = in_passes(parts, lambda part: (part.file,), execution.item_bytes)
     sampling = MapToStats(passes, _sample_parts, report)
-    with track_work('sample', _SAMPLING, sum(part.file.size for part in parts)):
+    unit = bytes_unit(part.file for part in parts)
+    with track_work('sample', _SAMPLING, sum(part.read_bytes for part in parts), unit):
         execution.engine.run(lambda pipeline: pipeline | 'SampleFiles' >> sampling, folder)
     found = {(each.file_index, each.side): each for each in read_stats(report, _Sampled)}
     for side in sides:
@@ -365,6 +370,10 @@ class _Part:
     def key(self) -> tuple[int, int]:
         return self.file_index, self.side
 
+    @property
+    def read_bytes(self) -> int:
+        return self.file.size * (2 if self.file.compressed else 1)  # as `sample_file` reads it
+
 
 @dataclass(frozen=True)
 class _Sampled:
@@ -380,12 +389,13 @@ class _Sampled:
 def _sample_parts(parts: Sequence[_Part]) -> Iterator[_Sampled]:
     # A compressed file is read twice, so two readers go through an archive, member by member.
     twice = [(part.file, part.file) if part.file.compressed else (part.file,) for part in parts]
-    with reading_on(filesystem.open_binary, twice) as open_binary:
+    reads = CountedReads(filesystem.open_binary, _SAMPLING)
+    with reading_on(reads.open_binary, twice) as open_binary:
         for part in parts:
-            sample = sample_file(
-                part.file, part.budget, open_binary, part.max_line_bytes, part.starts
-            )
-            advance(_SAMPLING, part.file.size)
+            with reads.part(part.read_bytes):
+                sample = sample_file(
+                    part.file, part.budget, open_binary, part.max_line_bytes, part.starts
+                )
             lines = list(sample.first_lines)
             yield _Sampled(*part.key, sample.lines.period, sample.lines.count, lines)
 

@@ -140,7 +140,7 @@ class VocabularySearch(Generic[OptionsT]):
         held = ''
         if predicted > _UNNOTICED_BYTES:
             peak, expected = _megabytes(peak_bytes()), _megabytes(predicted)
-            held = f'; this process has held up to {peak}, {expected} were predicted'
+            held = f'; the peak memory was {peak}, and {expected} were predicted'
         _LOGGER.info('%s: learned in %.1f s%s', self.label, time.monotonic() - started, held)
         return learned
 
@@ -344,11 +344,11 @@ def choose_learner(
     need = predicted_bytes(size, per_character)
     available = available_bytes() if available is None else available
     reason = (
-        f'{size.tokens} tokens need some {_megabytes(need)} in memory, '
-        f'{_megabytes(available)} are at hand'
+        f'{size.tokens:,} tokens need about {_megabytes(need)} of memory, of which '
+        f'{_megabytes(available)} are free'
     )
     if learner != 'auto':
-        return LearnerChoice(learner, f'as asked for; {reason}', need)
+        return LearnerChoice(learner, f'by --learner; {reason}', need)
     fits = need <= share * available
     return LearnerChoice('memory' if fits else 'beam', reason, need)
 
@@ -361,7 +361,7 @@ def predicted_bytes(size: CountedSize, per_character: int) -> int:
 
 
 def _megabytes(size: int) -> str:
-    return f'{size >> 20} MB'
+    return f'{size >> 20:,} MiB'
 
 
 def rounds_at_once(tokens: int, budget: int = TOKENS_AT_ONCE) -> int:

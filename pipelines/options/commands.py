@@ -79,7 +79,7 @@ class Command:
         run: `module:function`, which takes the options and those of Beam, and returns the exit status.
         groups: its options.
         examples: command lines, at the top of its help.
-        essential: the names of the options that most people need.
+        essential: the names of the options that most people need; none: all of a command with few options.
         paths: how the help calls the path that the command looks at, and a second word, which may be left
             out if it is in brackets; '' if it takes none. Such a command takes no job file.
         notes: at the end of its help.
@@ -89,7 +89,7 @@ class Command:
     run: str
     groups: tuple[Group, ...]
     examples: tuple[str, ...]
-    essential: tuple[str, ...]
+    essential: tuple[str, ...] = ()
     paths: str = ''
     notes: str = ''
 
@@ -119,6 +119,12 @@ class Command:
                 sections.setdefault(group.section, {}).update(options)
         return sections
 
+
+_CORPUS = tuple('text source target tsv jsonl parquet fields columns clean on-error'.split())
+_OF_DATASET = (
+    *('dev', 'dev-source', 'dev-target', 'dev-share', 'name', 'shards'),
+    *('output-format', 'output', 'overwrite'),
+)
 
 _OTHERS = """\
 Another format, other options of it, and filters of its rows are for a table [[dev]] or [[test]] of a job
@@ -152,17 +158,18 @@ val.bin of dev and test.bin, with uint16. These leave out rows without text, and
 documents after each row that does not end with it. packed:
 ….packed, TFRecords of several rows each, the longest of 65,536 rows first, where the least room is left.
 joined: ….joined, TFRecords of input_ids, input_mask and segment_ids for each row, as BERT's run_classifier.
-array_record: ….array_record, the payloads of the TFRecords, by pip install 'tokbeam[array-record]'."""
+array_record: ….array_record, the payloads of the TFRecords, by pip install '.[array-record]'."""
 
 _INDEX = """\
-index/ in the folder has a file for each shard, by which any row is read at once: build and encode write it,
-and this writes it again. DIR may also be a folder of TFRecords of another program, or one such file: their
-names say which split they are, and tokcore.open_dataset opens the folder. With --corpus-order it has
-SPLIT.corpus too, for batches with shuffle='corpus': the corpus is read once, and must not have changed."""
+index/ in the folder has a file for each shard, by which any row is read and found in the corpus: build, encode
+and convert write it, and this writes it again. The corpus is read once; if it is not there or has changed,
+rows can be read, and not found. DIR may also be a folder of TFRecords of another program, or one such file:
+their names say which split they are, and tokcore.open_dataset opens the folder."""
 
 _EXPORT = """\
 The folder opens with the tool as it stands. Where the tool is installed, it encodes a sample of text, and
-a difference is an error; where it is not, the folder is reported as UNPROVED."""
+a difference is an error; where it is not, the folder is reported as UNPROVED. The page of a playground encodes
+such a sample whenever a browser opens it."""
 
 _CACHE = """\
 kernels are compiled once for a machine, in some 15 s, and those not used for 30 days are deleted.
@@ -174,6 +181,9 @@ _WARM_UP = """\
 A job compiles what this machine lacks by itself. Small local inputs need no compiled kernels: as long as
 none are kept for this version and processor, up to 256 KiB run as plain Python, with the same result."""
 
+
+_MOST_CHARACTERS = 30
+"""Of the words to choose from, as one word of the help, which is never broken."""
 
 JOBS = ('build', 'count', 'vocab', 'encode')
 """The commands that run pipelines, and keep work to continue from."""
@@ -213,29 +223,7 @@ def _commands_of(
                 "tokbeam build --source 'train.*.en' --target 'train.*.zh' --name enzh "
                 '--vocab-size 32768 --output out',
             ),
-            (
-                *(
-                    'text',
-                    'source',
-                    'target',
-                    'tsv',
-                    'jsonl',
-                    'parquet',
-                    'fields',
-                    'columns',
-                    'clean',
-                ),
-                *('dev', 'dev-source', 'dev-target', 'dev-share', 'scheme', 'vocab-size'),
-                *(
-                    'shared-vocab',
-                    'name',
-                    'shards',
-                    'output-format',
-                    'output',
-                    'overwrite',
-                    'on-error',
-                ),
-            ),
+            (*_CORPUS, *_OF_DATASET, 'scheme', 'vocab-size', 'shared-vocab'),
         ),
         'count': Command(
             'count the tokens of the training lines',
@@ -250,7 +238,7 @@ def _commands_of(
                 'tokbeam count --text corpus.txt.gz --output counts',
                 'tokbeam count --counts counts.2023 counts.2024 --output counts',
             ),
-            ('text', 'source', 'target', 'scheme', 'counts', 'output'),
+            (*_CORPUS, 'counts', 'side', 'scheme', 'vocab-sample', 'output', 'overwrite'),
         ),
         'vocab': Command(
             'learn a vocabulary, from text or from counts',
@@ -266,7 +254,10 @@ def _commands_of(
                 '--output vocab.txt',
                 'tokbeam vocab --counts counts --vocab-size 32768 --output vocab.subwords',
             ),
-            ('text', 'counts', 'scheme', 'vocab-size', 'search', 'output'),
+            (
+                *(*_CORPUS, 'counts', 'side', 'scheme', 'vocab-size', 'merges', 'search'),
+                *('special-tokens', 'vocab-sample', 'output', 'overwrite'),
+            ),
         ),
         'encode': Command(
             'encode a corpus with vocabularies that exist',
@@ -284,7 +275,7 @@ def _commands_of(
                 'tokbeam encode --source a.en --target a.zh --vocab vocab.subwords --name enzh '
                 '--output out',
             ),
-            ('text', 'source', 'target', 'vocab', 'name', 'output'),
+            (*_CORPUS, *_OF_DATASET, 'vocab', 'template', 'pack'),
         ),
         'tokenize': Command(
             'lines of text on stdin to lines of ids on stdout',
@@ -312,8 +303,7 @@ def _commands_of(
             'pipelines.cli.folder_commands:verify',
             (Group((VerifyOptions,)),),
             ('tokbeam verify out', 'tokbeam verify out --rerun 1% --json'),
-            ('rerun', 'root', 'json'),
-            'DIR',
+            paths='DIR',
             notes=_NOTHING_WRITTEN,
         ),
         'where': Command(
@@ -324,26 +314,23 @@ def _commands_of(
                 'tokbeam where out 12345',
                 'tokbeam where out corpus.en:17 --json',
             ),
-            ('text', 'split', 'json'),
-            'DIR [ROW|SHARD:RECORD|FILE:LINE]',
+            paths='DIR [ROW|SHARD:RECORD|FILE:LINE]',
             notes=_NOTHING_WRITTEN,
         ),
         'index': Command(
-            'let rows of a dataset be read by their numbers, or as the corpus has them',
+            'let rows of a dataset be read by their numbers, and found in the corpus',
             'pipelines.cli.index_command:index',
             (Group((IndexOptions,)),),
-            ('tokbeam index out --corpus-order', 'tokbeam index tfrecords-of-others'),
-            ('corpus-order',),
-            'DIR',
+            ('tokbeam index out', 'tokbeam index tfrecords-of-others'),
+            paths='DIR',
             notes=_INDEX,
         ),
         'inspect': Command(
-            'show what a dataset, a TFRecord file, a vocabulary or counts hold',
+            'show what is in a dataset, a TFRecord file, a vocabulary or counts',
             'pipelines.report.commands:inspect',
             (Group((InspectOptions,)),),
             ('tokbeam inspect out --head 5 --seed 7', 'tokbeam inspect counts --head 0'),
-            ('head', 'seed', 'split', 'vocab', 'json'),
-            'PATH',
+            paths='PATH',
             notes=_NOTHING_WRITTEN,
         ),
         'report': Command(
@@ -354,8 +341,7 @@ def _commands_of(
                 'tokbeam report out > report.html',
                 'tokbeam report out --corpus --json > report.json',
             ),
-            ('corpus', 'json'),
-            'DIR',
+            paths='DIR',
             notes=_READING,
         ),
         'compare': Command(
@@ -366,8 +352,7 @@ def _commands_of(
                 'tokbeam compare out.16k out.32k > comparison.html',
                 'tokbeam compare first.subwords second.subwords --json',
             ),
-            ('corpus', 'json'),
-            'A B',
+            paths='A B',
             notes=_READING,
         ),
         'convert': Command(
@@ -378,8 +363,7 @@ def _commands_of(
                 'tokbeam convert out --to megatron --output out.megatron',
                 'tokbeam convert out --to packed --pack 512 --output out.512',
             ),
-            ('to', 'pack', 'output', 'overwrite'),
-            'DIR',
+            paths='DIR',
             notes=_CONVERT,
         ),
         'export': Command(
@@ -389,6 +373,7 @@ def _commands_of(
             (
                 'tokbeam export tokenizer.json --to tiktoken --output encoding',
                 'tokbeam export vocab.txt --to huggingface --output bert',
+                'tokbeam export out --to playground --output page',
             ),
             ('to', 'output', 'scheme'),
             'VOCAB',
@@ -402,12 +387,11 @@ def _commands_of(
                 'tokbeam card out',
                 'tokbeam card out > out/README.md',
             ),
-            (),
-            'DIR',
+            paths='DIR',
             notes=_NOTHING_WRITTEN,
         ),
         'warm-up': Command(
-            'compile the kernels of a scheme ahead, as for an image of a container',
+            'compile the kernels of a scheme, as when an image of a container is built',
             'pipelines.cli.warm_up_command:warm_up',
             (Group((scheme, tokens)),),
             ('tokbeam warm-up', 'tokbeam warm-up --scheme bpe --pre-tokenizer cl100k'),
@@ -419,7 +403,6 @@ def _commands_of(
             'pipelines.cli.cache_command:cache',
             (Group((CacheOptions,)),),
             ('tokbeam cache', 'tokbeam cache --delete kernels'),
-            ('delete',),
             notes=_CACHE,
         ),
     }
@@ -432,21 +415,23 @@ def add_groups(parser: Parser, groups: Iterable[Group], only: Container[str] | N
         for each in (each for kind in group.kinds for each in declared(kind)):
             if only is not None and each.name not in only:
                 continue
-            option, keywords = each.option, dict[str, Any]()
+            option, help, keywords = each.option, each.help, dict[str, Any]()
             if option.kind is None:
                 action = argparse.BooleanOptionalAction if has_negation(each) else 'store_true'
                 keywords = {'action': action}
             elif isinstance(option.kind, tuple):
                 keywords = {'choices': option.kind}
+                if len(','.join(option.kind)) > _MOST_CHARACTERS:
+                    if not all(word in help for word in option.kind):
+                        help += f' {{{", ".join(option.kind)}}}'
+                    keywords['metavar'] = option.metavar or each.name.rpartition('-')[2].upper()
             else:
                 keywords = {'type': option.kind, 'metavar': option.metavar}
             if option.many == 'words':
                 keywords |= {'nargs': '+', 'action': 'extend'}
             elif option.many == 'repeated':
                 keywords |= {'action': 'append'}
-            target.add_argument(
-                flag(each.name), help=each.help, default=argparse.SUPPRESS, **keywords
-            )
+            target.add_argument(flag(each.name), help=help, default=argparse.SUPPRESS, **keywords)
 
 
 def has_negation(declaration: Declared) -> bool:

@@ -80,7 +80,7 @@ def _job_option() -> Any:
 class ConvertOptions:
     """What `convert` makes of a dataset, where to, and how."""
 
-    to: str = option('the format, as --output-format of build has it', CONVERTED_FORMATS)
+    to: str = option('the format, as --output-format of build has it', CONVERTED_FORMATS, 'FORMAT')
     pack: int | None = pack_option('--to')
     output: str = option('folder for the result', output_path, 'DIR')
     workers: int | None = _workers_option()
@@ -166,9 +166,9 @@ class InspectOptions(ReportingOptions):
         'N',
         default=None,
     )
-    split: str | None = option('of a dataset: this split (default: all)', SPLITS, default=None)
+    split: str | None = option('the split of a dataset (default: all)', SPLITS, default=None)
     vocab: str | None = option(
-        'of a file of TFRecords: the vocabulary of its ids, a file or the folder of a dataset',
+        'the vocabulary of the ids of a file of TFRecords: a file, or the folder of a dataset',
         path,
         'FILE',
         default=None,
@@ -176,8 +176,8 @@ class InspectOptions(ReportingOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareOptions(ReportingOptions):
-    """What `compare` and `report` read in addition to the shards."""
+class CorpusOptions(ReportingOptions):
+    """What `report` and `compare` read in addition to the shards."""
 
     corpus: bool | None = option(
         'read the corpus once too, by the job of the last run, for the proof of the shuffle, the '
@@ -196,7 +196,19 @@ class CompareOptions(ReportingOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportOptions(CompareOptions):
+class ReportOptions(CorpusOptions):
     """What `report` reads in addition to the shards."""
 
     job: str | None = _job_option()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(CorpusOptions):
+    """What `compare` reads in addition to the shards."""
+
+    common_text: str | None = option(
+        'a text that both cut, of which the first 4 MiB are used (default: the first rows of both datasets)',
+        path,
+        'FILE',
+        default=None,
+    )

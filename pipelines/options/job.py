@@ -204,9 +204,9 @@ class DatasetOptions:
         'put before each source text; a reserved or special token of the vocabulary in it gets its id, '
         'as <2zh> in "<2zh> "'
     )
-    target_prefix: str = _prefix('put before each target text, likewise')
+    target_prefix: str = _prefix('put before each target text, as --source-prefix')
     seed: int = option(
-        'of the shuffle, {range} (default: 0)',
+        'seed of the shuffle, {range} (default: 0)',
         WholeNumber(0, LARGEST_UINT64),
         'N',
         default=0,
@@ -511,7 +511,7 @@ class OtherFiles:
     )
     dev_source: tuple[str, ...] = _files_of_split('source side of the development')
     dev_target: tuple[str, ...] = _files_of_split('target side of the development')
-    test: tuple[str, ...] = _files_of_split('test', ', likewise')
+    test: tuple[str, ...] = _files_of_split('test', ', as --dev')
     test_source: tuple[str, ...] = _files_of_split('source side of the test')
     test_target: tuple[str, ...] = _files_of_split('target side of the test')
 

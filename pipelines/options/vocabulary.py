@@ -135,8 +135,8 @@ class VocabularyLayout:
         changes_bytes=True,
     )
     vocab_languages: tuple[str, str] | None = option(
-        'of source and target, as en,zh: the names of their vocabularies end so, as the problems of '
-        'Tensor2Tensor look for them (default: in inputs and targets)',
+        'how the names of the vocabularies of source and target end, as en,zh, where the problems of '
+        'Tensor2Tensor look for them (default: inputs,targets)',
         two_languages,
         'A,B',
         default=None,
@@ -232,7 +232,7 @@ class ExportOptions:
 
     to: str = option(
         'whose files: of Hugging Face (tokenizer.json), tiktoken, SentencePiece, BERT (vocab.txt) or '
-        'subword-nmt',
+        'subword-nmt; or a playground, a page that shows the pieces of any text',
         EXPORT_TARGETS,
     )
     output: str = option('folder to make; it must not be there', output_path, 'DIR')

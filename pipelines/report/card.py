@@ -127,7 +127,7 @@ def _licence(record: VocabularyRecord, manifest: Manifest) -> str:
         return f'{name} was learned from this text, and has its licence.'
     if record.licence is not None:
         return f'The licence of {name} is {_plain(record.licence)}, as its README.md stated.'
-    return f'The licence of {name} is not stated in a README.md beside it.'
+    return f'The licence of {name} is not stated in a README.md next to it.'
 
 
 def _known(number: int | None) -> str:

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tokcore.errors import InputError
+from tokcore.errors import missing_package
 
 Points = Sequence[tuple[float, float]]
 
@@ -44,10 +44,7 @@ _LINES = ('-', '--', '-.', ':')
 def require_charts() -> None:
     """Raises InputError if Matplotlib is not installed: before a corpus is read for nothing."""
     if importlib.util.find_spec('matplotlib') is None:
-        raise InputError(
-            'the page needs a package that draws charts and is not installed; get it by pip install '
-            "'tokbeam[report]', or '.[report]' in a clone; --json prints the figures without it"
-        )
+        raise missing_package('the page (but not --json)', 'report')
 
 
 def import_charts_ahead() -> None:
@@ -61,16 +58,13 @@ def _import_matplotlib() -> None:
         importlib.import_module(name)
 
 
-def line_chart(
-    series: Mapping[str, Points], x: str, y: str, log: str = '', marks: bool = False
-) -> str:
+def line_chart(series: Mapping[str, Points], x: str, y: str, log: str = '') -> str:
     """Returns a chart of lines.
 
     Args:
         series: by name, in the order of the legend.
         x, y: what the axes show.
         log: the axes that are logarithmic, `x`, `y` or `xy`.
-        marks: whether points are marked.
 
     Raises:
         InputError: Matplotlib is not installed.
@@ -79,11 +73,9 @@ def line_chart(
         for number, (name, points) in enumerate(series.items()):
             # With a colour that comes again, another line.
             style = _LINES[(number + number // len(_SERIES)) % len(_LINES)]
-            marker = 'o' if marks else None
-            _plot(
-                axes, number, name, points,
-                linestyle=style, marker=marker, markersize=3, linewidth=1.5,
-            )  # fmt: skip
+            xs, ys = [x for x, _ in points], [y for _, y in points]
+            colour = _SERIES[number % len(_SERIES)]
+            axes.plot(xs, ys, label=name, color=colour, linestyle=style, linewidth=1.5)
         _scale(axes, log)
     return drawn[0]
 
@@ -106,20 +98,6 @@ def bar_chart(labels: Sequence[str], series: Mapping[str, Sequence[float]], x: s
         axes.tick_params(axis='x', length=0, labelsize=7)
         _shorten(axes.yaxis)
     return drawn[0]
-
-
-def dot_chart(series: Mapping[str, Points], x: str, y: str) -> str:
-    """Returns a chart of points; raises as `line_chart`."""
-    with _drawing(x, y, series) as (axes, drawn):
-        for number, (name, points) in enumerate(series.items()):
-            _plot(axes, number, name, points, linestyle='none', marker='.', markersize=2)
-    return drawn[0]
-
-
-def _plot(axes: Any, number: int, name: str, points: Points, **style: Any) -> None:
-    """Draws a series by its number; the style is as `plot` of Matplotlib takes it."""
-    xs, ys = [x for x, _ in points], [y for _, y in points]
-    axes.plot(xs, ys, label=name, color=_SERIES[number % len(_SERIES)], **style)
 
 
 @contextlib.contextmanager

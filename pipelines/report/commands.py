@@ -13,16 +13,23 @@ from collections.abc import Iterator, Sequence
 
 from pipelines.artifacts.manifest import read_dataset_manifest
 from pipelines.cli.folder_commands import and_more, job_of, workers_of
-from pipelines.cli.printable import printable
-from pipelines.cli.terminal import StandardOutput, print_lines
+from pipelines.cli.printable import fitted, printable
+from pipelines.cli.terminal import StandardOutput, print_data, print_lines
 from pipelines.files import filesystem
 from pipelines.files.vocabulary_files import vocabulary_path
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.report.card import dataset_card
 from pipelines.report.charts import import_charts_ahead
+from pipelines.report.comparison import (
+    compare_vocabularies,
+    comparison_page,
+    cut_by_datasets,
+    text_of_file,
+    text_sections,
+)
 from pipelines.report.figures import Figures, dataset_figures
 from pipelines.report.inspect import Entry, content_of, sampled, statistics
-from pipelines.report.page import compare_vocabularies, comparison_page, report_page
+from pipelines.report.page import report_page
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
 
@@ -39,7 +46,7 @@ def inspect(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
         numbers_by_name = statistics(entries)
         numbers_by_name |= {split: {'bytes of text': size} for split, size in text_bytes.items()}
         if options.json:
-            print_lines([json.dumps({'what': what, **numbers_by_name}, ensure_ascii=False)])
+            print_data([json.dumps({'what': what, **numbers_by_name}, ensure_ascii=False)])
         else:
             print_lines([what])
             for name, numbers in numbers_by_name.items():
@@ -58,7 +65,7 @@ def inspect(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
             if options.json:
                 lines = [json.dumps({**entry[0], **entry[1]}, default=bytes.hex)]
             else:
-                lines = list(entry_lines(entry))
+                lines = [fitted(line, sys.stdout) for line in entry_lines(entry)]
             encoding = getattr(sys.stdout, 'encoding', None) or 'utf-8'
             target.write(
                 ''.join(f'{line}\n' for line in lines).encode(encoding, 'backslashreplace')
@@ -87,15 +94,21 @@ def compare(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
         raise InputError(
             f'{folder} is a folder and {file} is a file; give two datasets, or two vocabularies'
         )
+    text = (
+        None
+        if options.common_text is None
+        else text_of_file(filesystem.absolute(options.common_text))
+    )
     if not are_folders[0]:
-        compared = compare_vocabularies(*paths)
+        compared = compare_vocabularies(paths, text)
         if options.json:
             return _print_json(compared)
         return _print_page(comparison_page(compared))
     figures = _figures(paths, options, beam_flags)
+    cut = cut_by_datasets(paths, text)
     if options.json:
-        return _print_json(figures)
-    return _print_page(report_page(list(zip('AB', figures, strict=True))))
+        return _print_json({'text': cut, 'datasets': figures})
+    return _print_page(report_page(list(zip('AB', figures, strict=True)), text_sections(cut)))
 
 
 def _figures(
@@ -135,12 +148,12 @@ def _figures(
 
 
 def _print_json(value: object) -> int:
-    print_lines([json.dumps(value)])
+    print_data([json.dumps(value)])
     return 0
 
 
 def _print_page(page: str) -> int:
-    """Writes a page as it is; `print_lines` escapes what a terminal cannot show."""
+    """Writes a page as it is; `print_data` escapes what a terminal cannot show."""
     with StandardOutput() as target:
         target.write(page.encode('utf-8', 'backslashreplace') + b'\n')
     return 0
@@ -149,7 +162,7 @@ def _print_page(page: str) -> int:
 def card(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Prints the card of a dataset."""
     text = dataset_card(filesystem.absolute(options.path))
-    print_lines(text.removesuffix('\n').split('\n'))
+    print_data(text.removesuffix('\n').split('\n'))
     return 0
 
 

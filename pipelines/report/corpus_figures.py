@@ -20,20 +20,19 @@ import numpy as np
 
 from pipelines.engines.compiling import compile_ahead
 from pipelines.engines.pool import BundleOutput, OrderedPool, in_global_window, with_output_types
-from pipelines.engines.progress import stage_running, track_work
+from pipelines.engines.progress import stage_running
 from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.jobs.reading import ReadPlan, plan_reading
 from pipelines.report.row_text import Group, TextSums, TextTally, word_sums
 from pipelines.transforms.count_tokens import MergeTablesFn, TableOrPath, pack_or_spill
 from pipelines.transforms.encode_blocks import BlockEncoder, SplitShards
-from pipelines.transforms.read import READING
 from pipelines.transforms.stats import STATS, WriteStats, read_stats
 from pipelines.trust.corpus_rows import features_of
 from pipelines.trust.rerun import changed_inputs, refuse_other_job
 from tokcore.corpus.corpus import Block, Split, split_of
 from tokcore.corpus.order_keys import OFFSET_BITS, order_keys, places_of
-from tokcore.corpus.stats import RangeChecksum, block_stats
+from tokcore.corpus.stats import RangeChecksum, block_stats, line_at
 from tokcore.counts.tables import COUNT_PARTITIONS, partition_table
 from tokcore.counts.token_table import TokenTable
 from tokcore.errors import InputError
@@ -48,6 +47,9 @@ _WORDS = 'words'
 
 _FLUSH_BYTES = 64 << 20
 """What the words of a worker may take before they are sent on: those of a gigabyte of text."""
+
+_NUMBERED_BYTES = 64 << 20
+"""Text that is read to find the number of a line: compressed, this takes half a second."""
 
 _BUFFER_BYTES = 64 << 20
 """What a worker holds of rows before it sends its fullest buckets on: three million of them."""
@@ -71,24 +73,42 @@ class CorpusOrder:
     Attributes:
         names: of the datasets.
         rows: how many there are.
+        splits: the datasets of the split.
     """
 
     names: tuple[str, ...]
     rows: int
+    splits: Sequence[Split]
     _paths: Sequence[Sequence[str]]  # of the buckets of each shard; one without rows has no file
     _seed: int
     _starts: np.ndarray  # uint64[blocks], ascending: the places of their first rows
     _ranks: np.ndarray  # int64[blocks]: how many rows stood before
     _datasets: np.ndarray  # int64[blocks]: their numbers
 
-    def buckets(self, shard: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yields the ranks in the corpus and the datasets' numbers of a shard's rows: int64[rows] each."""
+    def buckets(self, shard: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Yields the ranks in the corpus and the datasets' numbers of a shard's rows, int64[rows] each, and
+        their places, uint64[rows]."""
         for data in map(filesystem.read_if_there, self._paths[shard]):
             if data is not None:
                 rows = FramedRows.from_bytes(data)
                 places = _places(*places_of(rows.keys, self._seed))
                 blocks = np.searchsorted(self._starts, places, side='right') - 1
-                yield self._ranks[blocks] + rows.records.view('<u4'), self._datasets[blocks]
+                ranks = self._ranks[blocks] + rows.records.view('<u4')
+                yield ranks, self._datasets[blocks], places
+
+    def position(self, place: int) -> dict[str, object]:
+        """Returns where a row stood, by its place: `file`, and `row of the file`, or `byte` and `line`.
+
+        Its line is None beyond the first `_NUMBERED_BYTES` of the file's text.
+        """
+        index, at = divmod(place, 1 << OFFSET_BITS)
+        split = split_of(self.splits, self.splits[0].name, index)
+        assert split is not None, 'a place is in a file of the corpus'
+        file = split.files_at(index)[0]
+        if split.format.identity == 'row':
+            return {'file': file.name, 'row of the file': at}
+        line = line_at(file, at, filesystem.open_binary) if at <= _NUMBERED_BYTES else None
+        return {'file': file.name, 'byte': at, 'line': line}
 
 
 def _places(files: np.ndarray, identities: np.ndarray) -> np.ndarray:
@@ -126,7 +146,7 @@ def read_corpus(
         with stage_running('index'):
             plan = plan_reading(job.reading, job.execution, folder)
         reading = _Reading.of(job, plan, features, folder)
-        with stage_running('read'), track_work('read', READING, plan.stored_bytes):
+        with stage_running('read'), plan.tracked('read'):
             engine.run(reading.build, folder)
         yield reading.figures(manifest, rows)
 
@@ -235,8 +255,8 @@ class _Reading:
         return texts, orders
 
     def _order(self, number: int, layout: SplitShards, blocks: Sequence[_BlockRows]) -> CorpusOrder:
-        splits = self.plan.reading.corpus.splits
-        names = tuple(dict.fromkeys(own.dataset for own in splits if own.name == layout.split))
+        splits = [own for own in self.plan.reading.corpus.splits if own.name == layout.split]
+        names = tuple(dict.fromkeys(own.dataset for own in splits))
         ordered = sorted(blocks, key=lambda block: (block.file_index, block.identity))
         ends = np.cumsum([0, *(block.rows for block in ordered)])
         places = [(block.file_index, block.identity) for block in ordered]
@@ -246,6 +266,7 @@ class _Reading:
         return CorpusOrder(
             names,
             int(ends[-1]),
+            splits,
             [paths[first : first + size] for first in range(0, layout.buckets, size)],
             self.encoder.seed,
             _places(files, identities),

@@ -1,7 +1,7 @@
 """Figures of a dataset: its rows and their text, the use of its vocabularies, and how it was made.
 
-One pass over the shards counts ids and lengths, and holds no row. What was left out, the search and the
-times of stages are recorded in the folder. Where rows stood in the corpus is not recorded: a pipeline reads
+One pass over the shards counts ids and lengths, and holds no row. What was left out and the times of
+stages are recorded in the folder. Where rows stood in the corpus is not recorded: a pipeline reads
 the corpus again, with the job that made the rows, and counts the text of all rows. Without it the text of the
 first rows of each split is decoded; order keys shuffle a whole split, so these are a uniform sample.
 """
@@ -18,7 +18,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from pipelines.artifacts.manifest import RUN_NAME, read_manifest, read_run
 from pipelines.engines.progress import advance, stage_running, track_work
@@ -26,13 +25,21 @@ from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.report.corpus_figures import CorpusOrder, read_corpus
 from pipelines.report.inspect import lower_median
-from pipelines.report.row_text import Group, TextSums, TextTally, word_sums
-from tokcore.encoding.vocabulary import Vocabulary, spelled_ids, without_special_ids
+from pipelines.report.repeats import RowHashes, repeats
+from pipelines.report.row_text import Group, TextSums, TextTally, legible, word_sums
+from tokcore.encoding.vocabulary import Vocabulary, without_special_ids
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
+from tokcore.reading.batching import (
+    BatchRule,
+    BudgetBatches,
+    NmtBatches,
+    growing_boundaries,
+)
 from tokcore.reading.dataset import Dataset
 from tokcore.reading.manifest import DatasetManifest, copied_dataset
-from tokcore.reading.shards import EncodedRows, ShardFile, open_shard
+from tokcore.reading.shard_files import ShardFile
+from tokcore.reading.shards import EncodedRows, open_shard
 from tokcore.records.manifest import MANIFEST_NAME, Manifest
 
 Figures = dict[str, Any]
@@ -49,15 +56,19 @@ Figures = dict[str, Any]
         unknown, those of an unknown token, None if there is no such id; text_bytes of all sides, without
         prefixes and line ends.
     rejected: of each file of lines that were left out: name, lines, samples of the first lines.
-    vocabularies: of each side (inputs, targets or both): size, used entries; single_characters, entries of
-        one character or byte, and single_share, their share of all ids; by_count: (least, most, entries);
-        by_rank: (rank from 1, count); commonest: (piece, count); unused, the first pieces that never occur.
-    counts: of each table of counts in the folder: name, distinct and running tokens, by_rank.
-    searches: of each vocabulary: side, wanted and actual size, min_count, tried: (min_count, size).
-    samples: of each side, (one row in a hundred, all rows): rows, ids, used entries, longest row;
-        unseen_entries that only all rows use, unseen_ids, how often these occur.
-    shuffles: of each split: split, rows, rank_correlation, serial_correlation, places: (rank in the corpus,
-        place in the split) of some rows, each from 0 to 1. None if the corpus was not read.
+    vocabularies: of each side (inputs, targets or both): wanted size, and min_count, how often an entry had to
+        occur, None if the vocabulary was given or its learner needs none; size, used entries;
+        single_characters, entries of one character or byte, and single_share, their share of all ids;
+        by_count: (least, most, entries); by_rank: (rank from 1, count); commonest: (piece, count); longest:
+        (piece, characters, count), the entries of the most characters; unused, the first that never occur.
+    examples: of each split, its first rows: split, row, pieces by feature: (piece, id); ids, how many it has.
+    longest_rows: of each split, the rows of the most ids: split, row, ids, text by feature, its beginning;
+        position, the file and the byte and line, or the row, in the corpus; None if it was not read.
+    repeats: of each split: split, rows, distinct, most, how often the commonest row occurs, in_train, how many
+        of the rows occur in train too, None for train and without it.
+    padding: of each split and batch: split, rows that batches are made of, batch, what it has; mixed, similar,
+        the share of padding of rows as they come, None for ids, and of rows of similar lengths.
+    shuffles: of each split: split, rows, rank_correlation, serial_correlation. None if the corpus was not read.
     without_corpus: why the corpus was not read; None if it was.
     seconds: that stages took, in the last run that did something.
 
@@ -72,9 +83,6 @@ _COUNTING = 'counting'
 _ROWS = 1 << 14
 """Rows that a thread reads at once."""
 
-_SAMPLE_SHARE = 100
-"""The sample that the whole is compared with is one row in so many."""
-
 TEXT_ROWS = 5_000
 """Rows of a split whose text is decoded without the corpus: shares of one in a hundred are then right to
 a tenth, and plain Python takes seconds for them."""
@@ -83,9 +91,19 @@ _RATIO_STEPS = 4
 _MOST_DOUBLINGS = 4
 """Ratios of lengths are counted in quarters of a doubling, up to 16 times as long or as short."""
 
+_BATCH_ROWS = (16, 32, 64, 256)
+_BATCH_IDS = 4096
+_BATCHED_ROWS = 1 << 16
+"""Rows of which batches are made: a window of `Dataset.batches`."""
+
+_EXAMPLE_ROWS = 3
+_EXAMPLE_IDS = 100
+_LONGEST_ROWS = 5
+_LONGEST_PIECES = 30
+_BEGINNING_IDS = 12
+
 _CURVE_POINTS = 120
 _EXAMPLES = 40
-_PLACES = 1_500
 _REJECTED_LINES = 3
 _REJECTED_BYTES = 300
 
@@ -100,7 +118,8 @@ def dataset_figures(
 ) -> Figures:
     """Returns the figures of a folder that `tokbeam build` or `tokbeam encode` has finished.
 
-    Memory follows the sizes of vocabularies and the number of distinct lengths.
+    Memory follows the sizes of vocabularies and the number of distinct lengths; a temporary file has 8 bytes
+    for each row.
 
     Args:
         folder: an absolute path.
@@ -130,6 +149,8 @@ def dataset_figures(
     why: str | None = '--no-corpus'
     rows: list[Figures] = []
     tallies: dict[str, _Tallies] = {}
+    hashes = {split: RowHashes(size) for split, size in sizes.items()}
+    longest: list[Figures] = []
     with contextlib.ExitStack() as stack:
         if job_of_corpus is not None:
             try:
@@ -144,13 +165,15 @@ def dataset_figures(
         stack.enter_context(track_work('report', _COUNTING, total))
         for split, shards in contents.splits.items():
             order = orders.get(split)
-            tallies[split] = _tally_split(dataset, shards, order, workers)
+            tallies[split] = _tally_split(dataset, shards, order, workers, hashes[split])
+            longest += _longest_rows(dataset, split, tallies[split], order)
             rows += _row_figures(dataset, split, tallies[split], texts, order)
     run = read_run(os.path.join(folder, RUN_NAME))
     sides = _features_by_side(dataset, manifest)
+    min_counts = {record.side: record.min_count for record in manifest.vocabularies}
+    wanted = manifest.options.get('vocab_size')
     nothing = _Tally(_sizes(dataset))  # of a folder without shards
     in_all = [nothing, *(tally.all for tally in tallies.values())]
-    in_sample = [nothing, *(tally.sample for tally in tallies.values())]
     shuffles = [_shuffle(split, tally.order) for split, tally in tallies.items()]
     return {
         'folder': os.path.basename(folder),
@@ -165,12 +188,19 @@ def dataset_figures(
         'left_out': list(_left_out(manifest)),
         'rejected': list(_rejected(folder, manifest)),
         'vocabularies': [
-            _vocabulary_use(side, in_all, features, vocabularies[features[0]])
+            {
+                **_vocabulary_use(side, in_all, features, vocabularies[features[0]]),
+                'wanted': wanted if isinstance(wanted, int) else None,
+                'min_count': min_counts.get(side, min_counts.get('both')),
+            }
             for side, features in sides.items()
         ],
-        'counts': list(_counts(folder)),
-        'searches': list(_searches(manifest)),
-        'samples': [_sample(side, in_sample, in_all, features) for side, features in sides.items()],
+        'examples': [row for split in sizes for row in _examples(dataset, split)],
+        'longest_rows': longest,
+        'repeats': list(repeats(hashes)),
+        'padding': [
+            each for split in sizes for each in _padding(dataset, split, tallies[split].lengths)
+        ],
         'shuffles': shuffles if why is None else None,
         'without_corpus': why,
         'seconds': {} if run is None else dict(sorted(run.seconds.items())),
@@ -220,19 +250,15 @@ class _OrderTally:
         self.with_next = 0.0  # likewise of its rank and that of the row after it
         self.first: float | None = None  # the rank of the first row; None if there is none
         self.last: float | None = None
-        self.places: list[tuple[float, float]] = []  # (rank, place) of some rows, each from 0 to 1
 
     def add_rows(self, begin: int, ranks: np.ndarray) -> None:
         """Adds the rows from place `begin` on, by their ranks: int64[...], at least one."""
-        end, middle, last = begin + len(ranks), (self.rows - 1) / 2, max(1, self.rows - 1)
+        end, middle = begin + len(ranks), (self.rows - 1) / 2
         centred, part = ranks - middle, _OrderTally(self.rows)
         # Not by `@`: BLAS's threads take longer for so few rows, and add in an order of their own.
         part.with_place = float((centred * (np.arange(begin, end) - middle)).sum())
         part.with_next = float((centred[:-1] * centred[1:]).sum())
         part.first, part.last = float(centred[0]), float(centred[-1])
-        chosen = np.unique(np.linspace(0, self.rows - 1, min(self.rows, _PLACES)).astype(np.int64))
-        for place in chosen[(chosen >= begin) & (chosen < end)].tolist():
-            part.places.append((round(int(ranks[place - begin]) / last, 4), round(place / last, 4)))
         self.add(part)
 
     def add(self, other: _OrderTally) -> None:
@@ -243,24 +269,49 @@ class _OrderTally:
             self.with_next += self.last * other.first
         self.first = other.first if self.first is None else self.first
         self.last = self.last if other.last is None else other.last
-        self.places += other.places
 
 
 class _Tallies:
-    """Tallies of one split: all rows, the sample, each dataset by its number, and the order."""
+    """Tallies of one split: all rows, each dataset by its number, and the order.
+
+    Attributes:
+        longest: (-ids, number, place in the corpus or None, the first ids of each feature) of the rows of
+            the most ids, these first.
+        lengths: int64[features, rows] of the first rows.
+    """
 
     def __init__(self, sizes: Mapping[str, int], rows: int):
-        self.all, self.sample = _Tally(sizes), _Tally(sizes)
+        self.all = _Tally(sizes)
         self.by_dataset = collections.defaultdict[int, _Tally](lambda: _Tally(sizes))
         self.order = _OrderTally(rows)
+        self.longest: list[tuple[int, int, int | None, Sequence[Sequence[int]]]] = []
+        self.lengths = np.empty((len(sizes), 0), np.int64)
+
+    def add_lengths(self, first: int, rows: EncodedRows, places: np.ndarray) -> None:
+        """Adds the lengths of rows from number `first` on, with their places, if these are known."""
+        lengths = np.array([np.diff(offsets) for offsets in rows.offsets.values()])
+        self.lengths = np.append(self.lengths, lengths[:, : max(0, _BATCHED_ROWS - first)], axis=1)
+        ids = lengths.sum(axis=0)
+        least = -self.longest[-1][0] if len(self.longest) == _LONGEST_ROWS else -1
+        candidates = np.flatnonzero(ids > least)
+        order = candidates[np.argsort(-ids[candidates], kind='stable')]
+        for row in order[:_LONGEST_ROWS].tolist():
+            begin = [
+                rows.ids[name][offsets[row] : offsets[row + 1]][:_BEGINNING_IDS].tolist()
+                for name, offsets in rows.offsets.items()
+            ]
+            place = int(places[row]) if len(places) else None
+            self.longest.append((-int(ids[row]), first + row, place, begin))
+        self.longest = sorted(self.longest)[:_LONGEST_ROWS]
 
     def add(self, other: _Tallies) -> None:
         """Adds those of the rows that follow."""
         self.all.add(other.all)
-        self.sample.add(other.sample)
         for number, tally in other.by_dataset.items():
             self.by_dataset[number].add(tally)
         self.order.add(other.order)
+        self.longest = sorted([*self.longest, *other.longest])[:_LONGEST_ROWS]
+        self.lengths = np.append(self.lengths, other.lengths, axis=1)
 
 
 def _sizes(dataset: Dataset) -> dict[str, int]:
@@ -269,20 +320,23 @@ def _sizes(dataset: Dataset) -> dict[str, int]:
 
 
 def _tally_split(
-    dataset: Dataset, shards: Sequence[ShardFile], order: CorpusOrder | None, workers: int
+    dataset: Dataset,
+    shards: Sequence[ShardFile],
+    order: CorpusOrder | None,
+    workers: int,
+    hashes: RowHashes,
 ) -> _Tallies:
     sizes, rows_of_split = _sizes(dataset), sum(shard.rows for shard in shards)
-    in_sample = -(-rows_of_split // _SAMPLE_SHARE)
     result = _Tallies(sizes, rows_of_split)
 
     def tally_shard(number: int, first: int, shard: ShardFile) -> _Tallies:
         tallies = _Tallies(sizes, rows_of_split)
         reader = open_shard(shard, [*sizes], sizes)
-        for begin, end, ranks, datasets in _parts(order, number, shard.rows):
+        for begin, end, ranks, datasets, places in _parts(order, number, shard.rows):
             rows = reader.read(begin, end)[1]
             tallies.all.add_rows(rows)
-            if first + begin < in_sample:
-                tallies.sample.add_rows(rows.part(0, min(len(rows), in_sample - first - begin)))
+            tallies.add_lengths(first + begin, rows, places)
+            hashes.put(first + begin, rows)
             if order is not None:
                 tallies.order.add_rows(first + begin, ranks)
             if order is not None and len(order.names) > 1:
@@ -301,19 +355,20 @@ def _tally_split(
 
 def _parts(
     order: CorpusOrder | None, shard: int, rows: int
-) -> Iterator[tuple[int, int, np.ndarray, np.ndarray]]:
-    """Yields ranges of a shard's rows, and of each the ranks and datasets, which are empty if not known."""
+) -> Iterator[tuple[int, int, np.ndarray, np.ndarray, np.ndarray]]:
+    """Yields ranges of a shard's rows, and of each the ranks, datasets and places, which are empty if not
+    known."""
     nothing = np.empty(0, np.int64)
     if order is None:
         for begin in range(0, rows, _ROWS):
-            yield begin, min(begin + _ROWS, rows), nothing, nothing
+            yield begin, min(begin + _ROWS, rows), nothing, nothing, nothing
         return
     begin = 0
-    for ranks, datasets in order.buckets(shard):
+    for ranks, datasets, places in order.buckets(shard):
         for first in range(0, len(ranks), _ROWS):
             own = slice(first, first + _ROWS)
             end = begin + len(ranks[own])
-            yield begin, end, ranks[own], datasets[own]
+            yield begin, end, ranks[own], datasets[own], places[own]
             begin = end
     if begin != rows:
         raise InputError(
@@ -388,6 +443,66 @@ def _text_of_first_rows(dataset: Dataset, split: str) -> Figures:
     return figures
 
 
+def _examples(dataset: Dataset, split: str) -> Iterator[Figures]:
+    for number, row in enumerate(itertools.islice(dataset.examples(split), _EXAMPLE_ROWS)):
+        pieces = {}
+        for feature, ids in row.items():
+            first = ids[:_EXAMPLE_IDS].tolist()
+            pieces[feature] = [
+                *zip(legible(first, dataset.vocabulary(feature)), first, strict=True)
+            ]
+        lengths = {feature: len(ids) for feature, ids in row.items()}
+        yield {'split': split, 'row': number, 'pieces': pieces, 'ids': lengths}
+
+
+def _longest_rows(
+    dataset: Dataset, split: str, tallies: _Tallies, order: CorpusOrder | None
+) -> Iterator[Figures]:
+    for ids, number, place, begin in tallies.longest:
+        texts = {
+            feature: dataset.text(own, feature)
+            for feature, own in zip(dataset.features, begin, strict=True)
+        }
+        position = None if order is None or place is None else order.position(place)
+        yield {'split': split, 'row': number, 'ids': -ids, 'text': texts, 'position': position}
+
+
+def _padding(dataset: Dataset, split: str, lengths: np.ndarray) -> Iterator[Figures]:
+    features, rows = dataset.features, lengths.shape[1]
+    of_pairs: dict[str, Any] = {
+        'source': features[0] if len(features) > 1 else None,
+        'target': features[-1],
+        'source_template': dataset.template(features[0]),
+        'target_template': dataset.template(features[-1]),
+    }
+
+    def share(rule: BatchRule) -> float:
+        whole = rule.arrange(lengths)
+        rest = lengths[:, whole.waiting()[0]]
+        batches = [lengths[:, which] for which, _ in whole.full_batches()]
+        batches += [rest[:, which] for which, _ in rule.arrange(rest).partial_batches()]
+        cells = sum(int(own.max(axis=1).sum()) * own.shape[1] for own in batches)
+        return round(1 - sum(int(own.sum()) for own in batches) / max(1, cells), 6)
+
+    mixed, similar = (
+        [NmtBatches(size, 0, 0, 0, buckets, **of_pairs) for size in _BATCH_ROWS]
+        for buckets in (1, 5)
+    )
+    budget = BudgetBatches(_BATCH_IDS, 0, growing_boundaries(_BATCH_IDS), _BATCH_IDS, features)
+    names = [*(f'{size} rows' for size in _BATCH_ROWS), f'{_BATCH_IDS:,} ids']
+    firsts: list[BatchRule | None] = [*mixed, None]
+    seconds: list[BatchRule] = [*similar, budget]
+    for batch, first, second in zip(names, firsts, seconds, strict=True):
+        share_of_first = None if first is None else share(first)
+        yield {
+            'split': split,
+            'rows': rows,
+            'batch': batch,
+            'mixed': share_of_first,
+            'similar': share(second),
+        }
+
+
 def _lengths(counter: collections.Counter[int]) -> Figures:
     longest = max(counter, default=0)
     # Where the parts of the histogram begin: each is a fifth longer than the one before.
@@ -429,9 +544,11 @@ def _vocabulary_use(
     side: str, tallies: Sequence[_Tally], features: Sequence[str], vocabulary: Vocabulary
 ) -> Figures:
     counts = _id_counts(tallies, features)
-    pieces = spelled_ids(range(len(counts)), vocabulary)
-    decode = vocabulary.decode
-    is_single = np.array([len(decode([id_])) == 1 for id_ in range(len(counts))], bool)
+    pieces = legible(range(len(counts)), vocabulary)
+    characters = np.array([len(vocabulary.decode([id_])) for id_ in range(len(counts))], np.int64)
+    is_single = characters == 1
+    characters[[id_ for id_ in vocabulary.special_ids if id_ is not None]] = 0
+    longest = np.argsort(-characters, kind='stable')[:_LONGEST_PIECES].tolist()
     order = np.argsort(-counts, kind='stable')[:_EXAMPLES]
     # Entries that occur never, once, twice to nine times, and so on by powers of ten.
     bounds = [0, 1, 2]
@@ -449,28 +566,8 @@ def _vocabulary_use(
         ],
         'by_rank': _curve(counts),
         'commonest': [(pieces[id_], int(counts[id_])) for id_ in order.tolist() if counts[id_]],
+        'longest': [(pieces[id_], int(characters[id_]), int(counts[id_])) for id_ in longest],
         'unused': [pieces[id_] for id_ in np.flatnonzero(counts == 0)[:_EXAMPLES].tolist()],
-    }
-
-
-def _sample(
-    side: str, sample: Sequence[_Tally], every: Sequence[_Tally], features: Sequence[str]
-) -> Figures:
-    both = (sample, every)
-    of_sample, of_all = (_id_counts(tallies, features) for tallies in both)
-    unseen = (of_sample == 0) & (of_all > 0)
-    lengths = (
-        [length for tally in tallies for name in features for length in tally.lengths[name]]
-        for tallies in both
-    )
-    return {
-        'side': side,
-        'rows': [sum(tally.rows for tally in tallies) for tallies in both],
-        'ids': [int(of_sample.sum()), int(of_all.sum())],
-        'used': [int(np.count_nonzero(of_sample)), int(np.count_nonzero(of_all))],
-        'longest': [max(those, default=0) for those in lengths],
-        'unseen_entries': int(unseen.sum()),
-        'unseen_ids': int(of_all[unseen].sum()),
     }
 
 
@@ -489,7 +586,6 @@ def _shuffle(split: str, tally: _OrderTally) -> Figures:
         'rows': rows,
         'rank_correlation': _correlation(tally.with_place, squares, squares),
         'serial_correlation': _correlation(tally.with_next - last * first / pairs, before, after),
-        'places': tally.places,
     }
 
 
@@ -506,40 +602,6 @@ def _curve(counts: np.ndarray) -> list[tuple[int, int]]:
         return []
     ranks = np.unique(np.rint(np.geomspace(1, len(ordered), _CURVE_POINTS)).astype(np.int64))
     return [*zip(ranks.tolist(), ordered[ranks - 1].tolist(), strict=True)]
-
-
-def _counts(folder: str) -> Iterator[Figures]:
-    for name in sorted(filesystem.entries(folder)):
-        path = os.path.join(folder, name)
-        if not name.startswith('counts') or not filesystem.is_folder(path):
-            continue
-        manifest = read_manifest(os.path.join(path, MANIFEST_NAME))
-        if manifest is None:
-            continue
-        parts = [np.empty(0, np.int64)]
-        for file in manifest.files:
-            with filesystem.open_binary(os.path.join(path, file.name)) as stream:
-                parts.append(pq.read_table(stream, columns=['count'])['count'].to_numpy())
-        counts = np.concatenate(parts)
-        yield {
-            'name': name,
-            'distinct': len(counts),
-            'running': int(counts.sum()),
-            'by_rank': _curve(counts),
-        }
-
-
-def _searches(manifest: Manifest) -> Iterator[Figures]:
-    wanted = manifest.options.get('vocab_size')
-    for record in manifest.vocabularies:
-        if record.tried:
-            yield {
-                'side': record.side,
-                'wanted': wanted if isinstance(wanted, int) else None,
-                'size': record.size,
-                'min_count': record.min_count,
-                'tried': record.tried,
-            }
 
 
 def _left_out(manifest: Manifest) -> Iterator[Figures]:

@@ -1,33 +1,32 @@
-"""A report: the figures of a dataset as one HTML page, of two datasets side by side, or of two vocabularies.
+"""A report: the figures of a dataset as one HTML page, or of two datasets side by side.
 
 The page needs nothing else: its charts are SVG within, and it has neither scripts nor addresses.
 """
 
 from __future__ import annotations
 
-import collections
 import html
 import operator
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of
-from pipelines.report.charts import bar_chart, dot_chart, line_chart, short
+from pipelines.report.charts import bar_chart, line_chart, short
 from pipelines.report.figures import TEXT_ROWS, Figures
-from pipelines.report.row_text import script_of
-from tokcore.encoding.vocabulary import Vocabulary
+from pipelines.report.row_text import WITHOUT_SPACES
+
+_NO_WORDS = 'Words are not counted in scripts without spaces between them, such as Chinese.'
+_MOVED = 'If its files have moved, tokbeam report --job JOB.toml says where they are.'
 
 Named = Sequence[tuple[str, Figures]]
 """Figures with what they are called where there are several; a single one is called ''."""
 
 _STYLE = """\
-:root { color-scheme: light dark; --back: #fff; --ink: #1c2024; --faint: #5b646d; --grid: #b9c0c7;
+:root { color-scheme: light dark; --back: #fff; --ink: #1c2024; --faint: #5b646d; --grid: #b9c0c7; --tint: #eef2f6;
   --series-0: #0a63b0; --series-1: #b3470a; --series-2: #1b7a43; --series-3: #7d3c98; }
 @media (prefers-color-scheme: dark) { :root { --back: #14181c; --ink: #e6e9ec; --faint: #a3acb5;
-  --grid: #59636d; --series-0: #6cb6ff; --series-1: #ffa45c; --series-2: #6fd08c; --series-3: #d2a1f0; } }
-@media print { :root { color-scheme: light; --back: #fff; --ink: #000; --faint: #333; --grid: #999;
+  --grid: #59636d; --tint: #232b33; --series-0: #6cb6ff; --series-1: #ffa45c; --series-2: #6fd08c; --series-3: #d2a1f0; } }
+@media print { :root { color-scheme: light; --back: #fff; --ink: #000; --faint: #333; --grid: #999; --tint: #eee;
   --series-0: #0a63b0; --series-1: #b3470a; --series-2: #1b7a43; --series-3: #7d3c98; }
   figure, tr { break-inside: avoid; } h2, h3 { break-after: avoid; } }
 * { box-sizing: border-box; }
@@ -35,46 +34,72 @@ body { margin: 0 auto; padding: 1rem; max-width: 76rem; background: var(--back);
   font: 1rem/1.45 system-ui, sans-serif; overflow-wrap: anywhere; }
 h1 { font-size: 1.6rem; } h2 { margin-top: 2.2rem; border-bottom: 1px solid var(--grid); }
 p { max-width: 46rem; } figcaption, .caption { color: var(--faint); }
-.wide { overflow-x: auto; margin: 0 0 1rem; } .caption { margin: 1rem 0 .3rem; }
+.wide { overflow-x: auto; margin: 0 0 1rem; } .caption { margin: .6rem 0 .2rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
-.facts td { overflow-wrap: anywhere; } .facts td:first-child { white-space: nowrap; }
+td { white-space: nowrap; } .facts td + td { white-space: normal; overflow-wrap: anywhere; }
 th, td { padding: .2rem .8rem .2rem 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--grid); }
-td.number, th.number { text-align: right; } td.number { white-space: nowrap; } thead th { font-weight: 600; }
+td.number, th.number { text-align: right; } thead th { font-weight: 600; vertical-align: bottom; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1.5rem; }
-.tables { display: flex; flex-wrap: wrap; gap: 0 2.5rem; }
+.tables { display: flex; flex-wrap: wrap; gap: 0 2.5rem; } .tables > div { max-width: 100%; }
 figure { margin: 0; max-width: 38rem; } figure svg { display: block; width: 100%; height: auto; }
 code, .piece { font-family: ui-monospace, monospace; }
-.piece { display: inline-block; margin: 0 .35rem .35rem 0; padding: 0 .3rem; border: 1px solid var(--grid);
-  border-radius: .2rem; white-space: pre; max-width: 100%; overflow: hidden; text-overflow: ellipsis; }
-pre { white-space: pre-wrap; }
+.piece { display: inline-block; margin: 0 .2rem .2rem 0; padding: 0 .25rem; border: 1px solid var(--grid);
+  border-radius: .2rem; white-space: pre; max-width: 100%; overflow: hidden; text-overflow: ellipsis;
+  vertical-align: top; }
+.piece:nth-child(even) { background: var(--tint); } td .piece { margin-bottom: 0; }
+pre { white-space: pre-wrap; } h3 { font-size: 1.05rem; margin: 1.2rem 0 .3rem; }
+nav ul { display: flex; flex-wrap: wrap; gap: .2rem 1rem; padding: 0; list-style: none; }
+a { color: var(--series-0); }
 """
 
 
-def report_page(named: Named) -> str:
+def report_page(named: Named, compared: Mapping[str, str] | None = None) -> str:
     """Returns the page of one dataset, or of several side by side.
+
+    Args:
+        named: the datasets.
+        compared: sections, by their titles, that come before those of the datasets.
 
     Raises:
         InputError: Matplotlib is not installed.
     """
+    unread = '; '.join({f['without_corpus']: None for _, f in named if f['without_corpus']})
     sections = {
-        'Lines': _lines,
-        'Rows': _rows,
+        'Dataset': _facts,
+        'Sample rows': _examples,
+        'Lengths': _rows,
+        'Longest rows': _longest,
+        'Padding': _padding,
+        'Repeated rows': _repeats,
         'Scripts': _scripts,
         'Vocabulary': _vocabularies,
         'Words in many pieces': _worst,
-        'Search': _searches,
-        'One row in a hundred': _samples,
         'Shuffle': _shuffles,
-        'Left out': _rejected,
+        'Lines read': _lines,
+        'Lines left out': _rejected,
         'Time': _seconds,
     }
-    parts = [section(title, parts_of(named)) for title, parts_of in sections.items()]
-    return page(' and '.join(figures['folder'] for _, figures in named), [_head(named), *parts])
+    if_empty = {
+        'Words in many pieces': f'No word has several pieces. {_NO_WORDS}',
+        'Shuffle': f'Not measured, because the corpus was not read: {unread}. {_MOVED}',
+        'Lines left out': 'The folder has no such lines; build and encode keep them with --on-error skip.',
+        'Time': 'Not known, because the folder has no record of a run.',
+    }
+    bodies = {
+        title: '\n'.join(filter(None, parts_of(named)))
+        or _paragraph(if_empty.get(title, 'There are no rows.'))
+        for title, parts_of in sections.items()
+    }
+    sentences = [f'<li>{shown(each)}</li>' for pair in named for each in _summary(*pair)]
+    title = ' and '.join(figures['folder'] for _, figures in named)
+    return page(title, ['<ul>', *sentences, '</ul>'], {**(compared or {}), **bodies})
 
 
-def page(title: str, parts: Iterable[str]) -> str:
-    """Returns a page with the style of reports."""
+def page(title: str, summary: Iterable[str], sections: Mapping[str, str]) -> str:
+    """Returns a page with the style of reports: a summary, links to the sections, and these by title."""
+    names = {title: re.sub(r'\W+', '-', f'section {title}') for title in sections}
+    links = ''.join(f'<li><a href="#{name}">{shown(of)}</a></li>' for of, name in names.items())
     return '\n'.join(
         [
             '<!DOCTYPE html>',
@@ -87,7 +112,12 @@ def page(title: str, parts: Iterable[str]) -> str:
             '</head>',
             '<body>',
             f'<h1>{shown(title)}</h1>',
-            *parts,
+            *summary,
+            f'<nav aria-label="Contents"><ul>{links}</ul></nav>',
+            *(
+                f'<section>\n<h2 id="{names[of]}">{shown(of)}</h2>\n{body}\n</section>'
+                for of, body in sections.items()
+            ),
             '</body>',
             '</html>',
         ]
@@ -119,10 +149,9 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -
     heads = ''.join(
         f'<th scope="col"{k}>{shown(name)}</th>' for k, name in zip(kind, head, strict=True)
     )
-    return (
-        f'<div>{title}<div class="wide"><table><thead><tr>{heads}</tr></thead>'
-        f'<tbody>{"".join(lines)}</tbody></table></div></div>'
-    )
+    top = f'<thead><tr>{heads}</tr></thead>' if any(head) else ''
+    body = f'<tbody>{"".join(lines)}</tbody>'
+    return f'<div>{title}<div class="wide"><table>{top}{body}</table></div></div>'
 
 
 def charts(drawn: Mapping[str, str]) -> str:
@@ -138,14 +167,25 @@ def _paragraph(text: str) -> str:
     return f'<p>{shown(text)}</p>'
 
 
-def pieces(words: Iterable[str]) -> str:
-    """Returns words as boxes, with their white space visible."""
-    return ''.join(f'<span class="piece">{shown(word.replace(" ", "␣"))}</span>' for word in words)
+class Boxes(str):
+    """HTML that stands in a table as it is."""
+
+
+def pieces(words: Iterable[tuple[str, str]]) -> Boxes:
+    """Returns pieces as boxes, with their white space visible; each has a title that a pointer shows."""
+    return Boxes(
+        ''.join(
+            f'<span class="piece" title="{shown(title)}">{shown(word.replace(" ", "␣"))}</span>'
+            for word, title in words
+        )
+    )
 
 
 def _cell(value: object) -> tuple[str, bool]:
     if value is None:
         return '–', True
+    if isinstance(value, Boxes):
+        return value, False
     if isinstance(value, int):
         return f'{value:,}', True
     if isinstance(value, _Percent):
@@ -157,15 +197,9 @@ def _cell(value: object) -> tuple[str, bool]:
 
 def _percent_shown(value: float) -> str:
     """A share in digits, without an exponent."""
-    if 0 < abs(value) < 0.001:
-        return '< 0.001 %'
+    if abs(value) < 0.001:
+        return '< 0.001 %' if value else '0 %'
     return f'{value:.3f} %' if abs(value) < 1 else f'{value:.4g} %'
-
-
-def section(title: str, parts: Iterable[str]) -> str:
-    """Returns a part of the page with its title; nothing if all its parts are empty."""
-    body = '\n'.join(part for part in parts if part)
-    return f'<section>\n<h2>{shown(title)}</h2>\n{body}\n</section>' if body else ''
 
 
 def _each(named: Named, key: str) -> Iterator[tuple[str, Any]]:
@@ -213,6 +247,12 @@ def _part(figures: Figures) -> str:
     return _label(figures['split'], figures['dataset'])
 
 
+def _has_words(text: Figures) -> bool:
+    """Whether most of a text is of scripts that put spaces between words."""
+    without = sum(text['scripts'].get(script, 0) for script in WITHOUT_SPACES)
+    return 2 * without <= text['characters']
+
+
 class _Percent(float):
     """A share, as it stands in a table."""
 
@@ -226,13 +266,31 @@ def _share(part: str, whole: str) -> Callable[[Figures], float | None]:
     return lambda own: own[part] / own[whole] if own[whole] and own[part] is not None else None
 
 
-def _head(named: Named) -> str:
+def _summary(name: str, figures: Figures) -> Iterator[str]:
+    """Yields sentences that say what a dataset is."""
+    splits = [rows for rows in figures['rows'] if not rows['dataset']]
+    sizes = ' and '.join(f'{rows["rows"]:,} rows of {rows["split"]}' for rows in splits)
+    yield f'{_label(name and f"{name}:", figures["folder"])} has {sizes or "no rows"}.'
+    for use in figures['vocabularies']:
+        yield f'The vocabulary of {use["side"]} has {use["size"]:,} entries; {use["used"]:,} of them occur.'
+    for rows in splits[:1]:
+        for feature, own in rows['lengths'].items():
+            size = _share('bytes', 'ids')(rows['text'][feature])
+            yield (
+                f'{feature.capitalize()} of {rows["split"]} have {own["mean"]:,.1f} tokens a row on average'
+                f'{f", of {size:.2f} bytes each" if size else ""}; the longest has {own["longest"]:,}.'
+            )
+    for own in figures['repeats']:
+        overlap = '' if own['in_train'] is None else f'; {own["in_train"]:,} occur in train, too'
+        repeated = own['rows'] - own['distinct']
+        yield f'In {own["split"]}, {repeated:,} rows repeat an earlier row{overlap}.'
+
+
+def _facts(named: Named) -> Iterator[str]:
     facts: dict[str, Callable[[Figures], object]] = {
-        'folder': lambda f: f['folder'],
         'root': lambda f: f['root'],
         'command': lambda f: f'tokbeam {f["stage"]}',
-        'shards': lambda f: f['shards'],
-        'bytes of shards': lambda f: f['bytes'],
+        'shards': lambda f: f'{f["bytes"]:,} bytes in {f["shards"]:,} files',
         'bytes of text': lambda f: sum(
             part['text_bytes'] for part in f['left_out'] if not part['dataset']
         ),
@@ -247,10 +305,74 @@ def _head(named: Named) -> str:
         [f'--{name.replace("_", "-")}', *(_fact(f['options'].get(name)) for _, f in named)]
         for name in names
     ]
-    heads = ['', *(name or 'value' for name, _ in named)]
-    return (
+    heads = ['', *(name for name, _ in named)]
+    yield (
         f'<div class="facts">{table("", heads, rows)}'
         f'<details><summary>Options</summary>{table("", heads, options)}</details></div>'
+    )
+
+
+def _examples(named: Named) -> Iterator[str]:
+    yield _paragraph(
+        'The first rows of each split, which the shuffle makes a random choice. Point at a piece for its id.'
+    )
+    for name, row in _each(named, 'examples'):
+        yield f'<h3>{shown(_label(name, row["split"], "row", str(row["row"])))}</h3>'
+        for feature, own in row['pieces'].items():
+            ids = row['ids'][feature]
+            more = f', the first {len(own)} of them' if ids > len(own) else ''
+            yield f'<p class="caption">{feature}: {ids:,} ids{more}</p>'
+            yield f'<div>{pieces((piece, f"id {id_}") for piece, id_ in own)}</div>'
+
+
+def _longest(named: Named) -> Iterator[str]:
+    def of_position(key: str) -> Callable[[Figures], object]:
+        return lambda row: (row['position'] or {}).get(key)
+
+    yield _table(
+        named,
+        'The rows of the most ids, and the lines of the corpus that they were made from',
+        _each(named, 'longest_rows'),
+        'split',
+        'row',
+        'ids',
+        *((key, of_position(key)) for key in ('file', 'line', 'byte', 'row of the file')),
+        ('begins with', lambda row: ' / '.join(row['text'].values())),
+    )
+    if any(figures['without_corpus'] is not None for _, figures in named):
+        yield _paragraph(f'Some lines are missing, because the corpus was not read. {_MOVED}')
+
+
+def _padding(named: Named) -> Iterator[str]:
+    yield _paragraph(
+        'The share of padding in batches that are as wide as their longest row. Mixed lengths: rows as they '
+        'come, as batches(batch_size=N, num_buckets=1) takes them. Similar lengths: rows in buckets, as with '
+        'batches(batch_size=N), or with batches(tokens_per_batch=N), which always sorts them so.'
+    )
+    yield _table(
+        named,
+        '',
+        _each(named, 'padding'),
+        'split',
+        ('of the first rows', 'rows'),
+        'batch',
+        ('mixed lengths', lambda own: _percent(own['mixed'])),
+        ('similar lengths', lambda own: _percent(own['similar'])),
+    )
+
+
+def _repeats(named: Named) -> Iterator[str]:
+    yield _table(
+        named,
+        'Rows of which all ids are equal',
+        _each(named, 'repeats'),
+        'split',
+        'rows',
+        ('repeat an earlier row', lambda own: own['rows'] - own['distinct']),
+        ('share', lambda own: _percent(1 - own['distinct'] / max(1, own['rows']))),
+        ('the commonest row occurs', 'most'),
+        ('occur in train, too', 'in_train'),
+        ('share of these', lambda own: _percent(_share('in_train', 'rows')(own))),
     )
 
 
@@ -262,10 +384,6 @@ def _lines(named: Named) -> Iterator[str]:
     def of_reason(reason: str) -> Callable[[Figures], object]:
         return lambda own: own['reasons'].get(reason, 0)
 
-    def coverage(own: Figures) -> float | None:
-        share = _share('unknown', 'ids')(own)
-        return None if share is None else _percent(1 - share)
-
     reasons = dict.fromkeys(name for _, own in _each(named, 'left_out') for name in own['reasons'])
     yield _table(
         named,
@@ -274,31 +392,49 @@ def _lines(named: Named) -> Iterator[str]:
         ('split', _part),
         'lines',
         ('added by filters', 'added'),
-        'examples',
-        ('bytes of text', 'text_bytes'),
-        *((reason, of_reason(reason)) for reason in reasons),
+        ('rows made', 'examples'),
+        ('bytes of their text', 'text_bytes'),
+        *((f'left out: {reason}', of_reason(reason)) for reason in reasons),
         'ids',
-        'unknown',
-        ('coverage', coverage),
+        ('unknown ids', 'unknown'),
+        ('share of these', lambda own: _percent(_share('unknown', 'ids')(own))),
     )
-    of_file = ('split', 0), ('role', 1), ('file', 2), ('bytes of the file', 3)
-    yield _table(named, 'Files', _each(named, 'inputs'), *of_file)
+    if any(own['unknown'] is None for _, own in _each(named, 'left_out')):
+        yield _paragraph(
+            'Unknown ids are not counted, because no id of the vocabulary is for these.'
+        )
+    of_file = ('split', 0), ('role', 1), ('file', 2), ('bytes of text in the whole file', 3)
+    yield _table(
+        named,
+        'Files; splits that are shares of the same file have the same size here',
+        _each(named, 'inputs'),
+        *of_file,
+    )
 
 
 def _rows(named: Named) -> Iterator[str]:
-    of_lengths = ('split', _part), 'feature', 'rows', 'ids', 'mean', 'median', 'longest'
     yield _table(
         named,
-        'Rows as they are stored, in ids, templates included',
+        'Ids of the rows as they are stored, with the ids that a template puts around each',
         _each_feature(named, 'lengths'),
-        *of_lengths,
+        ('split', _part),
+        'feature',
+        'rows',
+        'ids',
+        ('mean of a row', 'mean'),
+        ('median', 'median'),
+        ('longest row', 'longest'),
     )
-    whose = 'Text of all rows, without templates'
+    whose = 'Text of all rows, and its ids without templates'
     if any(figures['without_corpus'] is not None for _, figures in named):
-        whose = (
-            f'Text without templates; where the corpus was not read, that of the first {TEXT_ROWS:,} rows of '
-            'a split, which the shuffle makes a uniform sample'
+        whose += (
+            f'; where the corpus was not read, only of the first {TEXT_ROWS:,} rows of a split, which the '
+            'shuffle makes a random choice'
         )
+
+    def of_words(part: str, whole: str) -> Callable[[Figures], float | None]:
+        return lambda text: _share(part, whole)(text) if _has_words(text) else None
+
     yield _table(
         named,
         whose,
@@ -306,12 +442,14 @@ def _rows(named: Named) -> Iterator[str]:
         ('split', _part),
         'feature',
         'rows',
-        ('bytes an id', _share('bytes', 'ids')),
-        ('characters an id', _share('characters', 'ids')),
-        ('words a row', _share('words', 'rows')),
-        ('pieces a word', _share('word_pieces', 'words')),
-        ('unknown', lambda text: _percent(_share('unknown', 'ids')(text))),
+        ('bytes per id', _share('bytes', 'ids')),
+        ('characters per id', _share('characters', 'ids')),
+        ('words per row', of_words('words', 'rows')),
+        ('pieces per word', of_words('word_pieces', 'words')),
+        ('unknown ids', lambda text: _percent(_share('unknown', 'ids')(text))),
     )
+    if not all(_has_words(text) for _, text in _each_feature(named, 'text')):
+        yield _paragraph(_NO_WORDS)
     # The first split is that of training if there is one.
     firsts = [(name, figures['rows'][0]) for name, figures in named if figures['rows']]
     lengths = {
@@ -330,11 +468,11 @@ def _rows(named: Named) -> Iterator[str]:
     drawn = {}
     if lengths:
         split = firsts[0][1]['split']
-        caption = f'Lengths of rows of {split}: each step is a fifth longer than the one before'
+        caption = f'Lengths of rows of {split}, counted in steps that grow by a fifth'
         drawn[caption] = line_chart(lengths, 'ids of a row', '% of rows', log='x')
     if ratios:
-        caption = 'Length of targets to that of inputs, in quarters of a doubling'
-        drawn[caption] = line_chart(ratios, 'targets : inputs', '% of pairs', log='x')
+        caption = 'Pairs of train by ids of targets / ids of inputs: 1 is equally long, 2 is twice as long'
+        drawn[caption] = line_chart(ratios, 'ids of targets / ids of inputs', '% of pairs', log='x')
     yield charts(drawn)
 
 
@@ -348,7 +486,7 @@ def _scripts(named: Named) -> Iterator[str]:
     }
     scripts = dict.fromkeys(script for of_text in shares.values() for script in of_text)
     yield table(
-        'Characters of these texts by script; “other” are digits, signs, white space and rarer scripts',
+        'Characters of the text by script; “other” are digits, signs, white space and rarer scripts',
         ['script', *shares],
         [
             (script, *(_percent(of_text.get(script)) for of_text in shares.values()))
@@ -360,53 +498,49 @@ def _scripts(named: Named) -> Iterator[str]:
 def _vocabularies(named: Named) -> Iterator[str]:
     yield _table(
         named,
-        'Entries, and how many occur in all rows',
+        'Entries, and how many of them occur in the rows of all splits',
         _each(named, 'vocabularies'),
         'side',
+        ('entries wanted', 'wanted'),
         ('entries', 'size'),
+        ('each occurs at least', 'min_count'),
         'used',
         ('never used', lambda use: use['size'] - use['used']),
-        ('single characters', 'single_characters'),
-        ('ids that are such', lambda use: _percent(use['single_share'])),
+        ('entries of one character', 'single_characters'),
+        ('their share of ids', lambda use: _percent(use['single_share'])),
     )
     uses = {_label(name, use['side']): use for name, use in _each(named, 'vocabularies')}
     ranks = {label: use['by_rank'] for label, use in uses.items() if use['by_rank']}
-    tokens = {
-        _label(name, f'tokens of {counts["name"]}'): counts['by_rank']
-        for name, counts in _each(named, 'counts')
-        if counts['by_rank']
-    }
     longest = max((use['by_count'] for use in uses.values()), key=len, default=())
     drawn = {}
     if ranks:
-        caption = 'Counts of entries by their rank'
-        drawn[caption] = line_chart({**ranks, **tokens}, 'rank', 'count', log='xy')
+        caption = 'How often each entry occurs; the most frequent one has rank 1'
+        drawn[caption] = line_chart(ranks, 'rank', 'count', log='xy')
     if longest:
         labels = [short(least) if least < 2 else f'{short(least)}+' for least, *_ in longest]
         values = {
             label: [n for *_, n in use['by_count']] + [0] * (len(longest) - len(use['by_count']))
             for label, use in uses.items()
         }
-        caption = 'Entries by how often they occur'
+        caption = 'How many entries occur never, once, 2 to 9 times, 10 to 99 times and so on'
         drawn[caption] = bar_chart(labels, values, 'occurrences in all rows', 'entries')
     yield charts(drawn)
     for label, use in uses.items():
-        if use['commonest']:
-            boxes = pieces(piece for piece, _ in use['commonest'])
-            yield f'<h3>{shown(_label("Commonest of", label))}</h3>{boxes}'
+        whose = '' if len(uses) == 1 else f' of {label}'
+        commonest = [(piece, f'occurs {count:,} times') for piece, count in use['commonest']]
+        longest_pieces = [
+            (piece, f'{size:,} characters, occurs {count:,} times')
+            for piece, size, count in use['longest']
+        ]
+        for title, boxes in (('Commonest', commonest), ('Longest', longest_pieces)):
+            if boxes:
+                yield f'<h3>{title} entries{shown(whose)}</h3>{pieces(boxes)}'
         if use['unused']:
             count, listed = use['size'] - use['used'], len(use['unused'])
-            more = f' (the first {listed})' if count > listed else ''
-            title = f'{count:,} never used of {label}{more}'
-            yield f'<details><summary>{shown(title)}</summary>{pieces(use["unused"])}</details>'
-    yield _table(
-        named,
-        'Tables of counts',
-        _each(named, 'counts'),
-        ('table', 'name'),
-        ('distinct tokens', 'distinct'),
-        ('running tokens', 'running'),
-    )
+            more = f', the first {listed}' if count > listed else ''
+            title = shown(f'{count:,} entries{whose} that never occur{more}')
+            boxes = [(piece, 'never occurs') for piece in use['unused']]
+            yield f'<details><summary>{title}</summary>{pieces(boxes)}</details>'
 
 
 def _worst(named: Named) -> Iterator[str]:
@@ -418,62 +552,18 @@ def _worst(named: Named) -> Iterator[str]:
     ]
     if tables:
         yield _paragraph(
-            'The words that cost the most pieces, beyond one each, in all that they occur.'
+            'The words that cost the most: how often a word occurs, times its pieces beyond the first.'
         )
         yield f'<div class="tables">{"".join(tables)}</div>'
 
 
-def _searches(named: Named) -> Iterator[str]:
-    searches = {_label(name, search['side']): search for name, search in _each(named, 'searches')}
-    if not searches:
-        return
-    yield table(
-        'What the search for a vocabulary took',
-        ['vocabulary', 'wanted', 'entries', 'min-count', 'vocabularies made'],
-        [
-            (label, search['wanted'], search['size'], search['min_count'], len(search['tried']))
-            for label, search in searches.items()
-        ],
-    )
-    series = {label: sorted(dict(search['tried']).items()) for label, search in searches.items()}
-    chart = line_chart(series, 'min-count', 'entries', log='xy', marks=True)
-    yield charts({'Entries of each vocabulary that the search made': chart})
-
-
-def _samples(named: Named) -> Iterator[str]:
-    yield _paragraph(
-        'What one row in a hundred would have told, against all rows: entries that only the whole uses '
-        'are what a vocabulary, or a look at a sample, would miss.'
-    )
-    yield _table(
-        named,
-        '',
-        _each(named, 'samples'),
-        'side',
-        ('rows', lambda sample: sample['rows'][0]),
-        ('of', lambda sample: sample['rows'][1]),
-        ('ids', lambda sample: sample['ids'][0]),
-        ('of', lambda sample: sample['ids'][1]),
-        ('entries used', lambda sample: sample['used'][0]),
-        ('of', lambda sample: sample['used'][1]),
-        ('longest row', lambda sample: sample['longest'][0]),
-        ('of', lambda sample: sample['longest'][1]),
-        ('entries unseen', 'unseen_entries'),
-        ('their ids', 'unseen_ids'),
-    )
-
-
 def _shuffles(named: Named) -> Iterator[str]:
     if all(figures['shuffles'] is None for _, figures in named):
-        yield _paragraph(
-            'Rows do not hold their places in the corpus, which was not read. Where its files have moved, '
-            'tokbeam report --job JOB.toml tells where they are.'
-        )
         return
     yield _paragraph(
-        'Correlations of the rows’ ranks in the corpus with their places in the split, and with the ranks '
-        'of the rows before them. Of a random order both are within 3 / √rows of 0, in all but three of a '
-        'thousand cases.'
+        'Whether the order of the corpus is gone: correlations of where rows stood in the corpus with where '
+        'they stand in the split, and with where the rows before them stood. For a random order both are '
+        'between -3/√rows and 3/√rows, in 997 of 1,000 cases.'
     )
     yield _table(
         named,
@@ -481,154 +571,20 @@ def _shuffles(named: Named) -> Iterator[str]:
         _each(named, 'shuffles'),
         'split',
         'rows',
-        ('with the place', 'rank_correlation'),
-        ('with the neighbour', 'serial_correlation'),
-        ('3 / √rows', lambda shuffle: 3 / shuffle['rows'] ** 0.5 if shuffle['rows'] else None),
+        ('with the place in the split', 'rank_correlation'),
+        ('with the row before', 'serial_correlation'),
+        ('3/√rows', lambda shuffle: 3 / shuffle['rows'] ** 0.5 if shuffle['rows'] else None),
     )
-    # Of the first split, as above.
-    places = {name or 'rows': f['shuffles'][0]['places'] for name, f in named if f['shuffles']}
-    caption = (
-        'Places in the corpus and in the split, of some rows: stripes or clouds would be an order'
-    )
-    yield charts({caption: dot_chart(places, 'place in the corpus', 'place in the split')})
 
 
 def _rejected(named: Named) -> Iterator[str]:
     for name, file in _each(named, 'rejected'):
         lines = '\n'.join(map(shown, file['samples']))
-        title = _label(name, f'{file["name"]}: {file["lines"]:,} lines')
+        title = _label(name, f'{file["name"]}: the first of {file["lines"]:,} lines')
         yield f'<h3>{shown(title)}</h3><pre>{lines}</pre>'
 
 
 def _seconds(named: Named) -> Iterator[str]:
     seconds = ((name, pair) for name, f in named for pair in f['seconds'].items())
     columns = ('stage', 0), ('seconds', lambda pair: float(pair[1]))
-    yield _table(named, 'Seconds of the last run that did something', seconds, *columns)
-
-
-_EXAMPLES = 100
-
-_LONGEST = 16
-"""Entries of more characters are counted with those of so many."""
-
-
-def compare_vocabularies(first: str, second: str) -> Figures:
-    """Compares the vocabularies of two files.
-
-    Returns:
-        unit: what is compared: `pieces` as their files have them, or, for two schemes, `texts` that they
-            spell, without the white space around them.
-        shared: units that both have.
-        vocabularies: of the first and of the second: its path and scheme; size; single_characters, entries
-            of one character or byte; by_length: (characters, entries) without special ids, 16 and more
-            together; scripts: entries by the script of their first letter, the commonest first, `other` if
-            they have none; own, how many units only this one has; examples, the first of these.
-
-    Raises:
-        InputError: a file is not a vocabulary.
-    """
-    paths = (first, second)
-    schemes = [scheme_of([path]) for path in paths]
-    entries = [
-        read_vocabulary(path, scheme).entries for path, scheme in zip(paths, schemes, strict=True)
-    ]
-    texts = [  # that each id spells alone
-        [vocabulary.decode([id_]) for id_ in range(vocabulary.vocab_size)] for vocabulary in entries
-    ]
-    is_same = schemes[0].name == schemes[1].name
-    units = [
-        [*vocabulary.pieces] if is_same else [text.strip() for text in own]
-        for vocabulary, own in zip(entries, texts, strict=True)
-    ]
-    sets = [set(own) for own in units]
-    figures = [
-        _vocabulary_figures(path, scheme.name, vocabulary, own, [*dict.fromkeys(unit)], other)
-        for path, scheme, vocabulary, own, unit, other in zip(
-            paths, schemes, entries, texts, units, reversed(sets), strict=True
-        )
-    ]
-    return {
-        'unit': 'pieces' if is_same else 'texts',
-        'shared': len(sets[0] & sets[1]),
-        'vocabularies': figures,
-    }
-
-
-def _vocabulary_figures(
-    path: str,
-    scheme: str,
-    vocabulary: Vocabulary,
-    texts: Sequence[str],
-    units: Sequence[str],
-    other: set[str],
-) -> Figures:
-    special = {id_ for id_ in vocabulary.special_ids if id_ is not None}
-    lengths = collections.Counter(
-        min(len(text), _LONGEST) for id_, text in enumerate(texts) if id_ not in special
-    )
-    scripts = collections.Counter(map(_script_of_entry, texts))
-    own = [unit for unit in units if unit not in other]
-    return {
-        'path': path,
-        'scheme': scheme,
-        'size': len(texts),
-        'single_characters': sum(len(text) == 1 for text in texts),
-        'by_length': sorted(lengths.items()),
-        'scripts': dict(sorted(scripts.items(), key=lambda item: (-item[1], item[0]))),
-        'own': len(own),
-        'examples': own[:_EXAMPLES],
-    }
-
-
-def _script_of_entry(text: str) -> str:
-    letter = re.search(r'[^\W\d_]', text)
-    return 'other' if letter is None else script_of(letter[0])
-
-
-def comparison_page(compared: Figures) -> str:
-    """Returns the page; raises InputError if Matplotlib is not installed."""
-    named = list(zip('AB', compared['vocabularies'], strict=True))
-    parts = {
-        'Entries': _entries(compared, named),
-        'Scripts': [_entry_scripts(named)],
-        'What only one has': _own(compared['unit'], named),
-    }
-    return page(
-        ' and '.join(os.path.basename(figures['path']) for _, figures in named),
-        [section(title, of_section) for title, of_section in parts.items()],
-    )
-
-
-def _entries(compared: Figures, named: Named) -> Iterator[str]:
-    unit = compared['unit']
-    keys = ['path', 'scheme', 'size', 'single_characters', 'own']
-    yield table(
-        f'{compared["shared"]:,} {unit} are in both',
-        ['', 'file', 'scheme', 'entries', 'single characters', f'{unit} of its own'],
-        [(name, *(figures[key] for key in keys)) for name, figures in named],
-    )
-    longest = max(length for _, figures in named for length, _ in figures['by_length'])
-    labels = [f'{length}+' if length == _LONGEST else str(length) for length in range(longest + 1)]
-    values = {
-        name: [dict(figures['by_length']).get(length, 0) for length in range(longest + 1)]
-        for name, figures in named
-    }
-    caption = 'Entries by their length; bytes that are not a whole character count as one'
-    yield charts({caption: bar_chart(labels, values, 'characters', 'entries')})
-
-
-def _entry_scripts(named: Named) -> str:
-    scripts = dict.fromkeys(script for _, figures in named for script in figures['scripts'])
-    return table(
-        'Entries by the script of their first letter',
-        ['script', *(name for name, _ in named)],
-        [(script, *(f['scripts'].get(script, 0) for _, f in named)) for script in scripts],
-    )
-
-
-def _own(unit: str, named: Named) -> Iterator[str]:
-    for name, figures in named:
-        own, listed = figures['own'], len(figures['examples'])
-        more = f', the first {listed}' if own > listed else ''
-        yield f'<h3>{shown(f"{own:,} {unit} only in {name}{more}")}</h3>'
-        yield pieces(figures['examples'])
+    yield _table(named, 'Seconds of the last run that made something', seconds, *columns)

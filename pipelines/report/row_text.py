@@ -11,7 +11,7 @@ import functools
 import heapq
 import itertools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +20,7 @@ import regex
 from tokcore.counts.counting import TokenAccumulator, TokenIndex
 from tokcore.counts.token_table import TokenTable
 from tokcore.encoding.encoder import Encoder
+from tokcore.encoding.vocabulary import Vocabulary, spelled_ids
 from tokcore.kernels.bytes import row_offsets, with_margin
 from tokcore.kernels.jit import read_only
 from tokcore.text.pre_tokenizer import CharacterRuns
@@ -32,12 +33,12 @@ _SCRIPTS = (
     'Georgian', 'Ethiopic', 'Khmer', 'Mongolian', 'Han', 'Hiragana', 'Katakana', 'Hangul',
 )  # fmt: skip
 
-_WITHOUT_SPACES = ('Han', 'Hiragana', 'Katakana', 'Thai', 'Lao', 'Tibetan', 'Myanmar', 'Khmer')
+WITHOUT_SPACES = ('Han', 'Hiragana', 'Katakana', 'Thai', 'Lao', 'Tibetan', 'Myanmar', 'Khmer')
 """Scripts in which white space does not part words."""
 
 _WORD = regex.compile(
     r'(?V1)[[\p{L}\p{M}\p{N}]--['
-    + ''.join(rf'\p{{Script={script}}}' for script in _WITHOUT_SPACES)
+    + ''.join(rf'\p{{Script={script}}}' for script in WITHOUT_SPACES)
     + ']]+'
 )
 
@@ -203,6 +204,18 @@ def _word_sums(group: Group, words: Side, counts: np.ndarray, encoder: Encoder) 
         for place in np.flatnonzero(costs >= max(1, least)).tolist()
     ]
     return TextSums(group, words=total, pieces=int(counts @ pieces), worst=worst)
+
+
+def legible(ids: Iterable[int], vocabulary: Vocabulary) -> list[str]:
+    """Returns the pieces of ids; of a byte-level vocabulary, which writes `字` as `åŃĹ`, their text."""
+    ids = list(ids)
+    pieces = spelled_ids(ids, vocabulary)
+    for at, (id_, piece) in enumerate(zip(ids, pieces, strict=True)):
+        text = vocabulary.decode([id_])
+        # A character for each byte.
+        if len(piece) == len(text.encode('utf-8', 'surrogatepass')) and '\ufffd' not in text:
+            pieces[at] = text
+    return pieces
 
 
 def _by_cost(item: Sequence) -> tuple[int, str]:

@@ -11,13 +11,13 @@ import collections
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
 
 import numpy as np
 
 from pipelines.files import filesystem
 from pipelines.jobs.reading import ReadPlan
 from pipelines.transforms.encode_blocks import BlockEncoder, LoadedBlockEncoder
+from pipelines.transforms.read import CountedReads
 from tokcore.corpus.archive_reading import reading_on
 from tokcore.corpus.corpus import Block, MemberFile, OpenBinary, Split, WorkItem
 from tokcore.corpus.formats import format_reader, read_blocks
@@ -160,7 +160,7 @@ class _Sampler:
     def encode(self, items: _Pass) -> tuple[_Sizes, int]:
         """Encodes the beginning of a pass; returns what came of it, and of how many stored bytes."""
         sample, stored = np.zeros(3), 0
-        left, reads = self._sampled_bytes, _CountedReads()
+        left, reads = self._sampled_bytes, CountedReads(filesystem.open_binary)
         with reading_on(reads.open_binary, [item.files for item in items]) as open_binary:
             for item in items:
                 # What is read of an archive is not one member's: a compressed one counts as read whole.
@@ -199,34 +199,3 @@ def _read_bytes(block: Block) -> int:
     if block.read_ranges is None:
         return block.read_bytes
     return sum(read_range.length for read_range in block.read_ranges)
-
-
-class _CountedReads:
-    """Counts the bytes that are read of files as they are stored."""
-
-    def __init__(self):
-        self.bytes = 0
-
-    def open_binary(self, path: str) -> BinaryIO:
-        return _CountedFile(filesystem.open_binary(path), self)  # type: ignore[return-value]
-
-
-class _CountedFile:
-    """A file of which reads are counted; all else is as the file has it."""
-
-    def __init__(self, file: BinaryIO, reads: _CountedReads):
-        self._file, self._reads = file, reads
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._file.read(size)
-        self._reads.bytes += len(data)
-        return data
-
-    def __getattr__(self, name: str):
-        return getattr(self._file, name)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_) -> None:
-        self._file.close()

@@ -43,7 +43,7 @@ from pipelines.transforms.count_tokens import (
     counts_name,
     write_counts_file,
 )
-from pipelines.transforms.read import READING, MapToStats
+from pipelines.transforms.read import MapToStats
 from pipelines.transforms.stats import WriteStats, read_stats
 from tokcore.counts.sampling import RowSample
 from tokcore.counts.tables import COUNT_PARTITIONS, SideGroups
@@ -129,7 +129,7 @@ def count_folders(job: CountJob, planned: ReadPlan | None = None) -> list[StageR
             for branch in branches:
                 blocks | f'Count {branch.scheme.name}' >> branch
 
-        with track_work('count', READING, plan.stored_bytes):
+        with plan.tracked('count'):
             execution.engine.run(build, first)
         counts: dict[str, tuple[ReadStats, int, tuple[OutputFile, ...]]] = {}
         for branch in branches:

@@ -18,7 +18,6 @@ from pipelines.artifacts.vocabularies import (
     vocabulary_reader,
     warn_of_missing_tokens,
 )
-from pipelines.engines.progress import track_work
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt, WorkFolder
 from pipelines.files.hub import address_in_cache
@@ -48,7 +47,6 @@ from pipelines.transforms.encode_blocks import (
     SplitShards,
     encode_blocks,
 )
-from pipelines.transforms.read import READING
 from pipelines.transforms.stats import WrittenFile
 from pipelines.transforms.write_shards import IndexFile, write_shards
 from tokcore.encoding.document_ends import EndOfDocument
@@ -232,7 +230,7 @@ def encode_into(
     sample = encode_sample(plan, encoder)
     if check is not None:
         check(sample)
-    with track_work('encode', READING, plan.stored_bytes):
+    with plan.tracked('encode'):
         if execution.through_files:
             encode_through_files(
                 plan, encoder, sample.need, layout, options, execution, path, output

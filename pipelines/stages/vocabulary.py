@@ -178,6 +178,10 @@ def warn_if_size_missed(learned: Learned, options: LearningOptions, label: str) 
     is_lowest = learned.min_count is not None and learned.min_count <= low and size < target
     if learned.min_count is None:
         around = 'there are no more'
+        if size > target:
+            around = (
+                'so many are the special tokens and what merges begin with, bytes or characters'
+            )
     elif is_lowest and low == 1:
         around = 'the text gives no more'
     elif is_lowest:

@@ -60,6 +60,10 @@ class EncodedFeature:
     """A feature of the examples, and the path of the vocabulary that encodes it.
 
     The path is empty for a scheme that has no vocabulary files.
+
+    Examples:
+        >>> pipelines.EncodedFeature(tokcore.Feature('targets', 0), 'vocab/tokenizer.json')
+        EncodedFeature(feature=Feature(name='targets', side=0, prefix=''), vocabulary='vocab/tokenizer.json')
     """
 
     feature: Feature
@@ -75,6 +79,10 @@ class SplitShards:
 
     Raises:
         ValueError: a number below 1.
+
+    Examples:
+        >>> pipelines.SplitShards.of_size('train', shards=2, text_bytes=1 << 30)
+        SplitShards(split='train', shards=2, buckets_per_shard=32)
     """
 
     split: str
@@ -98,10 +106,15 @@ class SplitShards:
 class EncodeBlocks(beam.PTransform):
     """Encodes blocks as framed TFRecords.
 
-        blocks | EncodeBlocks('vocab/tokenizer.json', 'bpe', shards=100) | WriteShards('mine', 'data')
-
     Returns a dictionary of PCollections: `records` has ((split number, bucket), bytes of
     `FramedRows`); `stats` and `rejected` are as those of `CountTokens`. `WriteShards` takes it.
+
+    Examples:
+        >>> with beam.Pipeline(runner='FnApiRunner') as pipeline:
+        ...     blocks = pipeline | pipelines.ReadCorpus('train.en')
+        ...     encoded = blocks | pipelines.EncodeBlocks(scheme='byte', shards=2)
+        ...     _ = encoded['stats'] | beam.Map(lambda stats: print(stats.tally.examples))
+        400
     """
 
     def __init__(

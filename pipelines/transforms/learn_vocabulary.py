@@ -26,12 +26,16 @@ if typing.TYPE_CHECKING:
 class LearnVocabulary(beam.PTransform):
     """Learns a vocabulary of the counts of `CountTokens`, and writes its file.
 
-        counted = p | ReadCorpus(paths) | CountTokens('bpe')
-        counted | LearnVocabulary('bpe', vocab_size=8000, path='vocab/tokenizer.json')
-
     Returns a PCollection with the file's path. One worker learns, in memory; `pipelines.vocab` runs
     a learner on many workers. The file is the one that `tokbeam vocab` writes, and is replaced if it
     exists. Codes, which hold no ids, get the file of their ids next to them.
+
+    Examples:
+        >>> with beam.Pipeline(runner='FnApiRunner') as pipeline:
+        ...     counted = pipeline | pipelines.ReadCorpus('train.en') | pipelines.CountTokens('bpe')
+        ...     _ = counted | pipelines.LearnVocabulary('bpe', vocab_size=600, path='tokenizer.json')
+        >>> tokcore.load_tokenizer('tokenizer.json')
+        BpeTokenizer(vocab_size=600, end=0)
     """
 
     def __init__(

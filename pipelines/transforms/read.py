@@ -1,6 +1,7 @@
 """Reads a corpus: work items are distributed to the workers, which yield blocks of whole rows."""
 
 import argparse
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -12,12 +13,12 @@ import typing
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 import apache_beam as beam
 
 from pipelines.engines.pool import OrderedPool, in_global_window
-from pipelines.engines.progress import advance
+from pipelines.engines.progress import BYTES, COMPRESSED_BYTES, advance
 from pipelines.engines.work_reports import work_reports
 from pipelines.files import filesystem
 from pipelines.files.filesystem import StoredFile
@@ -71,9 +72,6 @@ _LOGGER = logging.getLogger(__name__)
 READING = 'reading'
 """The name of this work for the progress bar, which counts the stored bytes of items."""
 
-_GZIP_RATIO = 5
-"""The size of text in relation to its gzip: an estimate, since only the end of a file shows it."""
-
 MOST_AHEAD = 3
 """The most blocks of text that an item may have to be read ahead. An xz block, as `xz` writes it by
 default, is that large next to an item of the default size. A larger item is read as a stream."""
@@ -86,9 +84,6 @@ _LAST_LINE_BYTES = 66 << 10
 class ReadCorpus(beam.PTransform):
     """Reads the files of one split as blocks of whole rows, in any format of the command.
 
-        ReadCorpus('corpus/*.en', 'corpus/*.de')  # pairs of lines
-        ReadCorpus('pairs.parquet', format='parquet', fields=['en', 'de'])
-
     Files may be compressed, and may be members of archives. They are listed when this is
     constructed, and for pairs their lines are counted then. Like every root transform of Beam it
     can be applied once. The result is a PCollection of `Block`; `CountTokens` and `EncodeBlocks`
@@ -96,6 +91,13 @@ class ReadCorpus(beam.PTransform):
 
     Attributes:
         splits: the corpus, as `CountTokens` and `EncodeBlocks` take it.
+
+    Examples:
+        >>> pairs = pipelines.ReadCorpus('train.en', 'train.zh')
+        >>> columns = pipelines.ReadCorpus('pairs.tsv', format='tsv', columns=[0, 1])
+        >>> with beam.Pipeline(runner='FnApiRunner') as pipeline:
+        ...     _ = pipeline | pairs | beam.combiners.Count.Globally() | beam.Map(print)
+        1
     """
 
     def __init__(
@@ -294,9 +296,10 @@ class _ReadFn(beam.DoFn):
     def process(self, element: _Pass) -> Iterator[Block]:
         read = functools.partial(read_items, element.items, self._block_bytes, self._max_line_bytes)
         is_read_ahead = self._workers > 1 and all(
-            all(part.decompressed for part in item.ranges)
-            and item.stored_bytes <= MOST_AHEAD * self._block_bytes
+            part.packed_bytes is not None
+            and part.end - part.start <= MOST_AHEAD * self._block_bytes
             for item in element.items
+            for part in item.ranges
         )
         if is_read_ahead:
             for blocks in self._pool.submit(lambda: list(read())):
@@ -315,8 +318,9 @@ class _ReadFn(beam.DoFn):
 def read_items(items: Sequence[WorkItem], block_bytes: int, max_line_bytes: int) -> Iterator[Block]:
     """Yields the blocks of items, one item after another, and counts them as work done.
 
-    A block counts as done when the next one is requested. If the lines of an item are numbered, its
-    blocks have line numbers too. An archive stays open from one item to the next.
+    A block counts as done when the next one is requested, and what is read of a compressed file when it
+    is read. If the lines of an item are numbered, its blocks have line numbers too. An archive stays
+    open from one item to the next.
     """
     files = [item.files for item in items]
     # A store is asked at once for a range of lines with the end of its last one.
@@ -329,25 +333,74 @@ def read_items(items: Sequence[WorkItem], block_bytes: int, max_line_bytes: int)
         stored = file.archive if isinstance(file, MemberFile) else file
         sizes[stored.path] = stored.size
     opener = filesystem.opener(sizes, range_bytes + _LAST_LINE_BYTES)
+    reads = CountedReads(opener, READING)
+    if any(item.is_compressed for item in items):
+        opener = reads.open_binary
     with reading_on(opener, files) as open_binary:
         for item in items:
-            yield from _read_item(item, open_binary, block_bytes, max_line_bytes)
+            blocks = read_blocks(item, open_binary, block_bytes, max_line_bytes)
+            if item.first_line is not None:
+                blocks = number_blocks(item, blocks)
+            with reads.part(item.stored_bytes):
+                for block in blocks:
+                    yield block
+                    if not item.is_compressed:
+                        reads.take(block.read_bytes)
 
 
-def _read_item(
-    item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
-) -> Iterator[Block]:
-    remaining = item.stored_bytes
-    ratio = _GZIP_RATIO if item.is_compressed else 1
-    blocks = read_blocks(item, open_binary, block_bytes, max_line_bytes)
-    if item.first_line is not None:
-        blocks = number_blocks(item, blocks)
-    for block in blocks:
-        yield block
-        part = min(remaining, block.read_bytes // ratio)
-        advance(READING, part)
-        remaining -= part
-    advance(READING, remaining)
+def bytes_unit(files: Iterable[CorpusFile]) -> str:
+    """Returns the unit of the stored bytes of files, for the progress bar."""
+    return COMPRESSED_BYTES if any(file.compressed for file in files) else BYTES
+
+
+class CountedReads:
+    """Opens files, and counts the stored bytes that are read of them, perhaps as work.
+
+    Attributes:
+        bytes: those so far.
+    """
+
+    def __init__(self, open_binary: OpenBinary, work: str = ''):
+        self._open_binary, self._work = open_binary, work
+        self._left = self.bytes = 0
+
+    def open_binary(self, path: str) -> BinaryIO:
+        return _CountedFile(self._open_binary(path), self)  # type: ignore[return-value]
+
+    @contextlib.contextmanager
+    def part(self, size: int) -> Iterator[None]:
+        """Counts what the block reads as so much of the work, all of which is done at its end."""
+        self._left = size
+        yield
+        self.take(size)
+
+    def take(self, size: int) -> None:
+        """Counts bytes that are read."""
+        self.bytes += size
+        done = min(size, self._left)
+        self._left -= done
+        advance(self._work, done)
+
+
+class _CountedFile:
+    """A file of which reads are counted; all else is as the file has it."""
+
+    def __init__(self, file: BinaryIO, reads: CountedReads):
+        self._file, self._reads = file, reads
+
+    def read(self, size: int = -1, /) -> bytes:
+        data = self._file.read(size)
+        self._reads.take(len(data))
+        return data
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def __enter__(self) -> '_CountedFile':
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._file.close()
 
 
 class BlockCoder(beam.coders.Coder):

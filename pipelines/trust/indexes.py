@@ -16,7 +16,7 @@ from tokcore.corpus.order_keys import shard_of
 from tokcore.corpus.stats import RangeChecksum
 from tokcore.errors import InputError
 from tokcore.reading.record_index import Addresses, index_path, write_index
-from tokcore.reading.shards import ShardFile
+from tokcore.reading.shard_files import ShardFile
 from tokcore.records.manifest import Manifest, shard_name
 from tokcore.records.tfrecord import joined_sizes
 

@@ -208,9 +208,7 @@ def combined_jobs(
         job = _encode_job(row, corpora, vocabularies)
         yield job
         if row['output'] == 'tfrecord':
-            # Code of a user's is run by `index` only if a job file names it.
-            order = ['--corpus-order'] if row['clean'] != 'own' else []
-            yield Job(f'index.{job.name}', ('index', job.output, *order))
+            yield Job(f'index.{job.name}', ('index', job.output))
             if not CORPORA[row['corpus']].has_other_fields:
                 yield from _convert_jobs(job, row['scheme'], next(converted))
     for row in covering_rows(BUILD_FACTORS, is_possible_build):

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from plain_learner import BeamLearner
 from stopped_learners import StoppedError, stop_after, write_counts
 
-from pipelines import CountSubstrings
 from pipelines.engines.pool import BUNDLE_BYTES, MOST_BUNDLE_BYTES, BundleOutput
 from pipelines.files.filesystem import names_below
 from pipelines.learning.rounds import is_learner_file
 from pipelines.learning.subword_on_beam import LearnerLimits, PackedLearner
-from pipelines.learning.suffix_transforms import METRICS, SELECTION_METRICS
+from pipelines.learning.suffix_transforms import METRICS, SELECTION_METRICS, CountSubstrings
 from tokcore.corpus.line_rows import text_rows
 from tokcore.counts.counting import TokenAccumulator
 from tokcore.counts.token_table import TokenTable

@@ -1,6 +1,7 @@
 """What commands tell of their progress: all work that is counted is done in the end."""
 
 import gzip
+import random
 import re
 import signal
 import subprocess
@@ -92,6 +93,23 @@ def test_a_build_does_all_the_work_that_it_tells_of(told, corpus, tmp_path, kind
         assert len(reading) > 5
 
 
+def test_work_goes_on_within_a_file_and_is_counted_as_it_is_stored(told, tmp_path):
+    """Where its lines are counted, sampled and read; the sample takes two passes."""
+    dice = random.Random(5)
+    text = ''.join(f'{dice.getrandbits(400):x}\n' for _ in range(8_000)).encode()
+    files = [write(tmp_path / f'{side}.gz', text) for side in 'ab']
+    size = sum(file.stat().st_size for file in files)
+    pairs = ['--source', files[0], '--target', files[1]]
+    succeed('count', *pairs, '--vocab-sample', 't2t:1MB', '--output', tmp_path / 'out')
+    assert_all_done(told)
+    found = works(told)
+    assert {each[0] for each in found} == {'index', 'sample', 'count'}
+    for (stage, _), events in found.items():
+        passes = 2 if stage == 'sample' else 1
+        assert (events[-1].total, events[-1].unit) == (passes * size, 'B compressed')
+        assert len({event.done for event in events}) > 12
+
+
 def test_the_runners_own_shuffle_counts_what_is_read(told, corpus, tmp_path):
     succeed(*BUILD, *corpus('tsv'), '--output', tmp_path / 'out', '@shuffle=engine')
     assert_all_done(told)
@@ -151,7 +169,7 @@ def test_a_terminal_has_a_bar(corpus, tmp_path):
     line = ['count', *corpus('tsv'), '@item-size', '8KiB', '--output', tmp_path / 'out']
     said = on_a_terminal(*line)
     assert re.search(r'\rcount: +\d+%\|', said)
-    assert said.splitlines()[-1].startswith('tokbeam: next: ')
+    assert said.rpartition('tokbeam: ')[2].startswith('next: ')
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import gzip
 import html.parser
 import json
 import math
@@ -10,6 +11,8 @@ import sys
 import unicodedata
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from dataset_files import manifest_of, read_shards
 from jobs import refuse, run, succeed, write
@@ -103,22 +106,18 @@ def test_the_use_of_each_vocabulary_is_that_of_all_rows(built, layout, report):
     told = report(out)
     dataset = tokcore.open_dataset(out)
     of_splits = [list(dataset.examples(split)) for split in dataset.splits]
-    samples = [rows[: -(-len(rows) // 100)] for rows in of_splits]
     expected_sides = {'inputs': ['inputs'], 'targets': ['targets']}
     if layout in ('one vocabulary', 'bytes', 'prefix'):
         expected_sides = {'both': ['inputs', 'targets']}
     assert [use['side'] for use in told['vocabularies']] == [*expected_sides]
-    for use, sample in zip(told['vocabularies'], told['samples'], strict=True):
+    for use in told['vocabularies']:
         features = expected_sides[use['side']]
-        counts, of_sample = (
-            collections.Counter(
-                id_
-                for rows in splits
-                for row in rows
-                for feature in features
-                for id_ in row[feature].tolist()
-            )
-            for splits in (of_splits, samples)
+        counts = collections.Counter(
+            id_
+            for rows in of_splits
+            for row in rows
+            for feature in features
+            for id_ in row[feature].tolist()
         )
         size = dataset.vocab_size(features[0])
         pieces = dataset.vocabulary(features[0]).pieces
@@ -140,16 +139,12 @@ def test_the_use_of_each_vocabulary_is_that_of_all_rows(built, layout, report):
         assert use['single_characters'] == len(single) > 0
         share = sum(counts[id_] for id_ in single) / counts.total()
         assert use['single_share'] == pytest.approx(share, abs=1e-6)
-        assert sample['rows'] == [sum(map(len, samples)), sum(map(len, of_splits))]
-        assert sample['ids'] == [of_sample.total(), counts.total()]
-        assert sample['used'] == [len(of_sample), len(counts)]
-        assert sample['longest'] == [
-            max(len(row[f]) for rows in splits for row in rows for f in features)
-            for splits in (samples, of_splits)
+        vocabulary = dataset.vocabulary(features[0])
+        special = {id_ for id_ in vocabulary.special_ids if id_ is not None}
+        lengths = sorted((-len(vocabulary.decode([id_])), id_) for id_ in {*range(size)} - special)
+        assert use['longest'] == [
+            [pieces[id_], -length, counts[id_]] for length, id_ in lengths[:30]
         ]
-        unseen = counts.keys() - of_sample.keys()
-        assert sample['unseen_entries'] == len(unseen) > 0
-        assert sample['unseen_ids'] == sum(counts[id_] for id_ in unseen)
 
 
 @pytest.mark.parametrize('reading', ['--corpus', '--no-corpus'])
@@ -234,22 +229,161 @@ def plain_words(text):
     return ''.join(kept).split()
 
 
-def test_counts_the_search_and_the_lines_are_as_recorded(small_build, report):
+def test_the_size_of_the_vocabulary_and_the_lines_are_as_recorded(small_build, report):
     told, manifest = report(small_build), manifest_of(small_build)
     assert told['root'] == manifest['root'] and told['options'] == manifest['options']
-    assert [each['tried'] for each in told['searches']] == [
-        each['tried'] for each in manifest['vocabularies']
+    assert [
+        (use['side'], use['wanted'], use['size'], use['min_count']) for use in told['vocabularies']
+    ] == [
+        (each['side'], manifest['options']['vocab_size'], each['size'], each['min_count'])
+        for each in manifest['vocabularies']
     ]
     [left_out] = told['left_out']
     [lines] = manifest['lines']
     assert left_out['lines'] == lines['lines'] == 300
     assert left_out['lines'] == left_out['examples'] + sum(left_out['reasons'].values())
-    for counts in told['counts']:
-        files = manifest_of(small_build / counts['name'])['files']
-        assert counts['distinct'] == sum(file['rows'] for file in files)
-        assert counts['running'] == manifest_of(small_build / counts['name'])['tokens']
-    assert [each['name'] for each in told['counts']] == ['counts.inputs', 'counts.targets']
     assert told['seconds'].keys() and all(each >= 0 for each in told['seconds'].values())
+
+
+def test_sample_rows_are_the_first_of_each_split(built, report):
+    out = built('one vocabulary')
+    dataset = tokcore.open_dataset(out)
+    told = report(out)['examples']
+    assert [(each['split'], each['row']) for each in told] == [
+        (split, number) for split in dataset.splits for number in range(3)
+    ]
+    for each in told:
+        row = dataset[each['split']][each['row']]
+        for feature, own in each['pieces'].items():
+            ids, pieces = row[feature].tolist(), dataset.vocabulary(feature).pieces
+            assert own == [[pieces[id_], id_] for id_ in ids[:100]]
+            assert each['ids'][feature] == len(ids)
+
+
+@pytest.mark.parametrize('is_packed', [False, True])
+def test_the_longest_rows_are_named_by_their_lines(is_packed, report, tmp_path):
+    lines = [f'{"long " * (37 * number % 41)}{number}'.encode() for number in range(41)]
+    text = tmp_path / ('text.gz' if is_packed else 'text')
+    data = b'\n\n' + b''.join(line + b'\n' for line in lines)
+    text.write_bytes(gzip.compress(data) if is_packed else data)
+    out = tmp_path / 'out'
+    succeed(
+        *('build', '--text', text, '--name', 'n', '--scheme', 'byte', '--dev-share', '20%'),
+        *('--shards', 2, '--output', out),
+    )
+    dataset = tokcore.open_dataset(out)
+    told = report(out)['longest_rows']
+    for split in dataset.splits:
+        rows = [dataset.text(row['targets']) for row in rows_of(out, split)]
+        longest = sorted(range(len(rows)), key=lambda row: (-len(rows[row]), row))[:5]
+        own = [each for each in told if each['split'] == split]
+        assert [(each['row'], each['ids']) for each in own] == [
+            (row, len(rows[row]) + 1) for row in longest
+        ]
+        for each in own:
+            line = rows[each['row']].encode()
+            assert each['text'] == {'targets': line[:12].decode()}
+            number = lines.index(line)
+            begin = 2 + sum(len(before) + 1 for before in lines[:number])
+            assert each['position'] == {'file': text.name, 'byte': begin, 'line': number + 3}
+    without = report(out, '--no-corpus')['longest_rows']
+    assert without == [{**each, 'position': None} for each in told]
+
+
+def test_of_a_file_of_rows_the_longest_are_named_by_number(report, tmp_path):
+    texts, out = ['short', 'the longest of all', 'a longer one'], tmp_path / 'out'
+    pq.write_table(pa.table({'text': texts}), tmp_path / 'rows.parquet')
+    succeed(
+        *(
+            'build',
+            '--parquet',
+            tmp_path / 'rows.parquet',
+            '--fields',
+            'text',
+            '--name',
+            'n',
+        ),
+        *('--scheme', 'byte', '--shards', 1, '--output', out),
+    )
+    assert [each['position'] for each in report(out)['longest_rows']] == [
+        {'file': 'rows.parquet', 'row of the file': row} for row in (1, 2, 0)
+    ]
+
+
+def test_rows_that_occur_again_are_counted(report, tmp_path):
+    lines = {
+        split: [f'{37 * n % k}' for n in range(200)] for split, k in [('train', 70), ('dev', 90)]
+    }
+    paths = {
+        split: write(tmp_path / split, ''.join(f'{line}\n' for line in own).encode())
+        for split, own in lines.items()
+    }
+    out, job = tmp_path / 'out', tmp_path / 'job.toml'
+    job.write_text(
+        ''.join(
+            f'[[{split}]]\nformat = "text"\npaths = {json.dumps(str(path))}\n'
+            for split, path in paths.items()
+        )
+    )
+    succeed('build', job, '--name', 'n', '--scheme', 'byte', '--shards', 3, '--output', out)
+    counts = {split: collections.Counter(own) for split, own in lines.items()}
+    assert report(out)['repeats'] == [
+        {
+            'split': split,
+            'rows': 200,
+            'distinct': len(own),
+            'most': max(own.values()),
+            'in_train': None
+            if split == 'train'
+            else sum(count for line, count in own.items() if line in counts['train']),
+        }
+        for split, own in counts.items()
+    ]
+
+
+@pytest.mark.parametrize('layout', ['two vocabularies', 'one vocabulary'])
+def test_padding_is_that_of_the_readers_batches(built, layout, report):
+    out = built(layout)
+    dataset = tokcore.open_dataset(out)
+    around = {feature: dataset.template(feature).size for feature in dataset.features}
+
+    def share(batches, names):
+        cells = ids = 0
+        for batch in batches:
+            for feature, name in names.items():
+                lengths = batch[name] + (around[feature] - (name == 'target_sequence_length')) * (
+                    'sequence' in name
+                )
+                cells += len(lengths) * int(lengths.max())
+                ids += int(lengths.sum())
+        return 1 - ids / cells
+
+    nmt = {'inputs': 'source_sequence_length', 'targets': 'target_sequence_length'}
+    own = {feature: f'{feature}_length' for feature in dataset.features}
+    told = report(out)['padding']
+    assert [each['batch'] for each in told] == [
+        *(f'{size} rows' for size in (16, 32, 64, 256)), '4,096 ids'
+    ] * len(dataset.splits)  # fmt: skip
+    for each in told:
+        assert each['rows'] == dataset.splits[each['split']].examples
+        read = functools.partial(dataset.batches, each['split'], shuffle=False)
+        if 'ids' in each['batch']:
+            assert each['mixed'] is None
+            expected = share(read(tokens_per_batch=4096), own)
+            assert each['similar'] == pytest.approx(expected, abs=1e-6)
+            continue
+        size = int(each['batch'].split()[0])
+        of_kind = {'mixed': 1, 'similar': 5}
+        for kind, buckets in of_kind.items():
+            expected = share(read(batch_size=size, num_buckets=buckets, start=1, end=1), nmt)
+            assert each[kind] == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_bytes_of_text_are_those_of_each_split(built, report):
+    told = report(built('one vocabulary'), '--corpus')
+    assert [each['split'] for each in told['left_out']] == ['train', 'dev']
+    for left_out, rows in zip(told['left_out'], told['rows'], strict=True):
+        assert left_out['text_bytes'] == sum(text['bytes'] for text in rows['text'].values())
 
 
 def test_lines_left_out_have_reasons_and_samples(report, tmp_path):
@@ -293,9 +427,6 @@ def test_the_order_is_held_against_the_corpus_and_datasets_are_told_apart(report
     assert shuffle['rank_correlation'] == pytest.approx(expected, abs=2e-6)
     expected = np.corrcoef(ranks[:-1], ranks[1:])[0, 1]
     assert shuffle['serial_correlation'] == pytest.approx(expected, abs=2e-6)
-    assert shuffle['places'] == [
-        [round(int(rank) / 399, 4), round(place / 399, 4)] for place, rank in enumerate(ranks)
-    ]
     by_name = {each['dataset']: each for each in told['rows']}
     assert by_name.keys() == {'', 'news', 'talk'}
     for name, word in [('news', 'paper'), ('talk', 'voice')]:
@@ -340,7 +471,20 @@ def test_an_encoded_dataset_has_the_figures_of_its_build(small, small_build, rep
         *('--vocab', paths[0], paths[1]),
     )
     encoded, built = report(out), report(small_build)
-    for part in ('rows', 'vocabularies', 'left_out'):
+    for use in encoded['vocabularies']:
+        assert (use['wanted'], use['min_count']) == (None, None)
+    for told in (encoded, built):
+        for use in told['vocabularies']:
+            del use['wanted'], use['min_count']
+    for part in (
+        'rows',
+        'vocabularies',
+        'left_out',
+        'repeats',
+        'padding',
+        'longest_rows',
+        'examples',
+    ):
         assert encoded[part] == built[part]
     [text_bytes] = {each['text_bytes'] for each in encoded['left_out']}
     assert text_bytes == sum(text['bytes'] for text in encoded['rows'][0]['text'].values())
@@ -379,7 +523,7 @@ def test_the_page_is_whole_and_needs_nothing_else(small, page, tmp_path):
     )
     text = page('report', out, '--corpus')
     tags = Tags(text)
-    assert tags.seen['svg'] == 6
+    assert tags.seen['svg'] == 4
     assert not tags.seen.keys() & {'script', 'link', 'img', 'iframe', 'object', 'image'}
     ids = [value for name, value in tags.attributes if name == 'id']
     assert len(ids) == len(set(ids))
@@ -392,7 +536,19 @@ def test_the_page_is_whole_and_needs_nothing_else(small, page, tmp_path):
     # No colour stays that is not the page's.
     assert not re.findall(r'#[0-9a-f]{6}\b', drawn) and 'currentColor' in drawn
     assert text == page('report', out)
+    titles = re.findall('<h2 id="(.*?)">', text)
+    assert titles == re.findall('<li><a href="#(.*?)">', text) and len(titles) > 10
+    bodies = re.findall('<section>\n<h2.*?</h2>\n(.*?)\n</section>', text, re.DOTALL)
+    assert len(bodies) == len(titles) and all(bodies)
     assert 'was not read: --no-corpus' in page('report', out, '--no-corpus')
+
+
+def test_what_is_missing_says_why(built, page):
+    without = page('report', built('bytes'), '--no-corpus')
+    assert 'Not measured, because the corpus was not read: --no-corpus.' in without
+    assert 'Some lines are missing, because the corpus was not read.' in without
+    assert 'Unknown ids are not counted, because' in without
+    assert 'Words are not counted in scripts without spaces' in without
 
 
 def test_a_column_without_a_value_is_left_out_of_a_table():
@@ -421,5 +577,5 @@ def test_without_the_package_of_charts_no_row_is_read(small_build, monkeypatch):
     with listening(events.append):
         for line in (['report', small_build], ['compare', small_build, small_build]):
             sentence = refuse(*line)
-            assert "pip install 'tokbeam[report]'" in sentence and '--json' in sentence
+            assert "pip install '.[report]'" in sentence and '--json' in sentence
     assert events == []

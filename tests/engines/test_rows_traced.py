@@ -316,7 +316,10 @@ def test_an_index_is_made_again_of_the_corpus_and_of_no_other(output, capsys):
     path.write_bytes(text.replace(b'e', b'a', 1))
     capsys.readouterr()
     succeed('index', output)
-    assert f'does not say where in the corpus rows come from: {path} has' in capsys.readouterr().out
+    assert f'which was made without the corpus: {path} has' in capsys.readouterr().out
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    shutil.rmtree(folder)
+    succeed('index', output)
     assert not read_index(DatasetManifest.read(output).splits['train'][0]).has_keys
     path.write_bytes(b'more\n' + text)
     with open(output.parent / 'pairs.zh', 'ab') as file:

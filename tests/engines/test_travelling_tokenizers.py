@@ -266,7 +266,7 @@ def test_a_card_tells_the_licence_of_the_tokenizer(encoded, small_build, capsys)
     published = 'tokenizer/tokenizer.json'
     stated = 'is apache-2.0, as its README.md stated.'
     assert f'The licence of {published} {stated}' in shown(capsys, 'card', encoded / 'published')
-    assert 'small.tiktoken is not stated in a README.md beside it' in shown(
+    assert 'small.tiktoken is not stated in a README.md next to it' in shown(
         capsys, 'card', encoded / 'ranks'
     )
     assert 'was learned from this text, and has its licence.' in shown(capsys, 'card', small_build)

@@ -1,4 +1,4 @@
-"""The wheel, made from the source distribution, runs the README's first command on other Pythons."""
+"""The wheel and the source archive, installed on other Pythons, run the README's first command."""
 
 import os
 import shutil
@@ -9,6 +9,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+import tokcore
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,23 +33,30 @@ def distributions(tmp_path_factory) -> dict[str, Path]:
     return {path.suffix: path for path in made.iterdir()}
 
 
-def test_both_have_the_sample_the_licence_and_the_marks_of_types(distributions):
+def test_both_have_the_sample_the_licence_the_version_and_the_marks_of_types(distributions):
     with zipfile.ZipFile(distributions['.whl']) as wheel:
         names = wheel.namelist()
     with tarfile.open(distributions['.gz']) as source:
         source_names = [name.partition('/')[2] for name in source.getnames()]
-    for name in ('pipelines/sample/train.en', 'pipelines/py.typed', 'tokcore/py.typed'):
+    for name in (
+        'pipelines/sample/train.en',
+        'pipelines/py.typed',
+        'pipelines/export/playground.html',
+        'tokcore/py.typed',
+    ):
         assert name in names and name in source_names
     assert any(name.endswith('LICENSE') for name in names)
+    assert {'LICENSE', 'CITATION.cff', 'CHANGELOG.md'} <= set(source_names)
+    assert all(f'-{tokcore.__version__}' in path.name for path in distributions.values())
     assert not [name for name in names if name.startswith('tests')]
 
 
-@pytest.mark.parametrize('version', ['3.10', '3.13'])
-def test_the_wheel_runs_the_readmes_first_command(distributions, version, tmp_path):
+@pytest.mark.parametrize(('version', 'ending'), [('3.10', '.whl'), ('3.13', '.gz')])
+def test_both_run_the_readmes_first_command(distributions, version, ending, tmp_path):
     python = _python(version)
     environment = tmp_path / 'environment'
     subprocess.run([python, '-m', 'venv', environment], check=True)
-    install = [environment / 'bin' / 'pip', 'install', '--quiet', distributions['.whl']]
+    install = [environment / 'bin' / 'pip', 'install', '--quiet', distributions[ending]]
     alone = {**os.environ, 'PYTHONPATH': ''}
     installed = subprocess.run(install, capture_output=True, text=True, env=alone)
     assert installed.returncode == 0, installed.stderr
@@ -63,6 +72,10 @@ def test_the_wheel_runs_the_readmes_first_command(distributions, version, tmp_pa
         env={**alone, 'XDG_CACHE_HOME': str(tmp_path / 'cache')},
     )
     assert process.returncode == 0, process.stderr
+    shown = subprocess.run(
+        [environment / 'bin' / 'tokbeam', '--version'], capture_output=True, text=True, env=alone
+    )
+    assert shown.stdout == f'tokbeam {tokcore.__version__}\n'
     assert len(list((tmp_path / 'enzh').glob('enzh-train-*-of-00004'))) == 4
 
 

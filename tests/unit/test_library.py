@@ -183,18 +183,20 @@ def test_mistakes(call, error, reason):
         call()
 
 
-def origins_for_type_checkers(package):
-    """The module of each name that the package imports for type checkers alone."""
+def names_for_type_checkers(package):
+    """The module of each name that the package imports for type checkers alone, and their `__all__`."""
     tree = ast.parse(inspect.getsource(package))
     [block] = [node for node in tree.body if isinstance(node, ast.If) and 'TYPE' in ast.dump(node.test)
                and not isinstance(node.test, ast.UnaryOp)]  # fmt: skip
-    return {name.name: node.module for node in block.body for name in node.names}
+    *imports, listed = block.body
+    origins = {name.name: node.module for node in imports for name in node.names}
+    return origins, ast.literal_eval(listed.value)
 
 
 @pytest.mark.parametrize('package', [tokcore, pipelines])
 def test_names_are_listed_before_they_are_imported(package):
     origins = {name: module for module, names in package._NAMES.items() for name in names}
-    assert origins_for_type_checkers(package) == origins
+    assert names_for_type_checkers(package) == (origins, sorted(origins))
     assert dir(package) == sorted(package.__all__) == package.__all__ == sorted(origins)
     for name in package.__all__:
         assert getattr(package, name) is not None

@@ -11,19 +11,14 @@ import pipelines
 import tokcore
 from pipelines import (
     BuildJob,
-    CountJob,
-    CountSubstrings,
     CountTokens,
     CountTokensByElement,
     EncodeBlocks,
     EncodedFeature,
-    EncodeJob,
     LearnVocabulary,
-    ReadBlocks,
     ReadCorpus,
     Result,
     SplitShards,
-    VocabJob,
     WriteCounts,
     WriteShards,
 )
@@ -45,15 +40,13 @@ from tokcore import (
     TokenTable,
     WordPieceTokenizer,
     WordTokenizer,
-    WorkItem,
 )
 from tokcore.bpe.vocabulary import AddedToken, BpeVocabulary, TokenizerParts
-from tokcore.corpus.corpus import BlockText, TextRange
+from tokcore.corpus.corpus import BlockText
 from tokcore.corpus.declarations import PlainText
 from tokcore.encoding.kernels import encode_rows
 from tokcore.learning.pruned_trie_kernels import split_frontier
 from tokcore.schemes import find_scheme
-from tokcore.subword.suffix_tables import PrefixPartitions
 from tokcore.text.byte_level import BYTE_TO_CHARACTER
 from tokcore.word.scheme import WordVocabulary
 from tokcore.wordpiece.vocabulary import WordPieceVocabulary
@@ -62,7 +55,6 @@ TEXT = 'the cat <|end|> sat'
 
 FILE = CorpusFile('/corpus/a', 'a', 8, False)
 SPLIT = Split('train', PlainText(), ((FILE,),))
-ITEM = WorkItem('train', PlainText(), 0, (TextRange(FILE, 0, 8),))
 BLOCK = Block('train', PlainText(), 0, (BlockText(0, b'the cat\n'),))
 LAYOUT = (SplitShards('train', 1, 1),)
 FEATURE = EncodedFeature(Feature('targets', 0), '')
@@ -110,7 +102,7 @@ TOKENIZERS = {
 }
 
 VALUES = (
-    BLOCK, FILE, ITEM, SPLIT, FEATURE, LAYOUT[0], Feature('inputs', 1, 'to: '),
+    BLOCK, FILE, SPLIT, FEATURE, LAYOUT[0], Feature('inputs', 1, 'to: '),
     SearchResult(('a_', 'b_'), 3, ((3, 2),), ((3, 2), (2, 9))),
 )  # fmt: skip
 
@@ -118,12 +110,10 @@ VALUES = (
 def transforms(folder):
     (folder / 'a').write_bytes(b'the cat\n')
     return (
-        CountSubstrings(None, 1, PrefixPartitions((b'b',)), (0, 2), 9),
         CountTokens(groups=((0,),), splits=(SPLIT,)),
         CountTokensByElement((0,), (SPLIT,)),
         EncodeBlocks(features=(FEATURE,), splits=(SPLIT,), layout=LAYOUT),
         LearnVocabulary(vocab_size=300, path='vocabulary'),
-        ReadBlocks((ITEM,), 100),
         ReadCorpus(str(folder / 'a')),
         WriteCounts(('counts',)),
         WriteShards('x', 'shards', LAYOUT),
@@ -203,6 +193,6 @@ def test_every_public_class_is_among_these(tmp_path):
     }
     tried = {type(make()) for make in TOKENIZERS.values()}
     tried |= {*map(type, VALUES), *map(type, transforms(tmp_path))}
-    not_sent = {Scheme, Tokenizer, Encoding, Result, BuildJob, CountJob, VocabJob, EncodeJob}
+    not_sent = {Scheme, Tokenizer, Encoding, Result, BuildJob}
     public = {kind for kind in public if not typing.is_typeddict(kind)}
     assert public == tried | not_sent | {TokenTable, MemoryLearner, InputError}

@@ -83,7 +83,7 @@ class BpeOptions(LearningOptions):
     )
     special_tokens: tuple[str, ...] | None = special_tokens_option()
     total_symbols: bool = option(
-        'of subword-nmt: --merges counts the characters within words and at their ends too',
+        'for codes of subword-nmt: --merges counts the characters within words and at their ends too',
         None,
         default=False,
         changes_bytes=True,

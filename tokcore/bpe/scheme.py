@@ -84,7 +84,7 @@ class BpeEncodingOptions(AddedTokenOptions):
     """How text becomes ids; what codes of subword-nmt are applied with."""
 
     glossary: tuple[str, ...] = option(
-        'of subword-nmt: a regular expression, of which matches stay whole; may be repeated',
+        'for codes of subword-nmt: a regular expression whose matches stay whole; may be repeated',
         expression,
         'X',
         default=(),
@@ -93,15 +93,16 @@ class BpeEncodingOptions(AddedTokenOptions):
         unrecorded_default=True,
     )
     split_unknown: bool = option(
-        'of subword-nmt: pieces that the .vocab file lacks are split into those that they were merged '
-        'of, as its --vocabulary does',
+        'for codes of subword-nmt: split pieces that the .vocab file lacks into those that they were '
+        'merged from, as its --vocabulary does',
         None,
         default=False,
         changes_bytes=True,
         unrecorded_default=True,
     )
     dropout: float = option(
-        'of subword-nmt: the chance, from 0 to 1, that a merge is left out; for training alone',
+        'for codes of subword-nmt: the chance, from 0 to 1, that a merge is left out, which is useful '
+        'for training data only',
         chance,
         'P',
         default=0.0,
@@ -175,7 +176,7 @@ class BpeScheme(Scheme['AnyVocabulary', BpeOptions, BpeEncodingOptions]):
         changes_bytes=True,
     )
     form: Literal['NFC', 'NFKC'] | None = option(
-        'bring text into this normal form of Unicode first (default: it stays as it is)',
+        'bring text into this normal form of Unicode first (default: neither)',
         ('NFC', 'NFKC'),
         default=None,
         name='unicode-form',

@@ -67,7 +67,12 @@ MISSING_COLUMN = 'missing_column'
 
 @dataclass(frozen=True)
 class CorpusFile:
-    """One input file, as it was when the job was planned."""
+    """One input file, as it was when the job was planned.
+
+    Examples:
+        >>> tokcore.CorpusFile('corpus/train.en.gz', 'train.en.gz', 9000, 'gzip').is_stream
+        True
+    """
 
     path: str  # what `OpenBinary` opens
     name: str  # relative, for manifests: the same wherever the corpus lies
@@ -154,6 +159,11 @@ class Split:
 
     Raises:
         ValueError: another number of files than the format has roles.
+
+    Examples:
+        >>> [split] = pipelines.ReadCorpus('train.en', 'train.zh').splits
+        >>> split.name, split.format.roles, [file.name for file in split.files_at(0)]
+        ('train', ('source', 'target'), ['train.en', 'train.zh'])
     """
 
     name: str
@@ -225,7 +235,8 @@ class TextRange:
     Without `lines`: the lines that *start* in bytes [start, end). With `lines`: that many lines after
     the `skip_lines`-th line feed at or after `start` (from `start` itself if 0), all of which end at
     or before `end`. A file that is a stream is one range, unless an index of its parts allows to cut
-    its decompressed text.
+    its decompressed text; then `start` and `end` count bytes of that, and `packed_bytes` is the
+    range's share of the stored ones.
     """
 
     file: CorpusFile
@@ -233,7 +244,7 @@ class TextRange:
     end: int
     skip_lines: int = 0
     lines: int | None = None
-    decompressed: bool = False  # whether start and end count bytes of the decompressed text
+    packed_bytes: int | None = None
 
     @property
     def counted_lines(self) -> int:
@@ -244,9 +255,14 @@ class TextRange:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Its fields as plain values; `decompressed` only if it is set."""
-        values = _plain_values(self)
-        return values if self.decompressed else values[:-1]
+        """Its fields as plain values, but for the last; True in its place if it is set."""
+        values = _plain_values(self)[:-1]
+        return values if self.packed_bytes is None else (*values, True)
+
+    @property
+    def stored_bytes(self) -> int:
+        """The stored bytes that it reads."""
+        return self.end - self.start if self.packed_bytes is None else self.packed_bytes
 
 
 def _plain_values(value: Any) -> Any:
@@ -274,8 +290,8 @@ class WorkItem:
 
     @property
     def stored_bytes(self) -> int:
-        """The length of its ranges: stored bytes, or decompressed ones where they count those."""
-        return sum([text_range.end - text_range.start for text_range in self.ranges])
+        """The stored bytes that it reads."""
+        return sum([text_range.stored_bytes for text_range in self.ranges])
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -288,10 +304,8 @@ class WorkItem:
 
     @property
     def is_compressed(self) -> bool:
-        """Whether its ranges count stored bytes of a compressed file."""
-        return any(
-            text_range.file.compressed and not text_range.decompressed for text_range in self.ranges
-        )
+        """Whether a file that it reads is compressed."""
+        return any(file.compressed for file in self.files)
 
     @property
     def files(self) -> tuple[CorpusFile, ...]:
@@ -336,6 +350,12 @@ class Block:
     In formats of lines only a file's last line may lack its line feed. A block with `long_lines` is
     one row; the data of a side with a long line is empty. Other blocks may hold lines longer than
     `max_line_bytes` too, if they fit in the block.
+
+    Examples:
+        >>> with beam.Pipeline(runner='FnApiRunner') as pipeline:
+        ...     blocks = pipeline | pipelines.ReadCorpus('train.en', 'train.zh')
+        ...     _ = blocks | beam.Map(lambda block: print(block.split, block.offset, block.read_bytes))
+        train 0 41973
     """
 
     split: str

@@ -372,15 +372,15 @@ class Tmx(CorpusFormat):
     """
 
     languages: tuple[str, ...] = option(
-        'of TMX: of source and target, or of a text; en takes en-US too',
+        'for TMX: the languages of source and target, or of a text; en takes en-US too',
         languages,
         'A,B',
         default=(),
-        default_help='none; it must be given',
+        default_help='required for TMX',
         changes_bytes=True,
     )
     markup: Markup = option(
-        'of TMX: drop codes of a native format in inline elements, or keep them as text',
+        'for TMX: drop codes of a native format in inline elements, or keep them as text',
         get_args(Markup),
         default='drop',
         default_help='drop',

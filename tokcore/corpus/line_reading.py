@@ -152,7 +152,12 @@ def _ranges_of(file: CorpusFile, item_bytes: int, cuts: Sequence[int]) -> list[T
         # start, which shows whether a line starts there.
         bounds = [0, *(end + 1 for end in cuts[:-1]), cuts[-1]]
         return [
-            TextRange(file, start, end, decompressed=True)
+            TextRange(
+                file,
+                start,
+                end,
+                packed_bytes=end * file.size // cuts[-1] - start * file.size // cuts[-1],
+            )
             for start, end in itertools.pairwise(bounds)
         ]
     if file.is_stream:
@@ -172,7 +177,7 @@ def _read_lines(
         yield from _read_starting_lines(text_range, open_binary, max_line_bytes)
         return
     offset, pieces = 0, text_pieces(file, open_binary)
-    if text_range.decompressed:
+    if text_range.packed_bytes is not None:
         start, end = text_range.start, text_range.end
         text = text_from(file, max(0, start - 1), open_binary)
         starting = starting_lines(text, start, end)

@@ -299,7 +299,7 @@ def _first_line(numbered: Block | WorkItem) -> int:
 
 def _is_cut_by_bytes(item: WorkItem) -> bool:
     text_range = item.ranges[0]
-    is_whole = text_range.file.is_stream and not text_range.decompressed
+    is_whole = text_range.file.is_stream and text_range.packed_bytes is None
     return text_range.lines is None and not is_whole
 
 

@@ -254,6 +254,11 @@ def merge_tables(tables: Iterable[TokenTable]) -> TokenTable:
 
     A single table is returned as it is. Tables are read one after another. Raises OverflowError if
     a sum exceeds 2^63 - 1.
+
+    Examples:
+        >>> table = tokcore.TokenTable.from_items([('the', 3), ('then', 2)])
+        >>> list(tokcore.merge_tables([table, table]).items())
+        [('the', 6), ('then', 4)]
     """
     remaining = iter(tables)
     first = list(itertools.islice(remaining, 2))

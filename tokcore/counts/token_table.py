@@ -27,6 +27,11 @@ class TokenTable:
     """Distinct tokens and their counts. Token i is `data[offsets[i]:offsets[i + 1]]`.
 
     The arrays are read-only and contiguous, as kernels take them.
+
+    Examples:
+        >>> table = tokcore.TokenTable.from_items([('then', 2), ('the', 3)])
+        >>> table.total, list(table.sorted().items())
+        (5, [('the', 3), ('then', 2)])
     """
 
     data: np.ndarray  # uint8: the tokens' UTF-8, one after another

@@ -47,7 +47,9 @@ ROLE_TOKENS = {
 }
 """Transformers' roles, and the usual names of the tokens that have them, the first ones first."""
 
-ExportTarget = Literal['huggingface', 'tiktoken', 'sentencepiece', 'vocab.txt', 'subword-nmt']
+ExportTarget = Literal[
+    'huggingface', 'tiktoken', 'sentencepiece', 'vocab.txt', 'subword-nmt', 'playground'
+]
 EXPORT_TARGETS: tuple[ExportTarget, ...] = get_args(ExportTarget)
 """The tools whose files `tokbeam export` makes."""
 
@@ -145,7 +147,9 @@ def vocabulary_in_folder(
             folder is of a class of tokenizers whose ids the file alone does not give; or it is a
             dataset with two vocabularies, and there is no side.
     """
-    of_sides = _vocabularies_of_dataset(folder, read) if DATASET_MANIFEST in names else {}
+    manifest = f'{folder.rstrip("/")}/{DATASET_MANIFEST}'
+    listed = _vocabularies_of(manifest, read) if DATASET_MANIFEST in names else ()
+    of_sides = {record.side: record for record in listed}
     if of_sides:
         paths = {name: f'{folder.rstrip("/")}/{each.name}' for name, each in of_sides.items()}
         chosen = 'both' if 'both' in of_sides else side
@@ -181,12 +185,23 @@ def vocabulary_in_folder(
 
 
 def local_vocabulary(path: str) -> FolderVocabulary:
-    """Returns a vocabulary's file on this machine; of a folder, the file in it.
+    """Returns a vocabulary's file on this machine, with what is recorded of it; of a folder, the file in it.
 
     Raises:
         InputError: as `vocabulary_in_folder`, or the folder cannot be looked into.
     """
     if not os.path.isdir(path):
+        folder, name = os.path.split(os.path.abspath(path))
+        dataset, own = os.path.split(folder)
+        places = {
+            f'{path}.{DATASET_MANIFEST}': name,
+            os.path.join(folder, DATASET_MANIFEST): name,
+            os.path.join(dataset, DATASET_MANIFEST): f'{own}/{name}',
+        }
+        for place, listed in places.items():
+            for record in _vocabularies_of(place, read_if_there):
+                if record.name == listed:
+                    return FolderVocabulary(path, [], record)
         return FolderVocabulary(path, [])
     try:
         names = os.listdir(path)
@@ -197,18 +212,16 @@ def local_vocabulary(path: str) -> FolderVocabulary:
     return vocabulary_in_folder(path, names)
 
 
-def _vocabularies_of_dataset(folder: str, read: ReadBeside) -> dict[str, DatasetVocabulary]:
-    """Returns the vocabularies that a dataset's manifest lists, by their sides."""
-    place = f'{folder.rstrip("/")}/{DATASET_MANIFEST}'
+def _vocabularies_of(manifest: str, read: ReadBeside) -> tuple[DatasetVocabulary, ...]:
+    """Returns the vocabularies that a manifest lists; none if there is no such file."""
     try:
-        listed = json.loads(read(place) or b'{}').get('vocabularies', [])
-        records = checked(listed, tuple[DatasetVocabulary, ...], 'vocabularies')
+        listed = json.loads(read(manifest) or b'{}').get('vocabularies', [])
+        return checked(listed, tuple[DatasetVocabulary, ...], 'vocabularies')
     except (ValueError, AttributeError, RecursionError) as error:
         raise InputError(
-            f'{place} is not a manifest of tokbeam ({error!s:.200}); give the path of the vocabulary '
+            f'{manifest} is not a manifest of tokbeam ({error!s:.200}); give the path of the vocabulary '
             'file itself'
         ) from error
-    return {record.side: record for record in records}
 
 
 def pattern_of_ranks(path: str) -> Pattern | None:

@@ -167,6 +167,11 @@ class Scheme(abc.ABC, Generic[VocabularyT, LearningT, EncodingT]):
     They are declared as options (`options.option`), so every command has them, and results record
     them. A scheme is pickled to workers. The type arguments are its vocabulary, and the options of
     its learner and of its encoder.
+
+    Examples:
+        >>> scheme = tokcore.find_scheme('word')
+        >>> isinstance(scheme, tokcore.Scheme), scheme.name, scheme.tokens('the cat sat')
+        (True, 'word', ['the', 'cat', 'sat'])
     """
 
     name: ClassVar[str]

@@ -26,6 +26,12 @@ class Encoding:
         offsets: for each piece (start, end) in characters: `text[start:end]` became it. A piece that
             is part of a character has the whole character, one that is in no place of the text, as
             `[CLS]`, has (0, 0).
+
+    Examples:
+        >>> tokenizer = tokcore.load_tokenizer('data/enzh')
+        >>> encoding = tokenizer.encode_with_offsets('Spring came.')
+        >>> encoding.tokens, encoding.offsets
+        (['S', 'pri', 'ng_', 'came_', '._'], [(0, 1), (1, 4), (4, 6), (7, 11), (11, 12)])
     """
 
     ids: list[int] = field(default_factory=list)
@@ -37,7 +43,14 @@ class Encoding:
 
 
 class Tokenizer(abc.ABC):
-    """Text to ids and back, by one vocabulary; threads can share it, and it can be pickled."""
+    """Text to ids and back, by one vocabulary; threads can share it, and it can be pickled.
+
+    Examples:
+        >>> tokenizer = tokcore.load_tokenizer('data/enzh')
+        >>> ids = tokenizer.encode('Spring came late.')
+        >>> ids, tokenizer.decode(ids), len(tokenizer), tokenizer.special_ids.end
+        ([97, 377, 792, 844, 1110, 3], 'Spring came late.', 2065, 1)
+    """
 
     _encoder: SharedEncoder
     """Encodes single texts."""

@@ -56,7 +56,7 @@ def filter_table() -> list[tuple[str, str, str, tuple[str, ...]]]:
         ),
         (
             '`MODULE:FUNCTION`',
-            'calls a function of yours, which returns the row, another one, or None to drop it',
+            'calls your function, which returns the row, another row, or None to drop it',
             'the texts of a row, as strings',
             ('`mine:no_links` calls `no_links` of `mine.py`',),
         ),
@@ -285,7 +285,7 @@ _KINDS = {
         'ratio:R[:tokens]',
         f'{_RULES}:Ratio',
         _ratio_options,
-        'drops pairs of which one side is more than R times as long as the other',
+        'drops pairs in which one side is more than R times as long as the other',
         _LENGTHS,
         (
             Example('ratio:3', ('Hi', 'Guten Tag')),
@@ -304,9 +304,9 @@ _KINDS = {
         'script:CODE:SHARE[:source|target]',
         f'{_RULES}:Script',
         _script_options,
-        'drops rows with a side in which less than SHARE of the letters are of a script (ISO 15924); '
+        'drops rows with a side in which less than SHARE of the letters belong to a script (ISO 15924); '
         'a side without letters is kept',
-        'letters, of both sides, or of the one named',
+        'letters of both sides, or of the named side',
         (
             Example('script:Latn:0.5', ('Дом, OK',)),
             Example('script:Hani:0.3:target', ('OK', 'OK')),
@@ -317,7 +317,7 @@ _KINDS = {
             form,
             f'{_RULES}:NormalForm',
             functools.partial(_form_options, form),
-            f'brings text into the normal form {form.upper()} of Unicode; drops nothing',
+            f'converts text to the Unicode normal form {form.upper()}; drops nothing',
             'whole texts',
             (Example(form, (before,), ((after,),)),),
         )
@@ -337,7 +337,7 @@ _KINDS = {
         'tokcore.filters.clean_en_xx:CleanEnXx',
         _english_options,
         'drops pairs whose English does not look like a sentence, and splits others into sentences, '
-        'as Tensor2Tensor does; the English side is the source, or the one named',
+        'as Tensor2Tensor does; the English side is the source, or the named side',
         "Tensor2Tensor's rules of characters and words",
         (Example('clean_en_xx', ('click here', 'hier klicken')),),
     ),

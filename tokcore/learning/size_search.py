@@ -23,7 +23,16 @@ Progress = Callable[[int, int, int], None]
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The best vocabulary, and the path of the search."""
+    """The best vocabulary, and the path of the search.
+
+    Examples:
+        >>> learner = tokcore.MemoryLearner(tokcore.TokenTable.from_items([('the', 3), ('then', 2)]))
+        >>> result = tokcore.search_vocabulary(
+        ...     learner.build, 29, strategy='closest', smallest_size=28, largest_count=5
+        ... )
+        >>> result.min_count, result.tried
+        (3, ((3, 29), (1, 30), (2, 30)))
+    """
 
     subtokens: tuple[str, ...] = field(repr=False)  # tens of thousands
     min_count: int
@@ -64,6 +73,12 @@ def search_vocabulary(
     Raises:
       InputError: the target is below 1, the range is empty or begins below 1, or without a range
         the target is below the smallest size.
+
+    Examples:
+        >>> learner = tokcore.MemoryLearner(tokcore.TokenTable.from_items([('the', 3), ('then', 2)]))
+        >>> sizes = {'smallest_size': learner.smallest_size, 'largest_count': learner.largest_count}
+        >>> tokcore.search_vocabulary(learner.build, 29, **sizes).subtokens[:4]
+        ('<pad>_', '<EOS>_', 'the_', 't')
     """
     if strategy not in STRATEGIES:
         raise ValueError(f'no search strategy {strategy!r}; there are {", ".join(STRATEGIES)}')

@@ -26,7 +26,7 @@ from typing import Annotated
 import numpy as np
 
 from tokcore.checked_json import Within, WrongValue, checked, fields_of
-from tokcore.errors import InputError
+from tokcore.errors import InputError, missing_package
 from tokcore.format_numbers import ITERATOR_STATE, check_format
 from tokcore.reading.batch_options import READER_OPTIONS, OrderOptions, options_type
 from tokcore.reading.batching import (
@@ -671,10 +671,7 @@ def extra_package(name: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
-        raise InputError(
-            f'dataset.{name} needs a package that is not installed; get it by '
-            f"pip install 'tokbeam[{name}]', or '.[{name}]' in a clone"
-        ) from None
+        raise missing_package(f'dataset.{name}', name) from None
 
 
 _Made = tuple[Batch | BaseException, dict[str, object]]

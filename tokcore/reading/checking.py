@@ -27,13 +27,7 @@ from tokcore.reading.record_kernels import (
     WHOLE,
     index_records,
 )
-from tokcore.reading.shards import (
-    UNREADABLE,
-    BadColumn,
-    ExampleParser,
-    column_ids,
-    column_problem,
-)
+from tokcore.reading.shards import UNREADABLE, BadColumn, ExampleParser, column_ids, column_problem
 
 _PIECE_BYTES = 1 << 20
 """Bytes that are read at once: with 8 MiB, which leave the second cache, a check takes a fifth longer."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -36,8 +37,9 @@ from tokcore.reading.manifest import DatasetManifest, copied_dataset
 from tokcore.reading.ordered_rows import SplitInOrder, SplitRows
 from tokcore.reading.other_records import is_of_others, other_manifest
 from tokcore.reading.packing import Strategy
-from tokcore.reading.record_index import Addresses, index_path, write_index
-from tokcore.reading.shards import ShardFile, open_shard, row_sizes, rows_at_once
+from tokcore.reading.record_index import Addresses, index_path, read_index, write_index
+from tokcore.reading.shard_files import ShardFile
+from tokcore.reading.shards import open_shard, row_sizes, rows_at_once
 from tokcore.regular_files import refuse_hub_address
 
 if typing.TYPE_CHECKING:
@@ -84,6 +86,14 @@ def open_dataset(
     Raises:
         InputError: there is no manifest, a shard is missing or cut off, or a vocabulary is given for a
             dataset, which has its own.
+
+    Examples:
+        >>> dataset = tokcore.open_dataset('data/enzh')
+        >>> dataset
+        <Dataset data/enzh: examples of train 400, dev 20; ids of inputs 2,065, targets 2,065; scheme subword>
+        >>> batch = next(dataset.batches('train', for_model='seq2seq', batch_size=8, seed=1))
+        >>> batch['encoder_inputs'].shape, batch['labels'].shape
+        ((8, 19), (8, 19))
     """
     refuse_hub_address(os.fspath(folder))
     is_copy = is_object(os.fspath(folder))
@@ -239,7 +249,7 @@ class Dataset:
     def write_index(self) -> int:
         """Writes the index of each shard of TFRecords into the folder `index`; returns how many.
 
-        It does not say where rows come from, as the one of `build` and `encode` does.
+        Where rows come from is known from the index that is there; where that is missing, it is not known.
 
         Raises:
             InputError: a shard is damaged, or the folder cannot be written to.
@@ -248,16 +258,27 @@ class Dataset:
         records = [shard for shard in shards if not shard.is_parquet]
         for shard in records:
             try:
-                rows = (
-                    Addresses(lengths, None, ids)
-                    for lengths, ids in row_sizes(shard, self.features)
-                )
-                write_index(shard, len(self.features), rows)
+                write_index(shard, len(self.features), self._addresses(shard))
             except OSError as error:
                 raise InputError(
                     f'{index_path(shard)} cannot be written ({error.strerror}); give a folder that can'
                 ) from error
         return len(records)
+
+    def _addresses(self, shard: ShardFile) -> Iterator[Addresses]:
+        """Yields the rows of a shard of TFRecords."""
+        known = None
+        with contextlib.suppress(InputError):
+            known = read_index(shard)
+        row = 0
+        for lengths, ids in row_sizes(shard, self.features):
+            own = slice(row, row + len(ids))
+            if known is not None and known.has_keys:
+                sizes = np.column_stack([ids, known.text_bytes[own]])
+                yield Addresses(lengths, known.keys[own], sizes)
+            else:
+                yield Addresses(lengths, None, ids)
+            row = own.stop
 
     def examples(self, split: str, *, on_error: str = 'stop') -> Iterator[dict[str, np.ndarray]]:
         """Yields the rows of a split in the order in which they are stored, by feature int32[length].
@@ -352,9 +373,8 @@ class Dataset:
                 for a model, the end.
             shuffle: each epoch has another order of the shards, and of rows within windows of them;
                 `exact`: one of all rows, which are read one by one by an index (see `__getitem__`), and
-                takes 8 bytes of memory for each; `corpus`: likewise, in the order of the corpus, which
-                `tokbeam index --corpus-order` writes next to the shards; False: rows are in the order as
-                stored.
+                takes 8 bytes of memory for each; `corpus`: likewise, in the order of the corpus;
+                False: rows are in the order as stored.
             seed: of the orders.
             epochs: how many; None: without end.
             first_epoch: the number of the first.

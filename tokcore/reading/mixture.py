@@ -329,6 +329,12 @@ def mixture(
 
     Raises:
         InputError: there is no dataset, one differs from the others, or a weight or `stop` is wrong.
+
+    Examples:
+        >>> dataset = tokcore.open_dataset('data/enzh')
+        >>> both = tokcore.mixture({'old': dataset, 'new': dataset}, weights={'old': 1, 'new': 3})
+        >>> next(both.batches('train', for_model='seq2seq', batch_size=8, seed=1))['labels'].shape
+        (8, 19)
     """
     if not datasets:
         raise InputError('a mixture takes one dataset or more, by name')

@@ -27,14 +27,8 @@ from tokcore.errors import InputError
 from tokcore.kernels.sorting import sort_keys
 from tokcore.reading.batch_options import OrderOptions
 from tokcore.reading.record_index import RecordIndex, read_index, shards_digest
-from tokcore.reading.shards import (
-    EncodedRows,
-    ShardFile,
-    ShardReader,
-    map_shard,
-    open_shard,
-    rows_at_once,
-)
+from tokcore.reading.shard_files import ShardFile, map_shard
+from tokcore.reading.shards import EncodedRows, ShardReader, open_shard, rows_at_once
 from tokcore.records.tfrecord import stream_records
 
 

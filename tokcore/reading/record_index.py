@@ -31,7 +31,7 @@ from tokcore.errors import InputError
 from tokcore.format_numbers import INDEX
 from tokcore.kernels.bytes import row_offsets
 from tokcore.process_end import UndoneAtEnd
-from tokcore.reading.shards import ShardFile, map_shard
+from tokcore.reading.shard_files import ShardFile, map_shard
 from tokcore.regular_files import open_regular
 
 INDEX_FOLDER = 'index'

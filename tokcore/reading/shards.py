@@ -10,13 +10,10 @@ from __future__ import annotations
 import bisect
 import functools
 import math
-import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
-import google_crc32c
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +21,7 @@ import pyarrow.parquet as pq
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import CRC32C, crc_table, pick_ranges, row_offsets
 from tokcore.kernels.jit import read_only
+from tokcore.reading.record_index import RecordIndex
 from tokcore.reading.record_kernels import (
     CUT_OFF,
     HEAD_CUT_OFF,
@@ -39,12 +37,9 @@ from tokcore.reading.record_kernels import (
     parse_records,
     read_row,
 )
+from tokcore.reading.shard_files import REMEDY, ShardFile, checksum, map_shard
 from tokcore.records.tfrecord import parse_features
-from tokcore.regular_files import open_regular
 from tokcore.text.whitespace import escape_piece
-
-if TYPE_CHECKING:
-    from tokcore.reading.record_index import RecordIndex
 
 _MOST_GROUP_ROWS = 1 << 20
 """Rows of a group that is read: as many as PyArrow writes by default."""
@@ -54,9 +49,6 @@ _WINDOW_BYTES = 1 << 28
 
 _PARSED_BYTES = 1 << 30
 """Room for ids that is asked for at once, twice: each feature gets it for every byte of the records."""
-
-_CHECKSUM_BYTES = 1 << 18
-"""Bytes whose checksum is taken at once: other threads wait for no more than that."""
 
 UNREADABLE = (OSError, ValueError, KeyError, MemoryError, OverflowError, pa.ArrowException)
 """What PyArrow raises for files of any bytes; `UnicodeDecodeError` for names is a `ValueError`."""
@@ -70,57 +62,6 @@ _RECORD_ERRORS = {
     CUT_OFF: 'the file ends within a TFRecord',
 }
 _BAD_CONTENT = "the checksum of a TFRecord's content does not match"
-REMEDY = 'write the shards again'
-
-
-@dataclass(frozen=True)
-class ShardFile:
-    """A shard as the manifest has it: its path, rows, size in bytes, and CRC-32C in hexadecimal.
-
-    Attributes:
-        state: of the file when the dataset was opened; None: not known. In another one it is read only
-            if it has the checksum.
-        remedy: what to do if it is damaged.
-    """
-
-    path: str
-    rows: int
-    bytes: int
-    crc32c: str
-    state: tuple[int, ...] | None = None
-    remedy: str = REMEDY
-
-    @property
-    def is_parquet(self) -> bool:
-        """Whether it is a Parquet file, as its name says; otherwise it holds TFRecords."""
-        return self.path.endswith('.parquet')
-
-
-def found_shard(shard: ShardFile, stated_by: str, remedy: str) -> ShardFile:
-    """Returns a shard with the state of its file; raises InputError if that has another size."""
-    try:
-        state = os.stat(shard.path)
-    except (OSError, ValueError):  # the latter if no file can have this name
-        state = None
-    if state is None or state.st_size != shard.bytes or not stat.S_ISREG(state.st_mode):
-        raise InputError(
-            f'{shard.path} is missing, or is not a file of the {shard.bytes} bytes that {stated_by} states; '
-            f'{remedy}'
-        )
-    return replace(shard, state=_file_state(state))
-
-
-def _file_state(state: os.stat_result) -> tuple[int, ...]:
-    """Returns what differs between files that had one path, or a file before and after a change."""
-    return state.st_ino, state.st_mtime_ns, state.st_ctime_ns
-
-
-def checksum(data: np.ndarray) -> str:
-    """Returns the CRC-32C of bytes in hexadecimal."""
-    crc32c = 0
-    for start in range(0, len(data), _CHECKSUM_BYTES):
-        crc32c = google_crc32c.extend(crc32c, data[start : start + _CHECKSUM_BYTES])
-    return f'{crc32c:08x}'
 
 
 def rows_at_once(shards: Iterable[ShardFile], most: int) -> int:
@@ -297,40 +238,6 @@ def all_record_starts(data: np.ndarray, path: str) -> Iterator[np.ndarray]:
             raise InputError(f'{path}, record {row + bad}, byte {place}: {problem}; {REMEDY}')
         yield records[0, :count] - HEADER_SIZE
         row += count
-
-
-def map_shard(shard: ShardFile) -> np.ndarray:
-    """Returns a shard's bytes, uint8, mapped into memory.
-
-    Raises:
-        InputError: it cannot be read, or it is not the file of the dataset that was opened.
-    """
-    try:
-        data, state = map_file(shard.path)
-        is_same = len(data) == shard.bytes and (
-            shard.state in (None, _file_state(state)) or shard.crc32c == checksum(data)
-        )
-    except (FileNotFoundError, InputError):  # the latter if it is a folder now
-        is_same = False
-    except OSError as error:
-        raise InputError(
-            f'{shard.path} cannot be read ({error.strerror}); open the dataset again when it can be'
-        ) from error
-    if not is_same:
-        raise InputError(
-            f'{shard.path} was replaced, changed or deleted after the dataset was opened; open it again'
-        )
-    return data
-
-
-def map_file(path: str) -> tuple[np.ndarray, os.stat_result]:
-    """Returns a file's bytes, uint8, mapped into memory, and its state; raises OSError."""
-    with open_regular(path) as file:
-        state = os.fstat(file.fileno())
-        try:
-            return read_only(np.asarray(np.memmap(file, np.uint8, 'r'))), state
-        except ValueError:
-            return read_only(np.empty(0, np.uint8)), state  # an empty file cannot be mapped
 
 
 class _TFRecordReader:

@@ -109,6 +109,11 @@ def inference_batches(
 
     Raises:
         InputError: a file cannot be read, or the vocabulary cannot be used.
+
+    Examples:
+        >>> batch = next(iter(tokcore.inference_batches('train.en', 'words.txt', batch_size=8)))
+        >>> batch['source'].shape.as_list(), batch['source_sequence_length'].numpy().tolist()
+        ([8, 13], [8, 11, 13, 7, 13, 11, 10, 9])
     """
     if batch_size < 1:
         raise InputError(f'batch_size is {batch_size}; give 1 or more')
@@ -170,6 +175,11 @@ def training_batches(
     Raises:
         InputError: a file cannot be read, a vocabulary cannot be used, or a number is out of range.
         tf.errors.InvalidArgumentError: during an iteration, if one side has more lines.
+
+    Examples:
+        >>> batches = tokcore.training_batches('train.en', 'train.en', 'words.txt', 'words.txt', batch_size=8)
+        >>> sorted(next(iter(batches)))
+        ['source', 'source_sequence_length', 'target_input', 'target_output', 'target_sequence_length']
     """
     if batch_size < 1 or num_shards < 1 or not 0 <= shard_index < num_shards:
         raise InputError(

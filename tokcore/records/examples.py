@@ -96,7 +96,12 @@ class BucketBuffer:
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature of the examples: its name, the side whose text it has, and the prefix of each text."""
+    """A feature of the examples: its name, the side whose text it has, and the prefix of each text.
+
+    Examples:
+        >>> tokcore.Feature('inputs', 0, prefix='translate: ')
+        Feature(name='inputs', side=0, prefix='translate: ')
+    """
 
     name: str
     side: int

@@ -100,10 +100,6 @@ class Subtokens(Sequence[str]):
 class MemoryLearner:
     """Learns the vocabularies of one token table, for any number of min-counts.
 
-    >>> table = TokenTable.from_items([('the', 3), ('then', 2)])
-    >>> MemoryLearner(table).build(2)[:4]
-    ('<pad>_', '<EOS>_', 'the_', 'then_')
-
     The result is, subtoken by subtoken, what `SubwordTextEncoder.build_from_token_counts` of
     Tensor2Tensor 1.15.7 returns.
 
@@ -116,6 +112,11 @@ class MemoryLearner:
     Raises:
       ValueError: `max_subtoken_length` is below 1, or a token is not UTF-8.
       OverflowError: count times escaped length, summed over the tokens, exceeds 2^63 - 1.
+
+    Examples:
+        >>> table = tokcore.TokenTable.from_items([('the', 3), ('then', 2)])
+        >>> tokcore.MemoryLearner(table).build(2)[:4]
+        ('<pad>_', '<EOS>_', 'the_', 'then_')
     """
 
     def __init__(

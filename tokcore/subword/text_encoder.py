@@ -71,7 +71,9 @@ _CODE_POINT = np.dtype('<u4')
 class SubwordTextEncoder(Tokenizer):
     """Encodes and decodes as Tensor2Tensor 1.15.7 does with the same vocabulary.
 
-    Example: with the subtokens `<pad>_ <EOS>_ the_ c at_`, `encode('the cat')` gives `[2, 3, 4]`.
+    Examples:
+        >>> tokcore.SubwordTextEncoder(['<pad>_', '<EOS>_', 'the_', 'c', 'at_']).encode('the cat')
+        [2, 3, 4]
     """
 
     def __init__(self, subtokens: Sequence[str]):

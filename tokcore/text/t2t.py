@@ -42,9 +42,13 @@ _LOW_SIX = np.uint64(0x3F)
 
 
 def tokenize(text: str) -> list[str]:
-    """Returns the tokens of a text: `'Hi, you 2'` gives `['Hi', ', ', 'you', '2']`.
+    """Returns the tokens of a text.
 
     Equal to Tensor2Tensor's `tokenizer.encode` for every `str`, lone surrogates included.
+
+    Examples:
+        >>> tokcore.tokenize('Hi, you 2')
+        ['Hi', ', ', 'you', '2']
     """
     code_points = np.frombuffer(text.encode('utf-32-le', 'surrogatepass'), '<u4')
     classes = alphanumeric_table()[code_points]
@@ -60,10 +64,14 @@ def tokenize(text: str) -> list[str]:
 
 
 def detokenize(tokens: Iterable[str]) -> str:
-    """Returns the text of tokens: `['Hi', ', ', 'you', '2']` gives `'Hi, you 2'`.
+    """Returns the text of tokens.
 
     A space goes between two tokens that both begin with a letter or number. Equal to
     Tensor2Tensor's `tokenizer.decode`, except that an empty token is a ValueError.
+
+    Examples:
+        >>> tokcore.detokenize(['Hi', ', ', 'you', '2'])
+        'Hi, you 2'
     """
     alphanumeric = alphanumeric_table()
     pieces = []

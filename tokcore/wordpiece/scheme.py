@@ -98,16 +98,16 @@ class WordPieceScheme(Scheme[WordPieceVocabulary, WordPieceOptions, WordPieceEnc
         changes_bytes=True,
     )
     lower_case: bool = option(
-        'letters become lower case (default: they do)', None, default=True, changes_bytes=True
+        'make letters lower case (default: on)', None, default=True, changes_bytes=True
     )
     strip_accents: str = option(
-        'auto: accents are stripped where letters become lower case (default: auto)',
+        'whether accents are stripped; auto: with --lower-case (default: auto)',
         tuple(_STRIPPING),
         default='auto',
         changes_bytes=True,
     )
     split_cjk: bool = option(
-        'ideographs are words of their own (default: they are)',
+        'make each CJK ideograph a word (default: on)',
         None,
         default=True,
         changes_bytes=True,

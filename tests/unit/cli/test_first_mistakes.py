@@ -17,7 +17,7 @@ MISTAKES = {
     'count --tsv lonely.gz --output v': 'lonely.gz, line 3: the line at byte 5 has too few columns',
     'build --tsv lonely.gz --scheme byte --name n --output v --dry-run': 'lonely.gz, line 3: ',
     'build --seed 1 train.en train.zh': 'belongs to no option; files are given by options',
-    'count --text s3://library-missing/a --output v': "pip install 'tokbeam[s3]'",
+    'count --text s3://library-missing/a --output v': "pip install '.[s3]'",
     'help formats filters': 'help takes one topic',
 }
 

@@ -9,6 +9,7 @@ from pipelines.cli.help import as_text, scheme_table, topic_help
 from pipelines.cli.main import main
 from pipelines.cli.parser import parse_command
 from pipelines.options.commands import known_commands
+from tokcore import __version__
 from tokcore.errors import InputError
 
 DATASET = ['--name', 'enzh', '--output', 'out']
@@ -49,6 +50,7 @@ REQUIRED = {
 }
 
 PAGE = pathlib.Path(__file__).parents[3] / 'docs' / 'options.md'
+CITATION = pathlib.Path(__file__).parents[3] / 'CITATION.cff'
 
 
 def without(arguments, option):
@@ -171,15 +173,16 @@ def test_help_lists_the_commands_and_no_command_is_refused_with_it(capsys):
 
 def test_version(capsys):
     assert main(['--version']) == 0
-    assert capsys.readouterr().out.startswith('tokbeam ')
+    assert capsys.readouterr().out == f'tokbeam {__version__}\n'
+    assert f'\nversion: {__version__}\n' in CITATION.read_text()
 
 
 def test_the_page_and_the_help_have_each_option_of_the_schemes():
     table = scheme_table(known_commands())
     assert as_text(table) in topic_help('schemes')
     page = PAGE.read_text()
-    rows = ''.join(f'| `{option}` | {schemes} | {takers} |\n' for option, schemes, takers in table)
-    assert f'| option | schemes | commands |\n| --- | --- | --- |\n{rows}' in page
+    rows = ''.join(f'| `{option}` | {schemes} |\n' for option, schemes, _ in table)
+    assert f'| option | schemes |\n| --- | --- |\n{rows}' in page
     by_option = {option: (schemes, commands) for option, schemes, commands in table}
     assert by_option['--vocab-size'][1] == 'build, vocab'
     assert 'subword' in by_option['--reserved-token'][0]

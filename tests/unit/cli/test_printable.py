@@ -1,14 +1,18 @@
-"""What is printed moves no cursor, and is of characters that the stream takes."""
+"""What is printed moves no cursor, is of characters that the stream takes, and breaks between words."""
 
 import io
 import logging
+import shlex
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pseudo_terminal import PseudoTerminal
 
 from pipelines.cli.job_file import tomllib
-from pipelines.cli.printable import LogFormatter, printable
-from pipelines.cli.terminal import print_lines, print_toml
+from pipelines.cli.printable import GOES_ON, LogFormatter, broken, fitted, printable
+from pipelines.cli.terminal import print_data, print_lines, print_toml
 
 
 def stream(encoding):
@@ -64,3 +68,46 @@ def test_a_job_file_stays_the_same_in_other_characters(monkeypatch):
 def test_lines_are_lines(capsys):
     print_lines(['a\x1bb', 'c\nd'])
     assert capsys.readouterr().out == 'a\\x1bb\nc\\nd\n'
+
+
+WORD = st.text('ab-中', min_size=1, max_size=9)
+
+
+@given(st.lists(WORD, min_size=1), st.integers(0, 4), st.integers(1, 30))
+def test_lines_break_between_words_alone(words, indent, columns):
+    lines = broken(' ' * indent + ' '.join(words), columns).split('\n')
+    assert [word for line in lines for word in line.split(' ') if word] == words
+    for line in lines:
+        wide = sum(each == '中' for each in line)
+        assert len(line) + wide <= columns or len(line.split()) == 1
+    assert all(line.startswith(' ' * (indent + 2)) for line in lines[1:])
+
+
+@given(st.lists(st.text("ab-'$ ", min_size=1, max_size=9), min_size=1), st.integers(1, 30))
+def test_a_command_that_is_broken_is_the_same_to_a_shell(words, columns):
+    command = shlex.join(words)
+    assert shlex.split(broken(command, columns, GOES_ON).replace('\\\n', '')) == words
+
+
+def test_colours_take_no_columns():
+    assert broken('\x1b[36mab\x1b[0m \x1b[33mcd\x1b[0m', 5) == '\x1b[36mab\x1b[0m \x1b[33mcd\x1b[0m'
+    assert broken('\x1b[36mab\x1b[0m cd', 4) == '\x1b[36mab\x1b[0m\n  cd'
+
+
+def test_only_a_terminal_has_lines_that_are_broken(monkeypatch):
+    line = 'tokbeam: train: 1,004,280 lines read, 1,004,280 examples in 10 shards'
+    assert fitted(line, stream('utf-8')) == line
+    terminal = PseudoTerminal(columns=40)
+    monkeypatch.setattr(sys, 'stdout', terminal.stream)
+    print_lines([line])
+    print_data([line])
+    formatter = LogFormatter(terminal.stream)
+    for message in (
+        line.removeprefix('tokbeam: '),
+        'next: tokbeam tokenize --vocab /tmp/out/vocab < TEXT',
+    ):
+        record = logging.LogRecord('pipelines.x', logging.INFO, '', 0, message, (), None)
+        print(formatter.format(record))
+    whole = ['tokbeam: train: 1,004,280 lines read,', '  1,004,280 examples in 10 shards']
+    command = ['tokbeam: next: tokbeam tokenize \\', '  --vocab /tmp/out/vocab < TEXT']
+    assert terminal.close().splitlines() == [*whole, line, *whole, *command]

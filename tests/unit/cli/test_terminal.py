@@ -1,6 +1,7 @@
 """How far a job is: a bar on a terminal, a line each half minute elsewhere."""
 
 import io
+import itertools
 import json
 import logging
 import re
@@ -13,6 +14,7 @@ from pseudo_terminal import PseudoTerminal
 from pipelines.cli.terminal import (
     Bar,
     JsonProgress,
+    Pace,
     ProgressLog,
     format_time,
     line_is_open,
@@ -20,6 +22,8 @@ from pipelines.cli.terminal import (
     terminal_lock,
 )
 from pipelines.engines.progress import (
+    BYTES,
+    COMPRESSED_BYTES,
     ON_BAR,
     RoundEnded,
     StageBegan,
@@ -57,8 +61,8 @@ def lines(clock):
     return shown
 
 
-def reading(done, total=100 * MIB):
-    return WorkDone('count', 'reading', done, total, 'B')
+def reading(done, total=100 * MIB, unit=BYTES):
+    return WorkDone('count', 'reading', done, total, unit)
 
 
 @pytest.mark.parametrize(
@@ -67,11 +71,20 @@ def reading(done, total=100 * MIB):
         ([reading(0), 29.9, reading(50 * MIB)], []),
         ([40.0], []),  # between stages
         (
-            [reading(0), reading(25 * MIB), 30.0, reading(30 * MIB), 30.0],
+            [reading(0), 10.0, reading(10 * MIB), 10.0, reading(20 * MIB), 10.0, 30.0],
             [
-                'count: 25 % of 100.0 MiB, 853.3 KiB/s, 2 min left',
-                'count: 30 % of 100.0 MiB, 512.0 KiB/s, 2 min left',
+                'count: 20 % of 100.0 MiB, 1.0 MiB/s, 70 s left',
+                'count: 20 % of 100.0 MiB, 341.3 KiB/s, 4 min left',  # the next step is late
             ],
+        ),
+        (
+            [
+                reading(0, unit=COMPRESSED_BYTES),
+                15.0,
+                reading(15 * MIB, unit=COMPRESSED_BYTES),
+                15.0,
+            ],
+            ['count: 15 % of 100.0 MiB compressed, 1.0 MiB/s, 70 s left'],
         ),
         (
             [
@@ -120,6 +133,58 @@ def test_a_line_comes_each_half_minute(lines, clock, events, expected):
     assert lines.written == expected
 
 
+REPORTS = {
+    'two threads that end together': [
+        (2 + 2 * step + late, 2 * step + 1 + more)
+        for step in range(100)
+        for more, late in enumerate((0, 0.05))
+    ],
+    'steps of four sizes': [
+        (at, at) for at in sorted({*range(7, 200, 7), *range(3, 200, 10), 1, 2, 100, 101, 200})
+    ],
+    'a rerun that finds half of it finished': [
+        (0.5, 100),
+        *((at, 100 + at / 2) for at in range(2, 201, 2)),
+    ],
+}
+"""When is reported what of 200 units that are done, all of them after some 200 s."""
+
+
+@pytest.mark.parametrize('reports', REPORTS.values(), ids=REPORTS)
+def test_the_time_that_is_left_goes_down_as_a_clock_does(reports):
+    """Somebody looks twice a second. By the last rate alone the time would jump by some 90 seconds."""
+    pace, coming, seen = Pace(1000.0), list(reports), []
+    for now in (step / 2 for step in range(20, 2 * 195)):
+        while coming and coming[0][0] <= now:
+            at, done = coming.pop(0)
+            pace.take(done, 1000.0 + at)
+        seen.append((now, pace.rate_and_left(200, 1000.0 + now)[1]))
+    for now, left in seen[60:]:
+        assert left == pytest.approx(200 - now, rel=0.1, abs=2)
+    for (_, before), (_, after) in itertools.pairwise(seen[60:]):
+        assert abs(after - before) < 1 + before / 25
+
+
+def test_nothing_is_said_of_the_time_that_is_left_before_there_is_a_measure():
+    pace = Pace(1000.0)
+    assert pace.rate_and_left(100, 1060.0) == (0, None)  # no step yet
+    pace.take(50, 1000.5)
+    assert pace.rate_and_left(100, 1002.0) == (0, None)
+    assert None not in pace.rate_and_left(100, 1004.0)
+
+
+def test_the_time_that_is_left_grows_where_work_stands_still():
+    pace = Pace(1000.0)
+    for second in range(1, 61):
+        pace.take(second, 1000.0 + second)
+    assert [round(pace.rate_and_left(120, 1000.0 + now)[1]) for now in (60, 61, 90, 240)] == [
+        60,
+        59,
+        127,
+        871,
+    ]
+
+
 def test_times_are_said_in_their_largest_units():
     said = {0.2: '0 s', 89: '89 s', 100: '2 min', 3599: '1 h 0 min', 7500: '2 h 5 min'}
     assert {seconds: format_time(seconds) for seconds in said} == said
@@ -138,7 +203,7 @@ def test_a_terminal_has_a_bar_and_what_is_logged_above_it(handler):
     handler.setStream(terminal.stream)
     with shown_progress(terminal.stream):
         notify(StageBegan('count'))
-        with track_work('count', 'reading', 100 * MIB):
+        with track_work('count', 'reading', 100 * MIB, COMPRESSED_BYTES):
             time.sleep(0.2)  # tqdm draws no more often
             advance('reading', 25 * MIB)
             assert line_is_open.is_set()
@@ -147,7 +212,7 @@ def test_a_terminal_has_a_bar_and_what_is_logged_above_it(handler):
         notify(StageEnded('count'))
     assert handler.stream is terminal.stream and not line_is_open.is_set()
     seen = terminal.close()
-    assert re.search(r'count:  25%\|.*\| 25\.0M/100M \[00:0\d<00:0\d, .*B/s\]', seen)
+    assert re.search(r'count:  25%\|█+. +\| 25\.0/100\.0 MiB compressed \[00:0\d<\?\]', seen)
     assert re.search(r'\r *\ra word\r\n\r?count:', seen)
     assert seen.rpartition('\r')[2] == ''  # the last line is empty
 
@@ -177,6 +242,32 @@ def test_a_line_that_is_longer_than_the_terminal_is_cut_off(handler, clock):
     assert max(map(len, terminal.close().split('\r'))) <= 40
 
 
+@pytest.mark.parametrize(
+    ('columns', 'shown'),
+    [
+        (
+            100,
+            r'count \(1 of 2\):  50%\|█+. +\| 50\.0/100\.0 MiB compressed \[00:10<00:10, 5\.0 MiB/s\]',
+        ),
+        (76, r'count \(1 of 2\):  50%\|█+.? +\| 50\.0/100\.0 MiB compressed \[00:10<00:10\]'),
+        (40, r'count \(1 of 2\):  50%\|█+.? *\| \[00:10<00:10\]'),
+        (29, r'count:  50%\|.+\| \[00:10<00:10\]'),
+    ],
+)
+def test_a_narrow_terminal_has_the_time_that_is_left_at_least(handler, clock, columns, shown):
+    terminal = PseudoTerminal(columns)
+    bar = Bar(terminal.stream, clock)
+    bar(StageBegan('build', ('count', 'encode')))
+    bar(StageBegan('count'))
+    for step in range(11):
+        bar(reading(5 * step * MIB, unit=COMPRESSED_BYTES))
+        clock.now += step < 10
+    bar.look()
+    bar.close()
+    lines = terminal.close().split('\r')
+    assert any(re.fullmatch(shown, line) for line in lines) and max(map(len, lines)) <= columns
+
+
 def test_a_round_is_on_the_bar_of_a_terminal_and_a_line_elsewhere(handler, tmp_path):
     with open(tmp_path / 'log', 'w') as stream:
         handler.setStream(stream)
@@ -191,7 +282,7 @@ def test_a_round_is_on_the_bar_of_a_terminal_and_a_line_elsewhere(handler, tmp_p
 
 
 def test_progress_as_json_has_every_stage_and_at_most_one_line_a_second_of_a_work():
-    times = iter([0.0, 0.5, 1.5, 1.6, 1.7])
+    times = iter([0.0, 0.5, 5.0, 5.1, 5.2])
     stream = io.StringIO()
     progress = JsonProgress(stream, lambda: next(times))
     progress(StageBegan('build', ('count', 'encode')))
@@ -207,7 +298,7 @@ def test_progress_as_json_has_every_stage_and_at_most_one_line_a_second_of_a_wor
     assert [line['done'] for line in lines[1:4]] == [0, 20, 40]
     assert lines[2] == {
         'event': 'work', 'stage': 'count', 'work': 'reading', 'done': 20, 'total': 40,
-        'unit': 'bytes', 'seconds': 1.5, 'left': 1.5,
+        'unit': 'bytes', 'seconds': 5.0, 'left': 8.333,
     }  # fmt: skip
     assert (lines[1]['left'], lines[3]['left']) == (None, 0)
     assert lines[4] == {'event': 'round', 'number': 3, 'size': 900, 'target': 1000}

@@ -229,9 +229,9 @@ def test_columns_are_at_least_one_from_0_on(columns):
 def test_fingerprints_know_all_of_a_member(extents):
     archive = CorpusFile('/in/a.tar.zst', 'a.tar.zst', 90, 'zstd')
     member = MemberFile('/in/a.tar.zst!b', 'a.tar.zst!b', 12, False, archive, 512, 0, extents)
-    whole, part = TextRange(member, 0, 12), TextRange(member, 2, 7, decompressed=True)
+    whole, part = TextRange(member, 0, 12), TextRange(member, 2, 7, packed_bytes=5)
     assert whole.key == dataclasses.astuple(whole)[:-1]
-    assert part.key == dataclasses.astuple(part)
+    assert part.key == (*dataclasses.astuple(part)[:-1], True)
 
 
 def test_what_fingerprints_know_of_an_item_is_what_they_always_knew():

@@ -3,6 +3,8 @@
 import base64
 import io
 import json
+import re
+import zlib
 
 import pytest
 from hypothesis import given
@@ -21,6 +23,7 @@ from tokcore.errors import InputError
 from tokcore.foreign_tokenizers.scheme import PretrainedScheme
 from tokcore.text.patterns import DEFINITIONS
 from tokcore.tokenizers import BpeTokenizer, tokenizer_of
+from tokcore.word.scheme import WordScheme, WordVocabulary
 from tokcore.wordpiece.scheme import WordPieceScheme
 
 WORDS = {'the': 9, ' the': 12, ' other': 5, ' then': 4, ' café': 3, '字': 2, ' low': 5, ' lower': 4}
@@ -216,6 +219,29 @@ def test_what_is_exported_is_read_and_exported_again(
     assert exported_files(again, read, target, 'x')[file] == files[file]
 
 
+def test_a_playground(capsys, vocabularies):
+    status, said = export(capsys, vocabularies, 'tokenizer.json', 'playground')
+    assert status == 0 and 'whenever a browser opens it' in said
+    [page] = (vocabularies / 'out').iterdir()
+    [packed] = re.findall('id="data">(.*?)<', page.read_text())
+    data = json.loads(zlib.decompress(base64.b64decode(packed)))
+    tokenizer = BpeTokenizer.load(vocabularies / 'tokenizer.json')
+    assert tuple(data['pieces']) == tokenizer.pieces and data['name'] == 'out'
+    assert len(data['samples']) > 6
+    assert all(tokenizer.encode(line) == ids for line, ids in data['samples'])
+    assert sum(size for _, size in data['categories']) == 0x110000
+
+
+def test_a_playground_of_parts_that_it_lacks(capsys, vocabularies):
+    file = json.loads((vocabularies / 'tokenizer.json').read_bytes())
+    file['normalizer'] = {'type': 'Lowercase'}
+    (vocabularies / 'lower.json').write_text(json.dumps(file))
+    status, said = export(capsys, vocabularies, 'lower.json', 'playground')
+    assert (
+        status == 2 and '--to playground of out: the normalizer Lowercase at $.normalizer' in said
+    )
+
+
 def test_without_the_library_it_is_not_proved(capsys, monkeypatch, vocabularies):
     monkeypatch.setitem(__import__('sys').modules, 'tiktoken', None)
     status, said = export(capsys, vocabularies, 'tokenizer.json', 'tiktoken')
@@ -242,6 +268,13 @@ def of_file(name, scheme):
     return lambda vocabularies: scheme.parse((vocabularies / name).read_bytes(), name)
 
 
+def of_parts(parts, left_out=''):
+    found = learned(BpeRules(vocab_size=256))
+    entries = {entry: id_ for id_, entry in enumerate(found.entries) if entry != left_out}
+    return lambda _: BpeVocabulary(entries, (), (), parts)
+
+
+ORIGINAL = WordPieceScheme('bert-original')
 EXPRESSION = PretrainedScheme(pattern=r'\w+|\W')
 CODES = BpeScheme('subword-nmt')
 
@@ -261,6 +294,14 @@ CODES = BpeScheme('subword-nmt')
             'huggingface',
         ),
         (CODES, lambda _: NmtVocabulary((('</s', '></w>'),), ('<unk>', '</s>')), 'huggingface'),
+        (CODES, lambda _: NmtVocabulary((('</s', '></w>'),), ('<unk>', '</s>')), 'playground'),
+        (ORIGINAL, of_file('vocab.txt', ORIGINAL), 'playground'),
+        (WordScheme(), lambda _: WordVocabulary(['<unk>', '<s>', '</s>', 'the']), 'playground'),
+        (BpeScheme(), of_parts(TokenizerParts.of((r'\w+',))), 'playground'),
+        (BpeScheme(), of_parts(TokenizerParts.of(('gpt2', 'qwen2'))), 'playground'),
+        (BpeScheme(), of_parts(TokenizerParts(('gpt2',), False)), 'playground'),
+        (BpeScheme(), of_parts(TokenizerParts.of(), left_out='a'), 'playground'),
+        (EXPRESSION, of_file('ranks.tiktoken', EXPRESSION), 'playground'),
     ],
 )
 def test_what_a_tool_cannot_hold(vocabularies, scheme, read, target):

@@ -219,7 +219,7 @@ def test_a_full_disk_is_a_sentence(server, monkeypatch):
 
 def test_without_the_package_it_is_named(server, monkeypatch):
     monkeypatch.setitem(sys.modules, 'huggingface_hub.hf_api', None)
-    assert "get it by pip install 'tokbeam[hf]'" in refusal('hf://datasets/me/texts/data/a.txt')
+    assert "run `pip install '.[hf]'`" in refusal('hf://datasets/me/texts/data/a.txt')
 
 
 def test_names_that_lead_out_of_a_repository_are_passed_over(server):

@@ -69,7 +69,7 @@ def test_the_choice_depends_on_memory_unless_it_is_explicit(learner, size, avail
 def test_the_reason_names_both_amounts_of_memory():
     choice = choose_learner('auto', SMALL, 50, 8 * GIB)
     assert choice.memory_bytes == predicted_bytes(SMALL, 50)
-    for part in ('100000 tokens', f'{choice.memory_bytes >> 20} MB', '8192 MB'):
+    for part in ('100,000 tokens', f'{choice.memory_bytes >> 20} MiB', '8,192 MiB'):
         assert part in choice.reason
 
 

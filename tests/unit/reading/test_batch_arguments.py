@@ -43,7 +43,7 @@ def test_other_readers_show_the_arguments_of_batches(reader):
 def test_a_package_that_is_missing_is_named_with_its_extra(dataset, reader, monkeypatch):
     monkeypatch.setitem(sys.modules, reader, None)
     monkeypatch.delitem(sys.modules, f'tokcore.reading.{reader}', raising=False)
-    with pytest.raises(InputError, match=rf"pip install 'tokbeam\[{reader}\]'") as raised:
+    with pytest.raises(InputError, match=rf"run `pip install '\.\[{reader}\]'`") as raised:
         getattr(dataset, reader)('train', tokens_per_batch=9)
     assert raised.value.__suppress_context__
 

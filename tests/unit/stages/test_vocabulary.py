@@ -25,6 +25,12 @@ from tokcore.wordpiece.options import WordPieceOptions
             'reachable around it are no others; no fewer than 50 are possible',
         ),
         (110, 120, {}, 'there are no more'),
+        (
+            257,
+            200,
+            {},
+            'so many are the special tokens and what merges begin with, bytes or characters',
+        ),
         (110, 120, {'min_count': 1, 'reachable': ((1, 110),)}, 'the text gives no more'),
     ],
 )
