@@ -221,7 +221,7 @@ def build_job(
     Examples:
         >>> job = pipelines.build_job(text='train.en', scheme='byte', name='en', shards=1, output='data/en')
         >>> job.file_names
-        ['en-train-00000-of-00001', 'index/en-train-00000-of-00001']
+        ['en-train-00000-of-00001', 'index/en-train-00000-of-00001', 'index/corpus.jsonl']
     """
     made = _make('build', job_file, options, beam_options)
     assert isinstance(made, BuildJob)
@@ -236,7 +236,7 @@ def source(
     job: JobFile | None = None,
     workers: int | None = None,
 ) -> list[FoundRow]:
-    """Returns where rows of a dataset come from, as `tokbeam where`, in one pass over the corpus.
+    """Returns where rows of a dataset come from, as `tokbeam where`; only their files are read.
 
     Each has, among others, `place.files`, `place.line`, `texts`, `pieces`, and `is_stored`: whether the
     shard has that row, byte for byte.
@@ -266,7 +266,7 @@ def source(
     job_file = None if job is None else os.fspath(job)
     numbers = tuple(operator.index(row) for row in rows)
     return find_rows(
-        job_of(folder, manifest, job_file, workers),
+        job_of(folder, manifest, job_file, workers, takes_record=True),
         manifest,
         Wanted(split, rows=numbers),
         workers or usable_cores(),

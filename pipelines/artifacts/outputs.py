@@ -26,6 +26,7 @@ from pipelines.transforms.stats import REJECTED_FOLDER
 from tokcore.corpus.archives import archive_and_member
 from tokcore.corpus.formats import all_reasons
 from tokcore.corpus.stats import LineTally
+from tokcore.corpus.stretches import CORPUS_INDEX
 from tokcore.encoding.hub_folders import TOKENIZER_NAME
 from tokcore.encoding.scheme import Component, TokenRules
 from tokcore.errors import InputError
@@ -47,7 +48,7 @@ from tokcore.text.unicode import UNICODE_VERSION
 _LOGGER = logging.getLogger(__name__)
 
 _DATASET_FILE = re.compile(
-    rf'({INDEX_FOLDER}/)?{SHARD_NAME}({SHARD_ENDINGS})?|{FILE_OF_SPLIT}|{VOCABULARY_FILE}|{TOKENIZER_FILE}'
+    rf'({INDEX_FOLDER}/)?{SHARD_NAME}({SHARD_ENDINGS})?|{re.escape(CORPUS_INDEX)}|{FILE_OF_SPLIT}|{VOCABULARY_FILE}|{TOKENIZER_FILE}'
 )
 _MOST_DIFFERENCES = 6
 """Options that an error names."""

@@ -19,6 +19,7 @@ from pipelines.cli.terminal import format_amount, format_time, print_data, print
 from pipelines.engines.machine import usable_cores
 from pipelines.engines.progress import BYTES
 from pipelines.files import filesystem
+from pipelines.files.filesystem import StoredFile
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.options.commands import known_commands
 from pipelines.options.job import EndOptions, check_pack
@@ -26,8 +27,10 @@ from pipelines.options.reading import options_from
 from pipelines.shard_formats.formats import stored_format
 from pipelines.stages.convert import convert_dataset
 from pipelines.trust.rerun import Rerun, rerun
+from pipelines.trust.row_sources import read_corpus_index
 from pipelines.trust.verify import Verified, as_json, verify_folder
 from pipelines.trust.where import FoundRow, Wanted, find_rows, row_fields
+from tokcore.corpus.stretches import IndexedInput
 from tokcore.errors import InputError
 from tokcore.filters.registry import filter_names
 from tokcore.options import shown
@@ -82,7 +85,7 @@ def where(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     folder = filesystem.absolute(options.path)
     manifest = read_dataset_manifest(folder)
     wanted = _wanted(options)
-    job = job_of(folder, manifest, options.job, options.workers)
+    job = job_of(folder, manifest, options.job, options.workers, takes_record=True)
     count, rows = find_rows(job, manifest, wanted, workers_of(options), options.head)
     if options.json:
         print_data(json.dumps(row_fields(row), ensure_ascii=False) for row in rows)
@@ -173,6 +176,7 @@ def job_of(
     job_file: str | None,
     workers: int | None,
     beam_flags: Sequence[str] = (),
+    takes_record: bool = False,
 ) -> BuildJob | EncodeJob:
     """Returns the job that made a dataset, from its job file or from the record of its last run.
 
@@ -182,6 +186,7 @@ def job_of(
         job_file: its job file; None: what the last run recorded in the folder.
         workers: to run it with; None: as the job has it.
         beam_flags: options of Beam; none: it runs on this machine.
+        takes_record: whether a recorded job has the files that its run has read, and none is looked for.
 
     Raises:
         InputError: there is no record of it, or the record would run code.
@@ -199,7 +204,14 @@ def job_of(
         path = os.path.join(place, 'job.toml')
         with open(path, 'w', encoding='utf-8') as file:
             file.write(run.job)
-        return job_from(path, is_record=True)
+        inputs = None
+        if takes_record and len(run.inputs) == len(manifest.inputs):
+            stored = (
+                StoredFile(path, text.name, size, modified)
+                for text, (path, size, modified) in zip(manifest.inputs, run.inputs, strict=True)
+            )
+            inputs = [*zip(read_corpus_index(folder, manifest), stored, strict=True)]
+        return job_from(path, is_record=True, inputs=inputs)
 
 
 def _job_from(
@@ -209,6 +221,7 @@ def _job_from(
     beam_flags: Sequence[str],
     path: str,
     is_record: bool = False,
+    inputs: Sequence[tuple[IndexedInput, StoredFile]] | None = None,
 ) -> BuildJob | EncodeJob:
     known = known_commands()
     typed = argparse.Namespace(command=manifest.stage, output=folder, dry_run=False)
@@ -216,6 +229,7 @@ def _job_from(
         typed.workers = workers
     finished = with_job_file(known, typed, path)
     finished.memory = None  # that of the job's own machine
+    finished.recorded_inputs = inputs
     if is_record:
         _refuse_code(finished)
         finished.job_path = None

@@ -16,7 +16,7 @@ from pipelines.files.attempts import WorkFolder
 from pipelines.files.fetching import fetch_all, fetched_before
 from pipelines.files.hub import fetch_into, is_hub_address, to_be_fetched
 from pipelines.files.transfer import is_web_address
-from pipelines.jobs.corpus import Corpus, SplitPaths, find_corpus
+from pipelines.jobs.corpus import Corpus, SplitPaths, find_corpus, recorded_corpus
 from pipelines.options.job import PAIR_OF_FILES, DatasetOptions, formats_with_options
 from pipelines.options.reading import options_from
 from pipelines.transforms.read import find_files
@@ -57,6 +57,8 @@ def resolve_corpus(
         InputsToFetch: of a dry run, after all other paths were looked up.
     """
     datasets, keeps = split_paths(options, splits), options.keep_rejected
+    if (recorded := getattr(options, 'recorded_inputs', None)) is not None:
+        return recorded_corpus(datasets, recorded, keeps)
     paths = [path for dataset in datasets for role in dataset.paths.values() for path in role]
     work = WorkFolder(filesystem.absolute(options.work) if options.work else None, folder).path
     fetch_into(None if engine.runner.is_local else os.path.join(work, 'hub'))

@@ -7,7 +7,6 @@ not the hours of a count.
 import collections
 import dataclasses
 import functools
-import itertools
 import logging
 import os
 import sys
@@ -29,6 +28,7 @@ from tokcore.corpus.formats import CorpusFormat, corpus_format, format_reader
 from tokcore.corpus.seekable import may_have_index
 from tokcore.corpus.stats import RangeChecksum, TextSummary, checksum_file, join_checksums
 from tokcore.corpus.storage import MOST_RATIO
+from tokcore.corpus.stretches import IndexedInput
 from tokcore.errors import InputError
 from tokcore.filters.registry import filter_specs, try_filters
 from tokcore.options import flag
@@ -197,11 +197,8 @@ def find_corpus(
         InputError: a path that does not exist or cannot be read, files that do not pair, or a
             filter that does not exist or is not for such rows.
     """
-    splits: list[Split] = []
-    inputs: list[CorpusInput] = []
     archives = archive_lists()
-    found: list[MatchedFile] = []
-    counts: collections.Counter[str] = collections.Counter()  # of files, by split
+    found: list[list[tuple[MatchedFile, ...]]] = []  # by dataset, the files that are read together
     for dataset in datasets:
         kind = dataset.chosen_format
         by_role = [
@@ -213,18 +210,59 @@ def find_corpus(
             for role in kind.roles
         ]
         _check_numbers(dataset, kind, [len(files) for files in by_role])
-        rows = list(zip(*by_role, strict=True))  # of files that are read together
-        found += itertools.chain.from_iterable(rows)
-        files = [tuple(file.file for file in row) for row in rows]
+        found.append(list(zip(*by_role, strict=True)))
+        files = [tuple(file.file for file in row) for row in found[-1]]
         _check(kind, files)
         if not any(first.size or first.compressed for first, *_ in files):
             names = ', '.join(first.path for first, *_ in files)
             raise InputError(
                 f'the {dataset.split} corpus is empty: no byte in {names}; check the files'
             )
-        first = counts[dataset.split]
-        counts[dataset.split] += len(files)
-        split = _split_of(dataset, kind, tuple(files), first)
+    corpus = _corpus_of(datasets, found, keeps_dropped)
+    warn_of_repeated(corpus.splits)
+    warn_of_nuls([file for rows in found for row in rows for file in row])
+    return corpus
+
+
+def recorded_corpus(
+    datasets: Sequence[SplitPaths],
+    inputs: Sequence[tuple[IndexedInput, StoredFile]],
+    keeps_dropped: bool = False,
+) -> Corpus:
+    """Returns a corpus as a run has read it; no file of it is looked for.
+
+    Args:
+        datasets: of all splits.
+        inputs: in the order of the manifest, what the index says of each, and the file that was stored.
+        keeps_dropped: whether the rows that filters drop are kept.
+
+    Raises:
+        InputError: these are not the inputs of the datasets.
+    """
+    found = []
+    for number, dataset in enumerate(datasets):
+        files = (
+            MatchedFile(stored, indexed.file(stored.path, stored.name, stored.size))
+            for indexed, stored in inputs
+            if indexed.dataset == number
+        )
+        found.append(list(zip(*[files] * len(dataset.chosen_format.roles))))
+    return _corpus_of(datasets, found, keeps_dropped)
+
+
+def _corpus_of(
+    datasets: Sequence[SplitPaths],
+    found: Sequence[Sequence[tuple[MatchedFile, ...]]],
+    keeps_dropped: bool,
+) -> Corpus:
+    splits: list[Split] = []
+    inputs: list[CorpusInput] = []
+    counts: collections.Counter[str] = collections.Counter()  # of files, by split
+    for dataset, rows in zip(datasets, found, strict=True):
+        kind, first = dataset.chosen_format, counts[dataset.split]
+        counts[dataset.split] += len(rows)
+        files = tuple(tuple(file.file for file in row) for row in rows)
+        split = _split_of(dataset, kind, files, first)
         splits.append(
             dataclasses.replace(split, keeps_dropped=keeps_dropped and bool(split.filters))
         )
@@ -233,9 +271,30 @@ def find_corpus(
             for number, row in enumerate(rows)
             for side, role in enumerate(kind.roles)
         ]
-    warn_of_repeated(splits)
-    warn_of_nuls(found)
     return Corpus(tuple(splits), tuple(inputs))
+
+
+def indexed_inputs(corpus: Corpus, checksums: Iterable[RangeChecksum]) -> list[IndexedInput]:
+    """Returns what the index says of each input, from the checksums of the ranges that were read."""
+    newlines: dict[tuple[str, int, int], collections.Counter[int]] = {}
+    for checksum in checksums:
+        key = checksum.split, checksum.file_index, checksum.side
+        counts = newlines.setdefault(key, collections.Counter())
+        for stretch, count in checksum.newlines:
+            counts[stretch] += count
+    numbers = {
+        (split.name, index): number
+        for number, split in enumerate(corpus.splits)
+        for index in split.file_indexes
+    }
+    indexed = []
+    for each in corpus.inputs:
+        number = numbers[each.split, each.file_index]
+        counts = newlines.get((each.split, each.file_index, each.side), collections.Counter())
+        own = tuple(counts[stretch] for stretch in range(max(counts, default=-1) + 1))
+        has_lines = corpus.splits[number].format.identity == 'offset'
+        indexed.append(IndexedInput.of(each.file, number, own if has_lines else None))
+    return indexed
 
 
 def input_texts(corpus: Corpus, checksums: Sequence[RangeChecksum]) -> tuple[InputText, ...]:

@@ -38,6 +38,7 @@ from pipelines.options.vocabulary import SampleOptions, VocabularyLayout
 from pipelines.shard_formats.formats import shard_format
 from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
 from tokcore.corpus.corpus import ITEM_BYTES, Split
+from tokcore.corpus.stretches import CORPUS_INDEX
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, Scheme, TokenRules
 from tokcore.options import recorded
@@ -119,7 +120,8 @@ class EncodeOptions(DatasetOptions, EndOptions):
         features = ('inputs', 'targets') if corpus.is_paired else ('targets',)
         shards = self.shard_names(corpus)
         names = [shard_format(self.output_format).file_names(shard, features) for shard in shards]
-        return [*itertools.chain(*names), *(index_name(of_shard[0]) for of_shard in names)]
+        indexes = [index_name(of_shard[0]) for of_shard in names]
+        return [*itertools.chain(*names), *indexes, CORPUS_INDEX]
 
     def shard_names(self, corpus: Corpus) -> list[str]:
         """Returns the names of all shards of all splits, as TFRecords."""

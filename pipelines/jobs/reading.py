@@ -20,7 +20,7 @@ import apache_beam as beam
 from pipelines.artifacts.outputs import refuse_losses
 from pipelines.engines.progress import track_work
 from pipelines.files import filesystem
-from pipelines.jobs.corpus import Corpus, input_texts
+from pipelines.jobs.corpus import Corpus, indexed_inputs, input_texts
 from pipelines.jobs.job import CorpusReading, Execution
 from pipelines.options.job import RejectionLimit
 from pipelines.transforms.read import READING, CountedReads, MapToStats, ReadBlocks, bytes_unit
@@ -37,6 +37,7 @@ from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.corpus import CorpusFile, CorpusFormat, Split, WorkItem
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
+from tokcore.corpus.stretches import IndexedInput
 from tokcore.counts.sampling import (
     LineSample,
     RowSample,
@@ -416,6 +417,7 @@ class ReadStats:
     lines: tuple[LineTally, ...]
     rejected: tuple[OutputFile, ...] = ()
     datasets: tuple[LineTally, ...] = ()  # of each dataset that has a name
+    indexed: tuple[IndexedInput, ...] = ()  # what the index says of each input
 
 
 def write_stats(outputs: Mapping[str, beam.PCollection], path: str) -> None:
@@ -458,7 +460,8 @@ def read_job_stats(
     tallies = [row for row in rows if isinstance(row, LineTally)]
     if max_rejected is not None:
         refuse_losses(max_rejected, tallies)
-    inputs = input_texts(corpus, [row for row in rows if isinstance(row, RangeChecksum)])
+    checksums = [row for row in rows if isinstance(row, RangeChecksum)]
+    inputs, indexed = input_texts(corpus, checksums), indexed_inputs(corpus, checksums)
     by_dataset: dict[tuple[str, str], list[LineTally]] = {}
     for tally in tallies:
         by_dataset.setdefault((tally.split, tally.dataset), []).append(tally)
@@ -489,7 +492,7 @@ def read_job_stats(
         tuple(dataclasses.replace(tally, unknown_words={}) for tally in of)
         for of in (lines, datasets)
     ]
-    return ReadStats(inputs, without_words[0], rejected, without_words[1])
+    return ReadStats(inputs, without_words[0], rejected, without_words[1], tuple(indexed))
 
 
 def _empty(corpus: Corpus, split: Split, tally: LineTally) -> InputError:

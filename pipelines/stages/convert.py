@@ -50,6 +50,7 @@ from pipelines.shard_formats.shard_format import (
 from pipelines.shard_formats.tfrecord import ids_around
 from pipelines.transforms.write_shards import write_converted_index
 from tokcore.checked_json import WrongValue, checked
+from tokcore.corpus.stretches import CORPUS_INDEX
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
@@ -131,6 +132,7 @@ def convert_dataset(
         shards, read_by_shard = _whole_splits(before)
     files = [to_format.file_names(shard.name, names) for shard in shards]
     indexes = [index_name(of_shard[0]) for of_shard in files]
+    of_corpus = [file for file in before.index if file.name == CORPUS_INDEX]
     options = _changed(before.options, changed)
     ends = before.end_of_document
     is_joined = output_format in STREAM_FORMATS and options.get('end') != NO_END
@@ -141,7 +143,8 @@ def convert_dataset(
     to_format.require_ids(most_ids(before.vocabularies, ends))
     columns = [column.with_end(ends) for column in columns]
     key = StageKey(before.stage, options, _inputs(before, run), before.rules, before.unicode)
-    task = StageTask(key, to, [*(file.name for file in beside), *itertools.chain(*files), *indexes])
+    copied = [file.name for file in (*beside, *of_corpus)]
+    task = StageTask(key, to, [*copied, *itertools.chain(*files), *indexes])
     read = [from_.manifest_path, from_.run_path]
     read += [os.path.join(source, file.name) for file in before.outputs]
     with to.claim() as claim:
@@ -153,7 +156,7 @@ def convert_dataset(
             stage_running(_STAGE),
             track_work(_STAGE, _CONVERTING, sum(file.bytes for file in before.files)),
         ):
-            for file in (*beside, *before.rejected):
+            for file in (*beside, *of_corpus, *before.rejected):
                 _copy(source, file, attempt.path)
             convert = functools.partial(_convert, source, attempt.path, to_format, columns)
             with ThreadPoolExecutor(workers) as pool:
@@ -163,7 +166,7 @@ def convert_dataset(
                 options=options,
                 end_of_document=ends,
                 files=tuple(file for part, _ in made for file in part),
-                index=tuple(index for _, index in made),
+                index=(*(index for _, index in made), *of_corpus),
             )
             manifest = with_root(manifest)
             again = dataclasses.replace(

@@ -49,6 +49,7 @@ from pipelines.transforms.encode_blocks import (
 )
 from pipelines.transforms.stats import WrittenFile
 from pipelines.transforms.write_shards import IndexFile, write_shards
+from tokcore.corpus.stretches import CORPUS_INDEX, corpus_index
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import EncodingOptions, Scheme
 from tokcore.encoding.vocabulary import NO_TEMPLATE
@@ -268,6 +269,9 @@ def encode_into(
     if options.output_format != TFRECORD:
         output_format = converted_format(options.output_format, options.pack)
         shards, index = convert_shards(shards, output_format, columns, scheme, engine.run, path)
+    data = corpus_index(stats.indexed)
+    filesystem.write_bytes(os.path.join(path, CORPUS_INDEX), data)
+    index.append(file_entry(CORPUS_INDEX, data))
     return stats, tuple(shards), tuple(index)
 
 

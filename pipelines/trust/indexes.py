@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 
+from pipelines.jobs.corpus import indexed_inputs
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.shard_formats.formats import stored_format
 from pipelines.shard_formats.tfrecord import has_row_records
@@ -14,8 +15,9 @@ from pipelines.trust.rerun import changed_inputs, refuse_other_job
 from tokcore.corpus.corpus import Block, Rows
 from tokcore.corpus.order_keys import shard_of
 from tokcore.corpus.stats import RangeChecksum
+from tokcore.corpus.stretches import CORPUS_INDEX, corpus_index
 from tokcore.errors import InputError
-from tokcore.reading.record_index import Addresses, index_path, write_index
+from tokcore.reading.record_index import Addresses, index_path, write_index, write_whole
 from tokcore.reading.shard_files import ShardFile
 from tokcore.records.manifest import Manifest, shard_name
 from tokcore.records.tfrecord import joined_sizes
@@ -43,14 +45,18 @@ def write_indexes(job: BuildJob | EncodeJob, manifest: Manifest, folder: str, wo
             made += _addresses(job, manifest, folder, corpus, split, workers, checksums)
         for finding in changed_inputs(corpus.reading.corpus, manifest, checksums):
             raise InputError(finding.problem)
+        indexed = corpus_index(indexed_inputs(corpus.reading.corpus, checksums))
         features, has_offsets = len(corpus.features), has_row_records(stored_format(manifest))
-    for shard, rows in made:
-        try:
+    path = os.path.join(folder, CORPUS_INDEX)
+    try:
+        write_whole(path, [indexed])
+        for shard, rows in made:
+            path = index_path(shard)
             write_index(shard, features, [rows], has_offsets)
-        except OSError as error:
-            raise InputError(
-                f'{index_path(shard)} cannot be written ({error.strerror}); give a folder that can'
-            ) from error
+    except OSError as error:
+        raise InputError(
+            f'{path} cannot be written ({error.strerror}); give a folder that can'
+        ) from error
     return len(made)
 
 

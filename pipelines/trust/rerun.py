@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,7 +19,8 @@ import numpy as np
 
 from pipelines.artifacts.outputs import differing
 from pipelines.artifacts.vocabularies import vocabulary_reader
-from pipelines.jobs.corpus import Corpus, input_texts
+from pipelines.files import filesystem
+from pipelines.jobs.corpus import Corpus, indexed_inputs, input_texts
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.shard_formats.tfrecord import Packed
 from pipelines.stages.encode import vocabulary_records
@@ -29,9 +31,11 @@ from pipelines.trust.corpus_rows import (
     planned,
     rows_in_shard,
 )
+from pipelines.trust.row_sources import RowSources
 from pipelines.trust.stored_rows import StoredRows, rerun_packed, row_finding
 from tokcore.corpus.order_keys import mix64, shard_of
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
+from tokcore.corpus.stretches import CORPUS_INDEX, corpus_index
 from tokcore.errors import InputError
 from tokcore.reading.checking import MOST_FINDINGS, Finding
 from tokcore.reading.record_index import index_name
@@ -90,10 +94,11 @@ def rerun(
             if isinstance(stored.format, Packed):
                 read = corpus.read(split, nothing, workers)
                 checksums += read.checksums
+                sources = work.sources(read)
                 findings += [*work.totals(read), *work.addresses(read)]
                 all_rows += len(read.keys)
                 rows, differing_records = rerun_packed(
-                    corpus, stored, read, work.shards, share, seed, workers, memory_bytes
+                    corpus, sources, stored, read, work.shards, share, seed, workers, memory_bytes
                 )
                 made += rows
                 findings += differing_records
@@ -109,7 +114,14 @@ def rerun(
                     all_rows += len(read.keys)
                 made += sum(len(rows) for rows in read.taken)
                 findings += work.rows(read)
-        findings = [*changed_inputs(corpus.reading.corpus, manifest, checksums), *findings]
+        changes = [*changed_inputs(corpus.reading.corpus, manifest, checksums)]
+        if not changes:
+            path = os.path.join(job.output, CORPUS_INDEX)
+            indexed = corpus_index(indexed_inputs(corpus.reading.corpus, checksums))
+            if filesystem.read_if_there(path) not in (None, indexed):
+                problem = 'it is not what the corpus gives; run `tokbeam index` again'
+                changes.append(Finding(CORPUS_INDEX, problem))
+        findings = [*changes, *findings]
     return Rerun(made, all_rows, tuple(findings))
 
 
@@ -163,6 +175,11 @@ class _SplitRerun:
         self.shards = [shard_name(job.dataset.name, split, n, shards) for n in range(shards)]
         self.files = [file for file in manifest.files if file.name.startswith(tuple(self.shards))]
         self._named = 0
+
+    def sources(self, read: CorpusRows) -> RowSources:
+        """Returns the rows of the split, by what a pass has read."""
+        indexed = indexed_inputs(self._corpus.reading.corpus, read.checksums)
+        return RowSources(self._corpus.reading, indexed, self._corpus.seed)
 
     def totals(self, read: CorpusRows) -> Iterator[Finding]:
         """Yields what the numbers of lines and rows differ in."""
@@ -230,7 +247,7 @@ class _SplitRerun:
             if self._named == MOST_FINDINGS + 1:
                 yield Finding(name, 'more rows differ from this one on, which are not named', row)
             return
-        place = self._corpus.place(read, key)
+        place = self.sources(read).place(self._split, key)
         yield row_finding(name, row, f'the row that {place} gives', place, is_missing)
 
 

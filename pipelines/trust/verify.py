@@ -29,6 +29,7 @@ from pipelines.shard_formats.formats import stored_format
 from pipelines.shard_formats.shard_format import mapped_bytes
 from tokcore.checked_json import WrongValue, checked
 from tokcore.corpus.order_keys import shard_of
+from tokcore.corpus.stretches import CORPUS_INDEX, parse_corpus_index
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
@@ -176,6 +177,12 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
                 findings.append(Finding(name, f'{wrong}; run `tokbeam index` again'))
             elif listed:
                 findings += _differences(listed, index, manifest)
+        listed = indexes.pop(CORPUS_INDEX, None)
+        data = contents.content(CORPUS_INDEX)
+        if data is not None and len(parse_corpus_index(data) or ()) != len(manifest.inputs):
+            findings.append(Finding(CORPUS_INDEX, 'it is damaged; run `tokbeam index` again'))
+        elif listed:
+            findings += _differences(listed, by_name.get(CORPUS_INDEX), manifest)
         for name in indexes:
             findings.append(Finding(MANIFEST_NAME, f'it lists {name}, an index of no shard'))
         findings += contents.check_text_bytes()
@@ -351,7 +358,8 @@ class _Contents:
 
     def check_unlisted_indexes(self, pool: ThreadPoolExecutor) -> dict[str, CheckedFile]:
         """Returns by their names what indexes hold of which the manifest says nothing."""
-        names = {index_name(file.name) for file in self.first_files} - self._indexes
+        names = {index_name(file.name) for file in self.first_files} | {CORPUS_INDEX}
+        names -= self._indexes
         files = [OutputFile(name, 0, '0' * 8, 0) for name in names]
         checked_files = zip(files, pool.map(self.check, files), strict=True)
         return {file.name: result for file, result in checked_files if result is not None}
@@ -361,7 +369,7 @@ class _Contents:
 
         Nobody reads hidden files, so they are left out.
         """
-        known = {MANIFEST_NAME, RUN_NAME, *self._shards}
+        known = {MANIFEST_NAME, RUN_NAME, CORPUS_INDEX, *self._shards}
         known |= {index_name(file.name) for file in self.first_files}
         for record in self._manifest.vocabularies:
             known |= {record.name, *(file.name for file in record.beside)}

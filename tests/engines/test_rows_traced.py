@@ -456,6 +456,7 @@ def test_records_exchanged_by_who_can_write_manifests(output, printed):
     assert printed('verify', output, '--root', stated)[0] == 3
     _, [report] = printed('verify', output, '--rerun', 'all')
     assert [each['record'] for each in report['findings']] == [3, 8]
+    succeed('index', output)  # whoever forged it had no order keys
     status, [row] = printed('where', output, '0:3')
     assert status == 3 and not row['is_stored']
 

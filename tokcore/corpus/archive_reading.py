@@ -20,7 +20,7 @@ from typing import BinaryIO, TypeVar
 from tokcore.corpus.archives import PieceReader, is_zip, naming, open_zip_member, opened_zip
 from tokcore.corpus.corpus import CorpusFile, MemberFile, OpenBinary
 from tokcore.corpus.looks import checked_text
-from tokcore.corpus.seekable import text_from
+from tokcore.corpus.seekable import can_seek, text_from
 from tokcore.corpus.storage import (
     PIECE_BYTES,
     bounded,
@@ -107,6 +107,22 @@ def text_pieces(file: CorpusFile, open_binary: OpenBinary) -> Iterator[bytes]:
         pieces = _by_itself(file, open_binary)
     # Members of a tar that are not compressed were all looked at when it was listed.
     return checked_text(file, pieces) if file.compressed or is_zip(file.archive) else pieces
+
+
+def pieces_from(file: CorpusFile, offset: int, open_binary: OpenBinary) -> Iterator[bytes]:
+    """Yields a file's text in pieces from a byte on, and nothing else if `can_seek`.
+
+    Raises InputError as `text_pieces`.
+    """
+    if not file.is_stream:
+        yield from _stored_from(file, offset, open_binary)
+    elif can_seek(file, open_binary):
+        yield from text_from(file, offset, open_binary)
+    else:
+        for piece in text_pieces(file, open_binary):
+            if offset < len(piece):
+                yield piece[offset:]
+            offset = max(0, offset - len(piece))
 
 
 def text_beginning(file: CorpusFile, open_binary: OpenBinary, size: int) -> bytes:

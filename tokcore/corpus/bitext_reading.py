@@ -21,6 +21,7 @@ import numpy as np
 from tokcore.corpus.archive_reading import text_pieces
 from tokcore.corpus.arrow_columns import extra_features, side_array
 from tokcore.corpus.corpus import (
+    STRETCH_BYTES,
     Block,
     CorpusFile,
     LongLine,
@@ -32,10 +33,18 @@ from tokcore.corpus.corpus import (
 )
 from tokcore.corpus.declarations import Labelled
 from tokcore.corpus.formats import FormatReader
-from tokcore.corpus.line_reading import Lines, line_block, read_counted_lines, whole_lines
+from tokcore.corpus.line_reading import (
+    Lines,
+    line_block,
+    read_counted_lines,
+    stretch_range,
+    whole_lines,
+)
 from tokcore.corpus.line_rows import BlockLines, lines_of_block, long_rows, rows_of_lines
 from tokcore.corpus.storage import PIECE_BYTES, open_stored, read_pieces
+from tokcore.corpus.stretches import FileLines, RowItems, TextLines
 from tokcore.errors import InputError
+from tokcore.kernels.bytes import runs_of
 from tokcore.text.normalizers import T2T_LINES
 from tokcore.text.rows import Normalizer
 
@@ -86,6 +95,21 @@ class BitextReader(FormatReader):
         ranges = tuple(dataclasses.replace(text_range, lines=lines) for text_range in item.ranges)
         return dataclasses.replace(item, ranges=ranges)
 
+    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> RowItems:
+        """Yields the lines of a stretch of the source that are in one stretch of the target.
+
+        One that crosses the end of its stretch is read with the next one.
+        """
+        if not all(own.can_seek for own in lines):
+            yield from super().items_at(whole, offsets, lines)
+            return
+        numbers = lines[0].numbers(offsets)
+        chunks = [np.searchsorted(own.before, numbers) for own in lines]
+        for own in runs_of(chunks[0] + (chunks[1] << 32)):
+            first, end = int(numbers[own.start]), int(numbers[own.stop - 1]) + 1
+            ranges = tuple(_range_of_lines(each, first, end) for each in lines)
+            yield dataclasses.replace(whole, ranges=ranges, first_line=first), own
+
     def pair_items(
         self,
         split: Split,
@@ -108,7 +132,7 @@ class BitextReader(FormatReader):
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
     ) -> Iterator[Block]:
-        if any(file.is_stream for file in item.files):
+        if any(part.file.is_stream and part.packed_bytes is None for part in item.ranges):
             for pair in _stream_pairs(item, open_binary, block_bytes, max_line_bytes):
                 yield line_block(item, max_line_bytes, pair)
             return
@@ -179,6 +203,14 @@ def _line_range(index: LineIndex, first: int, end: int) -> TextRange:
     last_byte = index.file.size if end == index.lines else index.start_of(index.chunk_of(end) + 1)
     skip = first - int(index.newlines_before[chunk])
     return TextRange(index.file, index.start_of(chunk), last_byte, skip, end - first)
+
+
+def _range_of_lines(lines: TextLines, first: int, end: int) -> TextRange:
+    """Returns the range of whole stretches that has some lines, of which the last may be that of the file."""
+    start, last = (max(0, int(np.searchsorted(lines.before, line)) - 1) for line in (first, end))
+    skip = first - int(lines.before[start])
+    bounds = start * STRETCH_BYTES, (last + 1) * STRETCH_BYTES
+    return stretch_range(lines.file, *bounds, skip, end - first)
 
 
 def _stream_pairs(

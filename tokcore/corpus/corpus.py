@@ -44,6 +44,13 @@ such size is best, since larger ones take more memory for each thread and leave 
 BLOCK_BYTES = ITEM_BYTES
 """The default size of the blocks in which a compressed file is read."""
 
+STRETCH_BYTES = 8 << 20
+"""The text for which lines are counted: to read it takes milliseconds, and the counts of a terabyte are a
+megabyte. It is a part of the format of `index/corpus.jsonl`, so it depends on no option."""
+
+Newlines = list[list[int]]
+"""The line feeds of some text: [stretch, count], ascending."""
+
 OUTSIDE_SEGMENT = 'outside_segment'
 """The line has text outside of a segment."""
 
@@ -333,6 +340,7 @@ class ReadRange:
     offset: int
     length: int
     crc32c: int
+    newlines: Newlines = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import abc
 import functools
 import importlib
 import re
+import typing
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -34,6 +35,11 @@ from tokcore.corpus.corpus import (
     WorkItem,
 )
 from tokcore.text.rows import Normalizer
+
+if typing.TYPE_CHECKING:
+    import numpy as np
+
+    from tokcore.corpus.stretches import FileLines, RowItems
 
 _FORMATS = {
     'bitext': 'tokcore.corpus.declarations:Bitext',
@@ -135,6 +141,36 @@ class FormatReader(abc.ABC):
     def explain_empty(self, files: Sequence[CorpusFile], open_binary: OpenBinary) -> str:
         """Returns the end of an error about files without any row: what they have, and what to do."""
         return 'check the files and the columns'
+
+    resumes_at_lines = True
+    """Whether `items_at` takes any byte of a row's line; otherwise only the first of a row."""
+
+    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> RowItems:
+        """Yields items that have rows of a file and few others, and which of the offsets are theirs.
+
+        By default all of the file is read, for formats where rows depend on what is before them.
+
+        Args:
+            whole: the item of all of the file, or of the files that are read side by side.
+            offsets: int64[n], ascending: where rows begin, or their numbers.
+            lines: of each of the files.
+        """
+        yield whole, slice(0, len(offsets))
+
+    def pieces_from(
+        self, file: CorpusFile, offset: int, open_binary: OpenBinary
+    ) -> Iterator[bytes]:
+        """Yields the text of a file, in which offsets of rows count, from a byte on."""
+        from tokcore.corpus.archive_reading import pieces_from  # readers need it, and `--help` none
+
+        return pieces_from(file, offset, open_binary)
+
+    def bounds_of_units(self, block: Block) -> tuple[np.ndarray, np.ndarray] | None:
+        """Returns the offsets of what may be rows of several lines, and where each ends: int64[n] each.
+
+        None if each row is on one line of its (first) file.
+        """
+        return None
 
     @abc.abstractmethod
     def rows(self, block: Block, normalizer: Normalizer) -> Rows:

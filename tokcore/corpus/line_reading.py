@@ -21,6 +21,7 @@ import numpy as np
 from tokcore.corpus.archive_reading import member_text, text_pieces
 from tokcore.corpus.corpus import (
     MAX_LINE_BYTES,
+    STRETCH_BYTES,
     Block,
     BlockText,
     CorpusFile,
@@ -33,8 +34,10 @@ from tokcore.corpus.corpus import (
 )
 from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.seekable import may_have_index, part_ends, text_from
-from tokcore.corpus.storage import PIECE_BYTES, open_stored, read_pieces, read_range
+from tokcore.corpus.storage import open_stored, read_pieces, read_range
+from tokcore.corpus.stretches import FileLines, RowItems, after_newlines
 from tokcore.errors import InputError
+from tokcore.kernels.bytes import runs_of
 
 Lines = tuple[int, bytes | LongLine]
 """The offset of some lines and their bytes, or of one line that is too long."""
@@ -76,6 +79,16 @@ class LineReader(FormatReader):
     ) -> list[WorkItem]:
         indexed = zip(self.index_ranges(split, item_bytes), index, strict=True)
         return byte_ranges(split, item_bytes, {part.file_index: cuts for part, cuts in indexed})
+
+    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> RowItems:
+        """Yields the lines of one stretch after another, if the file can be cut."""
+        if not lines[0].can_seek:
+            yield from super().items_at(whole, offsets, lines)
+            return
+        for own in runs_of(offsets // STRETCH_BYTES):
+            start = int(offsets[own.start]) // STRETCH_BYTES * STRETCH_BYTES
+            part = stretch_range(lines[0].file, start, start + STRETCH_BYTES)
+            yield dataclasses.replace(whole, ranges=(part,)), own
 
     def beginning(self, item: WorkItem, size: int) -> WorkItem:
         [text_range] = item.ranges
@@ -121,6 +134,15 @@ def byte_ranges(
         for file_index, (file,) in zip(split.file_indexes, split.files, strict=True)
         for text_range in _ranges_of(file, item_bytes, cuts.get(file_index, ()))
     ]
+
+
+def stretch_range(
+    file: CorpusFile, start: int, end: int, skip_lines: int = 0, lines: int | None = None
+) -> TextRange:
+    """Returns a range of a file that can be read from any byte on; `end` may be beyond its text."""
+    is_packed = bool(file.compressed)
+    last = end if is_packed else min(end, file.size)
+    return TextRange(file, start, last, skip_lines, lines, 0 if is_packed else None)
 
 
 def line_block(item: WorkItem, max_line_bytes: int, sides: tuple[Lines, ...]) -> Block:
@@ -200,16 +222,20 @@ def read_counted_lines(
     """
     file, lines = text_range.file, text_range.counted_lines
     with open_stored(file, open_binary) as stream:
-        if lines == 1 and text_range.end - text_range.start > max_line_bytes:
+        is_packed, size = text_range.packed_bytes is not None, text_range.end - text_range.start
+        if lines == 1 and size > max_line_bytes and not is_packed:
             line = _read_line(stream, side, text_range, max_line_bytes)
             if line is not None:
                 return line
         else:
-            data = read_range(stream, file, text_range.start, text_range.end)
+            if is_packed:
+                data = _text_up_to(text_from(file, text_range.start, open_binary), size)
+            else:
+                data = read_range(stream, file, text_range.start, text_range.end)
             first = after_newlines(data, text_range.skip_lines)
             if first is not None:
                 end = after_newlines(data, lines, first)
-                if end is None and text_range.end == file.size:
+                if end is None and (len(data) < size or text_range.end == file.size):
                     # The file's last line may lack its line feed.
                     last = after_newlines(data, lines - 1, first)
                     if last is not None and last < len(data):
@@ -220,6 +246,15 @@ def read_counted_lines(
         f'{file.path} no longer has the {lines} lines after byte {text_range.start} that it had '
         'when its lines were counted; run again when nothing writes to it any more'
     )
+
+
+def _text_up_to(pieces: Iterator[bytes], size: int) -> bytes:
+    text = bytearray()
+    for piece in pieces:
+        text += piece
+        if len(text) >= size:
+            break
+    return bytes(text[:size])
 
 
 def _read_starting_lines(
@@ -284,24 +319,6 @@ def _after_newlines(
         if after is not None:
             return offset + after
         count -= piece.count(b'\n')
-    return None
-
-
-def after_newlines(data: bytes, count: int, start: int = 0) -> int | None:
-    r"""Returns the position after the `count`-th line feed from `start` on; None if there are fewer.
-
-    >>> after_newlines(b'a\nb\nc\n', 2)
-    4
-    """
-    if count == 0:
-        return start
-    for piece_start in range(start, len(data), PIECE_BYTES):
-        size = min(PIECE_BYTES, len(data) - piece_start)
-        is_newline = np.frombuffer(data, np.uint8, size, piece_start) == ord('\n')
-        in_piece = int(np.count_nonzero(is_newline))
-        if in_piece >= count:
-            return piece_start + int(np.flatnonzero(is_newline)[count - 1]) + 1
-        count -= in_piece
     return None
 
 

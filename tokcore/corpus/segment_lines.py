@@ -52,6 +52,7 @@ from tokcore.corpus.line_rows import (
 )
 from tokcore.corpus.looks import is_wmt_xml, wmt_xml_error
 from tokcore.corpus.sgm_pairing import Layout, LayoutReader, corresponds
+from tokcore.corpus.stretches import FileLines, RowItems
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.normalizers import T2T_LINES, find_damage
@@ -82,6 +83,16 @@ class SgmReader(BitextReader):
         layout = LayoutReader()
         count = count_lines(part, layout.watched(range_pieces(part, open_binary)))
         return *count, *layout.layout()
+
+    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> RowItems:
+        """Yields all of two files, since their layout decides how their segments are paired."""
+        files, first = (whole.files,), whole.file_index
+        split = Split(whole.split, whole.format, files, first_file_index=first)
+        index = [
+            self.index(part, lines[0].open_binary) for part in self.index_ranges(split, sys.maxsize)
+        ]
+        for item in self.plan(split, index, sys.maxsize):
+            yield dataclasses.replace(item, first_line=0), slice(0, len(offsets))
 
     def pair_items(
         self,
@@ -285,6 +296,11 @@ class TmxLinesReader(FormatReader):
             rejects[pairs] = reject(UNMATCHED_SEGMENT, *lines[-1])
         sides = [rows.side for rows in normalized]
         return finish_rows(offset, lines[::2, 0], np.arange(pairs), sides, rejects)
+
+    def bounds_of_units(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        lines, _ = _segment_lines(block.texts[0].data, block.offset)
+        pairs = lines[: len(lines) // 2 * 2].reshape(-1, 4) + block.offset
+        return pairs[:, 0], pairs[:, 3]
 
 
 def _segment_lines(data: bytes, offset: int) -> tuple[np.ndarray, np.ndarray]:

@@ -18,11 +18,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tokcore.corpus.archive_reading import text_beginning, text_pieces, with_whole_head
+from tokcore.corpus.archive_reading import (
+    pieces_from,
+    text_beginning,
+    text_pieces,
+    with_whole_head,
+)
 from tokcore.corpus.arrow_columns import extra_features, side_array
 from tokcore.corpus.corpus import (
     INVALID_UTF8,
     MISSING_COLUMN,
+    STRETCH_BYTES,
     TOO_LONG,
     Block,
     CorpusFile,
@@ -35,7 +41,7 @@ from tokcore.corpus.corpus import (
 )
 from tokcore.corpus.declarations import Tsv
 from tokcore.corpus.fields import INVALID_CSV
-from tokcore.corpus.line_reading import LineReader, byte_ranges, line_block
+from tokcore.corpus.line_reading import LineReader, byte_ranges, line_block, stretch_range
 from tokcore.corpus.line_rows import (
     finish_rows,
     lines_of,
@@ -46,6 +52,7 @@ from tokcore.corpus.line_rows import (
     side_of_strings,
 )
 from tokcore.corpus.looks import converting_command
+from tokcore.corpus.stretches import FileLines, RowItems
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import CHUNK, byte_range_mask, trailing_zeros
@@ -90,6 +97,29 @@ class TsvReader(LineReader):
         if self.format.is_quoted:
             return byte_ranges(split, max([1, *(file.size for (file,) in split.files)]))
         return super().plan(split, index, item_bytes)
+
+    @property
+    def resumes_at_lines(self) -> bool:  # type: ignore[override]
+        return not self.format.is_quoted
+
+    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> RowItems:
+        """Yields items that begin with a record, where there are quotes."""
+        of_lines = super().items_at(whole, offsets, lines)
+        if not self.format.is_quoted or not lines[0].can_seek:
+            yield from of_lines
+            return
+        for item, own in of_lines:
+            start = int(offsets[own.start])  # reading goes on beyond the range's end
+            part = stretch_range(item.files[0], start, start + STRETCH_BYTES)
+            yield dataclasses.replace(item, ranges=(part,)), own
+
+    def bounds_of_units(self, block: Block) -> tuple[np.ndarray, np.ndarray] | None:
+        if not self.format.is_quoted:
+            return None
+        bounds, _ = _record_bounds(block.texts[0].data, block.offset)
+        return block.offset + np.array(bounds[:-1], np.int64), block.offset + np.array(
+            bounds[1:], np.int64
+        )
 
     def beginning(self, item: WorkItem, size: int) -> WorkItem:
         return item if self.format.is_quoted else super().beginning(item, size)
@@ -249,14 +279,15 @@ def _quoted_names(file: CorpusFile, text: str) -> list[str]:
 def _read_records(
     item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
 ) -> Iterator[Block]:
-    """Yields the blocks of a whole file, of whole records.
+    """Yields the blocks of a whole file, or of one from a record on, of whole records.
 
     Raises:
         InputError: the file cannot be read, or a record is longer than a line may be.
     """
     [text_range] = item.ranges
-    file, state, offset, data = text_range.file, 0, 0, bytearray()
-    for piece in with_whole_head(text_pieces(file, open_binary), len(codecs.BOM_UTF8)):
+    file, state, offset, data = text_range.file, 0, text_range.start, bytearray()
+    pieces = pieces_from(file, offset, open_binary) if offset else text_pieces(file, open_binary)
+    for piece in with_whole_head(pieces, len(codecs.BOM_UTF8)):
         if not data and (mark := mark_bytes(piece, offset)):
             data += piece[:mark]
             piece = piece[mark:]
@@ -287,12 +318,7 @@ def _quoted_rows(
     A record is rejected also if Python's csv refuses it, or if its last quote is not closed.
     """
     mark = mark_bytes(data, offset)
-    ends = np.empty(len(data), np.int64)
-    count, state = _end_records(np.frombuffer(data, np.uint8, offset=mark), 0, ends)
-    ends[:count] += mark
-    bounds = [0, *ends[:count].tolist()]
-    if bounds[-1] < len(data):
-        bounds.append(len(data))
+    bounds, state = _record_bounds(data, offset)
     unclosed = len(bounds) - 2 if state == _QUOTED else None
     reasons: dict[int, str] = {}
     records: list[int] = []
@@ -331,6 +357,17 @@ def _quoted_rows(
     unfit = {row: reject(records[row], reason) for row, reason in bad_values.items()}
     starts, numbers = np.array(bounds[:-1], np.int64), np.array(records, np.int64)
     return finish_rows(offset, starts, numbers, sides, rejects, features, unfit)
+
+
+def _record_bounds(data: bytes, offset: int) -> tuple[list[int], int]:
+    """Returns where the records of a block begin, and the last ends, and the state after them."""
+    mark = mark_bytes(data, offset)
+    ends = np.empty(len(data), np.int64)
+    count, state = _end_records(np.frombuffer(data, np.uint8, offset=mark), 0, ends)
+    bounds = [0, *(ends[:count] + mark).tolist()]
+    if bounds[-1] < len(data):
+        bounds.append(len(data))
+    return bounds, state
 
 
 def _fields(record: bytes) -> list[bytes] | None:

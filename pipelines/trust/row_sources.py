@@ -1,0 +1,360 @@
+"""Rows where they are in a corpus, by their order keys or by lines of its files; little else is read.
+
+An order key gives the file and the byte. The lines that the index counts in each stretch of a file give the
+number of a line, and the byte where a line begins, by reading one stretch.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import itertools
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from pipelines.files import filesystem
+from pipelines.jobs.job import CorpusReading
+from pipelines.transforms.read import read_items
+from tokcore.corpus.corpus import (
+    STRETCH_BYTES,
+    Block,
+    BlockText,
+    CorpusFile,
+    MemberFile,
+    Rows,
+    Split,
+    TextRange,
+    WorkItem,
+    split_of,
+)
+from tokcore.corpus.formats import FormatReader, format_reader
+from tokcore.corpus.order_keys import order_keys, places_of
+from tokcore.corpus.stretches import (
+    CORPUS_INDEX,
+    IndexedInput,
+    TextLines,
+    changed,
+    parse_corpus_index,
+)
+from tokcore.errors import InputError
+from tokcore.filters.applying import select_rows
+from tokcore.filters.registry import load_filters
+from tokcore.filters.user_function import PIECES
+from tokcore.kernels.bytes import runs_of
+from tokcore.records.manifest import Manifest
+
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class RowPlace:
+    """Where in the corpus a row comes from.
+
+    Attributes:
+        files: that have this line; of pairs two, the source first, or only the source.
+        line: in each of them, from 1; None where rows are not lines of text.
+        row: its number in the file, from 0, where rows are not lines; None where they are.
+        byte: of the line's first byte in the decompressed (source) file, None with `row`.
+        piece: the number of the row among those that filters made of the line, from 0.
+    """
+
+    files: tuple[CorpusFile, ...]
+    line: int | None
+    row: int | None
+    byte: int | None
+    piece: int = 0
+
+    @property
+    def number(self) -> int | None:
+        """The line, or the row."""
+        return self.row if self.line is None else self.line
+
+    def __str__(self) -> str:
+        what = f'row {self.row}' if self.line is None else f'line {self.line}'
+        return f'{" and ".join(file.path for file in self.files)}, {what}'
+
+
+class SourceRows(NamedTuple):
+    """Some rows of a block.
+
+    Attributes:
+        block: of the corpus, without its text.
+        rows: the rows that were asked for.
+        keys: uint64[rows], their order keys.
+        places: of each.
+    """
+
+    block: Block
+    rows: Rows
+    keys: np.ndarray
+    places: list[RowPlace]
+
+
+class _Source(NamedTuple):
+    """A file of the corpus, or the files that are read side by side."""
+
+    split: Split
+    reader: FormatReader
+    whole: WorkItem
+    lines: list[TextLines]
+    makes_several: bool
+
+
+class RowSources:
+    """Reads rows of a corpus.
+
+    Args:
+        reading: the corpus.
+        indexed: what the index says of each of its inputs.
+        seed: of the order keys.
+        manifest: of the dataset, for the sizes of files; None: they are those of the corpus.
+    """
+
+    def __init__(
+        self,
+        reading: CorpusReading,
+        indexed: Sequence[IndexedInput],
+        seed: int,
+        manifest: Manifest | None = None,
+    ):
+        self._reading, self._indexed, self._seed = reading, indexed, seed
+        self._manifest = manifest
+        self._numbers: dict[tuple[str, int], list[int]] = collections.defaultdict(list)
+        for number, each in enumerate(reading.corpus.inputs):
+            self._numbers[each.split, each.file_index].append(number)
+
+    def of_keys(self, split: str, keys: np.ndarray, workers: int) -> Iterator[SourceRows]:
+        """Yields the rows with some order keys, uint64[n], of files and stretches in their order.
+
+        Raises:
+            InputError: a file cannot be read, or has changed.
+        """
+        indexes, identities = places_of(np.unique(keys), self._seed)
+        order = np.lexsort((identities, indexes))
+        indexes, identities = indexes[order], identities[order]
+        tasks = []
+        for of_file in runs_of(indexes):
+            source = self._source(split, int(indexes[of_file.start]))
+            wanted = offsets = identities[of_file]
+            if source.makes_several:
+                # With several rows of a line, only the first has the identity of the line.
+                if source.split.format.identity == 'row':
+                    offsets = wanted // PIECES
+                elif not source.reader.resumes_at_lines:
+                    offsets = np.zeros_like(wanted)
+            items = source.reader.items_at(source.whole, offsets, source.lines)
+            tasks += [(source, item, wanted[own]) for item, own in items]
+        with ThreadPoolExecutor(max(1, workers)) as pool:
+            for found in pool.map(lambda task: [*self._found(*task)], tasks):
+                yield from found
+
+    def place(self, split: str, key: int) -> RowPlace:
+        """Returns where the row with an order key comes from; raises InputError as `of_keys`."""
+        [found] = self.of_keys(split, np.array([key], np.uint64), 1)
+        return found.places[0]
+
+    def on_line(self, split: str, path: str, number: int) -> Iterator[SourceRows]:
+        """Yields what a line of a file has become, also rows that the dataset has not taken.
+
+        Args:
+            split: only its files are looked for.
+            path: of the file, or the end of its path, or its name.
+            number: of any line of a row, from 1; where rows are not lines, of the row, from 0.
+
+        Raises:
+            InputError: the split has no such file, or several; or it cannot be read, or has changed.
+        """
+        source = self._source(split, self._file_index(split, path))
+        bounds: tuple[int, int] | None = (number, number + 1)
+        if source.split.format.identity == 'offset':
+            bounds = source.lines[0].bounds(number - 1)
+        if bounds is None:
+            return
+        start = bounds[0] if source.reader.resumes_at_lines else 0
+        for item, _ in source.reader.items_at(source.whole, np.array([start]), source.lines):
+            if not item.format.has_same_lines and not _is_named(item.files[0], path):
+                raise InputError(
+                    f'the rows of {path} are on other lines than in {item.files[0].path}; give the line '
+                    'there'
+                )
+            for block, line in self._blocks(source, item):
+                if block.offset >= bounds[1]:
+                    return
+                units = format_reader(item.format).bounds_of_units(block)
+                if units is None and _ends_before(block, bounds[0]):
+                    continue
+                rows = self._rows(block)
+                is_there = (rows.offsets >= bounds[0]) & (rows.offsets < bounds[1])
+                if units is not None:
+                    is_there = np.isin(
+                        rows.offsets, units[0][(units[0] < bounds[1]) & (units[1] > bounds[0])]
+                    )
+                if is_there.any():
+                    yield self._rows_found(source, block, line, rows.select(is_there))
+
+    def _source(self, name: str, index: int) -> _Source:
+        """Returns files by their number; raises InputError if they have changed, as far as sizes show."""
+        split = split_of(self._reading.corpus.splits, name, index)
+        if split is None:
+            raise InputError(
+                f'{name} has no input file with number {index}; run `tokbeam index` again'
+            )
+        reader = format_reader(split.format)
+        lines = []
+        for number in self._numbers[name, index]:
+            each = self._reading.corpus.inputs[number]
+            _refuse_changed(each.stored.path, each.file, each.stored.size, each.stored.modified)
+            if self._manifest is not None and not each.file.compressed:
+                if self._manifest.inputs[number].bytes != each.file.size:
+                    raise changed(each.file)
+            newlines = self._indexed[number].newlines or ()
+            lines.append(TextLines(each.file, newlines, filesystem.open_binary, reader.pieces_from))
+        ranges = tuple(TextRange(own.file, 0, own.file.size) for own in lines)
+        filters = load_filters(split.filters)
+        makes_several = any(row_filter.makes_several for row_filter in filters)
+        whole = WorkItem(name, split.format, index, ranges)
+        return _Source(split, reader, whole, lines, makes_several)
+
+    def _found(
+        self, source: _Source, item: WorkItem, identities: np.ndarray
+    ) -> Iterator[SourceRows]:
+        """Yields the rows of an item with these identities, int64[n], ascending."""
+        by_number = source.split.format.identity == 'row'
+        for block, line in self._blocks(source, item):
+            if not by_number and _ends_before(block, int(identities[0])):
+                continue
+            rows = self._rows(block)
+            at = np.searchsorted(rows.identities, identities)
+            is_here = np.append(rows.identities, -1)[at] == identities
+            if is_here.any():
+                yield self._rows_found(source, block, line, rows.select(at[is_here]))
+                identities = identities[~is_here]
+                if not len(identities):
+                    return
+        # The line of the last of several rows may begin in the stretch before.
+        before = item.ranges[0].start - 1
+        most = self._reading.max_line_bytes + STRETCH_BYTES
+        if by_number or not source.makes_several or not 0 <= before > identities[0] - most:
+            raise changed(source.lines[0].file)
+        for item, _ in source.reader.items_at(source.whole, np.array([before]), source.lines):
+            yield from self._found(source, item, identities)
+
+    def _blocks(self, source: _Source, item: WorkItem) -> Iterator[tuple[Block, int | None]]:
+        """Yields the blocks of an item, and how many lines are before each in the (first) file.
+
+        That is None where a block is not the text of the file.
+        """
+        lines, start = source.lines[0], item.ranges[0].start
+        number = item.first_line
+        item = dataclasses.replace(item, first_line=None)
+        for block in read_items([item], STRETCH_BYTES, self._reading.max_line_bytes):
+            if block.read_ranges is not None:
+                yield block, None
+                continue
+            if number is None and start % STRETCH_BYTES == 0:
+                # The first line that begins in a stretch is the second one in it, or begins with it.
+                number = int(lines.before[start // STRETCH_BYTES]) + (block.offset > start)
+            elif number is None:
+                number = int(lines.numbers(np.array([block.offset]))[0])
+            yield block, number
+            number += _newlines(block)
+
+    def _rows(self, block: Block) -> Rows:
+        return select_rows(block, self._reading.corpus.splits, self._reading.scheme.normalizer)
+
+    def _rows_found(
+        self, source: _Source, block: Block, line: int | None, rows: Rows
+    ) -> SourceRows:
+        """Returns rows of a block before which some lines are."""
+        files = tuple(own.file for own in source.lines)
+        files = files if block.format.has_same_lines else files[:1]
+        offsets, nothing = rows.offsets, itertools.repeat(None)
+        if block.format.identity == 'row':
+            starts = offsets * (PIECES if source.makes_several else 1)
+            places: tuple = nothing, offsets.tolist(), nothing
+        else:
+            if line is None:
+                numbers = source.lines[0].numbers(offsets)
+            else:
+                data = np.frombuffer(block.texts[0].data, np.uint8)
+                feeds = np.flatnonzero(data == ord('\n'))
+                numbers = line + np.searchsorted(feeds, offsets - block.offset)
+            starts = offsets
+            places = (numbers + 1).tolist(), nothing, offsets.tolist()
+        pieces = (rows.identities - starts).tolist()
+        return SourceRows(
+            # Without the text of the block: many of these may be in memory.
+            dataclasses.replace(block, texts=(BlockText(block.offset, b''),), long_lines=()),
+            dataclasses.replace(rows, sides=tuple(side.joined() for side in rows.sides)),
+            order_keys(block.file_index, rows.identities, self._seed),
+            [RowPlace(files, *place) for place in zip(*places, pieces)],
+        )
+
+    def _file_index(self, split: str, path: str) -> int:
+        indexes = {
+            each.file_index
+            for each in self._reading.corpus.inputs
+            if each.split == split and _is_named(each.file, path)
+        }
+        if len(indexes) != 1:
+            what = 'several files' if indexes else 'no file'
+            raise InputError(f'{split} has {what} {path}; give a path as the job has it')
+        return indexes.pop()
+
+
+def read_corpus_index(folder: str, manifest: Manifest) -> list[IndexedInput]:
+    """Returns what the index of a dataset says of each input.
+
+    Raises:
+        InputError: there is none, or it is damaged.
+    """
+    data = filesystem.read_if_there(os.path.join(folder, CORPUS_INDEX))
+    indexed = None if data is None else parse_corpus_index(data)
+    if indexed is None or len(indexed) != len(manifest.inputs):
+        what = 'no' if data is None else 'a damaged'
+        raise InputError(
+            f'{folder} has {what} {CORPUS_INDEX}, by which rows are found in the corpus; run `tokbeam '
+            f'index {folder}`'
+        )
+    return indexed
+
+
+def _refuse_changed(path: str, file: CorpusFile, size: int, modified: float) -> None:
+    """Raises InputError if what is stored has another size; warns if it has another time."""
+    where = file.archive.path if isinstance(file, MemberFile) else path
+    stored = next(iter(filesystem.find_any(where)), None)
+    if stored is None:
+        raise InputError(
+            f'{where} is not there any more; give --job with a job file that names where it is now'
+        )
+    if stored.size != size:
+        raise changed(file)
+    if stored.modified != modified:
+        _LOGGER.warning('%s was written to after the rows were made of it', where)
+
+
+def _is_named(file: CorpusFile, path: str) -> bool:
+    """Returns whether a path is that of a file, or its end, or its name."""
+    return path in (file.path, file.name) or file.path.endswith(f'/{path}')
+
+
+def _ends_before(block: Block, offset: int) -> bool:
+    """Whether no row of a block begins at a byte of the file or after it, as far as the block shows that."""
+    if block.read_ranges is not None:
+        return False
+    long_lines = [line.length for line in block.long_lines if line.side == 0]
+    return block.offset + len(block.texts[0].data) + sum(long_lines) <= offset
+
+
+def _newlines(block: Block) -> int:
+    """Returns the line feeds of the first file in a block of text."""
+    long_lines = [line for line in block.long_lines if line.side == 0]
+    if long_lines:
+        return sum(line.length - line.nbytes for line in long_lines)
+    return block.texts[0].data.count(b'\n')

@@ -1,0 +1,214 @@
+"""The lines of a corpus, counted for each stretch of 8 MiB of text, and where its files are read: `index/corpus.jsonl`.
+
+A line for each input of the manifest, in its order, and after these their CRC-32C in hexadecimal:
+
+    {"compressed": "xz", "dataset": 0, "newlines": [137011, 136480, 8120]}
+
+With these counts, a line's number takes one stretch of the file and not all of it. `dataset` counts the
+job's datasets through all splits. A member of an archive also has `member`. `newlines` is null where rows are
+not lines.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import google_crc32c
+import numpy as np
+
+from tokcore.checked_json import Within, checked
+from tokcore.corpus.corpus import STRETCH_BYTES, CorpusFile, MemberFile, OpenBinary, WorkItem
+from tokcore.corpus.seekable import can_seek
+from tokcore.corpus.storage import PIECE_BYTES
+from tokcore.errors import InputError
+from tokcore.kernels.bytes import row_offsets, runs_of
+
+CORPUS_INDEX = 'index/corpus.jsonl'
+
+
+_Number = Annotated[int, Within(0)]
+
+
+@dataclass(frozen=True)
+class MemberPlace:
+    """Where a member of an archive is, as `MemberFile` has it; `archive` is its name."""
+
+    archive: str
+    archive_compressed: bool | str
+    size: _Number
+    start: _Number
+    access_point: _Number
+    extents: tuple[tuple[_Number, _Number], ...] = ()
+
+
+@dataclass(frozen=True)
+class IndexedInput:
+    """What the index says of an input; no path, and no size of what is stored.
+
+    Attributes:
+        dataset: its number, through all splits.
+        newlines: of each stretch; None where rows are not lines.
+        compressed: as `CorpusFile` has it.
+        member: where it is, if it is in an archive.
+    """
+
+    dataset: _Number
+    newlines: tuple[_Number, ...] | None
+    compressed: bool | str
+    member: MemberPlace | None = None
+
+    @classmethod
+    def of(cls, file: CorpusFile, dataset: int, newlines: tuple[int, ...] | None) -> IndexedInput:
+        """Returns what is recorded of a file."""
+        member = None
+        if isinstance(file, MemberFile):
+            of_archive = file.archive.name, file.archive.compressed
+            member = MemberPlace(
+                *of_archive, file.size, file.start, file.access_point, file.extents
+            )
+        return cls(dataset, newlines, file.compressed, member)
+
+    def file(self, path: str, name: str, size: int) -> CorpusFile:
+        """Returns the file; `size` is that of what is stored, an archive or the file itself."""
+        own = self.member
+        if own is None:
+            return CorpusFile(path, name, size, self.compressed)
+        archive = CorpusFile(
+            path.removesuffix(name[len(own.archive) :]), own.archive, size, own.archive_compressed
+        )
+        place = own.start, own.access_point, own.extents
+        return MemberFile(path, name, own.size, self.compressed, archive, *place)
+
+
+def corpus_index(inputs: Sequence[IndexedInput]) -> bytes:
+    """Returns the bytes of the file."""
+    lines = []
+    for each in inputs:
+        fields = {name: value for name, value in vars(each).items() if name != 'member' or value}
+        lines.append(json.dumps(fields, default=vars, sort_keys=True) + '\n')
+    body = ''.join(lines).encode()
+    return body + b'"%08x"\n' % google_crc32c.value(body)
+
+
+def parse_corpus_index(data: bytes) -> list[IndexedInput] | None:
+    """Returns what the file says of each input; None if it is damaged."""
+    *lines, end = data.splitlines(keepends=True) or [b'']
+    if end != b'"%08x"\n' % google_crc32c.value(data[: -len(end)]):
+        return None
+    try:
+        return [checked(json.loads(line), IndexedInput, is_whole=True) for line in lines]
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class TextLines:
+    """The lines of a file, by the line feeds of its stretches.
+
+    Attributes:
+        file: the file.
+        newlines: of each stretch; none where rows are not lines.
+        open_binary: opens the file.
+        pieces_from: yields the text of a file from a byte on, as the reader of its format has it.
+    """
+
+    file: CorpusFile
+    newlines: Sequence[int]
+    open_binary: OpenBinary
+    pieces_from: Callable[[CorpusFile, int, OpenBinary], Iterator[bytes]]
+
+    @functools.cached_property
+    def can_seek(self) -> bool:
+        """Whether the text can be read from any byte on."""
+        return can_seek(self.file, self.open_binary)
+
+    @functools.cached_property
+    def before(self) -> np.ndarray:
+        """How many line feeds are before each stretch, and in all of them: int64[stretches + 1]."""
+        return row_offsets(self.newlines)
+
+    def numbers(self, offsets: np.ndarray) -> np.ndarray:
+        """Returns how many line feeds are before some bytes, int64[n], ascending: int64[n].
+
+        One stretch is read for all bytes in it; if the file cannot be cut, all of it up to the last one.
+
+        Raises:
+            InputError: the file ends before.
+        """
+        numbers = [np.empty(0, np.int64)]
+        starts = offsets // STRETCH_BYTES * (STRETCH_BYTES if self.can_seek else 0)
+        for own in runs_of(starts):
+            wanted, at = offsets[own], int(starts[own.start])
+            line = int(self.before[min(at // STRETCH_BYTES, len(self.newlines))])
+            for piece in itertools.chain(self._pieces(at) if wanted[-1] > at else (), [b'']):
+                feeds = np.flatnonzero(np.frombuffer(piece, np.uint8) == ord('\n'))
+                end = int(np.searchsorted(wanted, at + len(piece), 'right'))
+                numbers.append(line + np.searchsorted(feeds, wanted[:end] - at))
+                wanted, line, at = wanted[end:], line + len(feeds), at + len(piece)
+                if not len(wanted):
+                    break
+            else:
+                raise changed(self.file)
+        return np.concatenate(numbers)
+
+    def bounds(self, number: int) -> tuple[int, int] | None:
+        """Returns where a line begins and ends, by its number from 0; None if there are not so many."""
+        if not 0 <= number <= self.before[-1]:
+            return None
+        stretch = max(0, int(np.searchsorted(self.before, number)) - 1)
+        left, at = number - int(self.before[stretch]), stretch * STRETCH_BYTES
+        start = None if left else at
+        for piece in self._pieces(at):
+            first = 0
+            if start is None:
+                after = after_newlines(piece, left)
+                if after is None:
+                    left -= piece.count(b'\n')
+                    at += len(piece)
+                    continue
+                first, start = after, at + after
+            if end := piece.find(b'\n', first) + 1:
+                return start, at + end
+            at += len(piece)
+        return None if start is None or start == at else (start, at)
+
+    def _pieces(self, offset: int) -> Iterator[bytes]:
+        return self.pieces_from(self.file, offset, self.open_binary)
+
+
+FileLines = Sequence[TextLines]
+"""Those of files that are read side by side."""
+
+RowItems = Iterator[tuple[WorkItem, slice]]
+"""What `FormatReader.items_at` yields."""
+
+
+def after_newlines(data: bytes, count: int, start: int = 0) -> int | None:
+    r"""Returns the position after the `count`-th line feed from `start` on; None if there are fewer.
+
+    >>> after_newlines(b'a\nb\nc\n', 2)
+    4
+    """
+    if count == 0:
+        return start
+    for piece_start in range(start, len(data), PIECE_BYTES):
+        size = min(PIECE_BYTES, len(data) - piece_start)
+        is_newline = np.frombuffer(data, np.uint8, size, piece_start) == ord('\n')
+        in_piece = int(np.count_nonzero(is_newline))
+        if in_piece >= count:
+            return piece_start + int(np.flatnonzero(is_newline)[count - 1]) + 1
+        count -= in_piece
+    return None
+
+
+def changed(file: CorpusFile) -> InputError:
+    """Returns the error for a file that is not the one that rows were made of."""
+    return InputError(
+        f'{file.path} has changed since the rows were made of it; `tokbeam verify --rerun all` names what '
+        'differs'
+    )
