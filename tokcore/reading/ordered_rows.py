@@ -344,6 +344,8 @@ def permutation(count: int, *seeds: int) -> np.ndarray:
     for seed in seeds:
         state = splitmix64(state ^ np.uint64(seed & 0xFFFFFFFFFFFFFFFF))
     hashes = splitmix64(state ^ splitmix64(np.arange(count, dtype=np.uint64)))
+    if count > np.iinfo(np.int32).max:  # more than `sort_keys` can number
+        return np.argsort(hashes, kind='stable')
     return sort_keys(hashes)[1].astype(np.int64)  # of a bijection, so no two are equal
 
 
