@@ -35,6 +35,7 @@ from tokcore.reading.record_index import INDEX_FOLDER
 from tokcore.records.manifest import (
     FILE_OF_SPLIT,
     MANIFEST_NAME,
+    REMOVED_NAME,
     SHARD_ENDINGS,
     SHARD_NAME,
     InputText,
@@ -48,6 +49,7 @@ _LOGGER = logging.getLogger(__name__)
 
 _DATASET_FILE = re.compile(
     rf'({INDEX_FOLDER}/)?{SHARD_NAME}({SHARD_ENDINGS})?|{FILE_OF_SPLIT}|{VOCABULARY_FILE}|{TOKENIZER_FILE}'
+    rf'|{re.escape(REMOVED_NAME)}'
 )
 _MOST_DIFFERENCES = 6
 """Options that an error names."""

@@ -337,8 +337,7 @@ def _read_beside(options: argparse.Namespace) -> tuple[str, ...]:
     of_datasets = [dataset.options for split in options.datasets.values() for dataset in split]
     values = [value for mapping in (vars(options), *of_datasets) for value in mapping.values()]
     paths = [value.path for value in values if isinstance(value, LabelNames)]
-    if options.job_path is not None:
-        paths.append(options.job_path)
+    paths += [path for path in (options.job_path, getattr(options, 'leave_out', None)) if path]
     return tuple(map(filesystem.absolute, dict.fromkeys(paths)))
 
 

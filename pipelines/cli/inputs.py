@@ -23,6 +23,7 @@ from pipelines.transforms.read import find_files
 from tokcore.corpus.formats import CorpusFormat, format_of_files
 from tokcore.corpus.order_keys import key_ranges
 from tokcore.errors import InputError
+from tokcore.filters.leaving_out import AddressedFiles
 from tokcore.options import declared, flag, shown
 
 _USUAL_NAME = 255  # bytes, if the system states no limit; all usual filesystems have this one
@@ -77,6 +78,10 @@ def resolve_corpus(
             '--keep-rejected keeps what --clean drops, and no split has it; leave it out (with '
             '--on-error=skip lines that cannot be used are kept in any case)'
         )
+    if getattr(options, 'leave_out', None):  # not of `count` and `vocab`
+        files = AddressedFiles(corpus.splits)
+        addresses = files.read(filesystem.read_bytes(options.leave_out), options.leave_out)
+        corpus = corpus.without(addresses, files)
     return corpus
 
 

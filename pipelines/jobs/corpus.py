@@ -30,6 +30,7 @@ from tokcore.corpus.seekable import may_have_index
 from tokcore.corpus.stats import RangeChecksum, TextSummary, checksum_file, join_checksums
 from tokcore.corpus.storage import MOST_RATIO
 from tokcore.errors import InputError
+from tokcore.filters.leaving_out import Address, AddressedFiles
 from tokcore.filters.registry import filter_specs, try_filters
 from tokcore.options import flag
 from tokcore.records.manifest import InputText
@@ -53,6 +54,7 @@ class CorpusInput:
     side: int
     file: CorpusFile
     stored: StoredFile
+    recorded: InputText | None = None  # of a dataset that is updated: its entry, and it is not read
 
     def text(self, summary: TextSummary) -> InputText:
         """Returns the manifest's entry of the file; `summary` is of its whole text."""
@@ -75,13 +77,25 @@ class Corpus:
 
     splits: tuple[Split, ...]  # one for each dataset of a split
     inputs: tuple[CorpusInput, ...]
+    left_out: bytes = b''  # the list of rows that are left out, as it is stored
 
     def only(self, split: str) -> 'Corpus':
         """Returns the corpus of one split."""
-        return Corpus(
-            tuple(part for part in self.splits if part.name == split),
-            tuple(file for file in self.inputs if file.split == split),
+        return dataclasses.replace(
+            self,
+            splits=tuple(part for part in self.splits if part.name == split),
+            inputs=tuple(file for file in self.inputs if file.split == split),
         )
+
+    def without(self, addresses: Iterable[Address], files: AddressedFiles) -> 'Corpus':
+        """Returns the corpus without some rows, by the files of its splits."""
+        addresses = [*addresses]
+        places = {name: own.tobytes() for name, own in files.places(addresses).items()}
+        splits = [
+            dataclasses.replace(split, left_out=places.get(split.name, b''))
+            for split in self.splits
+        ]
+        return Corpus(tuple(splits), self.inputs, files.list_of(addresses))
 
     @property
     def split_names(self) -> tuple[str, ...]:
@@ -101,10 +115,8 @@ class Corpus:
     @property
     def most_text_bytes(self) -> int:
         """The most bytes of text that a file can hold."""
-        return max(
-            corpus_input.file.size * _most_ratio(corpus_input.file.compressed)
-            for corpus_input in self.inputs
-        )
+        sizes = [each.file.size * _most_ratio(each.file.compressed) for each in self.inputs]
+        return max(sizes, default=0)
 
     @property
     def may_have_parts(self) -> bool:

@@ -6,6 +6,7 @@ again. Its `Execution` changes no byte.
 """
 
 import dataclasses
+import hashlib
 import itertools
 import os
 from collections.abc import Sequence
@@ -43,7 +44,13 @@ from tokcore.encoding.scheme import EncodingOptions, LearningOptions, Scheme, To
 from tokcore.options import recorded
 from tokcore.reading.record_index import index_name
 from tokcore.records.examples import Feature
-from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord, shard_name
+from tokcore.records.manifest import (
+    REMOVED_NAME,
+    Manifest,
+    OutputFile,
+    VocabularyRecord,
+    shard_name,
+)
 from tokcore.schemes import find_scheme
 
 BUFFER_BYTES = 256 << 20
@@ -119,7 +126,9 @@ class EncodeOptions(DatasetOptions, EndOptions):
         features = ('inputs', 'targets') if corpus.is_paired else ('targets',)
         shards = self.shard_names(corpus)
         names = [shard_format(self.output_format).file_names(shard, features) for shard in shards]
-        return [*itertools.chain(*names), *(index_name(of_shard[0]) for of_shard in names)]
+        left_out = [REMOVED_NAME] if corpus.left_out else []
+        indexes = (index_name(of_shard[0]) for of_shard in names)
+        return [*itertools.chain(*names), *indexes, *left_out]
 
     def shard_names(self, corpus: Corpus) -> list[str]:
         """Returns the names of all shards of all splits, as TFRecords."""
@@ -243,7 +252,7 @@ class BuildJob:
     def key(self) -> StageKey:
         """Returns what the result depends on."""
         reading, dataset = self.reading, self.dataset
-        of_splits = _options_of_splits(reading.corpus.splits)
+        of_splits = _options_of_corpus(reading.corpus)
         options = {
             **recorded(dataset, dataset.encoding, reading.scheme, reading),
             **of_splits,
@@ -283,7 +292,7 @@ class CountJob:
     def key(self, folder: CountsFolder) -> StageKey:
         """Returns what the counts of one of the folders depend on."""
         corpus = self.reading.corpus
-        of_splits = _options_of_splits(corpus.splits)
+        of_splits = _options_of_corpus(corpus)
         options = {'side': folder.side, **recorded(self.reading, self.sample), **of_splits}
         rules = (folder.scheme or self.reading.scheme).rules
         return StageKey('count', options, corpus.wanted_inputs(), rules)
@@ -342,7 +351,7 @@ class PiecesJob:
     def key(self, record: VocabularyRecord) -> StageKey:
         """Returns what the table of pieces depends on; `record` is of the codes."""
         corpus, scheme = self.reading.corpus, self.reading.scheme
-        of_splits = _options_of_splits(corpus.splits)
+        of_splits = _options_of_corpus(corpus)
         options = {
             'scheme': scheme.name,
             'side': self.side,
@@ -401,7 +410,7 @@ class VocabJob:
             of_text = recorded(self.scheme)
         else:
             read = self.source.reading.corpus
-            of_splits = _options_of_splits(self.source.reading.corpus.splits)
+            of_splits = _options_of_corpus(self.source.reading.corpus)
             recorded_text = recorded(self.scheme, self.source.reading, self.source.sample)
             of_text = {'side': self.source.side, **recorded_text, **of_splits}
         options = {'scheme': self.scheme.name, **of_text, **self.learning.for_manifest()}
@@ -446,7 +455,7 @@ class EncodeJob:
             for record in records
         ]
         reading, dataset = self.reading, self.dataset
-        of_splits = _options_of_splits(reading.corpus.splits)
+        of_splits = _options_of_corpus(reading.corpus)
         options = {
             **recorded(dataset, dataset.encoding, reading.scheme, reading),
             **of_splits,
@@ -459,11 +468,14 @@ class EncodeJob:
 Job = BuildJob | CountJob | MergeJob | PiecesJob | VocabJob | EncodeJob
 
 
-def _options_of_splits(splits: Sequence[Split]) -> dict[str, object]:
-    """Returns how files are read, by split, or by dataset where the job names datasets."""
+def _options_of_corpus(corpus: Corpus) -> dict[str, object]:
+    """Returns how files are read, by split, or by dataset where the job names datasets, and what is left out."""
+    splits, left_out = corpus.splits, {}
+    if corpus.left_out:
+        left_out = {'leave_out': hashlib.sha256(corpus.left_out).hexdigest()}
     if any(split.dataset or split.prefixes or split.max_examples for split in splits):
-        return {'datasets': [_dataset_record(split) for split in splits]}
-    return {
+        return {'datasets': [_dataset_record(split) for split in splits], **left_out}
+    return left_out | {
         name if split.name == 'train' else f'{split.name}_{name}': value
         for split in splits
         for name, value in {**split.format.options, **_filters_record(split)}.items()
@@ -490,6 +502,7 @@ def _dataset_record(split: Split) -> dict[str, object]:
     return {
         'split': split.name,
         'format': split.format.name,
+        'files': len(split.files),
         **split.format.options,
         **{name: value for name, value in optional.items() if value},
         **_filters_record(split),

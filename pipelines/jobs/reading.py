@@ -495,7 +495,11 @@ def _empty(corpus: Corpus, split: Split, tally: LineTally) -> InputError:
         if file.split == split.name and file.file_index in split.file_indexes
     )
     what = f'dataset {split.dataset} of {split.name}' if split.dataset else f'{split.name} corpus'
-    left_out = {**tally.left_out, 'missing_side': tally.missing_side}
+    left_out = {
+        **tally.left_out,
+        'missing_side': tally.missing_side,
+        'removed': tally.removed,
+    }
     brackets = ''
     for how, counts in {'left out': left_out, 'filters dropped': tally.filtered}.items():
         items = ', '.join(f'{name} {count}' for name, count in counts.items() if count)

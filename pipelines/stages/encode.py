@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import apache_beam as beam
 import google_crc32c
+import numpy as np
 
 from pipelines.artifacts.outputs import StageOutput, StageTask
 from pipelines.artifacts.vocabularies import (
@@ -48,16 +49,25 @@ from pipelines.transforms.encode_blocks import (
     SplitShards,
     encode_blocks,
 )
-from pipelines.transforms.read import READING
+from pipelines.transforms.read import READING, read_items
 from pipelines.transforms.stats import WrittenFile
 from pipelines.transforms.write_shards import IndexFile, write_shards
+from tokcore.corpus.order_keys import OFFSET_BITS, is_among, row_places
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import EncodingOptions, Scheme
 from tokcore.encoding.vocabulary import NO_TEMPLATE
 from tokcore.errors import InputError
+from tokcore.filters.applying import select_rows
+from tokcore.filters.leaving_out import refuse_missing
 from tokcore.options import recorded
 from tokcore.reading.record_index import index_name
-from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord, shard_name
+from tokcore.records.manifest import (
+    REMOVED_NAME,
+    Manifest,
+    OutputFile,
+    VocabularyRecord,
+    shard_name,
+)
 
 _SHOWN_WORDS, _SHOWN_CHARACTERS = 5, 40
 """Unknown words that an error names, and of each its beginning."""
@@ -105,6 +115,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
             vocabularies=records,
             files=shards,
             index=index,
+            removed=write_left_out(job.reading.corpus, attempt.path),
             end_of_document=ends,
             datasets=stats.datasets,
         )
@@ -249,6 +260,8 @@ def encode_into(
 
             engine.run(build, path)
     stats = read_job_stats(corpus, path, execution.max_rejected)
+    if sum(lines.removed for lines in stats.lines) < corpus.left_out.count(b'\n'):
+        refuse_missing(corpus.left_out, corpus.splits, _left_out_rows(plan))
     written = {file.name: file for file in read_shard_stats(path)}
     shards, index = [], []
     for split, lines in zip(layout, stats.lines, strict=True):
@@ -271,6 +284,33 @@ def encode_into(
         output_format = converted_format(options.output_format, options.pack)
         shards, index = convert_shards(shards, output_format, columns, scheme, engine.run, path)
     return stats, tuple(shards), tuple(index)
+
+
+def write_left_out(corpus: Corpus, path: str) -> tuple[OutputFile, ...]:
+    """Writes the list of the rows that are left out to an attempt's folder, if there is one."""
+    if not corpus.left_out:
+        return ()
+    filesystem.write_bytes(os.path.join(path, REMOVED_NAME), corpus.left_out)
+    return (file_entry(REMOVED_NAME, corpus.left_out),)
+
+
+def _left_out_rows(plan: ReadPlan) -> dict[str, np.ndarray]:
+    """Returns the places of the rows that are left out, by split in order: reads the files that have some."""
+    corpus = plan.reading.corpus
+    found: dict[str, np.ndarray] = {}
+    bare = [dataclasses.replace(split, left_out=b'') for split in corpus.splits]
+    for name in corpus.split_names:
+        split = next(split for split in corpus.splits if split.name == name)
+        listed = np.frombuffer(split.left_out, '<u8')
+        files = {*(listed >> np.uint64(OFFSET_BITS)).tolist()}
+        items = [item for item in plan.items[name] if item.file_index in files]
+        parts = [np.empty(0, np.uint64)]
+        for block in read_items(items, plan.item_bytes, plan.reading.max_line_bytes):
+            rows = select_rows(block, bare, plan.reading.scheme.normalizer)
+            places = row_places(block.file_index, rows.identities)
+            parts.append(places[is_among(places, listed)])
+        found[name] = np.sort(np.concatenate(parts))
+    return found
 
 
 def refuse_unknown(job: EncodeJob, sample: EncodedSample) -> None:
