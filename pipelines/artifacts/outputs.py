@@ -91,6 +91,7 @@ class StageKey:
     inputs: tuple[InputState, ...]
     rules: TokenRules
     unicode: str = UNICODE_VERSION
+    previous: str = ''  # the root of the dataset that was updated, for the record of the run
 
     def manifest(
         self, inputs: tuple[InputText, ...], lines: tuple[LineTally, ...] = (), **made
@@ -128,6 +129,7 @@ class StageKey:
             runner=tuple(runner),
             job=job,
             requests=requests or {},
+            previous=self.previous,
         )
 
 

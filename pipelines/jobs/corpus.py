@@ -78,6 +78,7 @@ class Corpus:
     splits: tuple[Split, ...]  # one for each dataset of a split
     inputs: tuple[CorpusInput, ...]
     left_out: bytes = b''  # the list of rows that are left out, as it is stored
+    is_added: bool = False  # to a dataset that is there: then it may have no rows
 
     def only(self, split: str) -> 'Corpus':
         """Returns the corpus of one split."""
@@ -95,7 +96,8 @@ class Corpus:
             dataclasses.replace(split, left_out=places.get(split.name, b''))
             for split in self.splits
         ]
-        return Corpus(tuple(splits), self.inputs, files.list_of(addresses))
+        left_out = files.list_of(addresses)
+        return dataclasses.replace(self, splits=tuple(splits), left_out=left_out)
 
     @property
     def split_names(self) -> tuple[str, ...]:
@@ -139,11 +141,16 @@ class Corpus:
                 file.split,
                 file.role,
                 file.stored,
-                functools.partial(checksum, file),
+                functools.partial(_recorded if file.recorded else checksum, file),
                 file.file.archive.path if isinstance(file.file, MemberFile) else None,
             )
             for file in self.inputs
         )
+
+
+def _recorded(corpus_input: CorpusInput) -> InputText:
+    assert corpus_input.recorded is not None
+    return corpus_input.recorded
 
 
 @dataclass(frozen=True)
@@ -197,6 +204,7 @@ def find_corpus(
     datasets: Sequence[SplitPaths],
     fetched: Mapping[str, FetchedFile] | None = None,
     keeps_dropped: bool = False,
+    is_added: bool = False,
 ) -> Corpus:
     """Finds the files of all splits.
 
@@ -204,6 +212,7 @@ def find_corpus(
         datasets: of all splits.
         fetched: the files of those paths that are web addresses.
         keeps_dropped: whether the rows that filters drop are kept.
+        is_added: whether they are added to a dataset that is there; then they may be empty.
 
     Raises:
         InputError: a path that does not exist or cannot be read, files that do not pair, or a
@@ -229,7 +238,7 @@ def find_corpus(
         found += itertools.chain.from_iterable(rows)
         files = [tuple(file.file for file in row) for row in rows]
         _check(kind, files)
-        if not any(first.size or first.compressed for first, *_ in files):
+        if not is_added and not any(first.size or first.compressed for first, *_ in files):
             names = ', '.join(first.path for first, *_ in files)
             raise InputError(
                 f'the {dataset.split} corpus is empty: no byte in {names}; check the files'
@@ -247,7 +256,7 @@ def find_corpus(
         ]
     warn_of_repeated(splits)
     warn_of_nuls(found)
-    return Corpus(tuple(splits), tuple(inputs))
+    return Corpus(tuple(splits), tuple(inputs), is_added=is_added)
 
 
 def input_texts(corpus: Corpus, checksums: Sequence[RangeChecksum]) -> tuple[InputText, ...]:

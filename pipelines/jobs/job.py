@@ -417,6 +417,21 @@ class VocabJob:
         return StageKey('vocab', options, read.wanted_inputs(), self.scheme.rules)
 
 
+@dataclass(frozen=True)
+class PreviousDataset:
+    """A dataset that a job updates: its shards are merged with those of what is added.
+
+    Attributes:
+        folder: an absolute path.
+        manifest: of it.
+        added: the corpus that is added, which alone is read; the job has all of it.
+    """
+
+    folder: str
+    manifest: Manifest
+    added: Corpus
+
+
 @dataclass(frozen=True, kw_only=True)
 class EncodeJob:
     """Encode a corpus with vocabularies that exist.
@@ -428,6 +443,7 @@ class EncodeJob:
         output: a folder, an absolute path.
         execution: how it is run.
         unknown: how much of the text the vocabularies must know.
+        previous: the dataset that is updated, if there is one.
     """
 
     reading: CorpusReading
@@ -436,6 +452,7 @@ class EncodeJob:
     output: str
     execution: Execution
     unknown: UnknownOptions = UnknownOptions()
+    previous: PreviousDataset | None = None
     sample: ClassVar[SampleOptions] = SampleOptions()
 
     @property
@@ -462,7 +479,9 @@ class EncodeJob:
             'vocabularies': vocabularies,
             'scheme': reading.scheme.name,
         }
-        return StageKey('encode', options, reading.corpus.wanted_inputs(), reading.scheme.rules)
+        previous = self.previous.manifest.root or '' if self.previous else ''
+        inputs, rules = reading.corpus.wanted_inputs(), reading.scheme.rules
+        return StageKey('encode', options, inputs, rules, previous=previous)
 
 
 Job = BuildJob | CountJob | MergeJob | PiecesJob | VocabJob | EncodeJob

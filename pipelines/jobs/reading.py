@@ -464,7 +464,7 @@ def read_job_stats(
     datasets = []
     kept = sum(tally.rejected for tally in tallies)
     for split, tally in zip(corpus.splits, of_splits, strict=True):
-        if tally.examples + tally.not_sampled == 0:
+        if tally.examples + tally.not_sampled == 0 and not corpus.is_added:
             raise _empty(corpus, split, tally)
         if split.keeps_dropped:
             kept += sum(tally.filtered.values())

@@ -14,6 +14,7 @@ from pipelines.options.folders import (
     IndexOptions,
     InspectOptions,
     ReportOptions,
+    UpdateOptions,
     VerifyOptions,
     WhereOptions,
 )
@@ -160,6 +161,10 @@ and this writes it again. DIR may also be a folder of TFRecords of another progr
 names say which split they are, and tokcore.open_dataset opens the folder. With --corpus-order it has
 SPLIT.corpus too, for batches with shuffle='corpus': the corpus is read once, and must not have changed."""
 
+_UPDATE = """\
+The result has the bytes and the root that `encode` gives of all files, those of DIR first, with --leave-out. The
+files of DIR are not read again and need not be there. DIR has TFRecords; convert makes other formats."""
+
 _EXPORT = """\
 The folder opens with the tool as it stands. Where the tool is installed, it encodes a sample of text, and
 a difference is an error; where it is not, the folder is reported as UNPROVED."""
@@ -175,7 +180,7 @@ A job compiles what this machine lacks by itself. Small local inputs need no com
 none are kept for this version and processor, up to 256 KiB run as plain Python, with the same result."""
 
 
-JOBS = ('build', 'count', 'vocab', 'encode')
+JOBS = ('build', 'count', 'vocab', 'encode', 'update')
 """The commands that run pipelines, and keep work to continue from."""
 
 
@@ -285,6 +290,18 @@ def _commands_of(
                 '--output out',
             ),
             ('text', 'source', 'target', 'vocab', 'name', 'output'),
+        ),
+        'update': Command(
+            'add files to a dataset and remove rows, without encoding the others again',
+            'pipelines.cli.commands:run_command',
+            (*splits, Group((UpdateOptions,))),
+            (
+                'tokbeam update out --text new.txt --output out.2',
+                'tokbeam update out --remove rows.txt --output out.2',
+            ),
+            ('text', 'source', 'target', 'remove', 'output'),
+            'DIR',
+            notes=_UPDATE,
         ),
         'tokenize': Command(
             'lines of text on stdin to lines of ids on stdout',

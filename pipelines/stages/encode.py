@@ -42,6 +42,7 @@ from pipelines.shuffle.encoded_sample import EncodedSample, encode_sample
 from pipelines.shuffle.merge_runs import encode_through_files
 from pipelines.shuffle.plan import KeptRuns, refuse_too_little_memory
 from pipelines.stages.run_stage import StageResult, run_stage
+from pipelines.stages.update import merge_previous, refuse_impossible, stored_files
 from pipelines.transforms.encode_blocks import (
     RECORDS,
     BlockEncoder,
@@ -69,6 +70,9 @@ from tokcore.records.manifest import (
     shard_name,
 )
 
+EncodedFiles = tuple[ReadStats, tuple[OutputFile, ...], tuple[OutputFile, ...]]
+"""The stats of what was read, the files of the shards, and those of their indexes."""
+
 _SHOWN_WORDS, _SHOWN_CHARACTERS = 5, 40
 """Unknown words that an error names, and of each its beginning."""
 
@@ -81,7 +85,13 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
     """
     execution, dataset, scheme = job.execution, job.dataset, job.reading.scheme
     read = vocabulary_reader(scheme)
-    records = vocabulary_records(job.vocabularies, read, scheme, encoding=dataset.encoding)
+    previous, reading = job.previous, job.reading
+    if previous is not None:
+        reading = dataclasses.replace(reading, corpus=previous.added)
+    if previous is not None and previous.manifest.stage == 'encode':
+        records = previous.manifest.vocabularies  # with their origin
+    else:
+        records = vocabulary_records(job.vocabularies, read, scheme, encoding=dataset.encoding)
     copies: list[tuple[str, OutputFile | VocabularyRecord]] = []  # a file, and its entry
     for path, record in zip(job.vocabularies.by_side.values(), records, strict=True):
         files: tuple[OutputFile | VocabularyRecord, ...] = (record, *record.beside)
@@ -97,11 +107,17 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
     work = WorkFolder(execution.work, job.output)
 
     def make(attempt: Attempt) -> list[StageResult]:
-        plan = plan_reading(job.reading, execution, attempt.path)
-        stats, shards, index = encode_into(
-            plan, execution, dataset, features, layout, records, ends, attempt.path, job.output,
-            lambda sample: refuse_unknown(job, sample),
-        )  # fmt: skip
+        path = attempt.path if previous is None else os.path.join(attempt.path, 'added')
+        made: EncodedFiles = ReadStats((), ()), (), ()
+        if reading.corpus.inputs:
+            plan = plan_reading(reading, execution, path)
+            made = encode_into(
+                plan, execution, dataset, features, layout, records, ends, path, job.output,
+                None if previous else lambda sample: refuse_unknown(job, sample),
+            )  # fmt: skip
+        if previous is not None:
+            made = merge_previous(job, features, layout, made, attempt.path, path)
+        stats, shards, index = made
         for path, file in copies:
             data = filesystem.read_bytes(path)
             if f'{google_crc32c.value(data):08x}' != file.crc32c:
@@ -121,6 +137,11 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         )
         return [StageResult(manifest, stats.rejected)]
 
+    def check() -> None:
+        refuse_too_little_memory(reading, execution, len(records))
+        if previous is not None:
+            refuse_impossible(job, layout)
+
     names = dict.fromkeys([*(file.name for _, file in copies), *job.file_names])
     [result] = run_stage(
         [StageTask(key, output, [*names])],
@@ -129,8 +150,8 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         kernels=['encoding', 'records'],
         work=work,
         kept=[KeptRuns(work.path, job.output)],
-        read=[*dict.fromkeys(own for own, _ in copies)],
-        check=lambda: refuse_too_little_memory(job.reading, execution, len(records)),
+        read=[*dict.fromkeys(own for own, _ in copies), *stored_files(previous)],
+        check=check,
     )
     if result is None:
         return None
@@ -201,7 +222,7 @@ def encode_into(
     path: str,
     output: str,
     check: Callable[[EncodedSample], None] | None = None,
-) -> tuple[ReadStats, tuple[OutputFile, ...], tuple[OutputFile, ...]]:
+) -> EncodedFiles:
     """Encodes a corpus into an attempt's folder, for an output's.
 
     Returns the stats of what was read, the files of the shards, and those of their indexes.
