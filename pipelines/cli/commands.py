@@ -345,8 +345,9 @@ def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
     whole, read = with_added(before, added)
     files, addresses = AddressedFiles(whole.splits), set[Address]()
     for file in manifest.removed:
-        path = os.path.join(folder, file.name)
-        addresses |= AddressedFiles(before.splits).read(filesystem.read_bytes(path), path)
+        path, own_files = os.path.join(folder, file.name), AddressedFiles(before.splits)
+        addresses |= own_files.read(filesystem.read_bytes(path), path)
+        before = before.without(addresses, own_files)
     if options.remove is not None:
         addresses |= files.read(filesystem.read_bytes(options.remove), options.remove)
     whole = whole.without(addresses, files)
@@ -364,7 +365,7 @@ def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
         dataset=EncodeOptions(**fields, encoding=encoding),
         output=output,
         execution=_execution(options, engine, output, scheme),
-        previous=PreviousDataset(folder, manifest, read),
+        previous=PreviousDataset(folder, manifest, before, read),
     )
     text = '' if run is None else updated_job(run.job, job, job_text(known['encode'], {}, _named(options)))
     return dataclasses.replace(job, execution=dataclasses.replace(job.execution, text=text))

@@ -424,11 +424,13 @@ class PreviousDataset:
     Attributes:
         folder: an absolute path.
         manifest: of it.
+        corpus: of it, without the rows that were removed before.
         added: the corpus that is added, which alone is read; the job has all of it.
     """
 
     folder: str
     manifest: Manifest
+    corpus: Corpus
     added: Corpus
 
 

@@ -76,9 +76,11 @@ def refuse_impossible(job: EncodeJob, layout: Sequence[SplitShards]) -> None:
                 )
         indexes, identities = places_of(keys[is_there], seed)
         found[split.split] = np.sort((indexes << OFFSET_BITS | identities).astype(np.uint64))
-    there = corpus.left_out.count(b'\n') - previous.added.left_out.count(b'\n')
-    if sum(map(len, found.values())) != there:
-        for each in previous.added.splits:  # these are looked for when they are read
+    # Others were removed before, or are looked for when they are read.
+    others = previous.corpus, previous.added
+    there = [each.left_out.count(b'\n') for each in (corpus, *others)]
+    if sum(map(len, found.values())) != there[0] - sum(there[1:]):
+        for each in (split for other in others for split in other.splits):
             more = np.frombuffer(each.left_out, '<u8')
             found[each.name] = np.union1d(found[each.name], more)
         refuse_missing(corpus.left_out, corpus.splits, found)

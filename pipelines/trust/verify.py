@@ -25,13 +25,15 @@ import numpy as np
 from pipelines.artifacts.manifest import RUN_NAME, read_manifest
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
+from pipelines.jobs.recorded import recorded_corpus
 from pipelines.shard_formats.formats import stored_format
 from pipelines.shard_formats.shard_format import mapped_bytes
 from tokcore.checked_json import WrongValue, checked
-from tokcore.corpus.order_keys import shard_of
+from tokcore.corpus.order_keys import is_among, mix64, shard_of
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
+from tokcore.filters.leaving_out import AddressedFiles
 from tokcore.options import recorded
 from tokcore.reading.checking import (
     CheckedFile,
@@ -178,7 +180,7 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
                 findings += _differences(listed, index, manifest)
         for name in indexes:
             findings.append(Finding(MANIFEST_NAME, f'it lists {name}, an index of no shard'))
-        findings += contents.check_text_bytes()
+        findings += [*contents.check_text_bytes(), *contents.check_removed()]
     present = [result for result in checked_files if result is not None]
     found_root = _root_of(manifest, by_name)
     for stated, who in ((manifest.root, 'the manifest states'), (root, '--root asks for')):
@@ -302,7 +304,7 @@ def _root_of(manifest: Manifest, by_name: Mapping[str, CheckedFile]) -> str | No
             changes['rows'] = result.rows
         return dataclasses.replace(file, **changes, sha256=result.sha256 if is_hashed else None)
 
-    needed = _names(manifest) | {record.name for record in manifest.vocabularies}
+    needed = _names(manifest) | {file.name for file in (*manifest.vocabularies, *manifest.removed)}
     if not needed <= by_name.keys():
         return None
     vocabularies = tuple(
@@ -315,7 +317,10 @@ def _root_of(manifest: Manifest, by_name: Mapping[str, CheckedFile]) -> str | No
         for record in manifest.vocabularies
     )
     files = tuple(map(as_it_is, manifest.files))
-    return root_hash(dataclasses.replace(manifest, files=files, vocabularies=vocabularies))
+    removed = tuple(map(as_it_is, manifest.removed))
+    return root_hash(
+        dataclasses.replace(manifest, files=files, vocabularies=vocabularies, removed=removed)
+    )
 
 
 class _Contents:
@@ -363,6 +368,7 @@ class _Contents:
         """
         known = {MANIFEST_NAME, RUN_NAME, *self._shards}
         known |= {index_name(file.name) for file in self.first_files}
+        known |= {file.name for file in self._manifest.removed}
         for record in self._manifest.vocabularies:
             known |= {record.name, *(file.name for file in record.beside)}
         names = filesystem.names_below(self._folder)
@@ -427,6 +433,32 @@ class _Contents:
                     f'it states {tally.text_bytes:,} bytes of text of {tally.split}, and the indexes of its '
                     f'shards have {sum(filter(None, sizes)):,}',
                 )
+
+    def check_removed(self) -> Iterator[Finding]:
+        """Yields what is left of the rows that the list of removed ones has."""
+        for file in self._manifest.removed:
+            counted = sum(tally.removed for tally in self._manifest.lines)
+            if counted != file.rows:
+                problem = f'it counts {counted:,} removed rows, and {file.name} has {file.rows:,}'
+                yield Finding(MANIFEST_NAME, problem)
+            try:
+                files = AddressedFiles(recorded_corpus(self._manifest, None).splits)
+                addresses = files.read(self.content(file.name) or b'', file.name)
+                seed = checked(self._manifest.options.get('seed'), int, 'seed')
+            except (InputError, ValueError, WrongValue) as error:
+                yield Finding(file.name, f'it is not a list of rows of this dataset ({error!s:.200})')
+                continue
+            keys = {name: np.sort(mix64(own, seed)) for name, own in files.places(addresses).items()}
+            for shard in self.first_files:
+                own = file_of_shard(shard.name)
+                data = mapped_bytes(os.path.join(self._folder, index_name(shard.name)))
+                index = parse_index(data, data[-FOOTER_BYTES:].tobytes())
+                assert own is not None  # only files of shards are here
+                if index is not None and index.has_keys and own.split in keys:
+                    rows = np.flatnonzero(is_among(index.keys, keys[own.split]))
+                    if len(rows):
+                        problem = f'{len(rows):,} of its rows are in {file.name}, which leaves them out'
+                        yield Finding(shard.name, problem, int(rows[0]))
 
     def _check(self, file: OutputFile | VocabularyRecord, path: str) -> CheckedFile:
         count_bytes = functools.partial(advance, _CHECKING)
