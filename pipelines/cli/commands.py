@@ -330,7 +330,10 @@ def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
         )
     defaults = {each.key: each.default for each in known['encode'].options}
     of_dataset = [each.key for kind in (DatasetOptions, LineOptions) for each in declared(kind)]
-    vocab = {'vocab': (folder,) if manifest.vocabularies else (), 'scheme': recorded_options['scheme']}
+    vocab = {
+        'vocab': (folder,) if manifest.vocabularies else (),
+        'scheme': recorded_options['scheme'],
+    }
     values = {key: recorded_options[key] for key in of_dataset if key in recorded_options}
     options = argparse.Namespace(**{**defaults, **vars(options), **values, **vocab})
     if options.job is not None:
@@ -367,7 +370,11 @@ def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
         execution=_execution(options, engine, output, scheme),
         previous=PreviousDataset(folder, manifest, before, read),
     )
-    text = '' if run is None else updated_job(run.job, job, job_text(known['encode'], {}, _named(options)))
+    text = (
+        ''
+        if run is None
+        else updated_job(run.job, job, job_text(known['encode'], {}, _named(options)))
+    )
     return dataclasses.replace(job, execution=dataclasses.replace(job.execution, text=text))
 
 

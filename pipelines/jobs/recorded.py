@@ -156,7 +156,7 @@ def with_added(corpus: Corpus, added: Corpus) -> tuple[Corpus, Corpus]:
     whole: list[Split] = []
     read: list[Split] = []
     inputs: list[CorpusInput] = []
-    counts = {name: 0 for name in SPLITS}
+    counts = dict.fromkeys(SPLITS, 0)
     for name in SPLITS:
         before = [split for split in corpus.splits if split.name == name]
         splits = [*before]

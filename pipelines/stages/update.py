@@ -113,7 +113,12 @@ def merge_previous(
     reading, previous = job.reading, job.previous
     corpus, before, (stats, files, _) = reading.corpus, previous.manifest, added
     encoder = BlockEncoder(
-        features, corpus.splits, job.dataset.seed, reading.on_error, reading.scheme, job.dataset.encoding
+        features,
+        corpus.splits,
+        job.dataset.seed,
+        reading.on_error,
+        reading.scheme,
+        job.dataset.encoding,
     )
     merge = _Merge(job, encoder.load().features(), path, added_path, files)
     shards = [(split, number) for split in layout for number in range(split.shards)]
@@ -223,9 +228,14 @@ class _Merge:
                 size += added.bytes
             parts = max(1, -(-size // _PART_BYTES))
             buckets = range(number * parts, (number + 1) * parts)
-            least = np.array([-(-(each << 64) // (split.shards * parts)) for each in buckets], np.uint64)
+            least = np.array(
+                [-(-(each << 64) // (split.shards * parts)) for each in buckets], np.uint64
+            )
             bounds = [
-                [*np.searchsorted(np.ascontiguousarray(source.index.keys), least), len(source.index)]
+                [
+                    *np.searchsorted(np.ascontiguousarray(source.index.keys), least),
+                    len(source.index),
+                ]
                 for source in sources
             ]
             out = OrderedShardWriter(self._path, name, parts)
@@ -269,9 +279,17 @@ class _Merge:
             own, split = numbers == number, splits[number]
             rows = int(np.count_nonzero(own))
             lost = LineTally(
-                name, 0, -rows, 0, dataset=split.dataset, text_bytes=-int(sizes[own, -1].sum()), removed=rows
+                name,
+                0,
+                -rows,
+                0,
+                dataset=split.dataset,
+                text_bytes=-int(sizes[own, -1].sum()),
+                removed=rows,
             )
-            contents = np.array([starts[own] + HEADER_SIZE, lengths[own] - HEADER_SIZE - FOOTER_SIZE])
+            contents = np.array(
+                [starts[own] + HEADER_SIZE, lengths[own] - HEADER_SIZE - FOOTER_SIZE]
+            )
             has_unknown = bool(_stated(previous, split).unknown)
             ids = self._ids(data, contents) if has_unknown else {}
             for k, encoder in enumerate(self._encoders):
@@ -283,7 +301,9 @@ class _Merge:
                 unknown = 0
                 if has_unknown:
                     around = (*template.before, *template.after).count(encoder.unknown) * rows
-                    unknown = int(np.count_nonzero(ids[encoder.feature.name] == encoder.unknown)) - around
+                    unknown = (
+                        int(np.count_nonzero(ids[encoder.feature.name] == encoder.unknown)) - around
+                    )
                 count = int(size.sum()) - template.size * rows
                 lost = dataclasses.replace(
                     lost, ids=(lost.ids or 0) - count, unknown=(lost.unknown or 0) - unknown

@@ -446,9 +446,13 @@ class _Contents:
                 addresses = files.read(self.content(file.name) or b'', file.name)
                 seed = checked(self._manifest.options.get('seed'), int, 'seed')
             except (InputError, ValueError, WrongValue) as error:
-                yield Finding(file.name, f'it is not a list of rows of this dataset ({error!s:.200})')
+                yield Finding(
+                    file.name, f'it is not a list of rows of this dataset ({error!s:.200})'
+                )
                 continue
-            keys = {name: np.sort(mix64(own, seed)) for name, own in files.places(addresses).items()}
+            keys = {
+                name: np.sort(mix64(own, seed)) for name, own in files.places(addresses).items()
+            }
             for shard in self.first_files:
                 own = file_of_shard(shard.name)
                 data = mapped_bytes(os.path.join(self._folder, index_name(shard.name)))
@@ -457,7 +461,9 @@ class _Contents:
                 if index is not None and index.has_keys and own.split in keys:
                     rows = np.flatnonzero(is_among(index.keys, keys[own.split]))
                     if len(rows):
-                        problem = f'{len(rows):,} of its rows are in {file.name}, which leaves them out'
+                        problem = (
+                            f'{len(rows):,} of its rows are in {file.name}, which leaves them out'
+                        )
                         yield Finding(shard.name, problem, int(rows[0]))
 
     def _check(self, file: OutputFile | VocabularyRecord, path: str) -> CheckedFile:

@@ -49,7 +49,11 @@ class _File:
             several = makes_several(split.filters)
             step = PIECES if several and split.format.identity == 'row' else 1
             identity = number * step + piece
-            if (several or not piece) and identity < 1 << OFFSET_BITS and (step == 1 or piece < step):
+            if (
+                (several or not piece)
+                and identity < 1 << OFFSET_BITS
+                and (step == 1 or piece < step)
+            ):
                 yield split.name, self.index << OFFSET_BITS | identity
 
 
@@ -119,7 +123,9 @@ class AddressedFiles:
                     'FILE:BYTE:PIECE, with the number of the row among them, from 0'
                 )
             own, at, of_line = file.splits[0], int(number), int(piece or 0)
-            if own.format.identity == 'offset':  # the rows of a line have the offsets from its own on
+            if (
+                own.format.identity == 'offset'
+            ):  # the rows of a line have the offsets from its own on
                 at, of_line = at + of_line, 0
             yield own.name, file.index, at, of_line
 
@@ -150,7 +156,9 @@ class AddressedFiles:
         for line in data.decode(*_ENCODING).split('\n')[:-1]:
             [(split, index, number, piece)] = self.read(line.encode(*_ENCODING), '')
             places = self._files[split, index].places(number, piece)
-            if not any(is_among(np.array([p], '<u8'), found[s])[0] for s, p in places if s in found):
+            if not any(
+                is_among(np.array([p], '<u8'), found[s])[0] for s, p in places if s in found
+            ):
                 missing.append(line)
         return missing
 
