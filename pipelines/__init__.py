@@ -1,6 +1,6 @@
 """Apache Beam jobs over tokcore: reading, counting, learning and encoding whole corpora.
 
-The transforms are for pipelines of one's own; `build`, `count`, `vocab`, `encode` and `source` are
+The transforms are for pipelines of one's own; `build`, `count`, `vocab`, `encode`, `update` and `source` are
 the commands as calls.
 """
 
@@ -9,9 +9,15 @@ import typing
 from tokcore import exporter
 
 if typing.TYPE_CHECKING:  # what `_NAMES` says, for type checkers
-    from pipelines.calls import Result, build, build_job, count, encode, source, vocab
+    from pipelines.calls import Result, build, build_job, count, encode, source, update, vocab
     from pipelines.jobs.job import BuildJob, CountJob, EncodeJob, VocabJob
-    from pipelines.keyword_types import BuildKeywords, CountKeywords, EncodeKeywords, VocabKeywords
+    from pipelines.keyword_types import (
+        BuildKeywords,
+        CountKeywords,
+        EncodeKeywords,
+        UpdateKeywords,
+        VocabKeywords,
+    )
     from pipelines.learning.suffix_transforms import CountSubstrings
     from pipelines.transforms.count_tokens import CountTokens, CountTokensByElement, WriteCounts
     from pipelines.transforms.encode_blocks import EncodeBlocks, EncodedFeature, SplitShards
@@ -20,10 +26,10 @@ if typing.TYPE_CHECKING:  # what `_NAMES` says, for type checkers
     from pipelines.transforms.write_shards import WriteShards
 
 _NAMES = {
-    'pipelines.calls': ['Result', 'build', 'build_job', 'count', 'encode', 'source', 'vocab'],
+    'pipelines.calls': ['Result', 'build', 'build_job', 'count', 'encode', 'source', 'update', 'vocab'],
     'pipelines.jobs.job': ['BuildJob', 'CountJob', 'EncodeJob', 'VocabJob'],
     'pipelines.keyword_types': [
-        'BuildKeywords', 'CountKeywords', 'EncodeKeywords', 'VocabKeywords',
+        'BuildKeywords', 'CountKeywords', 'EncodeKeywords', 'UpdateKeywords', 'VocabKeywords',
     ],
     'pipelines.learning.suffix_transforms': ['CountSubstrings'],
     'pipelines.transforms.count_tokens': ['CountTokens', 'CountTokensByElement', 'WriteCounts'],
@@ -38,8 +44,8 @@ __all__ = [
     'BuildJob', 'BuildKeywords', 'CountJob', 'CountKeywords', 'CountSubstrings',
     'CountTokens', 'CountTokensByElement', 'EncodeBlocks', 'EncodeJob',
     'EncodeKeywords', 'EncodedFeature', 'LearnVocabulary', 'ReadBlocks', 'ReadCorpus', 'Result',
-    'SplitShards', 'VocabJob', 'VocabKeywords', 'WriteCounts', 'WriteShards', 'build', 'build_job',
-    'count', 'encode', 'source', 'vocab',
+    'SplitShards', 'UpdateKeywords', 'VocabJob', 'VocabKeywords', 'WriteCounts', 'WriteShards', 'build', 'build_job',
+    'count', 'encode', 'source', 'update', 'vocab',
 ]  # fmt: skip
 
 if not typing.TYPE_CHECKING:

@@ -217,7 +217,8 @@ class _Merge:
     ) -> tuple[OutputFile, OutputFile, list[LineTally]]:
         """Merges a shard; returns its file, that of its index, and what the removed rows take off tallies."""
         split, number = shard
-        job, tallies = self._job, []
+        job = self._job
+        tallies: list[LineTally] = []
         name = shard_name(job.dataset.name, split.split, number, split.shards)
         removed = _removed_keys(job, split.split)
         with contextlib.ExitStack() as stack:

@@ -304,7 +304,8 @@ def _root_of(manifest: Manifest, by_name: Mapping[str, CheckedFile]) -> str | No
             changes['rows'] = result.rows
         return dataclasses.replace(file, **changes, sha256=result.sha256 if is_hashed else None)
 
-    needed = _names(manifest) | {file.name for file in (*manifest.vocabularies, *manifest.removed)}
+    needed = {record.name for record in manifest.vocabularies} | _names(manifest)
+    needed |= {file.name for file in manifest.removed}
     if not needed <= by_name.keys():
         return None
     vocabularies = tuple(
