@@ -159,7 +159,8 @@ class _Shard:
 
     def __init__(self, folder: str, file: OutputFile, stack: contextlib.ExitStack):
         self._path, self._file = os.path.join(folder, file.name), file
-        data = mapped_bytes(os.path.join(folder, index_name(file.name)))
+        path = os.path.join(folder, index_name(file.name))
+        data = mapped_bytes(path) if filesystem.exists(path) else np.empty(0, np.uint8)
         index = parse_index(data, data[-FOOTER_BYTES:].tobytes())
         stated = file.examples, file.bytes, int(file.crc32c, 16)
         if index is None or index.shard != stated or not (index.has_keys and index.has_offsets):

@@ -342,6 +342,7 @@ class _Contents:
                 shards[own.shard] = file
                 self._indexed.setdefault(own.split, []).append(None)
         self.first_files = [*shards.values()]
+        self._keys: dict[tuple[str, str], np.ndarray] = {}  # by split and shard, of indexes
 
     def check(self, file: OutputFile | VocabularyRecord) -> CheckedFile | None:
         """Returns what a file holds; None if it is missing."""
@@ -418,6 +419,7 @@ class _Contents:
             return None
         own = file_of_shard(shard.name)
         assert own is not None  # only files of shards have an index
+        self._keys[own.split, shard.name] = index.keys
         numbers = shard_of(index.keys, len(self._indexed[own.split]))
         if np.any(numbers != own.number) or np.any(index.keys[1:] <= index.keys[:-1]):
             return 'its order keys are not those of such a shard'
@@ -444,28 +446,17 @@ class _Contents:
                 yield Finding(MANIFEST_NAME, problem)
             try:
                 files = AddressedFiles(recorded_corpus(self._manifest, None).splits)
-                addresses = files.read(self.content(file.name) or b'', file.name)
-                seed = checked(self._manifest.options.get('seed'), int, 'seed')
-            except (InputError, ValueError, WrongValue) as error:
-                yield Finding(
-                    file.name, f'it is not a list of rows of this dataset ({error!s:.200})'
-                )
+                places = files.places(files.read(self.content(file.name) or b'', file.name))
+            except (InputError, ValueError) as error:
+                yield Finding(file.name, f'it is no list of rows of this dataset ({error!s:.200})')
                 continue
-            keys = {
-                name: np.sort(mix64(own, seed)) for name, own in files.places(addresses).items()
-            }
-            for shard in self.first_files:
-                own = file_of_shard(shard.name)
-                data = mapped_bytes(os.path.join(self._folder, index_name(shard.name)))
-                index = parse_index(data, data[-FOOTER_BYTES:].tobytes())
-                assert own is not None  # only files of shards are here
-                if index is not None and index.has_keys and own.split in keys:
-                    rows = np.flatnonzero(is_among(index.keys, keys[own.split]))
-                    if len(rows):
-                        problem = (
-                            f'{len(rows):,} of its rows are in {file.name}, which leaves them out'
-                        )
-                        yield Finding(shard.name, problem, int(rows[0]))
+            seed = self._manifest.options.get('seed')
+            for (split, shard), keys in self._keys.items():
+                removed = mix64(places.get(split, np.empty(0)), checked(seed, int, 'seed'))
+                if rows := np.count_nonzero(is_among(np.sort(removed), keys)):
+                    yield Finding(
+                        shard, f'{rows:,} of its rows are in {file.name}, which leaves them out'
+                    )
 
     def _check(self, file: OutputFile | VocabularyRecord, path: str) -> CheckedFile:
         count_bytes = functools.partial(advance, _CHECKING)

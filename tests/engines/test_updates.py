@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from dataset_files import files_of
-from hypothesis import HealthCheck, given, settings
+from dataset_files import files_of, manifest_of
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from jobs import run, succeed, write
+from jobs import refuse, run, succeed, write
 
+import pipelines
 from tokcore.corpus.order_keys import places_of
 from tokcore.reading.manifest import DatasetManifest
 from tokcore.reading.record_index import read_index
@@ -327,7 +328,6 @@ def run_case(case, root, convert=None):
     assert files_of(folders[0]) == files_of(folders[1])
     succeed('verify', folders[0])
     if not convert:
-        job = [] if not case.makes_several else ['--job', root / 'job.toml']
         if case.layout == 'datasets' or not case.makes_several:
             ended = run('verify', root / 'updated', '--rerun', 'all')
             assert ended.status == 0 or 'which is code' in ended.said, ended.said
@@ -341,7 +341,175 @@ def test_an_update_equals_an_encode_of_all_files(case, tmp_path):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60,
+    phases=(Phase.generate,),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(case=CASES)
 def test_many_updates_equal_encodes_of_all_files(case, tmp_path):
     run_case(case, tmp_path / 'case')
+
+
+@pytest.mark.parametrize(
+    'to',
+    [['--to', 'parquet'], ['--to', 'packed', '--pack', '9'], ['--to', 'flat', '--end', 'none']],
+)
+def test_an_update_is_converted_as_an_encode_of_all_files(to, tmp_path):
+    case = Case('bitext', 'dev share', 'length:2:30', 'wordpiece', 2, 5, 4, seed=5)
+    assert run_case(case, tmp_path / 'case', to) is True
+
+
+@pytest.fixture
+def built(tmp_path):
+    """A build of a text, and another text."""
+    dice = random.Random(1)
+    corpus = Corpus(tmp_path, 'text', dice)
+    first, second = (
+        write(tmp_path / name, ''.join(f'{line} x\n' for line in corpus.lines(40)).encode())
+        for name in ('first', 'second')
+    )
+    succeed('build', '--text', first, *BUILD, '--output', tmp_path / 'built')
+    return first, second, tmp_path / 'built'
+
+
+BUILD = ['--name', 'n', '--vocab-size', 300, '--shards', 2]
+
+
+def test_an_updated_build_is_an_encode_with_its_vocabulary(built, tmp_path):
+    first, second, folder = built
+    write(tmp_path / 'list', b'first:0\n')
+    made = pipelines.update(
+        folder, text=[str(second)], remove=str(tmp_path / 'list'), output=str(tmp_path / 'updated')
+    )
+    words = ['--name', 'n', '--shards', 2, '--vocab', folder, '--leave-out', tmp_path / 'list']
+    succeed('encode', '--text', first, second, *words, '--output', tmp_path / 'whole')
+    assert files_of(tmp_path / 'updated') == files_of(tmp_path / 'whole')
+    assert made.manifest.stage == 'encode' and made.manifest.lines[0].removed == 1
+    assert (
+        manifest_of(tmp_path / 'updated', 'tokbeam.run.json')['previous']
+        == manifest_of(folder)['root']
+    )
+    assert (
+        'already done'
+        in run(
+            'update',
+            folder,
+            '--text',
+            second,
+            '--remove',
+            tmp_path / 'list',
+            '--output',
+            tmp_path / 'updated',
+        ).said
+    )
+
+
+def test_a_build_counts_without_the_rows_that_are_left_out(built, tmp_path):
+    first, _, _ = built
+    data = first.read_bytes()
+    end = data.index(b'\n') + 1
+    write(tmp_path / 'list', b'first:0\n')
+    write(tmp_path / 'rest', data[end:])
+    succeed(
+        'build',
+        '--text',
+        first,
+        *BUILD,
+        '--leave-out',
+        tmp_path / 'list',
+        '--output',
+        tmp_path / 'out',
+    )
+    succeed('build', '--text', tmp_path / 'rest', *BUILD, '--output', tmp_path / 'other')
+    [vocab] = manifest_of(tmp_path / 'out')['vocabularies']
+    assert (tmp_path / 'out' / vocab['name']).read_bytes() == (
+        tmp_path / 'other' / vocab['name']
+    ).read_bytes()
+    assert 'removed.txt' in files_of(tmp_path / 'out')
+    succeed('verify', tmp_path / 'out', '--rerun', 'all')
+
+
+def test_verify_names_rows_that_the_list_leaves_out(built, tmp_path):
+    first, _, folder = built
+    write(tmp_path / 'list', b'first:0\n')
+    succeed('update', folder, '--remove', tmp_path / 'list', '--output', tmp_path / 'updated')
+    write(
+        tmp_path / 'updated' / 'removed.txt', f'first:{first.read_bytes().index(10) + 1}\n'.encode()
+    )
+    assert run('verify', tmp_path / 'updated').status == 3
+
+
+@pytest.mark.parametrize(
+    'line, problem',
+    [
+        ('first', 'is not FILE:BYTE'),
+        ('other:0', 'no file'),
+        ('first:1', 'are not rows of the dataset'),
+        ('first:99999999999999', 'are not rows of the dataset'),
+        ('second:1', 'are not rows of the dataset'),
+    ],
+)
+def test_an_entry_that_is_no_row_is_named(built, tmp_path, line, problem):
+    first, second, folder = built
+    write(tmp_path / 'list', f'first:0\n{line}\n'.encode())
+    said = refuse(
+        'update',
+        folder,
+        '--text',
+        second,
+        '--remove',
+        tmp_path / 'list',
+        '--output',
+        tmp_path / 'o',
+    )
+    assert problem in said and line.rpartition(':')[0] in said
+    words = ['--name', 'n', '--shards', 2, '--vocab', folder, '--leave-out', tmp_path / 'list']
+    said = refuse('encode', '--text', first, second, *words, '--output', tmp_path / 'p')
+    assert problem in said
+
+
+def test_what_an_update_cannot_take_is_refused(built, tmp_path):
+    first, second, folder = built
+    out = ['--output', tmp_path / 'o']
+    assert 'give files to add' in refuse('update', folder, *out)
+    assert 'another format' in refuse('update', folder, '--tsv', second, *out)
+    assert 'another clean' in refuse('update', folder, '--text', second, '--clean', 'nfc', *out)
+    succeed('convert', folder, '--to', 'parquet', '--output', tmp_path / 'parquet')
+    assert 'TFRecords are updated' in refuse('update', tmp_path / 'parquet', '--text', second, *out)
+    job = f'[[train]]\nname = "a"\nformat = "text"\npaths = "{first}"\nmax_examples = 9\n'
+    write(tmp_path / 'job.toml', job.encode())
+    succeed(
+        'encode',
+        tmp_path / 'job.toml',
+        '--scheme',
+        'byte',
+        '--name',
+        'n',
+        '--output',
+        tmp_path / 'some',
+    )
+    assert 'max_examples' in refuse('update', tmp_path / 'some', '--text', second, *out)
+    (folder / 'index' / 'n-train-00000-of-00002').unlink()
+    assert 'tokbeam index' in refuse('update', folder, '--text', second, *out)
+
+
+def test_rows_whose_lost_bytes_are_not_known_are_refused(tmp_path):
+    text = write(tmp_path / 'text', 'ab\nab ü\n'.encode())
+    write(tmp_path / 'some', b'ab ab\n')
+    codes = ['--scheme', 'bpe', '--vocab-size', 270]
+    succeed(
+        'vocab', '--text', tmp_path / 'some', *codes, '--output', tmp_path / 'v' / 'tokenizer.json'
+    )
+    model = json.loads((tmp_path / 'v' / 'tokenizer.json').read_bytes())
+    lost = [model['model']['vocab'].pop(each) for each in ('Ã', '¼')]
+    assert len(lost) == 2
+    write(tmp_path / 'w' / 'tokenizer.json', json.dumps(model).encode())
+    words = ['--vocab', tmp_path / 'w' / 'tokenizer.json', '--name', 'n', '--max-unknown', '100%']
+    succeed('encode', '--text', text, *words, '--output', tmp_path / 'out')
+    assert manifest_of(tmp_path / 'out')['lines'][0]['dropped_bytes'] == 2
+    write(tmp_path / 'list', b'text:0\n')
+    said = refuse(
+        'update', tmp_path / 'out', '--remove', tmp_path / 'list', '--output', tmp_path / 'o'
+    )
+    assert '2 bytes of the text of train became no id' in said
