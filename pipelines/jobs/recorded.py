@@ -9,7 +9,7 @@ from pipelines.files.filesystem import StoredFile
 from pipelines.jobs.corpus import Corpus, CorpusInput, SplitPaths
 from pipelines.options.job import SPLITS, DatasetOptions
 from pipelines.options.reading import options_from
-from tokcore.corpus.corpus import CorpusFile, CorpusFormat, FilterSpec, KeyRange, Split
+from tokcore.corpus.corpus import CorpusFile, FilterSpec, KeyRange, Split
 from tokcore.corpus.order_keys import key_ranges
 from tokcore.errors import InputError
 from tokcore.filters.registry import filter_names
@@ -101,48 +101,29 @@ def _split(
 
 
 def as_recorded(added: SplitPaths, corpus: Corpus) -> SplitPaths:
-    """Returns a dataset that is added with the format and the filters of that which it continues.
+    """Returns a dataset that is added with the options and filters of that which it continues.
 
-    That is the one with its name in its split; where a split is new, its files are as the training corpus.
+    That is the one with its name in its split; the files of a new split are as those of the training corpus.
 
     Raises:
-        InputError: it asks for something else.
+        InputError: not all of its rows are to be used, or a filter is code that nobody asked for.
     """
     if added.max_examples is not None:
         raise InputError('update takes all rows of what is added; leave max_examples out')
     of_split = [split for split in corpus.splits if split.name == added.split]
     like = next((split for split in of_split if split.dataset == added.dataset), None)
-    clean: Sequence[str] = () if like is None else [each.spec for each in like.filters]
-    if like is None and (of_split or added.dataset):
+    kind = (like or corpus.splits[0]).format
+    if added.format != kind.name or (like is None and (of_split or added.dataset)):
         return added
-    before: CorpusFormat = (like or corpus.splits[0]).format
-    for what, there, now in [
-        ('format', before.name, added.format),
-        *((name, getattr(before, name), value) for name, value in added.options.items()),
-        ('clean', clean, [*added.clean] or clean),
-        *(
-            (name, (dict(zip(before.sides, like.prefixes)).get(side) if like else None), prefix)
-            for name, side, prefix in (
-                ('source_prefix', 'inputs', added.source_prefix),
-                ('target_prefix', 'targets', added.target_prefix),
-            )
-            if prefix is not None
-        ),
-    ]:
-        if there != now:
-            raise InputError(
-                f'the dataset was made with another {what} of {added.split}, {there}, and {now} is given; '
-                'leave it out, or name the files in a job file as a dataset of another name'
-            )
+    clean = [] if like is None else [each.spec for each in like.filters]
     code = [spec for spec in clean if spec.partition(':')[0] not in filter_names()]
     if code and not added.clean:
         raise InputError(
             f'the dataset was made with the filter {code[0]}, which is code; give --clean '
             f'{",".join(clean)} to run it'
         )
-    names = [field.name for field in dataclasses.fields(before)]  # type: ignore[arg-type]
-    options = {name: getattr(before, name) for name in names}
-    return dataclasses.replace(added, options=options, clean=clean)
+    options = {**kind.options, **added.options}
+    return dataclasses.replace(added, options=options, clean=added.clean or clean)
 
 
 def with_added(corpus: Corpus, added: Corpus) -> tuple[Corpus, Corpus]:
@@ -164,6 +145,13 @@ def with_added(corpus: Corpus, added: Corpus) -> tuple[Corpus, Corpus]:
         for split in (split for split in added.splits if split.name == name):
             if splits and splits[-1].dataset == split.dataset:
                 last = splits.pop()
+                for what in ('format', 'filters', 'prefixes'):
+                    there, now = getattr(last, what), getattr(split, what)
+                    if there != now and (what != 'prefixes' or now):
+                        raise InputError(
+                            f'{name} was made with other {what}: {there} there, and {now} of what is added; '
+                            'give the same, or another name of the dataset in a job file'
+                        )
                 splits.append(dataclasses.replace(last, files=last.files + split.files))
             else:
                 first = counts[name] + split.first_file_index

@@ -296,6 +296,7 @@ def run_case(case, root, convert=None):
     write(root / 'gone.txt', listed(gone))
     remove = ['--remove', root / 'gone.txt'] if gone else []
     words = [*options_of(case.kind, new), *(clean if new else [])]
+    words += fields if new and dice.random() < 0.5 else []
     words += options_of(case.kind, new_dev, 'dev') if new_dev else []
     if case.layout == 'datasets' and new:
         own_datasets = [('c', new, case.clean)]
@@ -473,8 +474,8 @@ def test_what_an_update_cannot_take_is_refused(built, tmp_path):
     first, second, folder = built
     out = ['--output', tmp_path / 'o']
     assert 'give files to add' in refuse('update', folder, *out)
-    assert 'another format' in refuse('update', folder, '--tsv', second, *out)
-    assert 'another clean' in refuse('update', folder, '--text', second, '--clean', 'nfc', *out)
+    assert 'other format' in refuse('update', folder, '--tsv', second, *out)
+    assert 'other filters' in refuse('update', folder, '--text', second, '--clean', 'nfc', *out)
     succeed('convert', folder, '--to', 'parquet', '--output', tmp_path / 'parquet')
     assert 'TFRecords are updated' in refuse('update', tmp_path / 'parquet', '--text', second, *out)
     job = f'[[train]]\nname = "a"\nformat = "text"\npaths = "{first}"\nmax_examples = 9\n'
