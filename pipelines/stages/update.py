@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import BinaryIO
 
 import google_crc32c
 import numpy as np
@@ -28,13 +29,16 @@ from tokcore.errors import InputError
 from tokcore.filters.leaving_out import refuse_missing
 from tokcore.kernels.jit import read_only
 from tokcore.kernels.sorting import SortedRows
+from tokcore.reading.checking import Sums
 from tokcore.reading.record_index import FOOTER_BYTES, index_name, parse_index
 from tokcore.reading.record_kernels import FOOTER_SIZE, HEADER_SIZE, LARGEST_ID
-from tokcore.reading.shards import ExampleParser
-from tokcore.records.examples import FeatureEncoder
+from tokcore.reading.shards import ExampleParser, checksum
+from tokcore.records.examples import FeatureEncoder, IdTally
 from tokcore.records.manifest import OutputFile, shard_name
 
 _MERGING = 'merging shards'
+
+_COPY_BYTES = 8 << 20
 
 _PART_BYTES = 32 << 20
 """Records that a thread merges at once, as much as a group of buckets of the shuffle."""
@@ -57,14 +61,14 @@ def refuse_impossible(job: EncodeJob, layout: Sequence[SplitShards]) -> None:
     """
     assert job.previous is not None
     previous, corpus, seed = job.previous, job.reading.corpus, job.dataset.seed
+    shards = _shards(previous.folder, previous.manifest.files, previous.manifest.index)
     found: dict[str, np.ndarray] = {}
     for split in layout:
         keys = _removed_keys(job, split.split)
         is_there = np.zeros(len(keys), bool)
         for number in range(split.shards):
-            with contextlib.ExitStack() as stack:
-                for shard in _stored(job, split, number, stack):
-                    is_there |= is_among(keys, np.ascontiguousarray(shard.index.keys))
+            if shard := shards.get(shard_name(job.dataset.name, split.split, number, split.shards)):
+                is_there |= is_among(keys, shard.keys)
         own = [each for each in corpus.splits if each.name == split.split]
         for dataset in {*_datasets_of(keys[is_there], own, seed).tolist()}:
             tally = _stated(previous, own[dataset])
@@ -111,7 +115,7 @@ def merge_previous(
     """
     assert job.previous is not None
     reading, previous = job.reading, job.previous
-    corpus, before, (stats, files, _) = reading.corpus, previous.manifest, added
+    corpus, before, (stats, files, indexes) = reading.corpus, previous.manifest, added
     encoder = BlockEncoder(
         features,
         corpus.splits,
@@ -120,7 +124,11 @@ def merge_previous(
         reading.scheme,
         job.dataset.encoding,
     )
-    merge = _Merge(job, encoder.load().features(), path, added_path, files)
+    sources = [
+        _shards(previous.folder, before.files, before.index),
+        _shards(added_path, files, indexes),
+    ]
+    merge = _Merge(job, encoder.load().features(), path, sources)
     shards = [(split, number) for split in layout for number in range(split.shards)]
     with (
         track_work('merge', _MERGING, sum(file.bytes for file in (*before.files, *files))),
@@ -157,45 +165,56 @@ def merge_previous(
 class _Shard:
     """The rows of a shard by its index; parts of it are read from its beginning to its end."""
 
-    def __init__(self, folder: str, file: OutputFile, stack: contextlib.ExitStack):
-        self._path, self._file = os.path.join(folder, file.name), file
+    def __init__(self, folder: str, file: OutputFile, index: OutputFile | None):
+        self.file, self.path, self._crc32c = file, os.path.join(folder, file.name), 0
         path = os.path.join(folder, index_name(file.name))
         data = mapped_bytes(path) if filesystem.exists(path) else np.empty(0, np.uint8)
-        index = parse_index(data, data[-FOOTER_BYTES:].tobytes())
-        stated = file.examples, file.bytes, int(file.crc32c, 16)
-        if index is None or index.shard != stated or not (index.has_keys and index.has_offsets):
+        parsed = parse_index(data, data[-FOOTER_BYTES:].tobytes())
+        if (
+            parsed is None
+            or not (parsed.has_keys and parsed.has_offsets)
+            or parsed.shard != (file.examples, file.bytes, int(file.crc32c, 16))
+            or (index is not None and index.crc32c != checksum(data))
+        ):
             raise InputError(
-                f'{self._path} has no index with the keys of its rows; run `tokbeam index {folder}`'
+                f'{self.path} has no index with the keys of its rows, or a damaged one; run `tokbeam index '
+                f'{folder}`'
             )
-        self.index, self._crc32c = index, 0
-        self._stream = stack.enter_context(filesystem.open_binary(self._path))
+        self._index = parsed
 
-    def part(self, first: int, last: int) -> tuple[np.ndarray, ...]:
+    @property
+    def keys(self) -> np.ndarray:
+        """The order keys of all rows, copied: uint64[rows], ascending."""
+        return np.ascontiguousarray(self._index.keys)
+
+    def part(self, stream: BinaryIO, first: int, last: int) -> tuple[np.ndarray, ...]:
         """Returns the records of rows `first` up to `last`, and of each its key, start, length and sizes."""
-        index = self.index
+        index = self._index
         starts, ends = index.bounds(np.arange(first, last))
-        data = np.empty(int(ends[-1] - starts[0]) if len(ends) else 0, np.uint8)
-        filled = 0
-        while filled < len(data):
-            read = self._stream.readinto(data[filled:].data)  # type: ignore[attr-defined]
-            if not read:
-                raise self._damaged()
+        begin, size = (int(starts[0]), int(ends[-1] - starts[0])) if len(starts) else (0, 0)
+        data, filled = np.empty(size, np.uint8), 0
+        while filled < size and (read := stream.readinto(data[filled:].data)):  # type: ignore[attr-defined]
             filled += read
         self._crc32c = google_crc32c.extend(self._crc32c, data)
-        advance(_MERGING, len(data))
+        if filled < size or (last == len(index) and f'{self._crc32c:08x}' != self.file.crc32c):
+            raise _other_file(self.path)
+        advance(_MERGING, size)
         sizes = np.column_stack([index.lengths[first:last], index.text_bytes[first:last]])
-        begin = starts[0] if len(starts) else 0
         return data, index.keys[first:last].copy(), starts - begin, ends - starts, sizes
 
-    def check(self) -> None:
-        """Raises InputError if what was read, which is all, is not what the manifest states."""
-        if f'{self._crc32c:08x}' != self._file.crc32c:
-            raise self._damaged()
 
-    def _damaged(self) -> InputError:
-        return InputError(
-            f'{self._path} is not the file that the manifest states; `tokbeam verify` names what is wrong'
-        )
+def _shards(
+    folder: str, files: Sequence[OutputFile], index: Sequence[OutputFile]
+) -> dict[str, _Shard]:
+    """Returns the shards of TFRecords in a folder by their names."""
+    indexes = {file.name: file for file in index}
+    return {file.name: _Shard(folder, file, indexes.get(index_name(file.name))) for file in files}
+
+
+def _other_file(path: str) -> InputError:
+    return InputError(
+        f'{path} is not the file that the manifest states; `tokbeam verify` names what is wrong'
+    )
 
 
 class _Merge:
@@ -206,130 +225,94 @@ class _Merge:
         job: EncodeJob,
         encoders: Sequence[FeatureEncoder],
         path: str,
-        added_path: str,
-        added: Sequence[OutputFile],
+        sources: Sequence[dict[str, _Shard]],
     ):
-        self._job, self._encoders, self._path, self._added_path = job, encoders, path, added_path
-        self._added = {file.name: file for file in added}
+        self._job, self._encoders, self._path, self._sources = job, encoders, path, sources
         self._parser = ExampleParser({each.feature.name: LARGEST_ID for each in encoders})
 
     def shard(
         self, shard: tuple[SplitShards, int]
     ) -> tuple[OutputFile, OutputFile, list[LineTally]]:
-        """Merges a shard; returns its file, that of its index, and what the removed rows take off tallies."""
+        """Merges a shard; returns its file, that of its index, and what removed rows take off the tallies."""
         split, number = shard
-        job = self._job
+        name = shard_name(self._job.dataset.name, split.split, number, split.shards)
+        removed = _removed_keys(self._job, split.split)
+        sources = [by_name[name] for by_name in self._sources if name in by_name]
+        parts = max(1, -(-sum(source.file.bytes for source in sources) // _PART_BYTES))
+        # Keys are spread evenly, so even ranges of them are parts of about equal size.
+        firsts = [
+            -(-(part << 64) // (split.shards * parts))
+            for part in range(number * parts, (number + 1) * parts)
+        ]
+        bounds = [
+            [*np.searchsorted(source.keys, np.array(firsts, np.uint64)), len(source.keys)]
+            for source in sources
+        ]
+        out = OrderedShardWriter(self._path, name, parts)
         tallies: list[LineTally] = []
-        name = shard_name(job.dataset.name, split.split, number, split.shards)
-        removed = _removed_keys(job, split.split)
         with contextlib.ExitStack() as stack:
-            sources = [*_stored(job, split, number, stack)]
-            size = sum(source.index.shard[1] for source in sources)
-            if added := self._added.get(name):
-                sources.append(_Shard(self._added_path, added, stack))
-                size += added.bytes
-            parts = max(1, -(-size // _PART_BYTES))
-            buckets = range(number * parts, (number + 1) * parts)
-            least = np.array(
-                [-(-(each << 64) // (split.shards * parts)) for each in buckets], np.uint64
-            )
-            bounds = [
-                [
-                    *np.searchsorted(np.ascontiguousarray(source.index.keys), least),
-                    len(source.index),
-                ]
-                for source in sources
-            ]
-            out = OrderedShardWriter(self._path, name, parts)
+            streams = [stack.enter_context(filesystem.open_binary(each.path)) for each in sources]
             for part in range(parts):
                 with out.part(part):
                     rows = [
-                        source.part(own[part], own[part + 1])
-                        for source, own in zip(sources, bounds, strict=True)
+                        source.part(stream, own[part], own[part + 1])
+                        for source, stream, own in zip(sources, streams, bounds, strict=True)
                     ]
-                    merged, taken = self._merged(rows, removed)
-                    tallies += self._removed(split.split, *taken)
-                    if part + 1 == parts:
-                        for source in sources:
-                            source.check()
+                    merged, gone = _merged(rows, removed)
+                    tallies += self._lost(split.split, *gone)
                     written = out.write(part, merged)
         file, index = (each.listed() for each in written)
-        if added:
-            filesystem.delete_file(os.path.join(self._added_path, name))
         return file, index, tallies
 
-    def _merged(
-        self, rows: Sequence[tuple[np.ndarray, ...]], removed: np.ndarray
-    ) -> tuple[SortedRows, tuple[np.ndarray, ...]]:
-        """Returns the rows that stay, sorted, and the others, as `_Shard.part` has them."""
-        offsets = np.cumsum([0, *(len(data) for data, *_ in rows)])
-        data, keys, _, lengths, sizes = (np.concatenate(parts) for parts in zip(*rows, strict=True))
-        starts = np.concatenate([own[2] + first for own, first in zip(rows, offsets)])
-        columns = keys, starts, lengths, sizes
-        stays = ~is_among(keys, removed)
-        keys, starts, lengths, sizes = (column[stays] for column in columns)
-        merged = SortedRows.of(keys, data, starts, lengths.astype(np.uint32), sizes)
-        return merged, (data, *(column[~stays] for column in columns))
-
-    def _removed(self, name: str, data, keys, starts, lengths, sizes) -> Iterator[LineTally]:
+    def _lost(self, name: str, data, keys, starts, lengths, sizes) -> Iterator[LineTally]:
         """Yields what tallies of datasets lose by rows, which are as `_Shard.part` has them."""
-        previous = self._job.previous
-        assert previous is not None
+        assert self._job.previous is not None
         splits = [split for split in self._job.reading.corpus.splits if split.name == name]
         numbers = _datasets_of(keys, splits, self._job.dataset.seed)
         for number in np.unique(numbers).tolist():
             own, split = numbers == number, splits[number]
             rows = int(np.count_nonzero(own))
+            text_bytes = int(sizes[own, -1].sum(dtype=np.int64))
             lost = LineTally(
-                name,
-                0,
-                -rows,
-                0,
-                dataset=split.dataset,
-                text_bytes=-int(sizes[own, -1].sum()),
-                removed=rows,
+                name, 0, -rows, 0, dataset=split.dataset, text_bytes=-text_bytes, removed=rows
             )
-            contents = np.array(
-                [starts[own] + HEADER_SIZE, lengths[own] - HEADER_SIZE - FOOTER_SIZE]
-            )
-            has_unknown = bool(_stated(previous, split).unknown)
-            ids = self._ids(data, contents) if has_unknown else {}
-            for k, encoder in enumerate(self._encoders):
-                size, template = sizes[own, k].astype(np.int64), encoder.template
-                no_token = int(np.count_nonzero(size == template.size))
-                lost = dataclasses.replace(lost, no_token=lost.no_token - no_token)
-                if encoder.unknown is None:
-                    continue
-                unknown = 0
-                if has_unknown:
+            ids: dict[str, np.ndarray] = {}
+            if _stated(self._job.previous, split).unknown:
+                contents = [starts[own] + HEADER_SIZE, lengths[own] - HEADER_SIZE - FOOTER_SIZE]
+                ids = self._ids(data, np.array(contents))
+            for encoder, size in zip(self._encoders, sizes[own].astype(np.int64).T):
+                template, unknown = encoder.template, None
+                if encoder.unknown is not None:
+                    own_ids = ids.get(encoder.feature.name, np.empty(0))
                     around = (*template.before, *template.after).count(encoder.unknown) * rows
-                    unknown = (
-                        int(np.count_nonzero(ids[encoder.feature.name] == encoder.unknown)) - around
-                    )
-                count = int(size.sum()) - template.size * rows
-                lost = dataclasses.replace(
-                    lost, ids=(lost.ids or 0) - count, unknown=(lost.unknown or 0) - unknown
-                )
+                    unknown = around - np.count_nonzero(own_ids == encoder.unknown) if ids else 0
+                no_token = int(np.count_nonzero(size == template.size))
+                taken = template.size * rows - int(size.sum())
+                lost = IdTally(taken, -no_token, unknown).add_to(lost)
             yield lost
 
     def _ids(self, data: np.ndarray, contents: np.ndarray) -> dict[str, np.ndarray]:
         """Returns the ids of records by feature; contents are (start, size) in the data, int64[2, n]."""
-        rows, unparsed = self._parser.parse(read_only(data), np.ascontiguousarray(contents))
+        rows, unparsed = self._parser.parse(read_only(data), contents)
         parts = [rows.ids]
         for start, size in contents[:, unparsed].T.tolist():
             parts.append(self._parser.parse_in_python(data[start : start + size].tobytes()).ids)
         return {name: np.concatenate([part[name] for part in parts]) for name in rows.ids}
 
 
-def _stored(
-    job: EncodeJob, split: SplitShards, number: int, stack: contextlib.ExitStack
-) -> Iterator[_Shard]:
-    """Yields a shard of the dataset that is updated, if it has this split; its file is open in the stack."""
-    assert job.previous is not None
-    name = shard_name(job.dataset.name, split.split, number, split.shards)
-    for file in job.previous.manifest.files:
-        if file.name == name:
-            yield _Shard(job.previous.folder, file, stack)
+def _merged(
+    rows: Sequence[tuple[np.ndarray, ...]], removed: np.ndarray
+) -> tuple[SortedRows, tuple[np.ndarray, ...]]:
+    """Returns the rows that stay, sorted, and the others, as `_Shard.part` has them."""
+    offsets = np.cumsum([0, *(len(data) for data, *_ in rows)])
+    data, keys, starts, lengths, sizes = (
+        np.concatenate(parts) for parts in zip(*rows, strict=True)
+    )
+    starts += np.repeat(offsets[:-1], [len(own) for _, own, *_ in rows])
+    columns, stays = (keys, starts, lengths.astype(np.uint32), sizes), ~is_among(keys, removed)
+    keys, starts, lengths, sizes = (column[stays] for column in columns)
+    merged = SortedRows.of(keys, data, starts, lengths, sizes)
+    return merged, (data, *(column[~stays] for column in columns))
 
 
 def _removed_keys(job: EncodeJob, name: str) -> np.ndarray:
@@ -361,12 +344,16 @@ def _join_rejected(
         for file in files:
             parts.setdefault(file.name, []).append((os.path.join(folder, file.name), file))
     for name in sorted(parts, key=json.dumps):  # as the stats of an encode are
-        data = b''
-        for part, file in parts[name]:
-            own = filesystem.read_bytes(part)
-            if f'{google_crc32c.value(own):08x}' != file.crc32c:
-                raise InputError(f'{part} is not the file that the manifest states')
-            data += own
-        filesystem.write_bytes(os.path.join(path, name), data)
+        sums = Sums()
+        with filesystem.create(os.path.join(path, name)) as out:
+            for part, file in parts[name]:
+                own = Sums()
+                with filesystem.open_binary(part) as stream:
+                    while piece := stream.read(_COPY_BYTES):
+                        out.write(piece)
+                        own.add(piece)
+                        sums.add(piece)
+                if f'{own.crc32c:08x}' != file.crc32c:
+                    raise _other_file(part)
         rows = sum(file.rows for _, file in parts[name])
-        yield OutputFile(name, len(data), f'{google_crc32c.value(data):08x}', rows)
+        yield OutputFile(name, sums.bytes, f'{sums.crc32c:08x}', rows)
