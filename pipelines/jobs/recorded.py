@@ -1,7 +1,7 @@
 """The corpus of a dataset as its manifest records it, whose files need not be there; and text added to it."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pipelines.artifacts.manifest import RunRecord
@@ -9,12 +9,12 @@ from pipelines.files.filesystem import StoredFile
 from pipelines.jobs.corpus import Corpus, CorpusInput, SplitPaths
 from pipelines.options.job import SPLITS, DatasetOptions
 from pipelines.options.reading import options_from
-from tokcore.corpus.corpus import CorpusFile, FilterSpec, KeyRange, Split
+from tokcore.corpus.corpus import CorpusFile, FilterSpec, Split
 from tokcore.corpus.order_keys import key_ranges
 from tokcore.errors import InputError
 from tokcore.filters.registry import filter_names
 from tokcore.reading.manifest import recorded_format
-from tokcore.records.manifest import InputText, Manifest
+from tokcore.records.manifest import Manifest
 
 
 def recorded_values(manifest: Manifest) -> dict[str, Any]:
@@ -38,20 +38,47 @@ def recorded_corpus(manifest: Manifest, run: RunRecord | None) -> Corpus:
     splits: list[Split] = []
     inputs: list[CorpusInput] = []
     for name in SPLITS:
-        left = [pair for pair in zip(manifest.inputs, states, strict=True) if pair[0].split == name]
+        texts = [
+            pair for pair in zip(manifest.inputs, states, strict=True) if pair[0].split == name
+        ]
         records = [each for each in options.get('datasets', ()) if each['split'] == name]
-        first = 0
-        for record in records or ([_of_split(options, name)] if left else []):
-            split = _split(name, record, left, first, ranges.get(name), dataset, options)
-            splits.append(split)
-            roles = split.format.roles
-            for number in range(len(split.files) * len(roles)):
-                text, (path, size, modified) = left.pop(0)
-                index, side = first + number // len(roles), number % len(roles)
-                stored = StoredFile(path, text.name, size, modified)
-                file = split.files_at(index)[side]
+        is_named, at, first = bool(records), 0, 0
+        for record in records or ([_of_split(options, name)] if texts else []):
+            roles = {text.role for text, _ in texts}
+            kind = recorded_format(roles, {'datasets': [record]} if is_named else record)
+            width = len(kind.roles)
+            count = record.get('files', None if is_named else len(texts) // width)
+            if count is None:
+                raise InputError(
+                    'the manifest does not say how many files each dataset has; make the dataset again'
+                )
+            own = texts[at : at + count * width]
+            files = [CorpusFile(path, text.name, text.bytes, False) for text, (path, *_) in own]
+            filters = tuple(
+                FilterSpec(each['filter'], each['made_of'])
+                if isinstance(each, dict)
+                else FilterSpec(each)
+                for each in record.get('clean', ())
+            )
+            splits.append(
+                Split(
+                    name,
+                    kind,
+                    tuple(zip(*[iter(files)] * width, strict=True)),
+                    record.get('name', '') if is_named else '',
+                    first,
+                    tuple(record.get('prefixes', ())),
+                    record.get('max_examples'),
+                    filters=filters,
+                    keeps_dropped=bool(options.get('keep_rejected') and filters),
+                    key_range=ranges.get(name),
+                )
+            )
+            for number, ((text, state), file) in enumerate(zip(own, files, strict=True)):
+                stored = StoredFile(state[0], text.name, *state[1:])
+                index, side = first + number // width, number % width
                 inputs.append(CorpusInput(name, text.role, index, side, file, stored, text))
-            first += len(split.files)
+            at, first = at + count * width, first + count
     return Corpus(tuple(splits), tuple(inputs))
 
 
@@ -59,45 +86,6 @@ def _of_split(options: Mapping[str, Any], split: str) -> dict[str, Any]:
     """Returns the options of the only dataset of a split."""
     prefix = '' if split == 'train' else f'{split}_'
     return {key[len(prefix) :]: value for key, value in options.items() if key.startswith(prefix)}
-
-
-def _split(
-    name: str,
-    record: Mapping[str, Any],
-    left: Sequence[tuple[InputText, tuple[str, int, float]]],
-    first: int,
-    key_range: KeyRange | None,
-    dataset: DatasetOptions,
-    options: Mapping[str, Any],
-) -> Split:
-    is_named = 'format' in record
-    roles = {text.role for text, _ in left}
-    kind = recorded_format(roles, {'datasets': [record]} if is_named else record)
-    count = record.get('files', None if is_named else len(left) // len(kind.roles))
-    if count is None:
-        raise InputError(
-            'the manifest does not say how many files each dataset has; make the dataset again'
-        )
-    files = [
-        CorpusFile(path, text.name, text.bytes, False)
-        for text, (path, _, _) in left[: count * len(kind.roles)]
-    ]
-    filters = tuple(
-        FilterSpec(each['filter'], each['made_of']) if isinstance(each, dict) else FilterSpec(each)
-        for each in record.get('clean', ())
-    )
-    return Split(
-        name,
-        kind,
-        tuple(zip(*[iter(files)] * len(kind.roles), strict=True)),
-        record.get('name', '') if is_named else '',
-        first,
-        tuple(record.get('prefixes', ())),
-        record.get('max_examples'),
-        filters=filters,
-        keeps_dropped=bool(options.get('keep_rejected') and filters),
-        key_range=key_range,
-    )
 
 
 def as_recorded(added: SplitPaths, corpus: Corpus) -> SplitPaths:

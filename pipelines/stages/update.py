@@ -285,7 +285,7 @@ class _Merge:
                 if encoder.unknown is not None:
                     own_ids = ids.get(encoder.feature.name, np.empty(0))
                     around = (*template.before, *template.after).count(encoder.unknown) * rows
-                    unknown = around - np.count_nonzero(own_ids == encoder.unknown) if ids else 0
+                    unknown = int(around - np.sum(own_ids == encoder.unknown)) if ids else 0
                 no_token = int(np.count_nonzero(size == template.size))
                 taken = template.size * rows - int(size.sum())
                 lost = IdTally(taken, -no_token, unknown).add_to(lost)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from dataset_files import files_of, manifest_of
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from jobs import refuse, run, succeed, write
 
@@ -337,6 +337,8 @@ def run_case(case, root, convert=None):
 
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case=CASES)
+@example(case=Case('members', 'datasets', None, 'wordpiece', 0, 1, 0, 119))
+@example(case=Case('bitext', 'datasets', FILTERS[2], 'wordpiece', 3, 6, 4, 112))
 def test_an_update_equals_an_encode_of_all_files(case, tmp_path):
     run_case(case, tmp_path / 'case')
 
