@@ -613,6 +613,7 @@ def _left_out(manifest: Manifest) -> Iterator[Figures]:
             **tally.filtered,
             'beyond max_examples': tally.beyond_max_examples,
             'not sampled': tally.not_sampled,
+            'removed': tally.removed,
         }
         yield {
             'split': tally.split,
