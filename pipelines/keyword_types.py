@@ -1,4 +1,4 @@
-"""The keyword arguments of `build`, `count`, `vocab` and `encode`, as the command has them.
+"""The keyword arguments of `build`, `count`, `vocab`, `encode` and `update`, as the command has them.
 
 Written by `python -m tests.keyword_types` from the declarations of the options; do not edit it.
 """
@@ -98,6 +98,7 @@ class _DatasetKeywords(TypedDict, total=False):
         'array_record',
     ]
     pack: int | None
+    leave_out: Path | None
     end: int | str | None
     template: str | None
     max_word_length: int | None
@@ -190,6 +191,8 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
         texts are cut, longer pairs left out; with --output-format joined: ids of a row, at
         least 3; longer pairs are cut
+    leave_out: leave out the rows of this list, with FILE:BYTE on each line, as where --json
+        gives them
     end: the token, or its id, that follows each document in megatron, flat and nanogpt, and
         where rows are packed as they are read; none: nothing does (default: the vocabulary's)
     output: folder for the result
@@ -619,6 +622,8 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
         texts are cut, longer pairs left out; with --output-format joined: ids of a row, at
         least 3; longer pairs are cut
+    leave_out: leave out the rows of this list, with FILE:BYTE on each line, as where --json
+        gives them
     end: the token, or its id, that follows each document in megatron, flat and nanogpt, and
         where rows are packed as they are read; none: nothing does (default: the vocabulary's)
     output: folder for the result
@@ -652,3 +657,93 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     scheme: Literal['subword', 'wordpiece', 'bpe', 'word', 'byte', 'pretrained'] | None
     memory: int | str | None
     max_unknown: str
+
+
+class UpdateKeywords(TypedDict, total=False):
+    """The options of `tokbeam update`.
+
+    source: source side, a sentence a line, or <seg>s in documents where the names end in .sgm
+    target: target side, the same number of files, with the same lines or ids
+    tsv: pairs in tab-separated columns
+    jsonl: JSON lines, an object on each line
+    parquet: Parquet files, a row each
+    tmx: TMX files, a row for each translation unit
+    text: text, a line each; without --line-labels it is the targets
+    line_labels: labels of the lines of --text, the same number of files and of lines: whole
+        numbers, or names with --labels
+    keep: other fields, which become features of each example by their own names or by others:
+        bytes, or int64 or floats where :int or :float follows (default: none)
+    label: field with a whole number, or with any number where :float follows: it is the
+        targets, and the text the inputs (default: none)
+    labels: with --label or --line-labels: a file with a name on each line; labels are names
+        then, and the targets their places from 0 on (default: none)
+    columns: column of the text, or of source and target: 0-based, up to 65,535, or by its name
+        in the first line of each file, which then is not a row (default: 0,1)
+    quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
+        such a file is read by one worker (default: none)
+    keep_tabs: the last of the columns, by its place in the line, is the rest of the line: tabs
+        in it are text (default: no)
+    fields: field of the text, or of source and target, of each object or row; dots lead into
+        objects, \\. is a dot in a name (default: text)
+    entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;
+        keep: they stay, as in Tensor2Tensor (default: keep)
+    languages: for TMX: the languages of source and target, or of a text; en takes en-US too
+        (default: required for TMX)
+    markup: for TMX: drop codes of a native format in inline elements, or keep them as text
+        (default: drop)
+    clean: filters of the rows, which act in this order (`tokbeam help filters` explains them):
+        length:MIN:MAX[:tokens], ratio:R[:tokens], different, script:CODE:SHARE[:source|target],
+        nfc, nfd, nfkc, nfkd, paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default:
+        none, or those of the job file)
+    dev: development corpus, of the same format as the training corpus and with the same options
+        of it
+    dev_source: source side of the development corpus
+    dev_target: target side of the development corpus
+    test: test corpus, as --dev
+    test_source: source side of the test corpus
+    test_target: target side of the test corpus
+    job: a job file with the datasets that are added, after all that are there
+    remove: remove the rows of this list, with FILE:BYTE on each line, as where --json gives
+        them
+    output: folder for the result
+    workers: files or work items that are read at once, from 1 to 1,024 (default: the cores that
+        this process may use)
+    overwrite: make the result again, replacing what is there
+
+    Examples:
+        >>> options: pipelines.UpdateKeywords = {'source': 'dev.en', 'target': 'dev.zh'}
+        >>> result = pipelines.update('data/enzh', output='data/options', **options)
+        >>> result.manifest.stage
+        'encode'
+    """
+
+    source: Path | Sequence[Path]
+    target: Path | Sequence[Path]
+    tsv: Path | Sequence[Path]
+    jsonl: Path | Sequence[Path]
+    parquet: Path | Sequence[Path]
+    tmx: Path | Sequence[Path]
+    text: Path | Sequence[Path]
+    line_labels: Path | Sequence[Path]
+    keep: str | Sequence[object] | None
+    label: str | Sequence[object] | None
+    labels: str | Sequence[object] | None
+    columns: str | Sequence[object] | None
+    quoting: Literal['none', 'csv'] | None
+    keep_tabs: bool | None
+    fields: str | Sequence[object] | None
+    entities: Literal['keep', 'decode'] | None
+    languages: str | Sequence[object] | None
+    markup: Literal['drop', 'text'] | None
+    clean: str | Sequence[object] | None
+    dev: Path | Sequence[Path]
+    dev_source: Path | Sequence[Path]
+    dev_target: Path | Sequence[Path]
+    test: Path | Sequence[Path]
+    test_source: Path | Sequence[Path]
+    test_target: Path | Sequence[Path]
+    job: Path | None
+    remove: Path | None
+    output: Path
+    workers: int | None
+    overwrite: bool

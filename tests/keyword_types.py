@@ -39,6 +39,7 @@ from __future__ import annotations
 '''
 
 _COMMANDS = ('build', 'count', 'vocab', 'encode')
+_WITH_CALLS = (*_COMMANDS, 'update')
 _SHARED = {
     '_JobKeywords': ('Of every job.', _COMMANDS),
     '_DatasetKeywords': ('Of jobs that write a dataset.', ('build', 'encode')),
@@ -89,6 +90,12 @@ _EXAMPLES = {
         >>> result.manifest.lines[0].examples
         20
     """,
+    'pipelines.UpdateKeywords': """
+        >>> options: pipelines.UpdateKeywords = {'source': 'dev.en', 'target': 'dev.zh'}
+        >>> result = pipelines.update('data/enzh', output='data/options', **options)
+        >>> result.manifest.stage
+        'encode'
+    """,
 }
 """What docstrings show of a class; `tests/unit/test_docstrings.py` has the files."""
 
@@ -134,7 +141,7 @@ def files() -> dict[pathlib.Path, str]:
             tokcore_classes,
         ),
         ROOT / 'pipelines/keyword_types.py': _module(
-            'The keyword arguments of `build`, `count`, `vocab` and `encode`, as the command has them.',
+            'The keyword arguments of `build`, `count`, `vocab`, `encode` and `update`, as the command has them.',
             _command_classes(),
         ),
     }
@@ -161,8 +168,8 @@ def _of(kinds: Iterable[Kind]) -> _Options:
 
 def _command_classes() -> list[str]:
     """Each class documents all options of its command, and inherits the types of those that it shares."""
-    commands = {name: _of_command(name) for name in _COMMANDS}
-    inherited: dict[str, set[str]] = {name: set() for name in _COMMANDS}
+    commands = {name: _of_command(name) for name in _WITH_CALLS}
+    inherited: dict[str, set[str]] = {name: set() for name in _WITH_CALLS}
     classes = []
     for base, (about, names) in _SHARED.items():
         shared = {
@@ -175,7 +182,9 @@ def _command_classes() -> list[str]:
             inherited[name] |= shared.keys()
     for name, options in commands.items():
         class_name, about = f'{name.capitalize()}Keywords', f'The options of `tokbeam {name}`.'
-        bases = ', '.join(base for base, (_, names) in _SHARED.items() if name in names)
+        bases = (
+            ', '.join(base for base, (_, names) in _SHARED.items() if name in names) or 'TypedDict'
+        )
         own = {key: option for key, option in options.items() if key not in inherited[name]}
         example = _EXAMPLES[f'pipelines.{class_name}']
         classes.append(_class(class_name, about, own, _helps(name), bases, example))

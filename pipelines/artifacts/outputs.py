@@ -36,6 +36,7 @@ from tokcore.reading.record_index import INDEX_FOLDER
 from tokcore.records.manifest import (
     FILE_OF_SPLIT,
     MANIFEST_NAME,
+    REMOVED_NAME,
     SHARD_ENDINGS,
     SHARD_NAME,
     InputText,
@@ -49,6 +50,7 @@ _LOGGER = logging.getLogger(__name__)
 
 _DATASET_FILE = re.compile(
     rf'({INDEX_FOLDER}/)?{SHARD_NAME}({SHARD_ENDINGS})?|{re.escape(CORPUS_INDEX)}|{FILE_OF_SPLIT}|{VOCABULARY_FILE}|{TOKENIZER_FILE}'
+    rf'|{re.escape(REMOVED_NAME)}'
 )
 _MOST_DIFFERENCES = 6
 """Options that an error names."""
@@ -90,6 +92,7 @@ class StageKey:
     inputs: tuple[InputState, ...]
     rules: TokenRules
     unicode: str = UNICODE_VERSION
+    previous: str = ''  # the root of the dataset that was updated, for the record of the run
 
     def manifest(
         self, inputs: tuple[InputText, ...], lines: tuple[LineTally, ...] = (), **made
@@ -127,6 +130,7 @@ class StageKey:
             runner=tuple(runner),
             job=job,
             requests=requests or {},
+            previous=self.previous,
         )
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from pipelines.artifacts.counts import CountFiles, CountsFolder, find_counts
+from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_run
 from pipelines.artifacts.vocabularies import (
     needs_no_vocabulary,
     scheme_of,
@@ -22,7 +23,7 @@ from pipelines.cli.inputs import (
     resolve_corpus,
     split_paths,
 )
-from pipelines.cli.job_file import job_text
+from pipelines.cli.job_file import job_text, read_job, updated_job
 from pipelines.cli.summary import summary
 from pipelines.cli.terminal import print_lines, print_toml
 from pipelines.engines.engine import Engine, check_engine, choose_engine
@@ -41,11 +42,13 @@ from pipelines.jobs.job import (
     Job,
     MergeJob,
     PiecesJob,
+    PreviousDataset,
     TextToCount,
     VocabJob,
     VocabularyPaths,
 )
 from pipelines.jobs.reading import refuse_unfit
+from pipelines.jobs.recorded import recorded_corpus, recorded_values, with_added
 from pipelines.options.beam import url_without_secrets
 from pipelines.options.commands import known_commands
 from pipelines.options.job import (
@@ -84,7 +87,8 @@ from tokcore.corpus.fields import LabelNames
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
-from tokcore.options import flag, format_size, recorded
+from tokcore.filters.leaving_out import Address, AddressedFiles
+from tokcore.options import declared, flag, format_size, recorded
 from tokcore.records.manifest import ROOT_STAGES, Manifest, shard_name
 from tokcore.schemes import DEFAULT_SCHEME
 
@@ -95,7 +99,7 @@ _BESIDE_VOCABULARY = ('.tokbeam.run.json', f'.{REJECTED_FOLDER}')
 
 def _named(options: argparse.Namespace) -> list[SplitPaths]:
     """Returns the datasets whose files are named, by options or in a job file."""
-    splits = SPLITS if options.command in ('build', 'encode') else SPLITS[:1]
+    splits = SPLITS if options.command in ('build', 'encode', 'update') else SPLITS[:1]
     datasets = split_paths(options, splits) if names_files(options) else []
     return [dataset for dataset in datasets if not dataset.is_cut_off]
 
@@ -116,7 +120,7 @@ def _recorded_job(options: argparse.Namespace) -> str:
 
 def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Runs the job that options ask for, or prints it, or what it would read and write; returns 0."""
-    if options.print_job:
+    if vars(options).get('print_job'):
         print_toml(job_text(known_commands()[options.command], options.given, _named(options)))
         return 0
     try:
@@ -124,7 +128,7 @@ def run_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     except InputsToFetch as missing:
         print_lines(missing.lines)
         return 0
-    if options.dry_run:
+    if vars(options).get('dry_run'):
         print_lines(dry_run(job))
     elif made := run_job(job):
         for line in summary(job, made, time.monotonic() - options.began):
@@ -167,10 +171,12 @@ def make_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Job:
         'count': _count_job,
         'vocab': _vocab_job,
         'encode': _encode_job,
+        'update': _update_job,
     }
     engine = check_engine(choose_engine(beam_flags, options.workers))
     output = filesystem.absolute(options.output)
-    work = filesystem.absolute(options.work) if options.work else None
+    given = vars(options).get('work')
+    work = filesystem.absolute(given) if given else None
     for option, path in (('--output', output), ('--work', work)):
         if path is not None:
             engine.runner.refuse_place(option, path)
@@ -305,6 +311,73 @@ def _encode_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
     )
 
 
+def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> EncodeJob:
+    folder, known = filesystem.absolute(options.path), known_commands()
+    manifest = read_dataset_manifest(folder)
+    run = read_run(os.path.join(folder, RUN_NAME))
+    recorded_options = recorded_values(manifest)
+    output_format = recorded_options.get('output_format', TFRECORD)
+    if output_format != TFRECORD:
+        raise InputError(
+            f'{folder} holds its rows as {output_format:.60}, and TFRecords are updated; update the folder of '
+            'these, and convert the result'
+        )
+    before = recorded_corpus(manifest, run)
+    if any(split.max_examples for split in before.splits):
+        raise InputError(
+            f'{folder} has a dataset with max_examples, of which other rows might be taken then; encode '
+            'the whole corpus again'
+        )
+    defaults = {each.key: each.default for each in known['encode'].options}
+    of_dataset = [each.key for kind in (DatasetOptions, LineOptions) for each in declared(kind)]
+    vocab = {
+        'vocab': (folder,) if manifest.vocabularies else (),
+        'scheme': recorded_options['scheme'],
+    }
+    values = {key: recorded_options[key] for key in of_dataset if key in recorded_options}
+    options = argparse.Namespace(**{**defaults, **vars(options), **values, **vocab})
+    if options.job is not None:
+        options.datasets = read_job(options.job, known, 'update')[1]
+    reads = [each.key for each in known['update'].options if each.option.reads]
+    has_files = bool(options.datasets or any(getattr(options, key) for key in reads))
+    if not has_files and options.remove is None:
+        raise InputError('give files to add, or rows to remove with --remove LIST')
+    added = Corpus((), ())
+    if has_files:
+        added = resolve_corpus(options, SPLITS, output, engine, before)
+    whole, read = with_added(before, added)
+    files, addresses = AddressedFiles(whole.splits), set[Address]()
+    for file in manifest.removed:
+        path, own_files = os.path.join(folder, file.name), AddressedFiles(before.splits)
+        addresses |= own_files.read(filesystem.read_bytes(path), path)
+        before = before.without(addresses, own_files)
+    if options.remove is not None:
+        addresses |= files.read(filesystem.read_bytes(options.remove), options.remove)
+    whole = whole.without(addresses, files)
+    own = {(split.name, index) for split in read.splits for index in split.file_indexes}
+    in_added = [address for address in addresses if address[:2] in own]
+    read = read.without(in_added, AddressedFiles(read.splits))
+    vocabularies = _vocabulary_paths(options, whole)
+    token_options = {} if manifest.vocabularies else recorded_options
+    scheme = scheme_of(vocabularies.by_side.values(), options.scheme, token_options)
+    fields = {**field_values(DatasetOptions, values), **field_values(EndOptions, recorded_options)}
+    encoding = options_from(scheme.encoding, recorded_options)
+    job = EncodeJob(
+        reading=_reading(options, whole, scheme),
+        vocabularies=vocabularies,
+        dataset=EncodeOptions(**fields, encoding=encoding),
+        output=output,
+        execution=_execution(options, engine, output, scheme),
+        previous=PreviousDataset(folder, manifest, before, read),
+    )
+    text = (
+        ''
+        if run is None
+        else updated_job(run.job, job, job_text(known['encode'], {}, _named(options)))
+    )
+    return dataclasses.replace(job, execution=dataclasses.replace(job.execution, text=text))
+
+
 def _reading(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> CorpusReading:
     lines = options_from(LineOptions, vars(options))
     if rejection_limit(lines.on_error) is not None:
@@ -337,8 +410,8 @@ def _read_beside(options: argparse.Namespace) -> tuple[str, ...]:
     of_datasets = [dataset.options for split in options.datasets.values() for dataset in split]
     values = [value for mapping in (vars(options), *of_datasets) for value in mapping.values()]
     paths = [value.path for value in values if isinstance(value, LabelNames)]
-    if options.job_path is not None:
-        paths.append(options.job_path)
+    paths += [path for path in (options.job_path, getattr(options, 'leave_out', None)) if path]
+    paths += [path for path in map(vars(options).get, ('job', 'remove')) if path]
     return tuple(map(filesystem.absolute, dict.fromkeys(paths)))
 
 

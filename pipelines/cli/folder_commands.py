@@ -236,6 +236,8 @@ def _job_from(
         if manifest.stage == 'encode' and finished.vocab:
             # The vocabularies may be gone, and copies are here.
             finished.vocab = (folder,) * len(finished.vocab)
+        if manifest.removed:
+            finished.leave_out = os.path.join(folder, manifest.removed[0].name)
     job = make_job(finished, beam_flags)
     assert isinstance(job, (BuildJob, EncodeJob))
     return job

@@ -30,6 +30,7 @@ from tokcore.corpus.stats import RangeChecksum, TextSummary, checksum_file, join
 from tokcore.corpus.storage import MOST_RATIO
 from tokcore.corpus.stretches import IndexedInput
 from tokcore.errors import InputError
+from tokcore.filters.leaving_out import Address, AddressedFiles
 from tokcore.filters.registry import filter_specs, try_filters
 from tokcore.options import flag
 from tokcore.records.manifest import InputText
@@ -53,6 +54,7 @@ class CorpusInput:
     side: int
     file: CorpusFile
     stored: StoredFile
+    recorded: InputText | None = None  # of a dataset that is updated: its entry, and it is not read
 
     def text(self, summary: TextSummary) -> InputText:
         """Returns the manifest's entry of the file; `summary` is of its whole text."""
@@ -75,13 +77,27 @@ class Corpus:
 
     splits: tuple[Split, ...]  # one for each dataset of a split
     inputs: tuple[CorpusInput, ...]
+    left_out: bytes = b''  # the list of rows that are left out, as it is stored
+    is_added: bool = False  # to a dataset that is there: then it may have no rows
 
     def only(self, split: str) -> 'Corpus':
         """Returns the corpus of one split."""
-        return Corpus(
-            tuple(part for part in self.splits if part.name == split),
-            tuple(file for file in self.inputs if file.split == split),
+        return dataclasses.replace(
+            self,
+            splits=tuple(part for part in self.splits if part.name == split),
+            inputs=tuple(file for file in self.inputs if file.split == split),
         )
+
+    def without(self, addresses: Iterable[Address], files: AddressedFiles) -> 'Corpus':
+        """Returns the corpus without some rows, by the files of its splits."""
+        addresses = [*addresses]
+        places = {name: own.tobytes() for name, own in files.places(addresses).items()}
+        splits = [
+            dataclasses.replace(split, left_out=places.get(split.name, b''))
+            for split in self.splits
+        ]
+        left_out = files.list_of(addresses)
+        return dataclasses.replace(self, splits=tuple(splits), left_out=left_out)
 
     @property
     def split_names(self) -> tuple[str, ...]:
@@ -101,10 +117,8 @@ class Corpus:
     @property
     def most_text_bytes(self) -> int:
         """The most bytes of text that a file can hold."""
-        return max(
-            corpus_input.file.size * _most_ratio(corpus_input.file.compressed)
-            for corpus_input in self.inputs
-        )
+        sizes = [each.file.size * _most_ratio(each.file.compressed) for each in self.inputs]
+        return max(sizes, default=0)
 
     @property
     def may_have_parts(self) -> bool:
@@ -127,11 +141,16 @@ class Corpus:
                 file.split,
                 file.role,
                 file.stored,
-                functools.partial(checksum, file),
+                functools.partial(_recorded if file.recorded else checksum, file),
                 file.file.archive.path if isinstance(file.file, MemberFile) else None,
             )
             for file in self.inputs
         )
+
+
+def _recorded(corpus_input: CorpusInput) -> InputText:
+    assert corpus_input.recorded is not None
+    return corpus_input.recorded
 
 
 @dataclass(frozen=True)
@@ -185,6 +204,7 @@ def find_corpus(
     datasets: Sequence[SplitPaths],
     fetched: Mapping[str, FetchedFile] | None = None,
     keeps_dropped: bool = False,
+    is_added: bool = False,
 ) -> Corpus:
     """Finds the files of all splits.
 
@@ -192,6 +212,7 @@ def find_corpus(
         datasets: of all splits.
         fetched: the files of those paths that are web addresses.
         keeps_dropped: whether the rows that filters drop are kept.
+        is_added: whether they are added to a dataset that is there; then they may be empty.
 
     Raises:
         InputError: a path that does not exist or cannot be read, files that do not pair, or a
@@ -213,12 +234,12 @@ def find_corpus(
         found.append(list(zip(*by_role, strict=True)))
         files = [tuple(file.file for file in row) for row in found[-1]]
         _check(kind, files)
-        if not any(first.size or first.compressed for first, *_ in files):
+        if not is_added and not any(first.size or first.compressed for first, *_ in files):
             names = ', '.join(first.path for first, *_ in files)
             raise InputError(
                 f'the {dataset.split} corpus is empty: no byte in {names}; check the files'
             )
-    corpus = _corpus_of(datasets, found, keeps_dropped)
+    corpus = dataclasses.replace(_corpus_of(datasets, found, keeps_dropped), is_added=is_added)
     warn_of_repeated(corpus.splits)
     warn_of_nuls([file for rows in found for row in rows for file in row])
     return corpus

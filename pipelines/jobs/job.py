@@ -6,6 +6,7 @@ again. Its `Execution` changes no byte.
 """
 
 import dataclasses
+import hashlib
 import itertools
 import os
 from collections.abc import Sequence
@@ -44,7 +45,13 @@ from tokcore.encoding.scheme import EncodingOptions, LearningOptions, Scheme, To
 from tokcore.options import recorded
 from tokcore.reading.record_index import index_name
 from tokcore.records.examples import Feature
-from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord, shard_name
+from tokcore.records.manifest import (
+    REMOVED_NAME,
+    Manifest,
+    OutputFile,
+    VocabularyRecord,
+    shard_name,
+)
 from tokcore.schemes import find_scheme
 
 BUFFER_BYTES = 256 << 20
@@ -120,8 +127,9 @@ class EncodeOptions(DatasetOptions, EndOptions):
         features = ('inputs', 'targets') if corpus.is_paired else ('targets',)
         shards = self.shard_names(corpus)
         names = [shard_format(self.output_format).file_names(shard, features) for shard in shards]
-        indexes = [index_name(of_shard[0]) for of_shard in names]
-        return [*itertools.chain(*names), *indexes, CORPUS_INDEX]
+        left_out = [REMOVED_NAME] if corpus.left_out else []
+        indexes = (index_name(of_shard[0]) for of_shard in names)
+        return [*itertools.chain(*names), *indexes, CORPUS_INDEX, *left_out]
 
     def shard_names(self, corpus: Corpus) -> list[str]:
         """Returns the names of all shards of all splits, as TFRecords."""
@@ -252,7 +260,7 @@ class BuildJob:
     def key(self) -> StageKey:
         """Returns what the result depends on."""
         reading, dataset = self.reading, self.dataset
-        of_splits = _options_of_splits(reading.corpus.splits)
+        of_splits = _options_of_corpus(reading.corpus)
         options = {
             **recorded(dataset, dataset.encoding, reading.scheme, reading),
             **of_splits,
@@ -292,7 +300,7 @@ class CountJob:
     def key(self, folder: CountsFolder) -> StageKey:
         """Returns what the counts of one of the folders depend on."""
         corpus = self.reading.corpus
-        of_splits = _options_of_splits(corpus.splits)
+        of_splits = _options_of_corpus(corpus)
         options = {'side': folder.side, **recorded(self.reading, self.sample), **of_splits}
         rules = (folder.scheme or self.reading.scheme).rules
         return StageKey('count', options, corpus.wanted_inputs(), rules)
@@ -351,7 +359,7 @@ class PiecesJob:
     def key(self, record: VocabularyRecord) -> StageKey:
         """Returns what the table of pieces depends on; `record` is of the codes."""
         corpus, scheme = self.reading.corpus, self.reading.scheme
-        of_splits = _options_of_splits(corpus.splits)
+        of_splits = _options_of_corpus(corpus)
         options = {
             'scheme': scheme.name,
             'side': self.side,
@@ -410,11 +418,28 @@ class VocabJob:
             of_text = recorded(self.scheme)
         else:
             read = self.source.reading.corpus
-            of_splits = _options_of_splits(self.source.reading.corpus.splits)
+            of_splits = _options_of_corpus(self.source.reading.corpus)
             recorded_text = recorded(self.scheme, self.source.reading, self.source.sample)
             of_text = {'side': self.source.side, **recorded_text, **of_splits}
         options = {'scheme': self.scheme.name, **of_text, **self.learning.for_manifest()}
         return StageKey('vocab', options, read.wanted_inputs(), self.scheme.rules)
+
+
+@dataclass(frozen=True)
+class PreviousDataset:
+    """A dataset that a job updates: its shards are merged with those of what is added.
+
+    Attributes:
+        folder: an absolute path.
+        manifest: of it.
+        corpus: of it, without the rows that were removed before.
+        added: the corpus that is added, which alone is read; the job has all of it.
+    """
+
+    folder: str
+    manifest: Manifest
+    corpus: Corpus
+    added: Corpus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -428,6 +453,7 @@ class EncodeJob:
         output: a folder, an absolute path.
         execution: how it is run.
         unknown: how much of the text the vocabularies must know.
+        previous: the dataset that is updated, if there is one.
     """
 
     reading: CorpusReading
@@ -436,6 +462,7 @@ class EncodeJob:
     output: str
     execution: Execution
     unknown: UnknownOptions = UnknownOptions()
+    previous: PreviousDataset | None = None
     sample: ClassVar[SampleOptions] = SampleOptions()
 
     @property
@@ -455,24 +482,29 @@ class EncodeJob:
             for record in records
         ]
         reading, dataset = self.reading, self.dataset
-        of_splits = _options_of_splits(reading.corpus.splits)
+        of_splits = _options_of_corpus(reading.corpus)
         options = {
             **recorded(dataset, dataset.encoding, reading.scheme, reading),
             **of_splits,
             'vocabularies': vocabularies,
             'scheme': reading.scheme.name,
         }
-        return StageKey('encode', options, reading.corpus.wanted_inputs(), reading.scheme.rules)
+        previous = self.previous.manifest.root or '' if self.previous else ''
+        inputs, rules = reading.corpus.wanted_inputs(), reading.scheme.rules
+        return StageKey('encode', options, inputs, rules, previous=previous)
 
 
 Job = BuildJob | CountJob | MergeJob | PiecesJob | VocabJob | EncodeJob
 
 
-def _options_of_splits(splits: Sequence[Split]) -> dict[str, object]:
-    """Returns how files are read, by split, or by dataset where the job names datasets."""
+def _options_of_corpus(corpus: Corpus) -> dict[str, object]:
+    """Returns how files are read, by split, or by dataset where the job names datasets, and what is left out."""
+    splits, left_out = corpus.splits, {}
+    if corpus.left_out:
+        left_out = {'leave_out': hashlib.sha256(corpus.left_out).hexdigest()}
     if any(split.dataset or split.prefixes or split.max_examples for split in splits):
-        return {'datasets': [_dataset_record(split) for split in splits]}
-    return {
+        return {'datasets': [_dataset_record(split) for split in splits], **left_out}
+    return left_out | {
         name if split.name == 'train' else f'{split.name}_{name}': value
         for split in splits
         for name, value in {**split.format.options, **_filters_record(split)}.items()
@@ -499,6 +531,7 @@ def _dataset_record(split: Split) -> dict[str, object]:
     return {
         'split': split.name,
         'format': split.format.name,
+        'files': len(split.files),
         **split.format.options,
         **{name: value for name, value in optional.items() if value},
         **_filters_record(split),

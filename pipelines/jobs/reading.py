@@ -477,7 +477,7 @@ def read_job_stats(
     datasets = []
     kept = sum(tally.rejected for tally in tallies)
     for split, tally in zip(corpus.splits, of_splits, strict=True):
-        if tally.examples + tally.not_sampled == 0:
+        if tally.examples + tally.not_sampled == 0 and not corpus.is_added:
             raise _empty(corpus, split, tally)
         if split.keeps_dropped:
             kept += sum(tally.filtered.values())
@@ -508,7 +508,11 @@ def _empty(corpus: Corpus, split: Split, tally: LineTally) -> InputError:
         if file.split == split.name and file.file_index in split.file_indexes
     )
     what = f'dataset {split.dataset} of {split.name}' if split.dataset else f'{split.name} corpus'
-    left_out = {**tally.left_out, 'missing_side': tally.missing_side}
+    left_out = {
+        **tally.left_out,
+        'missing_side': tally.missing_side,
+        'removed': tally.removed,
+    }
     brackets = ''
     for how, counts in {'left out': left_out, 'filters dropped': tally.filtered}.items():
         items = ', '.join(f'{name} {count}' for name, count in counts.items() if count)

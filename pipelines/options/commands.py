@@ -15,6 +15,7 @@ from pipelines.options.folders import (
     IndexOptions,
     InspectOptions,
     ReportOptions,
+    UpdateOptions,
     VerifyOptions,
     WhereOptions,
 )
@@ -167,6 +168,10 @@ and convert write it, and this writes it again. The corpus is read once; if it i
 rows can be read, and not found. DIR may also be a folder of TFRecords of another program, or one such file:
 their names say which split they are, and tokcore.open_dataset opens the folder."""
 
+_UPDATE = """\
+The result has the bytes and the root that `encode` gives of all files, those of DIR first, with --leave-out. The
+files of DIR are not read again and need not be there. DIR has TFRecords; convert makes other formats."""
+
 _EXPORT = """\
 The folder opens with the tool as it stands. Where the tool is installed, it encodes a sample of text, and
 a difference is an error; where it is not, the folder is reported as UNPROVED. The page of a playground encodes
@@ -186,7 +191,7 @@ none are kept for this version and processor, up to 256 KiB run as plain Python,
 _MOST_CHARACTERS = 30
 """Of the words to choose from, as one word of the help, which is never broken."""
 
-JOBS = ('build', 'count', 'vocab', 'encode')
+JOBS = ('build', 'count', 'vocab', 'encode', 'update')
 """The commands that run pipelines, and keep work to continue from."""
 
 
@@ -277,6 +282,18 @@ def _commands_of(
                 '--output out',
             ),
             (*_CORPUS, *_OF_DATASET, 'vocab', 'template', 'pack'),
+        ),
+        'update': Command(
+            'add files to a dataset and remove rows, without encoding the others again',
+            'pipelines.cli.commands:run_command',
+            (*splits, Group((UpdateOptions,))),
+            (
+                'tokbeam update out --text new.txt --output out.2',
+                'tokbeam update out --remove rows.txt --output out.2',
+            ),
+            ('text', 'source', 'target', 'remove', 'output'),
+            'DIR',
+            notes=_UPDATE,
         ),
         'tokenize': Command(
             'lines of text on stdin to lines of ids on stdout',

@@ -89,6 +89,28 @@ class ConvertOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UpdateOptions:
+    """What `update` adds to a dataset in addition to files, what it removes, and where the result goes."""
+
+    job: str | None = option(
+        'a job file with the datasets that are added, after all that are there',
+        path,
+        'JOB.toml',
+        default=None,
+    )
+    remove: str | None = option(
+        'remove the rows of this list, with FILE:BYTE on each line, as where --json gives them',
+        path,
+        'LIST',
+        default=None,
+    )
+    output: str = option('folder for the result', output_path, 'DIR')
+    workers: int | None = _workers_option()
+    overwrite: bool = overwrite_option()
+    progress: str = progress_option()
+
+
+@dataclass(frozen=True, kw_only=True)
 class IndexOptions:
     """What `index` writes next to the shards."""
 

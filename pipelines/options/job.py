@@ -226,6 +226,12 @@ class DatasetOptions:
         unrecorded_default=True,
     )
     pack: int | None = pack_option('--output-format')
+    leave_out: str | None = option(
+        'leave out the rows of this list, with FILE:BYTE on each line, as where --json gives them',
+        path,
+        'LIST',
+        default=None,
+    )
 
     @property
     def shares(self) -> dict[str, Fraction]:

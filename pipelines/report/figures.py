@@ -29,10 +29,8 @@ from pipelines.report.repeats import RowHashes, repeats
 from pipelines.report.row_text import Group, TextSums, TextTally, legible, word_sums
 from tokcore.encoding.vocabulary import Vocabulary, without_special_ids
 from tokcore.errors import InputError
-from tokcore.kernels.bytes import row_offsets
 from tokcore.object_stores import is_object
 from tokcore.reading.batching import (
-    BatchedRows,
     BatchRule,
     BudgetBatches,
     NmtBatches,
@@ -479,16 +477,10 @@ def _padding(dataset: Dataset, split: str, lengths: np.ndarray) -> Iterator[Figu
     }
 
     def share(rule: BatchRule) -> float:
-        def arranged(lengths: np.ndarray) -> BatchedRows:
-            offsets = dict(zip(features, map(row_offsets, lengths), strict=True))
-            return rule.arrange(
-                EncodedRows(dict.fromkeys(features, np.empty(0, np.int32)), offsets)
-            )
-
-        whole = arranged(lengths)
+        whole = rule.arrange(lengths)
         rest = lengths[:, whole.waiting()[0]]
         batches = [lengths[:, which] for which, _ in whole.full_batches()]
-        batches += [rest[:, which] for which, _ in arranged(rest).partial_batches()]
+        batches += [rest[:, which] for which, _ in rule.arrange(rest).partial_batches()]
         cells = sum(int(own.max(axis=1).sum()) * own.shape[1] for own in batches)
         return round(1 - sum(int(own.sum()) for own in batches) / max(1, cells), 6)
 
@@ -621,6 +613,7 @@ def _left_out(manifest: Manifest) -> Iterator[Figures]:
             **tally.filtered,
             'beyond max_examples': tally.beyond_max_examples,
             'not sampled': tally.not_sampled,
+            'removed': tally.removed,
         }
         yield {
             'split': tally.split,

@@ -212,6 +212,7 @@ def _dataset_content(split: Split) -> list[object]:
         filters,
         split.keeps_dropped,
         *([dataclasses.astuple(split.key_range)] if split.key_range else []),
+        *([hashlib.sha256(split.left_out).hexdigest()] if split.left_out else []),
     ]
 
 

@@ -120,7 +120,7 @@ def convert_dataset(
             )
     to_format = converted_format(output_format, pack)
     names = [column.name for column in columns]
-    beside: list[OutputFile | VocabularyRecord] = [*before.vocabularies]
+    beside: list[OutputFile | VocabularyRecord] = [*before.vocabularies, *before.removed]
     beside += [file for record in before.vocabularies for file in record.beside]
     changed: dict[str, object] = {'output_format': output_format, **recorded(ending)}
     changed |= {} if pack is None else {'pack': pack}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import apache_beam as beam
 import google_crc32c
+import numpy as np
 
 from pipelines.artifacts.outputs import StageOutput, StageTask
 from pipelines.artifacts.vocabularies import (
@@ -40,6 +41,7 @@ from pipelines.shuffle.encoded_sample import EncodedSample, encode_sample
 from pipelines.shuffle.merge_runs import encode_through_files
 from pipelines.shuffle.plan import KeptRuns, refuse_too_little_memory
 from pipelines.stages.run_stage import StageResult, run_stage
+from pipelines.stages.update import merge_previous, refuse_impossible, stored_files
 from pipelines.transforms.encode_blocks import (
     RECORDS,
     BlockEncoder,
@@ -47,16 +49,29 @@ from pipelines.transforms.encode_blocks import (
     SplitShards,
     encode_blocks,
 )
+from pipelines.transforms.read import read_items
 from pipelines.transforms.stats import WrittenFile
 from pipelines.transforms.write_shards import IndexFile, write_shards
+from tokcore.corpus.order_keys import OFFSET_BITS, is_among, row_places
 from tokcore.corpus.stretches import CORPUS_INDEX, corpus_index
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import EncodingOptions, Scheme
 from tokcore.encoding.vocabulary import NO_TEMPLATE
 from tokcore.errors import InputError
+from tokcore.filters.applying import select_rows
+from tokcore.filters.leaving_out import refuse_missing
 from tokcore.options import recorded
 from tokcore.reading.record_index import index_name
-from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord, shard_name
+from tokcore.records.manifest import (
+    REMOVED_NAME,
+    Manifest,
+    OutputFile,
+    VocabularyRecord,
+    shard_name,
+)
+
+EncodedFiles = tuple[ReadStats, tuple[OutputFile, ...], tuple[OutputFile, ...]]
+"""The stats of what was read, the files of the shards, and those of their indexes."""
 
 _SHOWN_WORDS, _SHOWN_CHARACTERS = 5, 40
 """Unknown words that an error names, and of each its beginning."""
@@ -70,7 +85,13 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
     """
     execution, dataset, scheme = job.execution, job.dataset, job.reading.scheme
     read = vocabulary_reader(scheme)
-    records = vocabulary_records(job.vocabularies, read, scheme, encoding=dataset.encoding)
+    previous, reading = job.previous, job.reading
+    if previous is not None:
+        reading = dataclasses.replace(reading, corpus=previous.added)
+    if previous is not None and previous.manifest.stage == 'encode':
+        records = previous.manifest.vocabularies  # with their origin
+    else:
+        records = vocabulary_records(job.vocabularies, read, scheme, encoding=dataset.encoding)
     copies: list[tuple[str, OutputFile | VocabularyRecord]] = []  # a file, and its entry
     for path, record in zip(job.vocabularies.by_side.values(), records, strict=True):
         files: tuple[OutputFile | VocabularyRecord, ...] = (record, *record.beside)
@@ -86,11 +107,17 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
     work = WorkFolder(execution.work, job.output)
 
     def make(attempt: Attempt) -> list[StageResult]:
-        plan = plan_reading(job.reading, execution, attempt.path)
-        stats, shards, index = encode_into(
-            plan, execution, dataset, features, layout, records, ends, attempt.path, job.output,
-            lambda sample: refuse_unknown(job, sample),
-        )  # fmt: skip
+        path = attempt.path if previous is None else os.path.join(attempt.path, 'added')
+        made: EncodedFiles = ReadStats((), ()), (), ()
+        if reading.corpus.inputs:
+            plan = plan_reading(reading, execution, path)
+            made = encode_into(
+                plan, execution, dataset, features, layout, records, ends, path, job.output,
+                None if previous else lambda sample: refuse_unknown(job, sample),
+            )  # fmt: skip
+        if previous is not None:
+            made = merge_previous(job, features, layout, made, attempt.path, path)
+        stats, shards, index = made
         for path, file in copies:
             data = filesystem.read_bytes(path)
             if f'{google_crc32c.value(data):08x}' != file.crc32c:
@@ -104,10 +131,16 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
             vocabularies=records,
             files=shards,
             index=index,
+            removed=write_left_out(job.reading.corpus, attempt.path),
             end_of_document=ends,
             datasets=stats.datasets,
         )
         return [StageResult(manifest, stats.rejected)]
+
+    def check() -> None:
+        refuse_too_little_memory(reading, execution, len(records))
+        if previous is not None:
+            refuse_impossible(job, layout)
 
     names = dict.fromkeys([*(file.name for _, file in copies), *job.file_names])
     [result] = run_stage(
@@ -117,8 +150,8 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         kernels=['encoding', 'records'],
         work=work,
         kept=[KeptRuns(work.path, job.output)],
-        read=[*dict.fromkeys(own for own, _ in copies)],
-        check=lambda: refuse_too_little_memory(job.reading, execution, len(records)),
+        read=[*dict.fromkeys(own for own, _ in copies), *stored_files(previous)],
+        check=check,
     )
     if result is None:
         return None
@@ -189,7 +222,7 @@ def encode_into(
     path: str,
     output: str,
     check: Callable[[EncodedSample], None] | None = None,
-) -> tuple[ReadStats, tuple[OutputFile, ...], tuple[OutputFile, ...]]:
+) -> EncodedFiles:
     """Encodes a corpus into an attempt's folder, for an output's.
 
     Returns the stats of what was read, the files of the shards, and those of their indexes.
@@ -239,6 +272,8 @@ def encode_into(
 
             engine.run(build, path)
     stats = read_job_stats(corpus, path, execution.max_rejected)
+    if sum(lines.removed for lines in stats.lines) < corpus.left_out.count(b'\n'):
+        refuse_missing(corpus.left_out, corpus.splits, _left_out_rows(plan))
     written = {file.name: file for file in read_shard_stats(path)}
     shards, index = [], []
     for split, lines in zip(layout, stats.lines, strict=True):
@@ -284,6 +319,33 @@ def columns_of(
             column = Column.of(name, fixed.vocab_size, fixed.special_ids, vocabulary)
         columns.append(column.with_end(ends))
     return columns
+
+
+def write_left_out(corpus: Corpus, path: str) -> tuple[OutputFile, ...]:
+    """Writes the list of the rows that are left out to an attempt's folder, if there is one."""
+    if not corpus.left_out:
+        return ()
+    filesystem.write_bytes(os.path.join(path, REMOVED_NAME), corpus.left_out)
+    return (file_entry(REMOVED_NAME, corpus.left_out),)
+
+
+def _left_out_rows(plan: ReadPlan) -> dict[str, np.ndarray]:
+    """Returns the places of the rows that are left out, by split in order: reads the files that have some."""
+    corpus = plan.reading.corpus
+    found: dict[str, np.ndarray] = {}
+    bare = [dataclasses.replace(split, left_out=b'') for split in corpus.splits]
+    for name in corpus.split_names:
+        split = next(split for split in corpus.splits if split.name == name)
+        listed = np.frombuffer(split.left_out, '<u8')
+        files = {*(listed >> np.uint64(OFFSET_BITS)).tolist()}
+        items = [item for item in plan.items[name] if item.file_index in files]
+        parts = [np.empty(0, np.uint64)]
+        for block in read_items(items, plan.item_bytes, plan.reading.max_line_bytes):
+            rows = select_rows(block, bare, plan.reading.scheme.normalizer)
+            places = row_places(block.file_index, rows.identities)
+            parts.append(places[is_among(places, listed)])
+        found[name] = np.sort(np.concatenate(parts))
+    return found
 
 
 def refuse_unknown(job: EncodeJob, sample: EncodedSample) -> None:

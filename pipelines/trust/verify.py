@@ -25,14 +25,16 @@ import numpy as np
 from pipelines.artifacts.manifest import RUN_NAME, read_manifest
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
+from pipelines.jobs.recorded import recorded_corpus
 from pipelines.shard_formats.formats import stored_format
 from pipelines.shard_formats.shard_format import mapped_bytes
 from tokcore.checked_json import WrongValue, checked
-from tokcore.corpus.order_keys import shard_of
+from tokcore.corpus.order_keys import is_among, mix64, shard_of
 from tokcore.corpus.stretches import CORPUS_INDEX, parse_corpus_index
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
+from tokcore.filters.leaving_out import AddressedFiles
 from tokcore.options import recorded
 from tokcore.reading.checking import (
     CheckedFile,
@@ -185,7 +187,7 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
             findings += _differences(listed, by_name.get(CORPUS_INDEX), manifest)
         for name in indexes:
             findings.append(Finding(MANIFEST_NAME, f'it lists {name}, an index of no shard'))
-        findings += contents.check_text_bytes()
+        findings += [*contents.check_text_bytes(), *contents.check_removed()]
     present = [result for result in checked_files if result is not None]
     found_root = _root_of(manifest, by_name)
     for stated, who in ((manifest.root, 'the manifest states'), (root, '--root asks for')):
@@ -309,7 +311,8 @@ def _root_of(manifest: Manifest, by_name: Mapping[str, CheckedFile]) -> str | No
             changes['rows'] = result.rows
         return dataclasses.replace(file, **changes, sha256=result.sha256 if is_hashed else None)
 
-    needed = _names(manifest) | {record.name for record in manifest.vocabularies}
+    needed = {record.name for record in manifest.vocabularies} | _names(manifest)
+    needed |= {file.name for file in manifest.removed}
     if not needed <= by_name.keys():
         return None
     vocabularies = tuple(
@@ -322,7 +325,10 @@ def _root_of(manifest: Manifest, by_name: Mapping[str, CheckedFile]) -> str | No
         for record in manifest.vocabularies
     )
     files = tuple(map(as_it_is, manifest.files))
-    return root_hash(dataclasses.replace(manifest, files=files, vocabularies=vocabularies))
+    removed = tuple(map(as_it_is, manifest.removed))
+    return root_hash(
+        dataclasses.replace(manifest, files=files, vocabularies=vocabularies, removed=removed)
+    )
 
 
 class _Contents:
@@ -343,6 +349,7 @@ class _Contents:
                 shards[own.shard] = file
                 self._indexed.setdefault(own.split, []).append(None)
         self.first_files = [*shards.values()]
+        self._keys: dict[tuple[str, str], np.ndarray] = {}  # by split and shard, of indexes
 
     def check(self, file: OutputFile | VocabularyRecord) -> CheckedFile | None:
         """Returns what a file holds; None if it is missing."""
@@ -371,6 +378,7 @@ class _Contents:
         """
         known = {MANIFEST_NAME, RUN_NAME, CORPUS_INDEX, *self._shards}
         known |= {index_name(file.name) for file in self.first_files}
+        known |= {file.name for file in self._manifest.removed}
         for record in self._manifest.vocabularies:
             known |= {record.name, *(file.name for file in record.beside)}
         names = filesystem.names_below(self._folder)
@@ -419,6 +427,7 @@ class _Contents:
             return None
         own = file_of_shard(shard.name)
         assert own is not None  # only files of shards have an index
+        self._keys[own.split, shard.name] = index.keys
         numbers = shard_of(index.keys, len(self._indexed[own.split]))
         if np.any(numbers != own.number) or np.any(index.keys[1:] <= index.keys[:-1]):
             return 'its order keys are not those of such a shard'
@@ -435,6 +444,27 @@ class _Contents:
                     f'it states {tally.text_bytes:,} bytes of text of {tally.split}, and the indexes of its '
                     f'shards have {sum(filter(None, sizes)):,}',
                 )
+
+    def check_removed(self) -> Iterator[Finding]:
+        """Yields what is left of the rows that the list of removed ones has."""
+        for file in self._manifest.removed:
+            counted = sum(tally.removed for tally in self._manifest.lines)
+            if counted != file.rows:
+                problem = f'it counts {counted:,} removed rows, and {file.name} has {file.rows:,}'
+                yield Finding(MANIFEST_NAME, problem)
+            try:
+                files = AddressedFiles(recorded_corpus(self._manifest, None).splits)
+                places = files.places(files.read(self.content(file.name) or b'', file.name))
+            except (InputError, ValueError) as error:
+                yield Finding(file.name, f'it is no list of rows of this dataset ({error!s:.200})')
+                continue
+            seed = self._manifest.options.get('seed')
+            for (split, shard), keys in self._keys.items():
+                removed = mix64(places.get(split, np.empty(0)), checked(seed, int, 'seed'))
+                if rows := np.count_nonzero(is_among(np.sort(removed), keys)):
+                    yield Finding(
+                        shard, f'{rows:,} of its rows are in {file.name}, which leaves them out'
+                    )
 
     def _check(self, file: OutputFile | VocabularyRecord, path: str) -> CheckedFile:
         count_bytes = functools.partial(advance, _CHECKING)

@@ -163,6 +163,7 @@ class Split:
         key_range: which rows of the files belong to it; None: all of them.
         filters: applied to its rows in this order; `max_examples` counts the rows that they return.
         keeps_dropped: whether the rows that filters drop are written to separate files.
+        left_out: the places of rows that are not used, uint64 as `row_places` returns them, ascending.
 
     Raises:
         ValueError: another number of files than the format has roles.
@@ -184,6 +185,7 @@ class Split:
     filters: tuple[FilterSpec, ...] = ()
     keeps_dropped: bool = False
     key_range: KeyRange | None = None
+    left_out: bytes = b''
 
     def __post_init__(self):
         for files in self.files:
@@ -523,7 +525,7 @@ class Rows:
     """The rows of a block, and what became of its other lines (or pairs of lines).
 
     lines + added == rows + empty + missing_side + len(rejects) + beyond_max_examples + not_sampled
-    + filtered
+    + filtered + removed
     """
 
     sides: tuple[Side, ...]
@@ -543,6 +545,7 @@ class Rows:
     assigned_identities: np.ndarray | None = None  # int64[rows], ascending: where rows were split
     file_indexes: np.ndarray | None = None  # int64[rows], ascending: of a batch of blocks
     missing_side: int = 0  # rows that have no text for a side, as units without a language
+    removed: int = 0  # rows that were left out by their addresses
 
     def __len__(self) -> int:
         return len(self.line_starts)

@@ -46,13 +46,13 @@ _ALWAYS_RECORDED = (INVALID_UTF8, MISSING_COLUMN)
 
 _RECORDED_IF_SET = (
     'no_token', 'ids', 'unknown', 'unknown_words', 'dataset', 'beyond_max_examples', 'not_sampled',
-    'filtered', 'added', 'dropped_bytes', 'missing_side', 'text_bytes',
+    'filtered', 'added', 'dropped_bytes', 'missing_side', 'text_bytes', 'removed',
 )  # fmt: skip
 """Fields that manifests record only if they are not 0, empty or None."""
 
 _SUMMED = (
     'lines', 'examples', 'empty', 'no_token', 'beyond_max_examples', 'not_sampled', 'added',
-    'dropped_bytes', 'missing_side', 'text_bytes',
+    'dropped_bytes', 'missing_side', 'text_bytes', 'removed',
 )  # fmt: skip
 """Fields that are plain sums over blocks."""
 
@@ -71,7 +71,7 @@ class LineTally:
     """Counts of the lines of a split, or of one of its datasets.
 
     lines + added = examples + empty + missing_side + rejected + filtered + beyond_max_examples
-    + not_sampled
+    + not_sampled + removed
 
     Attributes:
         split: its name.
@@ -94,6 +94,7 @@ class LineTally:
         missing_side: rows that have no text for a side at all, as units without a language.
         text_bytes: of examples, the bytes of UTF-8 of all sides as they are encoded, without prefixes
             and line ends.
+        removed: rows that were left out by their addresses, after all filters.
 
     Raises:
         ValueError: a reason has the name of a field; manifests have both side by side.
@@ -116,6 +117,7 @@ class LineTally:
     dropped_bytes: int = 0
     missing_side: int = 0
     text_bytes: int = 0
+    removed: int = 0
 
     def __post_init__(self):
         counts = {reason: count for reason, count in sorted(self.left_out.items()) if count}
@@ -135,7 +137,7 @@ class LineTally:
         """Whether each line that was read, and each row that was added, is counted once."""
         left_out = self.empty + self.missing_side + self.rejected + sum(self.filtered.values())
         not_reached = self.beyond_max_examples + self.not_sampled
-        return self.lines + self.added == self.examples + left_out + not_reached
+        return self.lines + self.added == self.examples + left_out + not_reached + self.removed
 
     def record(self) -> dict[str, object]:
         """Returns the tally as JSON, with the reasons next to the other fields."""
@@ -236,6 +238,7 @@ def block_stats(
         filtered=rows.filtered,
         added=rows.added,
         missing_side=rows.missing_side,
+        removed=rows.removed,
     )
     lines: dict[str, list[bytes]] = {reason: [] for reason in tally.left_out}
     if rows.rejects or rows.dropped:

@@ -25,7 +25,7 @@ from tokcore.corpus.corpus import (
     split_of,
 )
 from tokcore.corpus.formats import block_rows
-from tokcore.corpus.order_keys import rows_within
+from tokcore.corpus.order_keys import rows_within, without_left_out
 from tokcore.errors import InputError
 from tokcore.filters.registry import load_filters
 from tokcore.filters.user_function import PIECES, RowError
@@ -37,17 +37,22 @@ identities of 44 bits."""
 
 
 def select_rows(block: Block, splits: Sequence[Split], normalizer: Normalizer) -> Rows:
-    """Returns the rows of a block after filtering, up to the end of its dataset.
+    """Returns the rows of a block after filtering, up to the end of its dataset, that are not left out.
 
     Rows after the end are only counted; no filter sees them.
 
     Raises:
         InputError: a user's filter fails.
     """
-    rows = block_rows(block, normalizer)
     split = split_of(splits, block.split, block.file_index)
     if split is None:
-        return rows
+        return block_rows(block, normalizer)
+    rows = _selected(block, split, normalizer)
+    return without_left_out(split.left_out, rows, block.file_index)
+
+
+def _selected(block: Block, split: Split, normalizer: Normalizer) -> Rows:
+    rows = block_rows(block, normalizer)
     if split.key_range is not None:
         rows = rows_within(split.key_range, rows, block.file_index)
     end = None

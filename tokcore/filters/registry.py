@@ -27,6 +27,7 @@ if typing.TYPE_CHECKING:
     from tokcore.corpus.corpus import RowFilter
 
 _RULES = 'tokcore.filters.rules'
+_USER_FUNCTION = 'tokcore.filters.user_function:UserFunction'
 
 _MOST_NAME_BYTES = 120
 """A file name has 255 bytes, and also names the split and the dataset."""
@@ -359,6 +360,16 @@ def make_filter(spec: str) -> RowFilter:
         return UserFunction.load(spec, f', or give {near}, if that is meant' if near else '')
     module, _, name = kind.origin.partition(':')
     return getattr(importlib.import_module(module), name)(**options)
+
+
+def makes_several(specs: Sequence[FilterSpec]) -> bool:
+    """Whether filters may make several rows of one; no function of the user's is imported for that."""
+    for spec in specs:
+        kind, _ = _parse(spec.spec)
+        module, _, name = (kind.origin if kind else _USER_FUNCTION).partition(':')
+        if getattr(importlib.import_module(module), name).makes_several:
+            return True
+    return False
 
 
 def _closest_form(spec: str) -> str | None:

@@ -418,19 +418,18 @@ def mark_rows(data, records, names, bounds, largest, marks, counts):
 
 
 @kernel_without_allocation
-def fill_rows(ids, starts, lengths, which, out, column):
+def fill_rows(ids, starts, lengths, out, column):
     """Writes rows of ids to the rows of a padded array, from a column on.
 
     Args:
-        ids: int32, all rows one after another.
-        starts, lengths: int64[rows].
-        which: int64[k], the numbers of the rows to write.
-        out: int32[k, width], filled with padding; a row that is too long is cut.
+        ids: int32, in which all of the rows are.
+        starts, lengths: int64[rows], where each row is.
+        out: int32[rows, width], filled with padding; a row that is too long is cut.
         column: the first column that is written.
     """
     room = out.shape[1] - column
-    for k in range(len(which)):
-        start = np.uint64(starts[which[k]])
-        length = min(lengths[which[k]], room)
+    for k in range(len(starts)):
+        start = np.uint64(starts[k])
+        length = min(lengths[k], room)
         for at in range(np.uint64(length)):
             out[np.uint64(k), np.uint64(column) + at] = ids[start + at]

@@ -85,6 +85,15 @@ class EncodedRows:
     def __len__(self) -> int:
         return len(next(iter(self.offsets.values()))) - 1
 
+    @property
+    def lengths(self) -> np.ndarray:
+        """The number of ids of each feature, int64[features, rows]."""
+        return np.array([np.diff(offsets) for offsets in self.offsets.values()], np.int64)
+
+    def starts(self, rows: np.ndarray, firsts: np.ndarray) -> dict[str, np.ndarray]:
+        """Returns by feature where in `ids` these ids of rows are, the first of each row being 0: int64[n] all."""
+        return {name: bounds[rows] + firsts for name, bounds in self.offsets.items()}
+
     @classmethod
     def empty(cls, features: Iterable[str]) -> EncodedRows:
         """Returns no rows of these features."""
@@ -105,19 +114,12 @@ class EncodedRows:
 
     def take(self, numbers: np.ndarray) -> EncodedRows:
         """Returns the rows of these numbers, int64[n], in this order."""
-        return self.ranges(
-            {name: (bounds[numbers], bounds[numbers + 1]) for name, bounds in self.offsets.items()}
-        )
-
-    def ranges(self, ranges: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> EncodedRows:
-        """Returns a row of each range of ids, (starts, ends) as int64[n] by feature."""
         ids, offsets = {}, {}
         size = np.dtype(np.int32).itemsize
-        for name, (starts, ends) in ranges.items():
+        for name, bounds in self.offsets.items():
             data = np.ascontiguousarray(self.ids[name]).view(np.uint8)
-            picked, bounds = pick_ranges(
-                read_only(data), read_only(starts * size), read_only(ends * size)
-            )
+            starts, ends = bounds[numbers] * size, bounds[numbers + 1] * size
+            picked, bounds = pick_ranges(read_only(data), read_only(starts), read_only(ends))
             ids[name], offsets[name] = picked.view(np.int32), bounds // size
         return EncodedRows(ids, offsets)
 
@@ -160,7 +162,7 @@ class ShardReader(Protocol):
         """Returns the rows of these numbers, int64[n], in their order.
 
         Args:
-            numbers: any rows of the shard.
+            numbers: any rows of the shard, ascending.
             index: of the shard; None of Parquet.
 
         Raises:
@@ -511,12 +513,9 @@ class _ParquetReader:
         return np.concatenate(numbers), EncodedRows.joined(parts)
 
     def pick(self, numbers: np.ndarray, index: RecordIndex | None) -> EncodedRows:
-        order = np.argsort(numbers, kind='stable')
         parts = [EncodedRows.empty(self._largest)]
-        parts += [self.read(number, number + 1)[1] for number in numbers[order].tolist()]
-        back = np.empty_like(order)
-        back[order] = np.arange(len(order))
-        return EncodedRows.joined(parts).take(back)
+        parts += [self.read(number, number + 1)[1] for number in numbers.tolist()]
+        return EncodedRows.joined(parts)
 
     def row(self, number: int, index: RecordIndex | None) -> dict[str, np.ndarray]:
         return self.read(number, number + 1)[1].ids

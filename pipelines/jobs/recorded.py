@@ -1,0 +1,167 @@
+"""The corpus of a dataset as its manifest records it, whose files need not be there; and text added to it."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from pipelines.artifacts.manifest import RunRecord
+from pipelines.files.filesystem import StoredFile
+from pipelines.jobs.corpus import Corpus, CorpusInput, SplitPaths
+from pipelines.options.job import SPLITS, DatasetOptions
+from pipelines.options.reading import options_from
+from tokcore.corpus.corpus import CorpusFile, FilterSpec, Split
+from tokcore.corpus.order_keys import key_ranges
+from tokcore.errors import InputError
+from tokcore.filters.registry import filter_names
+from tokcore.reading.manifest import recorded_format
+from tokcore.records.manifest import Manifest
+
+
+def recorded_values(manifest: Manifest) -> dict[str, Any]:
+    """Returns the recorded options by their keys, without the digest of the list of rows that are left out."""
+    return {key: value for key, value in manifest.options.items() if key != 'leave_out'}
+
+
+def recorded_corpus(manifest: Manifest, run: RunRecord | None) -> Corpus:
+    """Returns the corpus, whose inputs have their entries; paths are those of the last run, if it is known.
+
+    Raises:
+        InputError: the manifest does not say how many files each dataset has.
+        ValueError: it does not say what the rows are.
+    """
+    options = recorded_values(manifest)
+    dataset = options_from(DatasetOptions, options)
+    ranges = key_ranges(dataset.shares, dataset.seed) if dataset.shares else {}
+    states = [('', text.bytes, 0.0) for text in manifest.inputs]
+    if run is not None and len(run.inputs) == len(states):
+        states = [*run.inputs]
+    splits: list[Split] = []
+    inputs: list[CorpusInput] = []
+    for name in SPLITS:
+        texts = [
+            pair for pair in zip(manifest.inputs, states, strict=True) if pair[0].split == name
+        ]
+        records = [each for each in options.get('datasets', ()) if each['split'] == name]
+        is_named, at, first = bool(records), 0, 0
+        for record in records or ([_of_split(options, name)] if texts else []):
+            roles = {text.role for text, _ in texts}
+            kind = recorded_format(roles, {'datasets': [record]} if is_named else record)
+            width = len(kind.roles)
+            count = record.get('files', None if is_named else len(texts) // width)
+            if count is None:
+                raise InputError(
+                    'the manifest does not say how many files each dataset has; make the dataset again'
+                )
+            own = texts[at : at + count * width]
+            files = [CorpusFile(path, text.name, text.bytes, False) for text, (path, *_) in own]
+            filters = tuple(
+                FilterSpec(each['filter'], each['made_of'])
+                if isinstance(each, dict)
+                else FilterSpec(each)
+                for each in record.get('clean', ())
+            )
+            splits.append(
+                Split(
+                    name,
+                    kind,
+                    tuple(zip(*[iter(files)] * width, strict=True)),
+                    record.get('name', '') if is_named else '',
+                    first,
+                    tuple(record.get('prefixes', ())),
+                    record.get('max_examples'),
+                    filters=filters,
+                    keeps_dropped=bool(options.get('keep_rejected') and filters),
+                    key_range=ranges.get(name),
+                )
+            )
+            for number, ((text, state), file) in enumerate(zip(own, files, strict=True)):
+                stored = StoredFile(state[0], text.name, *state[1:])
+                index, side = first + number // width, number % width
+                inputs.append(CorpusInput(name, text.role, index, side, file, stored, text))
+            at, first = at + count * width, first + count
+    return Corpus(tuple(splits), tuple(inputs))
+
+
+def _of_split(options: Mapping[str, Any], split: str) -> dict[str, Any]:
+    """Returns the options of the only dataset of a split."""
+    prefix = '' if split == 'train' else f'{split}_'
+    return {key[len(prefix) :]: value for key, value in options.items() if key.startswith(prefix)}
+
+
+def as_recorded(added: SplitPaths, corpus: Corpus) -> SplitPaths:
+    """Returns a dataset that is added with the options and filters of that which it continues.
+
+    That is the one with its name in its split; the files of a new split are as those of the training corpus.
+
+    Raises:
+        InputError: not all of its rows are to be used, or a filter is code that nobody asked for.
+    """
+    if added.max_examples is not None:
+        raise InputError('update takes all rows of what is added; leave max_examples out')
+    of_split = [split for split in corpus.splits if split.name == added.split]
+    like = next((split for split in of_split if split.dataset == added.dataset), None)
+    kind = (like or corpus.splits[0]).format
+    if added.format != kind.name or (like is None and (of_split or added.dataset)):
+        return added
+    clean = [] if like is None else [each.spec for each in like.filters]
+    code = [spec for spec in clean if spec.partition(':')[0] not in filter_names()]
+    if code and not added.clean:
+        raise InputError(
+            f'the dataset was made with the filter {code[0]}, which is code; give --clean '
+            f'{",".join(clean)} to run it'
+        )
+    options = {**kind.options, **added.options}
+    return dataclasses.replace(added, options=options, clean=added.clean or clean)
+
+
+def with_added(corpus: Corpus, added: Corpus) -> tuple[Corpus, Corpus]:
+    """Returns a recorded corpus with what is added at the ends of its splits, and the latter by its numbers there.
+
+    The second has all datasets; those to which nothing is added have no files.
+
+    Raises:
+        InputError: a dataset is not the last of its split, or several have no name.
+    """
+    whole: list[Split] = []
+    read: list[Split] = []
+    inputs: list[CorpusInput] = []
+    counts = dict.fromkeys(SPLITS, 0)
+    for name in SPLITS:
+        before = [split for split in corpus.splits if split.name == name]
+        splits = [*before]
+        counts[name] = sum(len(split.files) for split in before)
+        for split in (split for split in added.splits if split.name == name):
+            if splits and splits[-1].dataset == split.dataset:
+                last = splits.pop()
+                for what in ('format', 'filters', 'prefixes'):
+                    there, now = getattr(last, what), getattr(split, what)
+                    if there != now and (what != 'prefixes' or now):
+                        raise InputError(
+                            f'{name} was made with other {what}: {there} there, and {now} of what is added; '
+                            'give the same, or another name of the dataset in a job file'
+                        )
+                splits.append(dataclasses.replace(last, files=last.files + split.files))
+            else:
+                first = counts[name] + split.first_file_index
+                splits.append(dataclasses.replace(split, first_file_index=first))
+        names = [split.dataset for split in splits]
+        if len(names) > 1 and ('' in names or len({*names}) < len(names)):
+            raise InputError(
+                f'{name} has the datasets {", ".join(names)} then; name what is added in a job file, by '
+                'another name or that of the last one'
+            )
+        for split in splits:
+            skipped = min(len(split.files), max(0, counts[name] - split.first_file_index))
+            first = split.first_file_index + skipped
+            whole.append(split)
+            read.append(
+                dataclasses.replace(split, files=split.files[skipped:], first_file_index=first)
+            )
+        inputs += [each for each in corpus.inputs if each.split == name]
+        inputs += [
+            dataclasses.replace(each, file_index=each.file_index + counts[name])
+            for each in added.inputs
+            if each.split == name
+        ]
+    own = tuple(each for each in inputs if each.recorded is None)
+    return Corpus(tuple(whole), tuple(inputs)), Corpus(tuple(read), own, is_added=True)
