@@ -9,7 +9,8 @@ Jobs, each as the command of its name
     source                      the lines that rows come from
     Result                      what a job returns: paths and manifests
     build_job                   the checked job of `build`, a BuildJob
-    BuildKeywords, CountKeywords, VocabKeywords, EncodeKeywords, UpdateKeywords
+    BuildKeywords, CountKeywords, VocabKeywords,
+    EncodeKeywords, UpdateKeywords
                                 the types of options, for type checkers
 
 Transforms

@@ -23,7 +23,7 @@ from pipelines.cli.inputs import (
     resolve_corpus,
     split_paths,
 )
-from pipelines.cli.job_file import job_text, read_job, updated_job
+from pipelines.cli.job_file import job_text, read_job
 from pipelines.cli.summary import summary
 from pipelines.cli.terminal import print_lines, print_toml
 from pipelines.engines.engine import Engine, check_engine, choose_engine
@@ -48,7 +48,12 @@ from pipelines.jobs.job import (
     VocabularyPaths,
 )
 from pipelines.jobs.reading import refuse_unfit
-from pipelines.jobs.recorded import recorded_corpus, recorded_values, with_added
+from pipelines.jobs.recorded import (
+    read_corpus_index,
+    recorded_corpus,
+    recorded_values,
+    with_added,
+)
 from pipelines.options.beam import url_without_secrets
 from pipelines.options.commands import known_commands
 from pipelines.options.job import (
@@ -84,6 +89,7 @@ from pipelines.stages.vocabulary import pieces_stage, vocabulary_stage
 from pipelines.transforms.stats import REJECTED_FOLDER
 from tokcore.bpe.codes import SPECIAL_TOKENS
 from tokcore.corpus.fields import LabelNames
+from tokcore.corpus.stretches import IndexedInput
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
@@ -104,7 +110,7 @@ def _named(options: argparse.Namespace) -> list[SplitPaths]:
     return [dataset for dataset in datasets if not dataset.is_cut_off]
 
 
-def _recorded_job(options: argparse.Namespace) -> str:
+def _text_of_job(options: argparse.Namespace) -> str:
     """Returns the job file of a dataset, for the record of its run; '' if none can stand for it."""
     if options.command not in ROOT_STAGES:
         return ''
@@ -314,28 +320,20 @@ def _encode_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
 def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> EncodeJob:
     folder, known = filesystem.absolute(options.path), known_commands()
     manifest = read_dataset_manifest(folder)
-    run = read_run(os.path.join(folder, RUN_NAME))
-    recorded_options = recorded_values(manifest)
-    output_format = recorded_options.get('output_format', TFRECORD)
+    output_format = manifest.options.get('output_format', TFRECORD)
     if output_format != TFRECORD:
         raise InputError(
             f'{folder} holds its rows as {output_format:.60}, and TFRecords are updated; update the folder of '
             'these, and convert the result'
         )
-    before = recorded_corpus(manifest, run)
+    indexed = read_corpus_index(folder, manifest)
+    before, removed = _recorded(folder, manifest, indexed)
     if any(split.max_examples for split in before.splits):
         raise InputError(
             f'{folder} has a dataset with max_examples, of which other rows might be taken then; encode '
             'the whole corpus again'
         )
-    defaults = {each.key: each.default for each in known['encode'].options}
-    of_dataset = [each.key for kind in (DatasetOptions, LineOptions) for each in declared(kind)]
-    vocab = {
-        'vocab': (folder,) if manifest.vocabularies else (),
-        'scheme': recorded_options['scheme'],
-    }
-    values = {key: recorded_options[key] for key in of_dataset if key in recorded_options}
-    options = argparse.Namespace(**{**defaults, **vars(options), **values, **vocab})
+    options = _recorded_options(options, folder, manifest)
     if options.job is not None:
         options.datasets = read_job(options.job, known, 'update')[1]
     reads = [each.key for each in known['update'].options if each.option.reads]
@@ -346,36 +344,77 @@ def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
     if has_files:
         added = resolve_corpus(options, SPLITS, output, engine, before)
     whole, read = with_added(before, added)
-    files, addresses = AddressedFiles(whole.splits), set[Address]()
-    for file in manifest.removed:
-        path, own_files = os.path.join(folder, file.name), AddressedFiles(before.splits)
-        addresses |= own_files.read(filesystem.read_bytes(path), path)
-        before = before.without(addresses, own_files)
+    files = AddressedFiles(whole.splits)
     if options.remove is not None:
-        addresses |= files.read(filesystem.read_bytes(options.remove), options.remove)
-    whole = whole.without(addresses, files)
+        removed |= files.read(filesystem.read_bytes(options.remove), options.remove)
     own = {(split.name, index) for split in read.splits for index in split.file_indexes}
-    in_added = [address for address in addresses if address[:2] in own]
+    in_added = [address for address in removed if address[:2] in own]
     read = read.without(in_added, AddressedFiles(read.splits))
-    vocabularies = _vocabulary_paths(options, whole)
+    whole = whole.without(removed, files)
+    job = _recorded_job(options, manifest, whole, engine, output)
+    previous = PreviousDataset(folder, manifest, before, indexed, read)
+    return dataclasses.replace(job, previous=previous)
+
+
+def job_of_record(folder: str, manifest: Manifest, workers: int | None) -> EncodeJob:
+    """Returns a job that makes the rows of a dataset, from its manifest and the files that its last run read.
+
+    Raises:
+        InputError: it is not known where these files are, they have other sizes now, or a filter is code.
+    """
+    corpus, _ = _recorded(folder, manifest, read_corpus_index(folder, manifest))
+    options = argparse.Namespace(command='update', datasets={}, job_path=None, workers=workers)
+    options = _recorded_options(options, folder, manifest)
+    return _recorded_job(
+        options, manifest, corpus, check_engine(choose_engine((), workers)), folder
+    )
+
+
+def _recorded(
+    folder: str, manifest: Manifest, indexed: Sequence[IndexedInput]
+) -> tuple[Corpus, set[Address]]:
+    """Returns the corpus of a dataset as it was read, without the rows that were removed, and these."""
+    corpus = recorded_corpus(manifest, read_run(os.path.join(folder, RUN_NAME)), indexed)
+    files, removed = AddressedFiles(corpus.splits), set[Address]()
+    for file in manifest.removed:
+        path = os.path.join(folder, file.name)
+        removed |= files.read(filesystem.read_bytes(path), path)
+    return corpus.without(removed, files) if removed else corpus, removed
+
+
+def _recorded_options(
+    options: argparse.Namespace, folder: str, manifest: Manifest
+) -> argparse.Namespace:
+    """Returns options of `encode` with those of a dataset, whose vocabularies are in its folder."""
+    recorded_options = recorded_values(manifest)
+    defaults = {each.key: each.default for each in known_commands()['encode'].options}
+    of_dataset = [each.key for kind in (DatasetOptions, LineOptions) for each in declared(kind)]
+    values = {key: recorded_options[key] for key in of_dataset if key in recorded_options}
+    values['vocab'] = (folder,) if manifest.vocabularies else ()
+    values['scheme'] = recorded_options['scheme']
+    return argparse.Namespace(**{**defaults, **vars(options), **values})
+
+
+def _recorded_job(
+    options: argparse.Namespace, manifest: Manifest, corpus: Corpus, engine: Engine, output: str
+) -> EncodeJob:
+    """Returns the job that encodes a corpus as a dataset's was."""
+    recorded_options = recorded_values(manifest)
+    vocabularies = _vocabulary_paths(options, corpus)
     token_options = {} if manifest.vocabularies else recorded_options
     scheme = scheme_of(vocabularies.by_side.values(), options.scheme, token_options)
-    fields = {**field_values(DatasetOptions, values), **field_values(EndOptions, recorded_options)}
+    fields = {
+        **field_values(DatasetOptions, vars(options)),
+        **field_values(EndOptions, recorded_options),
+    }
     encoding = options_from(scheme.encoding, recorded_options)
-    job = EncodeJob(
-        reading=_reading(options, whole, scheme),
+    return EncodeJob(
+        reading=_reading(options, corpus, scheme),
         vocabularies=vocabularies,
         dataset=EncodeOptions(**fields, encoding=encoding),
         output=output,
         execution=_execution(options, engine, output, scheme),
-        previous=PreviousDataset(folder, manifest, before, read),
     )
-    text = (
-        ''
-        if run is None
-        else updated_job(run.job, job, job_text(known['encode'], {}, _named(options)))
-    )
-    return dataclasses.replace(job, execution=dataclasses.replace(job.execution, text=text))
 
 
 def _reading(options: argparse.Namespace, corpus: Corpus, scheme: Scheme) -> CorpusReading:
@@ -399,7 +438,7 @@ def _execution(
         work=filesystem.absolute(options.work) if options.work else None,
         overwrite=options.overwrite,
         read_beside=_read_beside(options),
-        text=_recorded_job(options),
+        text=_text_of_job(options),
         max_rejected=rejection_limit(options.on_error),
         memory_bytes=memory,
     )

@@ -2,24 +2,24 @@
 
 import argparse
 import functools
+import itertools
 import json
 import logging
 import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_run
-from pipelines.cli.commands import make_job
+from pipelines.cli.commands import job_of_record, make_job
 from pipelines.cli.parser import with_job_file
 from pipelines.cli.summary import rows_lost
 from pipelines.cli.terminal import format_amount, format_time, print_data, print_lines
 from pipelines.engines.machine import usable_cores
 from pipelines.engines.progress import BYTES
 from pipelines.files import filesystem
-from pipelines.files.filesystem import StoredFile
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.options.commands import known_commands
 from pipelines.options.job import EndOptions, check_pack
@@ -27,10 +27,9 @@ from pipelines.options.reading import options_from
 from pipelines.shard_formats.formats import stored_format
 from pipelines.stages.convert import convert_dataset
 from pipelines.trust.rerun import Rerun, rerun
-from pipelines.trust.row_sources import read_corpus_index
+from pipelines.trust.row_sources import refuse_changed
 from pipelines.trust.verify import Verified, as_json, verify_folder
 from pipelines.trust.where import FoundRow, Wanted, find_rows, row_fields
-from tokcore.corpus.stretches import IndexedInput
 from tokcore.errors import InputError
 from tokcore.filters.registry import filter_names
 from tokcore.options import shown
@@ -186,7 +185,7 @@ def job_of(
         job_file: its job file; None: what the last run recorded in the folder.
         workers: to run it with; None: as the job has it.
         beam_flags: options of Beam; none: it runs on this machine.
-        takes_record: whether a recorded job has the files that its run has read, and none is looked for.
+        takes_record: whether it may have the files that its run has read, without looking for them.
 
     Raises:
         InputError: there is no record of it, or the record would run code.
@@ -195,6 +194,17 @@ def job_of(
     if job_file is not None:
         return job_from(job_file)
     run = read_run(os.path.join(folder, RUN_NAME))
+    if (
+        run is not None
+        and (takes_record or not run.job)
+        and len(run.inputs) == len(manifest.inputs)
+    ):
+        recorded = job_of_record(folder, manifest, workers)
+        corpus = recorded.reading.corpus
+        _refuse_code(each.spec for split in corpus.splits for each in split.filters)
+        for each in () if takes_record else corpus.inputs:
+            refuse_changed(each)
+        return recorded
     if run is None or not run.job:
         raise InputError(
             f'{folder} has no record of the job that made it; give --job with its job file (the command '
@@ -204,14 +214,7 @@ def job_of(
         path = os.path.join(place, 'job.toml')
         with open(path, 'w', encoding='utf-8') as file:
             file.write(run.job)
-        inputs = None
-        if takes_record and len(run.inputs) == len(manifest.inputs):
-            stored = (
-                StoredFile(path, text.name, size, modified)
-                for text, (path, size, modified) in zip(manifest.inputs, run.inputs, strict=True)
-            )
-            inputs = [*zip(read_corpus_index(folder, manifest), stored, strict=True)]
-        return job_from(path, is_record=True, inputs=inputs)
+        return job_from(path, is_record=True)
 
 
 def _job_from(
@@ -221,7 +224,6 @@ def _job_from(
     beam_flags: Sequence[str],
     path: str,
     is_record: bool = False,
-    inputs: Sequence[tuple[IndexedInput, StoredFile]] | None = None,
 ) -> BuildJob | EncodeJob:
     known = known_commands()
     typed = argparse.Namespace(command=manifest.stage, output=folder, dry_run=False)
@@ -229,9 +231,9 @@ def _job_from(
         typed.workers = workers
     finished = with_job_file(known, typed, path)
     finished.memory = None  # that of the job's own machine
-    finished.recorded_inputs = inputs
     if is_record:
-        _refuse_code(finished)
+        of_datasets = [each.clean for split in finished.datasets.values() for each in split]
+        _refuse_code(itertools.chain(finished.clean or (), *of_datasets))
         finished.job_path = None
         if manifest.stage == 'encode' and finished.vocab:
             # The vocabularies may be gone, and copies are here.
@@ -243,10 +245,9 @@ def _job_from(
     return job
 
 
-def _refuse_code(options: argparse.Namespace) -> None:
+def _refuse_code(specs: Iterable[str]) -> None:
     """Refuses filters that are functions: whoever wrote the folder would choose what is run."""
-    of_datasets = [dataset.clean for split in options.datasets.values() for dataset in split]
-    for spec in (spec for specs in (options.clean or (), *of_datasets) for spec in specs):
+    for spec in specs:
         if spec.partition(':')[0] not in filter_names():
             raise InputError(
                 f'the dataset was made with the filter {spec}, which is code; give --job with a job file '

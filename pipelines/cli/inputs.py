@@ -16,7 +16,7 @@ from pipelines.files.attempts import WorkFolder
 from pipelines.files.fetching import fetch_all, fetched_before
 from pipelines.files.hub import fetch_into, is_hub_address, to_be_fetched
 from pipelines.files.transfer import is_web_address
-from pipelines.jobs.corpus import Corpus, SplitPaths, find_corpus, recorded_corpus
+from pipelines.jobs.corpus import Corpus, SplitPaths, find_corpus
 from pipelines.jobs.recorded import as_recorded
 from pipelines.options.job import PAIR_OF_FILES, DatasetOptions, formats_with_options
 from pipelines.options.reading import options_from
@@ -64,8 +64,6 @@ def resolve_corpus(
         InputsToFetch: of a dry run, after all other paths were looked up.
     """
     datasets, keeps = split_paths(options, splits), options.keep_rejected
-    if (recorded := getattr(options, 'recorded_inputs', None)) is not None:
-        return recorded_corpus(datasets, recorded, keeps)
     if before is not None:
         datasets = [as_recorded(dataset, before) for dataset in datasets]
     paths = [path for dataset in datasets for role in dataset.paths.values() for path in role]

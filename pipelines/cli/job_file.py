@@ -14,7 +14,6 @@ from typing import Any
 from pipelines.files import filesystem
 from pipelines.files.hub import is_hub_address
 from pipelines.jobs.corpus import SplitPaths
-from pipelines.jobs.job import EncodeJob
 from pipelines.options.commands import Command
 from pipelines.options.job import SPLITS, DatasetSource
 from tokcore.corpus.fields import LabelNames, label_names
@@ -28,7 +27,6 @@ from tokcore.options import (
     min_count_range,
     shown,
 )
-from tokcore.records.manifest import REMOVED_NAME
 
 _NOT_UTF8 = 'a path is not UTF-8, and a job file cannot hold it; rename the file'
 _NOT_OF_A_JOB = ('print_job', 'dry_run')
@@ -72,43 +70,6 @@ def job_text(command: Command, given: Mapping[str, object], datasets: Sequence[S
         text.encode()
     except UnicodeEncodeError:
         raise InputError(_NOT_UTF8) from None
-    return text
-
-
-def updated_job(text: str, job: EncodeJob, added: str) -> str:
-    """Returns the job file of a dataset after an update; '' if none can stand for it.
-
-    Args:
-        text: that of the dataset.
-        job: that updates it.
-        added: a job file with the datasets that are added.
-    """
-    import tomli_w
-
-    tables, more = tomllib.loads(text), tomllib.loads(added)
-    corpus, paths = job.reading.corpus, dict[tuple[str, int], list[str]]()
-    for each in corpus.inputs:
-        path = each.file.name if '://' in each.file.name else each.stored.path
-        paths.setdefault((each.split, each.file_index), []).append(path)
-    if not text or not all(map(all, paths.values())):  # it is not known where files are
-        return ''
-    for name in SPLITS:
-        own = [split for split in corpus.splits if split.name == name]
-        there = tables.get(name, [])
-        there += more.get(name, [])[len(there) - len(own) :] if len(own) > len(there) else []
-        for table, split in zip(there, own):  # there are no tables of what is cut off
-            roles = zip(*(paths[name, index] for index in split.file_indexes), strict=True)
-            by_role = dict(zip(split.format.roles, map(list, roles), strict=True))
-            table['paths'] = by_role if len(by_role) > 1 else [*by_role.values()][0]
-            tables[name] = there
-    left_out = {'leave_out': os.path.join(job.output, REMOVED_NAME)} if corpus.left_out else {}
-    tables['output'] = {**tables['output'], 'output': job.output, **left_out}
-    if job.vocabularies.by_side:
-        tables['vocabulary'] = {**tables.get('vocabulary', {}), 'vocab': [job.output]}
-    try:
-        (text := tomli_w.dumps(tables)).encode()
-    except UnicodeEncodeError:
-        return ''
     return text
 
 

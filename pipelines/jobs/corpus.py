@@ -7,6 +7,7 @@ not the hours of a count.
 import collections
 import dataclasses
 import functools
+import itertools
 import logging
 import os
 import sys
@@ -98,6 +99,14 @@ class Corpus:
         ]
         left_out = files.list_of(addresses)
         return dataclasses.replace(self, splits=tuple(splits), left_out=left_out)
+
+    def dataset_numbers(self) -> dict[tuple[str, int], int]:
+        """Returns the number of each file's dataset, through all splits, by its split and its number."""
+        return {
+            (split.name, index): number
+            for number, split in enumerate(self.splits)
+            for index in split.file_indexes
+        }
 
     @property
     def split_names(self) -> tuple[str, ...]:
@@ -218,8 +227,11 @@ def find_corpus(
         InputError: a path that does not exist or cannot be read, files that do not pair, or a
             filter that does not exist or is not for such rows.
     """
+    splits: list[Split] = []
+    inputs: list[CorpusInput] = []
     archives = archive_lists()
-    found: list[list[tuple[MatchedFile, ...]]] = []  # by dataset, the files that are read together
+    found: list[MatchedFile] = []
+    counts: collections.Counter[str] = collections.Counter()  # of files, by split
     for dataset in datasets:
         kind = dataset.chosen_format
         by_role = [
@@ -231,59 +243,18 @@ def find_corpus(
             for role in kind.roles
         ]
         _check_numbers(dataset, kind, [len(files) for files in by_role])
-        found.append(list(zip(*by_role, strict=True)))
-        files = [tuple(file.file for file in row) for row in found[-1]]
+        rows = list(zip(*by_role, strict=True))  # of files that are read together
+        found += itertools.chain.from_iterable(rows)
+        files = [tuple(file.file for file in row) for row in rows]
         _check(kind, files)
         if not is_added and not any(first.size or first.compressed for first, *_ in files):
             names = ', '.join(first.path for first, *_ in files)
             raise InputError(
                 f'the {dataset.split} corpus is empty: no byte in {names}; check the files'
             )
-    corpus = dataclasses.replace(_corpus_of(datasets, found, keeps_dropped), is_added=is_added)
-    warn_of_repeated(corpus.splits)
-    warn_of_nuls([file for rows in found for row in rows for file in row])
-    return corpus
-
-
-def recorded_corpus(
-    datasets: Sequence[SplitPaths],
-    inputs: Sequence[tuple[IndexedInput, StoredFile]],
-    keeps_dropped: bool = False,
-) -> Corpus:
-    """Returns a corpus as a run has read it; no file of it is looked for.
-
-    Args:
-        datasets: of all splits.
-        inputs: in the order of the manifest, what the index says of each, and the file that was stored.
-        keeps_dropped: whether the rows that filters drop are kept.
-
-    Raises:
-        InputError: these are not the inputs of the datasets.
-    """
-    found = []
-    for number, dataset in enumerate(datasets):
-        files = (
-            MatchedFile(stored, indexed.file(stored.path, stored.name, stored.size))
-            for indexed, stored in inputs
-            if indexed.dataset == number
-        )
-        found.append(list(zip(*[files] * len(dataset.chosen_format.roles))))
-    return _corpus_of(datasets, found, keeps_dropped)
-
-
-def _corpus_of(
-    datasets: Sequence[SplitPaths],
-    found: Sequence[Sequence[tuple[MatchedFile, ...]]],
-    keeps_dropped: bool,
-) -> Corpus:
-    splits: list[Split] = []
-    inputs: list[CorpusInput] = []
-    counts: collections.Counter[str] = collections.Counter()  # of files, by split
-    for dataset, rows in zip(datasets, found, strict=True):
-        kind, first = dataset.chosen_format, counts[dataset.split]
-        counts[dataset.split] += len(rows)
-        files = tuple(tuple(file.file for file in row) for row in rows)
-        split = _split_of(dataset, kind, files, first)
+        first = counts[dataset.split]
+        counts[dataset.split] += len(files)
+        split = _split_of(dataset, kind, tuple(files), first)
         splits.append(
             dataclasses.replace(split, keeps_dropped=keeps_dropped and bool(split.filters))
         )
@@ -292,7 +263,9 @@ def _corpus_of(
             for number, row in enumerate(rows)
             for side, role in enumerate(kind.roles)
         ]
-    return Corpus(tuple(splits), tuple(inputs))
+    warn_of_repeated(splits)
+    warn_of_nuls(found)
+    return Corpus(tuple(splits), tuple(inputs), is_added=is_added)
 
 
 def indexed_inputs(corpus: Corpus, checksums: Iterable[RangeChecksum]) -> list[IndexedInput]:
@@ -303,12 +276,7 @@ def indexed_inputs(corpus: Corpus, checksums: Iterable[RangeChecksum]) -> list[I
         counts = newlines.setdefault(key, collections.Counter())
         for stretch, count in checksum.newlines:
             counts[stretch] += count
-    numbers = {
-        (split.name, index): number
-        for number, split in enumerate(corpus.splits)
-        for index in split.file_indexes
-    }
-    indexed = []
+    numbers, indexed = corpus.dataset_numbers(), []
     for each in corpus.inputs:
         number = numbers[each.split, each.file_index]
         counts = newlines.get((each.split, each.file_index, each.side), collections.Counter())

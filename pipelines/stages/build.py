@@ -18,7 +18,7 @@ from pipelines.shard_formats.formats import shard_format
 from pipelines.shard_formats.shard_format import most_ids
 from pipelines.shuffle.plan import KeptRuns, refuse_too_little_memory
 from pipelines.stages.count import count_folders
-from pipelines.stages.encode import encode_into, write_left_out
+from pipelines.stages.encode import encode_into, write_corpus_index, write_left_out
 from pipelines.stages.run_stage import StageResult, run_stage
 from pipelines.stages.vocabulary import learn
 from tokcore.encoding.document_ends import listed_ends, unknown_end
@@ -108,7 +108,7 @@ def build_stage(job: BuildJob) -> Manifest | None:
             stats.lines,
             vocabularies=vocabularies,
             files=shards,
-            index=index,
+            index=(*index, write_corpus_index(stats.indexed, attempt.path)),
             removed=write_left_out(reading.corpus, attempt.path),
             end_of_document=ends,
             datasets=stats.datasets,

@@ -53,7 +53,7 @@ from pipelines.transforms.read import read_items
 from pipelines.transforms.stats import WrittenFile
 from pipelines.transforms.write_shards import IndexFile, write_shards
 from tokcore.corpus.order_keys import OFFSET_BITS, is_among, row_places
-from tokcore.corpus.stretches import CORPUS_INDEX, corpus_index
+from tokcore.corpus.stretches import CORPUS_INDEX, IndexedInput, corpus_index
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import EncodingOptions, Scheme
 from tokcore.encoding.vocabulary import NO_TEMPLATE
@@ -130,7 +130,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
             stats.lines,
             vocabularies=records,
             files=shards,
-            index=index,
+            index=(*index, write_corpus_index(stats.indexed, attempt.path)),
             removed=write_left_out(job.reading.corpus, attempt.path),
             end_of_document=ends,
             datasets=stats.datasets,
@@ -295,10 +295,14 @@ def encode_into(
     if options.output_format != TFRECORD:
         output_format = converted_format(options.output_format, options.pack)
         shards, index = convert_shards(shards, output_format, columns, scheme, engine.run, path)
-    data = corpus_index(stats.indexed)
-    filesystem.write_bytes(os.path.join(path, CORPUS_INDEX), data)
-    index.append(file_entry(CORPUS_INDEX, data))
     return stats, tuple(shards), tuple(index)
+
+
+def write_corpus_index(indexed: Sequence[IndexedInput], path: str) -> OutputFile:
+    """Writes what the index says of each input to an attempt's folder."""
+    data = corpus_index(indexed)
+    filesystem.write_bytes(os.path.join(path, CORPUS_INDEX), data)
+    return file_entry(CORPUS_INDEX, data)
 
 
 def columns_of(

@@ -153,11 +153,18 @@ def merge_previous(
         for split in corpus.splits
         if split.dataset
     ]
-    read = iter(stats.inputs)
+    read, now, there = iter(stats.inputs), iter(stats.indexed), iter(previous.indexed)
     inputs = tuple(each.recorded or next(read) for each in corpus.inputs)
+    numbers = corpus.dataset_numbers()
+    indexed = tuple(
+        dataclasses.replace(
+            next(there if each.recorded else now), dataset=numbers[each.split, each.file_index]
+        )
+        for each in corpus.inputs
+    )
     rejected = tuple(_join_rejected(previous, stats.rejected, path, added_path))
     return (
-        ReadStats(inputs, tuple(lines), rejected, tuple(datasets)),
+        ReadStats(inputs, tuple(lines), rejected, tuple(datasets), indexed),
         tuple(shard for shard, _, _ in merged),
         tuple(index for _, index, _ in merged),
     )

@@ -10,7 +10,6 @@ import collections
 import dataclasses
 import itertools
 import logging
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipelines.files import filesystem
+from pipelines.jobs.corpus import CorpusInput
 from pipelines.jobs.job import CorpusReading
 from pipelines.transforms.read import read_items
 from tokcore.corpus.corpus import (
@@ -35,13 +35,7 @@ from tokcore.corpus.corpus import (
 )
 from tokcore.corpus.formats import FormatReader, format_reader
 from tokcore.corpus.order_keys import order_keys, places_of
-from tokcore.corpus.stretches import (
-    CORPUS_INDEX,
-    IndexedInput,
-    TextLines,
-    changed,
-    parse_corpus_index,
-)
+from tokcore.corpus.stretches import IndexedInput, TextLines, changed
 from tokcore.errors import InputError
 from tokcore.filters.applying import select_rows
 from tokcore.filters.registry import load_filters
@@ -209,7 +203,7 @@ class RowSources:
         lines = []
         for number in self._numbers[name, index]:
             each = self._reading.corpus.inputs[number]
-            _refuse_changed(each.stored.path, each.file, each.stored.size, each.stored.modified)
+            refuse_changed(each)
             if self._manifest is not None and not each.file.compressed:
                 if self._manifest.inputs[number].bytes != each.file.size:
                     raise changed(each.file)
@@ -308,34 +302,18 @@ class RowSources:
         return indexes.pop()
 
 
-def read_corpus_index(folder: str, manifest: Manifest) -> list[IndexedInput]:
-    """Returns what the index of a dataset says of each input.
-
-    Raises:
-        InputError: there is none, or it is damaged.
-    """
-    data = filesystem.read_if_there(os.path.join(folder, CORPUS_INDEX))
-    indexed = None if data is None else parse_corpus_index(data)
-    if indexed is None or len(indexed) != len(manifest.inputs):
-        what = 'no' if data is None else 'a damaged'
-        raise InputError(
-            f'{folder} has {what} {CORPUS_INDEX}, by which rows are found in the corpus; run `tokbeam '
-            f'index {folder}`'
-        )
-    return indexed
-
-
-def _refuse_changed(path: str, file: CorpusFile, size: int, modified: float) -> None:
+def refuse_changed(corpus_input: CorpusInput) -> None:
     """Raises InputError if what is stored has another size; warns if it has another time."""
-    where = file.archive.path if isinstance(file, MemberFile) else path
+    file, recorded = corpus_input.file, corpus_input.stored
+    where = file.archive.path if isinstance(file, MemberFile) else recorded.path
     stored = next(iter(filesystem.find_any(where)), None)
     if stored is None:
         raise InputError(
             f'{where} is not there any more; give --job with a job file that names where it is now'
         )
-    if stored.size != size:
+    if stored.size != recorded.size:
         raise changed(file)
-    if stored.modified != modified:
+    if stored.modified != recorded.modified:
         _LOGGER.warning('%s was written to after the rows were made of it', where)
 
 

@@ -453,7 +453,7 @@ class _Contents:
                 problem = f'it counts {counted:,} removed rows, and {file.name} has {file.rows:,}'
                 yield Finding(MANIFEST_NAME, problem)
             try:
-                files = AddressedFiles(recorded_corpus(self._manifest, None).splits)
+                files = AddressedFiles(recorded_corpus(self._manifest).splits)
                 places = files.places(files.read(self.content(file.name) or b'', file.name))
             except (InputError, ValueError) as error:
                 yield Finding(file.name, f'it is no list of rows of this dataset ({error!s:.200})')

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipelines.jobs.job import BuildJob, EncodeJob
+from pipelines.jobs.recorded import read_corpus_index
 from pipelines.shard_formats.tfrecord import Packed
 from pipelines.trust.corpus_rows import DatasetCorpus, Take, planned
 from pipelines.trust.rerun import refuse_other_job
-from pipelines.trust.row_sources import RowPlace, RowSources, SourceRows, read_corpus_index
+from pipelines.trust.row_sources import RowPlace, RowSources, SourceRows
 from pipelines.trust.stored_rows import PackedPlaces, Segment, StoredRows
 from tokcore.corpus.corpus import Block, Rows
 from tokcore.corpus.order_keys import shard_of

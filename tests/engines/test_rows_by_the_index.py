@@ -19,7 +19,8 @@ from traced_by_a_pass import traced_by_a_pass
 import pipelines
 from pipelines.cli.folder_commands import job_of
 from pipelines.files.local import LocalFiles
-from pipelines.trust.row_sources import RowSources, read_corpus_index
+from pipelines.jobs.recorded import read_corpus_index
+from pipelines.trust.row_sources import RowSources
 from pipelines.trust.where import Wanted, find_rows
 from tokcore.corpus import (
     bitext_reading,
