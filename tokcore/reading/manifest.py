@@ -397,9 +397,12 @@ def recorded_format(roles: Set[str], options: Mapping[str, object]) -> CorpusFor
         candidates = [type_ for type_ in all_formats() if set(type_.roles) <= roles]
         if not candidates:
             raise ValueError('no input has a role that is known')
-        # Of formats with the same roles, that whose options are recorded.
+        # That with all roles; of several, that whose options are recorded.
         fields = [[option.field for option in declared(type_)] for type_ in candidates]
-        fits = [(len(names) if {*names} <= record.keys() else -1) for names in fields]
+        fits = [
+            (len(type_.roles), len(names)) if {*names} <= record.keys() else (-1, 0)
+            for type_, names in zip(candidates, fields, strict=True)
+        ]
         format_type = candidates[fits.index(max(fits))]
     return _with_options(format_type, record)
 
