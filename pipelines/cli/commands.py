@@ -89,7 +89,6 @@ from pipelines.stages.vocabulary import pieces_stage, vocabulary_stage
 from pipelines.transforms.stats import REJECTED_FOLDER
 from tokcore.bpe.codes import SPECIAL_TOKENS
 from tokcore.corpus.fields import LabelNames
-from tokcore.corpus.stretches import IndexedInput
 from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
@@ -326,8 +325,8 @@ def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
             f'{folder} holds its rows as {output_format:.60}, and TFRecords are updated; update the folder of '
             'these, and convert the result'
         )
-    indexed = read_corpus_index(folder, manifest)
-    before, removed = _recorded(folder, manifest, indexed)
+    newlines = read_corpus_index(folder, manifest)
+    before, removed = _recorded(folder, manifest)
     if any(split.max_examples for split in before.splits):
         raise InputError(
             f'{folder} has a dataset with max_examples, of which other rows might be taken then; encode '
@@ -352,7 +351,7 @@ def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
     read = read.without(in_added, AddressedFiles(read.splits))
     whole = whole.without(removed, files)
     job = _recorded_job(options, manifest, whole, engine, output)
-    previous = PreviousDataset(folder, manifest, before, indexed, read)
+    previous = PreviousDataset(folder, manifest, before, newlines, read)
     return dataclasses.replace(job, previous=previous)
 
 
@@ -362,7 +361,7 @@ def job_of_record(folder: str, manifest: Manifest, workers: int | None) -> Encod
     Raises:
         InputError: it is not known where these files are, they have other sizes now, or a filter is code.
     """
-    corpus, _ = _recorded(folder, manifest, read_corpus_index(folder, manifest))
+    corpus, _ = _recorded(folder, manifest)
     options = argparse.Namespace(command='update', datasets={}, job_path=None, workers=workers)
     options = _recorded_options(options, folder, manifest)
     return _recorded_job(
@@ -370,11 +369,9 @@ def job_of_record(folder: str, manifest: Manifest, workers: int | None) -> Encod
     )
 
 
-def _recorded(
-    folder: str, manifest: Manifest, indexed: Sequence[IndexedInput]
-) -> tuple[Corpus, set[Address]]:
+def _recorded(folder: str, manifest: Manifest) -> tuple[Corpus, set[Address]]:
     """Returns the corpus of a dataset as it was read, without the rows that were removed, and these."""
-    corpus = recorded_corpus(manifest, read_run(os.path.join(folder, RUN_NAME)), indexed)
+    corpus = recorded_corpus(manifest, read_run(os.path.join(folder, RUN_NAME)))
     files, removed = AddressedFiles(corpus.splits), set[Address]()
     for file in manifest.removed:
         path = os.path.join(folder, file.name)

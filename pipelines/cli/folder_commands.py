@@ -1,6 +1,7 @@
 """The commands of datasets that are there: `verify` and `where` look at one, `convert` writes another."""
 
 import argparse
+import dataclasses
 import functools
 import itertools
 import json
@@ -27,7 +28,7 @@ from pipelines.options.reading import options_from
 from pipelines.shard_formats.formats import stored_format
 from pipelines.stages.convert import convert_dataset
 from pipelines.trust.rerun import Rerun, rerun
-from pipelines.trust.row_sources import refuse_changed
+from pipelines.trust.row_sources import found_again
 from pipelines.trust.verify import Verified, as_json, verify_folder
 from pipelines.trust.where import FoundRow, Wanted, find_rows, row_fields
 from tokcore.errors import InputError
@@ -202,9 +203,10 @@ def job_of(
         recorded = job_of_record(folder, manifest, workers)
         corpus = recorded.reading.corpus
         _refuse_code(each.spec for split in corpus.splits for each in split.filters)
-        for each in () if takes_record else corpus.inputs:
-            refuse_changed(each)
-        return recorded
+        if takes_record:
+            return recorded
+        reading = dataclasses.replace(recorded.reading, corpus=found_again(corpus))
+        return dataclasses.replace(recorded, reading=reading)
     if run is None or not run.job:
         raise InputError(
             f'{folder} has no record of the job that made it; give --job with its job file (the command '

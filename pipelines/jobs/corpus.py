@@ -24,12 +24,12 @@ from pipelines.transforms.read import MatchedFile, archive_lists, files_at, find
 from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.archives import ArchiveLists
 from tokcore.corpus.contents import Compression
-from tokcore.corpus.corpus import CorpusFile, FilterSpec, KeyRange, MemberFile, Split
+from tokcore.corpus.corpus import CorpusFile, FilterSpec, KeyRange, MemberFile, Split, split_of
 from tokcore.corpus.formats import CorpusFormat, corpus_format, format_reader
 from tokcore.corpus.seekable import may_have_index
 from tokcore.corpus.stats import RangeChecksum, TextSummary, checksum_file, join_checksums
 from tokcore.corpus.storage import MOST_RATIO
-from tokcore.corpus.stretches import IndexedInput
+from tokcore.corpus.stretches import Newlines
 from tokcore.errors import InputError
 from tokcore.filters.leaving_out import Address, AddressedFiles
 from tokcore.filters.registry import filter_specs, try_filters
@@ -99,14 +99,6 @@ class Corpus:
         ]
         left_out = files.list_of(addresses)
         return dataclasses.replace(self, splits=tuple(splits), left_out=left_out)
-
-    def dataset_numbers(self) -> dict[tuple[str, int], int]:
-        """Returns the number of each file's dataset, through all splits, by its split and its number."""
-        return {
-            (split.name, index): number
-            for number, split in enumerate(self.splits)
-            for index in split.file_indexes
-        }
 
     @property
     def split_names(self) -> tuple[str, ...]:
@@ -268,22 +260,22 @@ def find_corpus(
     return Corpus(tuple(splits), tuple(inputs), is_added=is_added)
 
 
-def indexed_inputs(corpus: Corpus, checksums: Iterable[RangeChecksum]) -> list[IndexedInput]:
-    """Returns what the index says of each input, from the checksums of the ranges that were read."""
+def newlines_of(corpus: Corpus, checksums: Iterable[RangeChecksum]) -> list[Newlines]:
+    """Returns the line feeds of each input, from the checksums of the ranges that were read."""
     newlines: dict[tuple[str, int, int], collections.Counter[int]] = {}
     for checksum in checksums:
         key = checksum.split, checksum.file_index, checksum.side
         counts = newlines.setdefault(key, collections.Counter())
         for stretch, count in checksum.newlines:
             counts[stretch] += count
-    numbers, indexed = corpus.dataset_numbers(), []
+    found: list[Newlines] = []
     for each in corpus.inputs:
-        number = numbers[each.split, each.file_index]
-        counts = newlines.get((each.split, each.file_index, each.side), collections.Counter())
-        own = tuple(counts[stretch] for stretch in range(max(counts, default=-1) + 1))
-        has_lines = corpus.splits[number].format.identity == 'offset'
-        indexed.append(IndexedInput.of(each.file, number, own if has_lines else None))
-    return indexed
+        counts = newlines.get((each.split, each.file_index, each.side), {})
+        split = split_of(corpus.splits, each.split, each.file_index)
+        has_lines = split is not None and split.format.identity == 'offset'
+        last = max(counts, default=-1)
+        found.append(tuple(counts[at] for at in range(last + 1)) if has_lines else None)
+    return found
 
 
 def input_texts(corpus: Corpus, checksums: Sequence[RangeChecksum]) -> tuple[InputText, ...]:

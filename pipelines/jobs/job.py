@@ -39,7 +39,7 @@ from pipelines.options.vocabulary import SampleOptions, VocabularyLayout
 from pipelines.shard_formats.formats import shard_format
 from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
 from tokcore.corpus.corpus import ITEM_BYTES, Split
-from tokcore.corpus.stretches import CORPUS_INDEX, IndexedInput
+from tokcore.corpus.stretches import CORPUS_INDEX, Newlines
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, Scheme, TokenRules
 from tokcore.options import recorded
@@ -433,14 +433,14 @@ class PreviousDataset:
         folder: an absolute path.
         manifest: of it.
         corpus: of it, without the rows that were removed before.
-        indexed: what its index says of each input.
+        newlines: of each of its inputs, as its index has them.
         added: the corpus that is added, which alone is read; the job has all of it.
     """
 
     folder: str
     manifest: Manifest
     corpus: Corpus
-    indexed: Sequence[IndexedInput]
+    newlines: Sequence[Newlines]
     added: Corpus
 
 

@@ -20,7 +20,7 @@ import apache_beam as beam
 from pipelines.artifacts.outputs import refuse_losses
 from pipelines.engines.progress import track_work
 from pipelines.files import filesystem
-from pipelines.jobs.corpus import Corpus, indexed_inputs, input_texts
+from pipelines.jobs.corpus import Corpus, input_texts, newlines_of
 from pipelines.jobs.job import CorpusReading, Execution
 from pipelines.options.job import RejectionLimit
 from pipelines.transforms.read import READING, CountedReads, MapToStats, ReadBlocks, bytes_unit
@@ -37,7 +37,7 @@ from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.corpus import CorpusFile, CorpusFormat, Split, WorkItem
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
-from tokcore.corpus.stretches import IndexedInput
+from tokcore.corpus.stretches import Newlines
 from tokcore.counts.sampling import (
     LineSample,
     RowSample,
@@ -417,7 +417,7 @@ class ReadStats:
     lines: tuple[LineTally, ...]
     rejected: tuple[OutputFile, ...] = ()
     datasets: tuple[LineTally, ...] = ()  # of each dataset that has a name
-    indexed: tuple[IndexedInput, ...] = ()  # what the index says of each input
+    newlines: tuple[Newlines, ...] = ()  # of each input
 
 
 def write_stats(outputs: Mapping[str, beam.PCollection], path: str) -> None:
@@ -461,7 +461,7 @@ def read_job_stats(
     if max_rejected is not None:
         refuse_losses(max_rejected, tallies)
     checksums = [row for row in rows if isinstance(row, RangeChecksum)]
-    inputs, indexed = input_texts(corpus, checksums), indexed_inputs(corpus, checksums)
+    inputs, newlines = input_texts(corpus, checksums), newlines_of(corpus, checksums)
     by_dataset: dict[tuple[str, str], list[LineTally]] = {}
     for tally in tallies:
         by_dataset.setdefault((tally.split, tally.dataset), []).append(tally)
@@ -492,7 +492,7 @@ def read_job_stats(
         tuple(dataclasses.replace(tally, unknown_words={}) for tally in of)
         for of in (lines, datasets)
     ]
-    return ReadStats(inputs, without_words[0], rejected, without_words[1], tuple(indexed))
+    return ReadStats(inputs, without_words[0], rejected, without_words[1], tuple(newlines))
 
 
 def _empty(corpus: Corpus, split: Split, tally: LineTally) -> InputError:

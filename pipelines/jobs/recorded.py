@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pipelines.artifacts.manifest import RunRecord
@@ -13,7 +13,7 @@ from pipelines.options.job import SPLITS, DatasetOptions
 from pipelines.options.reading import options_from
 from tokcore.corpus.corpus import CorpusFile, FilterSpec, Split
 from tokcore.corpus.order_keys import key_ranges
-from tokcore.corpus.stretches import CORPUS_INDEX, IndexedInput, parse_corpus_index
+from tokcore.corpus.stretches import CORPUS_INDEX, Newlines, parse_corpus_index
 from tokcore.errors import InputError
 from tokcore.filters.registry import filter_names
 from tokcore.reading.manifest import recorded_format
@@ -25,32 +25,29 @@ def recorded_values(manifest: Manifest) -> dict[str, Any]:
     return {key: value for key, value in manifest.options.items() if key != 'leave_out'}
 
 
-def read_corpus_index(folder: str, manifest: Manifest) -> list[IndexedInput]:
-    """Returns what the index of a dataset says of each input.
+def read_corpus_index(folder: str, manifest: Manifest) -> list[Newlines]:
+    """Returns the line feeds of each input, as the index of a dataset has them.
 
     Raises:
-        InputError: there is none, or it is damaged.
+        InputError: there is no index, or it is damaged.
     """
     data = filesystem.read_if_there(os.path.join(folder, CORPUS_INDEX))
-    indexed = None if data is None else parse_corpus_index(data)
-    if indexed is None or len(indexed) != len(manifest.inputs):
+    newlines = None if data is None else parse_corpus_index(data)
+    if newlines is None or len(newlines) != len(manifest.inputs):
         what = 'no' if data is None else 'a damaged'
         raise InputError(
             f'{folder} has {what} {CORPUS_INDEX}, by which rows are found in the corpus; run `tokbeam '
             f'index {folder}`'
         )
-    return indexed
+    return newlines
 
 
-def recorded_corpus(
-    manifest: Manifest, run: RunRecord | None = None, indexed: Sequence[IndexedInput] | None = None
-) -> Corpus:
-    """Returns the corpus of a dataset as it was read, whose inputs have their entries.
+def recorded_corpus(manifest: Manifest, run: RunRecord | None = None) -> Corpus:
+    """Returns the corpus of a dataset, whose inputs have their entries, without looking for its files.
 
     Args:
         manifest: of the dataset.
         run: its last run, which has the paths; None: they are not known.
-        indexed: what the index says of each input; None: the files cannot be read by it.
 
     Raises:
         InputError: the manifest does not say how many files each dataset has.
@@ -62,19 +59,16 @@ def recorded_corpus(
     states = [('', text.bytes, 0.0) for text in manifest.inputs]
     if run is not None and len(run.inputs) == len(states):
         states = [*run.inputs]
-    entries = indexed or [None] * len(states)
     splits: list[Split] = []
     inputs: list[CorpusInput] = []
     for name in SPLITS:
         texts = [
-            own
-            for own in zip(manifest.inputs, states, entries, strict=True)
-            if own[0].split == name
+            pair for pair in zip(manifest.inputs, states, strict=True) if pair[0].split == name
         ]
         records = [each for each in options.get('datasets', ()) if each['split'] == name]
         is_named, at, first = bool(records), 0, 0
         for record in records or ([_of_split(options, name)] if texts else []):
-            roles = {text.role for text, *_ in texts}
+            roles = {text.role for text, _ in texts}
             kind = recorded_format(roles, {'datasets': [record]} if is_named else record)
             width = len(kind.roles)
             count = record.get('files', None if is_named else len(texts) // width)
@@ -83,12 +77,7 @@ def recorded_corpus(
                     'the manifest does not say how many files each dataset has; make the dataset again'
                 )
             own = texts[at : at + count * width]
-            files = [
-                CorpusFile(path, text.name, text.bytes, False)
-                if entry is None
-                else entry.file(path, text.name, size)
-                for text, (path, size, _), entry in own
-            ]
+            files = [CorpusFile(path, text.name, text.bytes, False) for text, (path, *_) in own]
             filters = tuple(
                 FilterSpec(each['filter'], each['made_of'])
                 if isinstance(each, dict)
@@ -109,7 +98,7 @@ def recorded_corpus(
                     key_range=ranges.get(name),
                 )
             )
-            for number, ((text, state, _), file) in enumerate(zip(own, files, strict=True)):
+            for number, ((text, state), file) in enumerate(zip(own, files, strict=True)):
                 stored = StoredFile(state[0], text.name, *state[1:])
                 index, side = first + number // width, number % width
                 inputs.append(CorpusInput(name, text.role, index, side, file, stored, text))

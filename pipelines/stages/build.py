@@ -108,7 +108,7 @@ def build_stage(job: BuildJob) -> Manifest | None:
             stats.lines,
             vocabularies=vocabularies,
             files=shards,
-            index=(*index, write_corpus_index(stats.indexed, attempt.path)),
+            index=(*index, write_corpus_index(stats.newlines, attempt.path)),
             removed=write_left_out(reading.corpus, attempt.path),
             end_of_document=ends,
             datasets=stats.datasets,

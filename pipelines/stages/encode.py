@@ -53,7 +53,7 @@ from pipelines.transforms.read import read_items
 from pipelines.transforms.stats import WrittenFile
 from pipelines.transforms.write_shards import IndexFile, write_shards
 from tokcore.corpus.order_keys import OFFSET_BITS, is_among, row_places
-from tokcore.corpus.stretches import CORPUS_INDEX, IndexedInput, corpus_index
+from tokcore.corpus.stretches import CORPUS_INDEX, Newlines, corpus_index
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import EncodingOptions, Scheme
 from tokcore.encoding.vocabulary import NO_TEMPLATE
@@ -130,7 +130,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
             stats.lines,
             vocabularies=records,
             files=shards,
-            index=(*index, write_corpus_index(stats.indexed, attempt.path)),
+            index=(*index, write_corpus_index(stats.newlines, attempt.path)),
             removed=write_left_out(job.reading.corpus, attempt.path),
             end_of_document=ends,
             datasets=stats.datasets,
@@ -298,9 +298,9 @@ def encode_into(
     return stats, tuple(shards), tuple(index)
 
 
-def write_corpus_index(indexed: Sequence[IndexedInput], path: str) -> OutputFile:
-    """Writes what the index says of each input to an attempt's folder."""
-    data = corpus_index(indexed)
+def write_corpus_index(newlines: Sequence[Newlines], path: str) -> OutputFile:
+    """Writes the line feeds of each input to an attempt's folder."""
+    data = corpus_index(newlines)
     filesystem.write_bytes(os.path.join(path, CORPUS_INDEX), data)
     return file_entry(CORPUS_INDEX, data)
 

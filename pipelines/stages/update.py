@@ -153,18 +153,12 @@ def merge_previous(
         for split in corpus.splits
         if split.dataset
     ]
-    read, now, there = iter(stats.inputs), iter(stats.indexed), iter(previous.indexed)
+    read, new, old = iter(stats.inputs), iter(stats.newlines), iter(previous.newlines)
     inputs = tuple(each.recorded or next(read) for each in corpus.inputs)
-    numbers = corpus.dataset_numbers()
-    indexed = tuple(
-        dataclasses.replace(
-            next(there if each.recorded else now), dataset=numbers[each.split, each.file_index]
-        )
-        for each in corpus.inputs
-    )
+    newlines = tuple(next(old if each.recorded else new) for each in corpus.inputs)
     rejected = tuple(_join_rejected(previous, stats.rejected, path, added_path))
     return (
-        ReadStats(inputs, tuple(lines), rejected, tuple(datasets), indexed),
+        ReadStats(inputs, tuple(lines), rejected, tuple(datasets), newlines),
         tuple(shard for shard, _, _ in merged),
         tuple(index for _, index, _ in merged),
     )

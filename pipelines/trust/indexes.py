@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from pipelines.jobs.corpus import indexed_inputs
+from pipelines.jobs.corpus import newlines_of
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.shard_formats.formats import stored_format
 from pipelines.shard_formats.tfrecord import has_row_records
@@ -45,11 +45,11 @@ def write_indexes(job: BuildJob | EncodeJob, manifest: Manifest, folder: str, wo
             made += _addresses(job, manifest, folder, corpus, split, workers, checksums)
         for finding in changed_inputs(corpus.reading.corpus, manifest, checksums):
             raise InputError(finding.problem)
-        indexed = corpus_index(indexed_inputs(corpus.reading.corpus, checksums))
+        of_corpus = corpus_index(newlines_of(corpus.reading.corpus, checksums))
         features, has_offsets = len(corpus.features), has_row_records(stored_format(manifest))
     path = os.path.join(folder, CORPUS_INDEX)
     try:
-        write_whole(path, [indexed])
+        write_whole(path, [of_corpus])
         for shard, rows in made:
             path = index_path(shard)
             write_index(shard, features, [rows], has_offsets)

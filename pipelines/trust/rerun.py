@@ -20,7 +20,7 @@ import numpy as np
 from pipelines.artifacts.outputs import differing
 from pipelines.artifacts.vocabularies import vocabulary_reader
 from pipelines.files import filesystem
-from pipelines.jobs.corpus import Corpus, indexed_inputs, input_texts
+from pipelines.jobs.corpus import Corpus, input_texts, newlines_of
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.shard_formats.tfrecord import Packed
 from pipelines.stages.encode import vocabulary_records
@@ -117,8 +117,8 @@ def rerun(
         changes = [*changed_inputs(corpus.reading.corpus, manifest, checksums)]
         if not changes:
             path = os.path.join(job.output, CORPUS_INDEX)
-            indexed = corpus_index(indexed_inputs(corpus.reading.corpus, checksums))
-            if filesystem.read_if_there(path) not in (None, indexed):
+            data = corpus_index(newlines_of(corpus.reading.corpus, checksums))
+            if filesystem.read_if_there(path) not in (None, data):
                 problem = 'it is not what the corpus gives; run `tokbeam index` again'
                 changes.append(Finding(CORPUS_INDEX, problem))
         findings = [*changes, *findings]
@@ -180,8 +180,8 @@ class _SplitRerun:
 
     def sources(self, read: CorpusRows) -> RowSources:
         """Returns the rows of the split, by what a pass has read."""
-        indexed = indexed_inputs(self._corpus.reading.corpus, read.checksums)
-        return RowSources(self._corpus.reading, indexed, self._corpus.seed)
+        newlines = newlines_of(self._corpus.reading.corpus, read.checksums)
+        return RowSources(self._corpus.reading, newlines, self._corpus.seed)
 
     def totals(self, read: CorpusRows) -> Iterator[Finding]:
         """Yields what the numbers of lines and rows differ in."""

@@ -18,15 +18,15 @@ from typing import NamedTuple
 import numpy as np
 
 from pipelines.files import filesystem
-from pipelines.jobs.corpus import CorpusInput
+from pipelines.jobs.corpus import Corpus, CorpusInput
 from pipelines.jobs.job import CorpusReading
-from pipelines.transforms.read import read_items
+from pipelines.transforms.read import archive_lists, find_files, read_items
+from tokcore.corpus.archives import ArchiveLists
 from tokcore.corpus.corpus import (
     STRETCH_BYTES,
     Block,
     BlockText,
     CorpusFile,
-    MemberFile,
     Rows,
     Split,
     TextRange,
@@ -35,7 +35,7 @@ from tokcore.corpus.corpus import (
 )
 from tokcore.corpus.formats import FormatReader, format_reader
 from tokcore.corpus.order_keys import order_keys, places_of
-from tokcore.corpus.stretches import IndexedInput, TextLines, changed
+from tokcore.corpus.stretches import Newlines, TextLines, changed
 from tokcore.errors import InputError
 from tokcore.filters.applying import select_rows
 from tokcore.filters.registry import load_filters
@@ -105,7 +105,7 @@ class RowSources:
 
     Args:
         reading: the corpus.
-        indexed: what the index says of each of its inputs.
+        newlines: of each of its inputs, as the index has them.
         seed: of the order keys.
         manifest: of the dataset, for the sizes of files; None: they are those of the corpus.
     """
@@ -113,12 +113,12 @@ class RowSources:
     def __init__(
         self,
         reading: CorpusReading,
-        indexed: Sequence[IndexedInput],
+        newlines: Sequence[Newlines],
         seed: int,
         manifest: Manifest | None = None,
     ):
-        self._reading, self._indexed, self._seed = reading, indexed, seed
-        self._manifest = manifest
+        self._reading, self._newlines, self._seed = reading, newlines, seed
+        self._manifest, self._archives = manifest, archive_lists()
         self._numbers: dict[tuple[str, int], list[int]] = collections.defaultdict(list)
         for number, each in enumerate(reading.corpus.inputs):
             self._numbers[each.split, each.file_index].append(number)
@@ -203,12 +203,14 @@ class RowSources:
         lines = []
         for number in self._numbers[name, index]:
             each = self._reading.corpus.inputs[number]
-            refuse_changed(each)
-            if self._manifest is not None and not each.file.compressed:
-                if self._manifest.inputs[number].bytes != each.file.size:
-                    raise changed(each.file)
-            newlines = self._indexed[number].newlines or ()
-            lines.append(TextLines(each.file, newlines, filesystem.open_binary, reader.pieces_from))
+            file = each.file
+            if each.recorded is not None:
+                file = _as_it_is(each, split.format.content, self._archives)
+            if self._manifest is not None and not file.compressed:
+                if self._manifest.inputs[number].bytes != file.size:
+                    raise changed(file)
+            newlines = self._newlines[number] or ()
+            lines.append(TextLines(file, newlines, filesystem.open_binary, reader.pieces_from))
         ranges = tuple(TextRange(own.file, 0, own.file.size) for own in lines)
         filters = load_filters(split.filters)
         makes_several = any(row_filter.makes_several for row_filter in filters)
@@ -302,19 +304,44 @@ class RowSources:
         return indexes.pop()
 
 
-def refuse_changed(corpus_input: CorpusInput) -> None:
-    """Raises InputError if what is stored has another size; warns if it has another time."""
-    file, recorded = corpus_input.file, corpus_input.stored
-    where = file.archive.path if isinstance(file, MemberFile) else recorded.path
-    stored = next(iter(filesystem.find_any(where)), None)
-    if stored is None:
-        raise InputError(
-            f'{where} is not there any more; give --job with a job file that names where it is now'
+def found_again(corpus: Corpus) -> Corpus:
+    """Returns a recorded corpus with its files as they are now; raises InputError if one has changed."""
+    archives, now = archive_lists(), dict[tuple[str, int, int], CorpusFile]()
+    for each in corpus.inputs:
+        split = split_of(corpus.splits, each.split, each.file_index)
+        assert split is not None
+        key = each.split, each.file_index, each.side
+        now[key] = _as_it_is(each, split.format.content, archives)
+    splits = []
+    for split in corpus.splits:
+        sides = range(len(split.format.roles))
+        files = (
+            tuple(now[split.name, index, side] for side in sides) for index in split.file_indexes
         )
-    if stored.size != recorded.size:
-        raise changed(file)
-    if stored.modified != recorded.modified:
-        _LOGGER.warning('%s was written to after the rows were made of it', where)
+        splits.append(dataclasses.replace(split, files=tuple(files)))
+    inputs = (
+        dataclasses.replace(each, file=now[each.split, each.file_index, each.side])
+        for each in corpus.inputs
+    )
+    return dataclasses.replace(corpus, splits=tuple(splits), inputs=tuple(inputs))
+
+
+def _as_it_is(recorded: CorpusInput, content: str, archives: ArchiveLists) -> CorpusFile:
+    """Returns a file that a run has read as it is now; raises InputError if it is missing or has changed."""
+    before = recorded.stored
+    try:
+        matches = find_files(before.path, archives, content)
+    except InputError as error:
+        raise InputError(
+            f'the rows were made of {before.path}, which cannot be read now ({error}); give --job with a '
+            'job file that names where it is'
+        ) from error
+    now = next((match for match in matches if match.stored.path == before.path), None)
+    if now is None or now.stored.size != before.size:
+        raise changed(recorded.file)
+    if now.stored.modified != before.modified:
+        _LOGGER.warning('%s was written to after the rows were made of it', before.path)
+    return now.named(recorded.file.name, None).file
 
 
 def _is_named(file: CorpusFile, path: str) -> bool:

@@ -97,8 +97,8 @@ def find_rows(
     corpus = DatasetCorpus(job)
     corpus.prepare()
     finder = _Finder(job, corpus, StoredRows.of(job, corpus, manifest), wanted.split)
-    indexed = read_corpus_index(job.output, manifest)
-    sources = RowSources(job.reading, indexed, corpus.seed, manifest)
+    newlines = read_corpus_index(job.output, manifest)
+    sources = RowSources(job.reading, newlines, corpus.seed, manifest)
     if wanted.input is not None:
         found = [*sources.on_line(wanted.split, *wanted.input)]
         keys = np.concatenate([np.empty(0, np.uint64), *(each.keys for each in found)])

@@ -1,12 +1,11 @@
-"""The lines of a corpus, counted for each stretch of 8 MiB of text, and where its files are read: `index/corpus.jsonl`.
+"""The lines of a corpus, counted for each stretch of 8 MiB of text: `index/corpus.jsonl`.
 
 A line for each input of the manifest, in its order, and after these their CRC-32C in hexadecimal:
 
-    {"compressed": "xz", "dataset": 0, "newlines": [137011, 136480, 8120]}
+    [137011, 136480, 8120]
 
-With these counts, a line's number takes one stretch of the file and not all of it. `dataset` counts the
-job's datasets through all splits. A member of an archive also has `member`. `newlines` is null where rows are
-not lines.
+With these counts, a line's number takes one stretch of the file and not all of it. A line is null where rows
+are not lines.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ import google_crc32c
 import numpy as np
 
 from tokcore.checked_json import Within, checked
-from tokcore.corpus.corpus import STRETCH_BYTES, CorpusFile, MemberFile, OpenBinary, WorkItem
+from tokcore.corpus.corpus import STRETCH_BYTES, CorpusFile, OpenBinary, WorkItem
 from tokcore.corpus.seekable import can_seek
 from tokcore.corpus.storage import PIECE_BYTES
 from tokcore.errors import InputError
@@ -31,77 +30,23 @@ from tokcore.kernels.bytes import row_offsets, runs_of
 CORPUS_INDEX = 'index/corpus.jsonl'
 
 
-_Number = Annotated[int, Within(0)]
+Newlines = tuple[Annotated[int, Within(0)], ...] | None
+"""Line feeds of each stretch of a file; None where rows are not lines."""
 
 
-@dataclass(frozen=True)
-class MemberPlace:
-    """Where a member of an archive is, as `MemberFile` has it; `archive` is its name."""
-
-    archive: str
-    archive_compressed: bool | str
-    size: _Number
-    start: _Number
-    access_point: _Number
-    extents: tuple[tuple[_Number, _Number], ...] = ()
-
-
-@dataclass(frozen=True)
-class IndexedInput:
-    """What the index says of an input; no path, and no size of what is stored.
-
-    Attributes:
-        dataset: its number, through all splits.
-        newlines: of each stretch; None where rows are not lines.
-        compressed: as `CorpusFile` has it.
-        member: where it is, if it is in an archive.
-    """
-
-    dataset: _Number
-    newlines: tuple[_Number, ...] | None
-    compressed: bool | str
-    member: MemberPlace | None = None
-
-    @classmethod
-    def of(cls, file: CorpusFile, dataset: int, newlines: tuple[int, ...] | None) -> IndexedInput:
-        """Returns what is recorded of a file."""
-        member = None
-        if isinstance(file, MemberFile):
-            of_archive = file.archive.name, file.archive.compressed
-            member = MemberPlace(
-                *of_archive, file.size, file.start, file.access_point, file.extents
-            )
-        return cls(dataset, newlines, file.compressed, member)
-
-    def file(self, path: str, name: str, size: int) -> CorpusFile:
-        """Returns the file; `size` is that of what is stored, an archive or the file itself."""
-        own = self.member
-        if own is None:
-            return CorpusFile(path, name, size, self.compressed)
-        archive = CorpusFile(
-            path.removesuffix(name[len(own.archive) :]), own.archive, size, own.archive_compressed
-        )
-        place = own.start, own.access_point, own.extents
-        return MemberFile(path, name, own.size, self.compressed, archive, *place)
-
-
-def corpus_index(inputs: Sequence[IndexedInput]) -> bytes:
-    """Returns the bytes of the file."""
-    lines = []
-    for each in inputs:
-        fields = {name: value for name, value in vars(each).items() if name != 'member' or value}
-        lines.append(json.dumps(fields, default=vars, sort_keys=True) + '\n')
-    body = ''.join(lines).encode()
+def corpus_index(newlines: Sequence[Newlines]) -> bytes:
+    """Returns the bytes of the file; `newlines` are those of each input."""
+    body = ''.join(f'{json.dumps(each)}\n' for each in newlines).encode()
     return body + b'"%08x"\n' % google_crc32c.value(body)
 
 
-def parse_corpus_index(data: bytes) -> list[IndexedInput] | None:
-    """Returns what the file says of each input; None if it is damaged."""
+def parse_corpus_index(data: bytes) -> list[Newlines] | None:
+    """Returns what the file has of each input; None if it is damaged."""
     *lines, end = data.splitlines(keepends=True) or [b'']
     if end != b'"%08x"\n' % google_crc32c.value(data[: -len(end)]):
         return None
     try:
-        return [checked(json.loads(line), IndexedInput, is_whole=True) for line in lines]
+        return [checked(json.loads(line), Newlines) for line in lines]
     except ValueError:
         return None
 

@@ -10,14 +10,9 @@ from packed_in_parts import xz_of_blocks
 
 from tokcore.corpus import stats, stretches
 from tokcore.corpus.archive_reading import pieces_from
-from tokcore.corpus.corpus import CorpusFile, MemberFile
+from tokcore.corpus.corpus import CorpusFile
 from tokcore.corpus.stats import count_newlines, join_newlines
-from tokcore.corpus.stretches import (
-    IndexedInput,
-    TextLines,
-    corpus_index,
-    parse_corpus_index,
-)
+from tokcore.corpus.stretches import TextLines, corpus_index, parse_corpus_index
 
 STRETCH = 5
 
@@ -77,18 +72,10 @@ def test_lines_by_bytes_and_bytes_by_lines(kind, parts):
     assert lines.bounds(len(bounds)) is lines.bounds(-1) is None
 
 
-MEMBER = MemberFile(
-    '/x/a.tgz!b', 'a.tgz!b', 5, 'xz', CorpusFile('/x/a.tgz', 'a.tgz', 77, True), 512, 0, ((1, 2),)
-)
-
-
-@pytest.mark.parametrize('file', [CorpusFile('/x/a', 'a', 77, True), MEMBER])
-def test_the_index_says_how_a_file_is_read(file):
-    inputs = [IndexedInput.of(file, 3, (1, 0)), IndexedInput.of(file, 0, None)]
-    data = corpus_index(inputs)
-    assert parse_corpus_index(data) == inputs
-    assert inputs[0].file(file.path, file.name, 77) == file
+def test_the_counts_are_read_as_they_were_written():
+    counts = [(1, 0, 3), None, ()]
+    data = corpus_index(counts)
+    assert parse_corpus_index(data) == counts
     for wrong in (b'', data[:-1], data[1:], data.replace(b'3', b'4', 1), corpus_index([])[1:]):
         assert parse_corpus_index(wrong) is None
-    other = IndexedInput(-1, None, False)
-    assert parse_corpus_index(corpus_index([other])) is None
+    assert parse_corpus_index(corpus_index([(-1,)])) is None
