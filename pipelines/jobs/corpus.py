@@ -29,7 +29,7 @@ from tokcore.corpus.formats import CorpusFormat, corpus_format, format_reader
 from tokcore.corpus.seekable import may_have_index
 from tokcore.corpus.stats import RangeChecksum, TextSummary, checksum_file, join_checksums
 from tokcore.corpus.storage import MOST_RATIO
-from tokcore.corpus.stretches import Newlines
+from tokcore.corpus.stretches import FileNewlines
 from tokcore.errors import InputError
 from tokcore.filters.leaving_out import Address, AddressedFiles
 from tokcore.filters.registry import filter_specs, try_filters
@@ -260,7 +260,7 @@ def find_corpus(
     return Corpus(tuple(splits), tuple(inputs), is_added=is_added)
 
 
-def newlines_of(corpus: Corpus, checksums: Iterable[RangeChecksum]) -> list[Newlines]:
+def newlines_of(corpus: Corpus, checksums: Iterable[RangeChecksum]) -> list[FileNewlines]:
     """Returns the line feeds of each input, from the checksums of the ranges that were read."""
     newlines: dict[tuple[str, int, int], collections.Counter[int]] = {}
     for checksum in checksums:
@@ -268,7 +268,7 @@ def newlines_of(corpus: Corpus, checksums: Iterable[RangeChecksum]) -> list[Newl
         counts = newlines.setdefault(key, collections.Counter())
         for stretch, count in checksum.newlines:
             counts[stretch] += count
-    found: list[Newlines] = []
+    found: list[FileNewlines] = []
     for each in corpus.inputs:
         counts = newlines.get((each.split, each.file_index, each.side), {})
         split = split_of(corpus.splits, each.split, each.file_index)

@@ -39,7 +39,7 @@ from pipelines.options.vocabulary import SampleOptions, VocabularyLayout
 from pipelines.shard_formats.formats import shard_format
 from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
 from tokcore.corpus.corpus import ITEM_BYTES, Split
-from tokcore.corpus.stretches import CORPUS_INDEX, Newlines
+from tokcore.corpus.stretches import CORPUS_INDEX, FileNewlines
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, Scheme, TokenRules
 from tokcore.options import recorded
@@ -440,7 +440,7 @@ class PreviousDataset:
     folder: str
     manifest: Manifest
     corpus: Corpus
-    newlines: Sequence[Newlines]
+    newlines: Sequence[FileNewlines]
     added: Corpus
 
 

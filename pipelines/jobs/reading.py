@@ -37,7 +37,7 @@ from tokcore.corpus.archive_reading import in_passes, reading_on
 from tokcore.corpus.corpus import CorpusFile, CorpusFormat, Split, WorkItem
 from tokcore.corpus.formats import format_reader, index_ranges, plan_items, read_blocks
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
-from tokcore.corpus.stretches import Newlines
+from tokcore.corpus.stretches import FileNewlines
 from tokcore.counts.sampling import (
     LineSample,
     RowSample,
@@ -417,7 +417,7 @@ class ReadStats:
     lines: tuple[LineTally, ...]
     rejected: tuple[OutputFile, ...] = ()
     datasets: tuple[LineTally, ...] = ()  # of each dataset that has a name
-    newlines: tuple[Newlines, ...] = ()  # of each input
+    newlines: tuple[FileNewlines, ...] = ()  # of each input
 
 
 def write_stats(outputs: Mapping[str, beam.PCollection], path: str) -> None:

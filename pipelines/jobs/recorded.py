@@ -13,7 +13,7 @@ from pipelines.options.job import SPLITS, DatasetOptions
 from pipelines.options.reading import options_from
 from tokcore.corpus.corpus import CorpusFile, FilterSpec, Split
 from tokcore.corpus.order_keys import key_ranges
-from tokcore.corpus.stretches import CORPUS_INDEX, Newlines, parse_corpus_index
+from tokcore.corpus.stretches import CORPUS_INDEX, FileNewlines, parse_corpus_index
 from tokcore.errors import InputError
 from tokcore.filters.registry import filter_names
 from tokcore.reading.manifest import recorded_format
@@ -25,7 +25,7 @@ def recorded_values(manifest: Manifest) -> dict[str, Any]:
     return {key: value for key, value in manifest.options.items() if key != 'leave_out'}
 
 
-def read_corpus_index(folder: str, manifest: Manifest) -> list[Newlines]:
+def read_corpus_index(folder: str, manifest: Manifest) -> list[FileNewlines]:
     """Returns the line feeds of each input, as the index of a dataset has them.
 
     Raises:

@@ -53,7 +53,7 @@ from pipelines.transforms.read import read_items
 from pipelines.transforms.stats import WrittenFile
 from pipelines.transforms.write_shards import IndexFile, write_shards
 from tokcore.corpus.order_keys import OFFSET_BITS, is_among, row_places
-from tokcore.corpus.stretches import CORPUS_INDEX, Newlines, corpus_index
+from tokcore.corpus.stretches import CORPUS_INDEX, FileNewlines, corpus_index
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import EncodingOptions, Scheme
 from tokcore.encoding.vocabulary import NO_TEMPLATE
@@ -298,7 +298,7 @@ def encode_into(
     return stats, tuple(shards), tuple(index)
 
 
-def write_corpus_index(newlines: Sequence[Newlines], path: str) -> OutputFile:
+def write_corpus_index(newlines: Sequence[FileNewlines], path: str) -> OutputFile:
     """Writes the line feeds of each input to an attempt's folder."""
     data = corpus_index(newlines)
     filesystem.write_bytes(os.path.join(path, CORPUS_INDEX), data)

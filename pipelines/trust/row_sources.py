@@ -35,7 +35,7 @@ from tokcore.corpus.corpus import (
 )
 from tokcore.corpus.formats import FormatReader, format_reader
 from tokcore.corpus.order_keys import order_keys, places_of
-from tokcore.corpus.stretches import Newlines, TextLines, changed
+from tokcore.corpus.stretches import FileNewlines, TextLines, changed
 from tokcore.errors import InputError
 from tokcore.filters.applying import select_rows
 from tokcore.filters.registry import load_filters
@@ -113,7 +113,7 @@ class RowSources:
     def __init__(
         self,
         reading: CorpusReading,
-        newlines: Sequence[Newlines],
+        newlines: Sequence[FileNewlines],
         seed: int,
         manifest: Manifest | None = None,
     ):
@@ -136,12 +136,8 @@ class RowSources:
         for of_file in runs_of(indexes):
             source = self._source(split, int(indexes[of_file.start]))
             wanted = offsets = identities[of_file]
-            if source.makes_several:
-                # With several rows of a line, only the first has the identity of the line.
-                if source.split.format.identity == 'row':
-                    offsets = wanted // PIECES
-                elif not source.reader.resumes_at_lines:
-                    offsets = np.zeros_like(wanted)
+            if source.makes_several and source.split.format.identity == 'row':
+                offsets = wanted // PIECES
             items = source.reader.items_at(source.whole, offsets, source.lines)
             tasks += [(source, item, wanted[own]) for item, own in items]
         with ThreadPoolExecutor(max(1, workers)) as pool:
@@ -170,8 +166,8 @@ class RowSources:
             bounds = source.lines[0].bounds(number - 1)
         if bounds is None:
             return
-        start = bounds[0] if source.reader.resumes_at_lines else 0
-        for item, _ in source.reader.items_at(source.whole, np.array([start]), source.lines):
+        start = np.array([bounds[0]])
+        for item, _ in source.reader.items_at(source.whole, start, source.lines):
             if not item.format.has_same_lines and not _is_named(item.files[0], path):
                 raise InputError(
                     f'the rows of {path} are on other lines than in {item.files[0].path}; give the line '

@@ -33,13 +33,7 @@ from tokcore.corpus.corpus import (
 )
 from tokcore.corpus.declarations import Labelled
 from tokcore.corpus.formats import FormatReader
-from tokcore.corpus.line_reading import (
-    Lines,
-    line_block,
-    read_counted_lines,
-    stretch_range,
-    whole_lines,
-)
+from tokcore.corpus.line_reading import Lines, line_block, read_counted_lines, whole_lines
 from tokcore.corpus.line_rows import BlockLines, lines_of_block, long_rows, rows_of_lines
 from tokcore.corpus.storage import PIECE_BYTES, open_stored, read_pieces
 from tokcore.corpus.stretches import FileLines, RowItems, TextLines
@@ -100,7 +94,7 @@ class BitextReader(FormatReader):
 
         One that crosses the end of its stretch is read with the next one.
         """
-        if not all(own.can_seek for own in lines):
+        if any(own.file.is_stream for own in lines):
             yield from super().items_at(whole, offsets, lines)
             return
         numbers = lines[0].numbers(offsets)
@@ -132,7 +126,7 @@ class BitextReader(FormatReader):
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
     ) -> Iterator[Block]:
-        if any(part.file.is_stream and part.packed_bytes is None for part in item.ranges):
+        if any(file.is_stream for file in item.files):
             for pair in _stream_pairs(item, open_binary, block_bytes, max_line_bytes):
                 yield line_block(item, max_line_bytes, pair)
             return
@@ -208,9 +202,8 @@ def _line_range(index: LineIndex, first: int, end: int) -> TextRange:
 def _range_of_lines(lines: TextLines, first: int, end: int) -> TextRange:
     """Returns the range of whole stretches that has some lines, of which the last may be that of the file."""
     start, last = (max(0, int(np.searchsorted(lines.before, line)) - 1) for line in (first, end))
-    skip = first - int(lines.before[start])
-    bounds = start * STRETCH_BYTES, (last + 1) * STRETCH_BYTES
-    return stretch_range(lines.file, *bounds, skip, end - first)
+    bounds = start * STRETCH_BYTES, min((last + 1) * STRETCH_BYTES, lines.file.size)
+    return TextRange(lines.file, *bounds, first - int(lines.before[start]), end - first)
 
 
 def _stream_pairs(

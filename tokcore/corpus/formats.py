@@ -142,9 +142,6 @@ class FormatReader(abc.ABC):
         """Returns the end of an error about files without any row: what they have, and what to do."""
         return 'check the files and the columns'
 
-    resumes_at_lines = True
-    """Whether `items_at` takes any byte of a row's line; otherwise only the first of a row."""
-
     def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> RowItems:
         """Yields items that have rows of a file and few others, and which of the offsets are theirs.
 

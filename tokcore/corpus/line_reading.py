@@ -85,9 +85,12 @@ class LineReader(FormatReader):
         if not lines[0].can_seek:
             yield from super().items_at(whole, offsets, lines)
             return
+        file = lines[0].file
         for own in runs_of(offsets // STRETCH_BYTES):
             start = int(offsets[own.start]) // STRETCH_BYTES * STRETCH_BYTES
-            part = stretch_range(lines[0].file, start, start + STRETCH_BYTES)
+            part = TextRange(file, start, min(start + STRETCH_BYTES, file.size))
+            if file.compressed:  # its size is not that of the text
+                part = TextRange(file, start, start + STRETCH_BYTES, packed_bytes=0)
             yield dataclasses.replace(whole, ranges=(part,)), own
 
     def beginning(self, item: WorkItem, size: int) -> WorkItem:
@@ -134,15 +137,6 @@ def byte_ranges(
         for file_index, (file,) in zip(split.file_indexes, split.files, strict=True)
         for text_range in _ranges_of(file, item_bytes, cuts.get(file_index, ()))
     ]
-
-
-def stretch_range(
-    file: CorpusFile, start: int, end: int, skip_lines: int = 0, lines: int | None = None
-) -> TextRange:
-    """Returns a range of a file that can be read from any byte on; `end` may be beyond its text."""
-    is_packed = bool(file.compressed)
-    last = end if is_packed else min(end, file.size)
-    return TextRange(file, start, last, skip_lines, lines, 0 if is_packed else None)
 
 
 def line_block(item: WorkItem, max_line_bytes: int, sides: tuple[Lines, ...]) -> Block:
@@ -222,20 +216,16 @@ def read_counted_lines(
     """
     file, lines = text_range.file, text_range.counted_lines
     with open_stored(file, open_binary) as stream:
-        is_packed, size = text_range.packed_bytes is not None, text_range.end - text_range.start
-        if lines == 1 and size > max_line_bytes and not is_packed:
+        if lines == 1 and text_range.end - text_range.start > max_line_bytes:
             line = _read_line(stream, side, text_range, max_line_bytes)
             if line is not None:
                 return line
         else:
-            if is_packed:
-                data = _text_up_to(text_from(file, text_range.start, open_binary), size)
-            else:
-                data = read_range(stream, file, text_range.start, text_range.end)
+            data = read_range(stream, file, text_range.start, text_range.end)
             first = after_newlines(data, text_range.skip_lines)
             if first is not None:
                 end = after_newlines(data, lines, first)
-                if end is None and (len(data) < size or text_range.end == file.size):
+                if end is None and text_range.end == file.size:
                     # The file's last line may lack its line feed.
                     last = after_newlines(data, lines - 1, first)
                     if last is not None and last < len(data):
@@ -246,15 +236,6 @@ def read_counted_lines(
         f'{file.path} no longer has the {lines} lines after byte {text_range.start} that it had '
         'when its lines were counted; run again when nothing writes to it any more'
     )
-
-
-def _text_up_to(pieces: Iterator[bytes], size: int) -> bytes:
-    text = bytearray()
-    for piece in pieces:
-        text += piece
-        if len(text) >= size:
-            break
-    return bytes(text[:size])
 
 
 def _read_starting_lines(

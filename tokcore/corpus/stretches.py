@@ -30,23 +30,23 @@ from tokcore.kernels.bytes import row_offsets, runs_of
 CORPUS_INDEX = 'index/corpus.jsonl'
 
 
-Newlines = tuple[Annotated[int, Within(0)], ...] | None
+FileNewlines = tuple[Annotated[int, Within(0)], ...] | None
 """Line feeds of each stretch of a file; None where rows are not lines."""
 
 
-def corpus_index(newlines: Sequence[Newlines]) -> bytes:
+def corpus_index(newlines: Sequence[FileNewlines]) -> bytes:
     """Returns the bytes of the file; `newlines` are those of each input."""
     body = ''.join(f'{json.dumps(each)}\n' for each in newlines).encode()
     return body + b'"%08x"\n' % google_crc32c.value(body)
 
 
-def parse_corpus_index(data: bytes) -> list[Newlines] | None:
+def parse_corpus_index(data: bytes) -> list[FileNewlines] | None:
     """Returns what the file has of each input; None if it is damaged."""
     *lines, end = data.splitlines(keepends=True) or [b'']
     if end != b'"%08x"\n' % google_crc32c.value(data[: -len(end)]):
         return None
     try:
-        return [checked(json.loads(line), Newlines) for line in lines]
+        return [checked(json.loads(line), FileNewlines) for line in lines]
     except ValueError:
         return None
 

@@ -18,17 +18,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tokcore.corpus.archive_reading import (
-    pieces_from,
-    text_beginning,
-    text_pieces,
-    with_whole_head,
-)
+from tokcore.corpus.archive_reading import text_beginning, text_pieces, with_whole_head
 from tokcore.corpus.arrow_columns import extra_features, side_array
 from tokcore.corpus.corpus import (
     INVALID_UTF8,
     MISSING_COLUMN,
-    STRETCH_BYTES,
     TOO_LONG,
     Block,
     CorpusFile,
@@ -41,7 +35,8 @@ from tokcore.corpus.corpus import (
 )
 from tokcore.corpus.declarations import Tsv
 from tokcore.corpus.fields import INVALID_CSV
-from tokcore.corpus.line_reading import LineReader, byte_ranges, line_block, stretch_range
+from tokcore.corpus.formats import FormatReader
+from tokcore.corpus.line_reading import LineReader, byte_ranges, line_block
 from tokcore.corpus.line_rows import (
     finish_rows,
     lines_of,
@@ -98,28 +93,16 @@ class TsvReader(LineReader):
             return byte_ranges(split, max([1, *(file.size for (file,) in split.files)]))
         return super().plan(split, index, item_bytes)
 
-    @property
-    def resumes_at_lines(self) -> bool:  # type: ignore[override]
-        return not self.format.is_quoted
-
     def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> RowItems:
-        """Yields items that begin with a record, where there are quotes."""
-        of_lines = super().items_at(whole, offsets, lines)
-        if not self.format.is_quoted or not lines[0].can_seek:
-            yield from of_lines
-            return
-        for item, own in of_lines:
-            start = int(offsets[own.start])  # reading goes on beyond the range's end
-            part = stretch_range(item.files[0], start, start + STRETCH_BYTES)
-            yield dataclasses.replace(item, ranges=(part,)), own
+        if self.format.is_quoted:  # all that is before a byte shows whether it is in quotes
+            return FormatReader.items_at(self, whole, offsets, lines)
+        return super().items_at(whole, offsets, lines)
 
     def bounds_of_units(self, block: Block) -> tuple[np.ndarray, np.ndarray] | None:
         if not self.format.is_quoted:
             return None
-        bounds, _ = _record_bounds(block.texts[0].data, block.offset)
-        return block.offset + np.array(bounds[:-1], np.int64), block.offset + np.array(
-            bounds[1:], np.int64
-        )
+        bounds = block.offset + np.array(_record_bounds(block.texts[0].data, block.offset)[0])
+        return bounds[:-1], bounds[1:]
 
     def beginning(self, item: WorkItem, size: int) -> WorkItem:
         return item if self.format.is_quoted else super().beginning(item, size)
@@ -279,15 +262,14 @@ def _quoted_names(file: CorpusFile, text: str) -> list[str]:
 def _read_records(
     item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
 ) -> Iterator[Block]:
-    """Yields the blocks of a whole file, or of one from a record on, of whole records.
+    """Yields the blocks of a whole file, of whole records.
 
     Raises:
         InputError: the file cannot be read, or a record is longer than a line may be.
     """
     [text_range] = item.ranges
-    file, state, offset, data = text_range.file, 0, text_range.start, bytearray()
-    pieces = pieces_from(file, offset, open_binary) if offset else text_pieces(file, open_binary)
-    for piece in with_whole_head(pieces, len(codecs.BOM_UTF8)):
+    file, state, offset, data = text_range.file, 0, 0, bytearray()
+    for piece in with_whole_head(text_pieces(file, open_binary), len(codecs.BOM_UTF8)):
         if not data and (mark := mark_bytes(piece, offset)):
             data += piece[:mark]
             piece = piece[mark:]
