@@ -30,7 +30,7 @@ from tokcore.filters.leaving_out import refuse_missing
 from tokcore.kernels.jit import read_only
 from tokcore.kernels.sorting import SortedRows
 from tokcore.reading.checking import Sums
-from tokcore.reading.record_index import FOOTER_BYTES, index_name, parse_index
+from tokcore.reading.record_index import index_name, parse_index
 from tokcore.reading.record_kernels import FOOTER_SIZE, HEADER_SIZE, LARGEST_ID
 from tokcore.reading.shard_files import checksum
 from tokcore.reading.shards import ExampleParser
@@ -171,7 +171,7 @@ class _Shard:
         self.file, self.path, self._crc32c = file, os.path.join(folder, file.name), 0
         path = os.path.join(folder, index_name(file.name))
         data = mapped_bytes(path) if filesystem.exists(path) else np.empty(0, np.uint8)
-        parsed = parse_index(data, data[-FOOTER_BYTES:].tobytes())
+        parsed = parse_index(data)
         if (
             parsed is None
             or not (parsed.has_keys and parsed.has_offsets)

@@ -20,7 +20,6 @@ from tokcore.options import dataset_name
 from tokcore.reading.checking import Sums
 from tokcore.reading.other_records import list_shards
 from tokcore.reading.record_index import (
-    FOOTER_BYTES,
     Addresses,
     IndexWriter,
     RecordIndex,
@@ -264,8 +263,7 @@ def write_converted_index(
 
 
 def _read_index(path: str) -> RecordIndex:
-    data = np.frombuffer(filesystem.read_bytes(path), np.uint8)
-    index = parse_index(data, data[-FOOTER_BYTES:].tobytes())
+    index = parse_index(np.frombuffer(filesystem.read_bytes(path), np.uint8))
     if index is None:
         raise InputError(f'{path} is damaged; run `tokbeam index` again')
     return index

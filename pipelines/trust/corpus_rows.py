@@ -9,7 +9,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
-import functools
 import operator
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -117,30 +116,6 @@ class DatasetCorpus:
         Raises:
             InputError: a file cannot be read, or has a line that cannot be used.
         """
-        parts = self._looks(split, workers, functools.partial(self._look, take))
-        keys = np.sort(np.concatenate([np.empty(0, np.uint64), *(part[1] for part in parts)]))
-        if len(keys) and np.any(keys[1:] == keys[:-1]):
-            raise RuntimeError('two rows have one order key')
-        return CorpusRows(
-            split,
-            keys,
-            tuple(part[2] for part in parts),
-            tuple(join_adjacent(checksum for part in parts for checksum in part[3])),
-            tuple(part[4] for part in parts if part[4] is not None),
-        )
-
-    def taken(self, split: str, take: Take, workers: int) -> list:
-        """Returns what `take` returns for each block as `read` does, and holds nothing else."""
-
-        def look(block: Block) -> tuple | None:
-            rows = self._rows(block)
-            own = take(block, rows, order_keys(block.file_index, rows.identities, self.seed))
-            return None if own is None else (_place(block), own)
-
-        return [own for _, own in self._looks(split, workers, look)]
-
-    def _looks(self, split: str, workers: int, look: Callable[[Block], tuple | None]) -> list:
-        """Returns what `look` returns for each block of a split, in the order of the corpus, without None."""
         plan = self._plan
         assert plan is not None
         passes = plan.passes[split]
@@ -150,7 +125,7 @@ class DatasetCorpus:
             parts = []
             looks: collections.deque[Future] = collections.deque()
             for block in read_items(items, plan.item_bytes, plan.reading.max_line_bytes):
-                looks.append(lookers.submit(look, block))
+                looks.append(lookers.submit(self._look, take, block))
                 if len(looks) > _BLOCKS_AHEAD:
                     parts.append(looks.popleft().result())
             return parts + [look.result() for look in looks]
@@ -164,8 +139,18 @@ class DatasetCorpus:
             ThreadPoolExecutor(max(1, workers)) as pool,
         ):
             for part in pool.map(read, passes):
-                parts += [own for own in part if own is not None]
-        return sorted(parts, key=operator.itemgetter(0))
+                parts += part
+        parts.sort(key=operator.itemgetter(0))
+        keys = np.sort(np.concatenate([np.empty(0, np.uint64), *(part[1] for part in parts)]))
+        if len(keys) and np.any(keys[1:] == keys[:-1]):
+            raise RuntimeError('two rows have one order key')
+        return CorpusRows(
+            split,
+            keys,
+            tuple(part[2] for part in parts),
+            tuple(join_adjacent(checksum for part in parts for checksum in part[3])),
+            tuple(part[4] for part in parts if part[4] is not None),
+        )
 
     def encode(self, block: Block, rows: Rows) -> FramedRows:
         """Returns rows of a block as they are written."""
@@ -211,7 +196,8 @@ class DatasetCorpus:
         keys = order_keys(block.file_index, rows.identities, self.seed)
         stats = block_stats(block, rows, self._splits, self.reading.on_error)
         tally = dataclasses.replace(stats.tally, text_bytes=rows.text_bytes)
-        return _place(block), keys, tally, stats.checksums, take(block, rows, keys)
+        place = block.file_index, block.offset
+        return place, keys, tally, stats.checksums, take(block, rows, keys)
 
     def _rows(self, block: Block) -> Rows:
         return select_rows(block, self._splits, self._job.reading.scheme.normalizer)
@@ -220,8 +206,3 @@ class DatasetCorpus:
 def rows_in_shard(keys: np.ndarray, shards: int) -> np.ndarray:
     """Returns how many of some order keys are in each shard: int64[shards]."""
     return np.bincount(shard_of(keys, shards), minlength=shards)
-
-
-def _place(block: Block) -> tuple[int, int]:
-    """Returns what the blocks of a split are ordered by."""
-    return block.file_index, block.offset

@@ -34,7 +34,7 @@ from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
 from tokcore.reading.checking import MOST_FINDINGS, Finding
-from tokcore.reading.record_index import FOOTER_BYTES, RecordIndex, index_name, parse_index
+from tokcore.reading.record_index import RecordIndex, index_name, parse_index
 from tokcore.reading.shards import EncodedRows
 from tokcore.records.manifest import Manifest, OutputFile
 from tokcore.records.tfrecord import FramedRows, parse_features, read_records, sort_rows
@@ -92,10 +92,7 @@ class StoredRows:
     def index(self, name: str) -> RecordIndex | None:
         """Returns the index of a shard, by the name of its first file; None if it is missing or damaged."""
         path = os.path.join(self.folder, index_name(name))
-        if not filesystem.exists(path):
-            return None
-        data = mapped_bytes(path)
-        return parse_index(data, data[-FOOTER_BYTES:].tobytes())
+        return parse_index(mapped_bytes(path)) if filesystem.exists(path) else None
 
     def index_of(self, shard: str) -> RecordIndex:
         """Returns the index of a shard, by its name as TFRecords, with order keys; raises InputError."""

@@ -46,7 +46,6 @@ from tokcore.reading.checking import (
 )
 from tokcore.reading.manifest import recorded_features, recorded_scheme
 from tokcore.reading.record_index import (
-    FOOTER_BYTES,
     INDEX_FOLDER,
     RecordIndex,
     index_name,
@@ -415,8 +414,7 @@ class _Contents:
 
     def check_index(self, shard: OutputFile, result: CheckedFile | None) -> str | None:
         """Returns what is wrong with the index of a shard, of which this is the first file."""
-        data = mapped_bytes(os.path.join(self._folder, index_name(shard.name)))
-        index = parse_index(data, data[-FOOTER_BYTES:].tobytes())
+        index = parse_index(mapped_bytes(os.path.join(self._folder, index_name(shard.name))))
         if index is None or index.shard != (shard.examples, shard.bytes, int(shard.crc32c, 16)):
             return f'it is not the index of {shard.name}'
         is_whole = result is not None and (result.crc32c, result.findings) == (shard.crc32c, ())

@@ -119,7 +119,7 @@ def _keys(job: BuildJob | EncodeJob, finder: _Finder, wanted: Wanted, workers: i
     assert wanted.text is not None
     take: Take = functools.partial(_keys_with_text, wanted.text.encode())
     with planned(job) as corpus:
-        found = corpus.taken(wanted.split, take, workers)
+        found = corpus.read(wanted.split, take, workers).taken
     return np.concatenate([np.empty(0, np.uint64), *found])
 
 

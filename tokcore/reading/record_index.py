@@ -31,8 +31,7 @@ from tokcore.errors import InputError
 from tokcore.format_numbers import INDEX
 from tokcore.kernels.bytes import row_offsets
 from tokcore.process_end import UndoneAtEnd
-from tokcore.reading.shard_files import ShardFile, map_shard
-from tokcore.regular_files import open_regular
+from tokcore.reading.shard_files import ShardFile, map_file, map_shard
 
 INDEX_FOLDER = 'index'
 
@@ -155,11 +154,7 @@ def read_index(shard: ShardFile) -> RecordIndex:
     path = index_path(shard)
     again = f'run `tokbeam index {os.path.dirname(shard.path)}` and open the dataset again'
     try:
-        with open_regular(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            file.seek(max(0, size - FOOTER_BYTES))
-            footer = file.read(FOOTER_BYTES)
-            data = np.memmap(file, np.uint8, 'r') if size else np.empty(0, np.uint8)
+        data, _ = map_file(path)
     except FileNotFoundError as error:
         map_shard(shard)  # raises if the shard is another one too
         raise InputError(
@@ -167,8 +162,8 @@ def read_index(shard: ShardFile) -> RecordIndex:
         ) from error
     except OSError as error:
         raise InputError(f'{path} cannot be read ({error.strerror}); {again}') from error
-    index = parse_index(data, footer)
-    if index is None or footer[: len(_identity(shard))] != _identity(shard):
+    index = parse_index(data)
+    if index is None or index.shard != (shard.rows, shard.bytes, int(shard.crc32c, 16)):
         map_shard(shard)
         raise InputError(
             f'{path} is damaged, or is not the index of {shard.rows} rows in {shard.bytes} bytes '
@@ -177,8 +172,9 @@ def read_index(shard: ShardFile) -> RecordIndex:
     return index
 
 
-def parse_index(data: np.ndarray, footer: bytes) -> RecordIndex | None:
+def parse_index(data: np.ndarray) -> RecordIndex | None:
     """Returns the index that a file holds, uint8; None if it is not one, or not whole."""
+    footer = data[-FOOTER_BYTES:].tobytes()
     if len(footer) != FOOTER_BYTES or footer[-4:] != _crc32c(footer[:-4]):
         return None
     magic, rows, size, crc32c, features, flags = _FIELDS.unpack(footer[:-4])
@@ -230,7 +226,8 @@ class IndexWriter:
         """Returns what follows the entries of all rows of a shard."""
         bases = np.concatenate([np.empty(0, np.int64), *self._bases]).astype('<u8')
         flags = self._has_offsets + 2 * self._has_keys
-        fields = _identity(shard) + bytes([self._features, flags])
+        stated = shard.rows, shard.bytes, int(shard.crc32c, 16)
+        fields = _FIELDS.pack(_MAGIC, *stated, self._features, flags)
         return bases.tobytes() + fields + _crc32c(fields)
 
 
@@ -276,11 +273,6 @@ def shards_digest(shards: Sequence[ShardFile]) -> bytes:
         _SHARD_FIELDS.pack(shard.rows, shard.bytes, int(shard.crc32c, 16)) for shard in shards
     ]
     return hashlib.sha256(b''.join(fields)).digest()
-
-
-def _identity(shard: ShardFile) -> bytes:
-    """Returns the beginning of the footer of a shard's index."""
-    return _FIELDS.pack(_MAGIC, shard.rows, shard.bytes, int(shard.crc32c, 16), 0, 0)[:-2]
 
 
 def _crc32c(data: bytes) -> bytes:
