@@ -355,18 +355,21 @@ def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
     return dataclasses.replace(job, previous=previous)
 
 
-def job_of_record(folder: str, manifest: Manifest, workers: int | None) -> EncodeJob:
+def job_of_record(
+    folder: str, manifest: Manifest, workers: int | None, beam_flags: Sequence[str]
+) -> EncodeJob:
     """Returns a job that makes the rows of a dataset, from its manifest and the files that its last run read.
 
+    No file of the corpus is looked for.
+
     Raises:
-        InputError: it is not known where these files are, they have other sizes now, or a filter is code.
+        InputError: a file of the folder is missing or damaged.
     """
     corpus, _ = _recorded(folder, manifest)
     options = argparse.Namespace(command='update', datasets={}, job_path=None, workers=workers)
     options = _recorded_options(options, folder, manifest)
-    return _recorded_job(
-        options, manifest, corpus, check_engine(choose_engine((), workers)), folder
-    )
+    engine = check_engine(choose_engine(beam_flags, workers))
+    return _recorded_job(options, manifest, corpus, engine, folder)
 
 
 def _recorded(folder: str, manifest: Manifest) -> tuple[Corpus, set[Address]]:

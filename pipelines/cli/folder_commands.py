@@ -200,7 +200,7 @@ def job_of(
         and (takes_record or not run.job)
         and len(run.inputs) == len(manifest.inputs)
     ):
-        recorded = job_of_record(folder, manifest, workers)
+        recorded = job_of_record(folder, manifest, workers, beam_flags)
         corpus = recorded.reading.corpus
         _refuse_code(each.spec for split in corpus.splits for each in split.filters)
         if takes_record:

@@ -27,7 +27,6 @@ from tokcore.corpus import (
     line_reading,
     stats,
     stretches,
-    tsv_reading,
 )
 from tokcore.errors import InputError
 from tokcore.records.manifest import Manifest
@@ -160,7 +159,7 @@ def small_stretches():
 
     with pytest.MonkeyPatch.context() as patch:
         for module in (
-            corpus, stats, stretches, line_reading, bitext_reading, tsv_reading, row_sources,
+            corpus, stats, stretches, line_reading, bitext_reading, row_sources,
         ):  # fmt: skip
             patch.setattr(module, 'STRETCH_BYTES', STRETCH)
         yield
