@@ -400,7 +400,7 @@ def recorded_format(roles: Set[str], options: Mapping[str, object]) -> CorpusFor
         # That with all roles; of several, that whose options are recorded.
         fields = [[option.field for option in declared(type_)] for type_ in candidates]
         fits = [
-            (len(type_.roles), len(names)) if {*names} <= record.keys() else (-1, 0)
+            (len(type_.roles), len(names) if {*names} <= record.keys() else -1)
             for type_, names in zip(candidates, fields, strict=True)
         ]
         format_type = candidates[fits.index(max(fits))]
