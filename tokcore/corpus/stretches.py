@@ -106,21 +106,16 @@ class TextLines:
         if not 0 <= number <= self.before[-1]:
             return None
         stretch = max(0, int(np.searchsorted(self.before, number)) - 1)
-        left, at = number - int(self.before[stretch]), stretch * STRETCH_BYTES
-        start = None if left else at
-        for piece in self._pieces(at):
-            first = 0
-            if start is None:
-                after = after_newlines(piece, left)
-                if after is None:
-                    left -= piece.count(b'\n')
-                    at += len(piece)
-                    continue
-                first, start = after, at + after
-            if end := piece.find(b'\n', first) + 1:
-                return start, at + end
-            at += len(piece)
-        return None if start is None or start == at else (start, at)
+        left, at, text = number - int(self.before[stretch]), stretch * STRETCH_BYTES, bytearray()
+        for piece in itertools.chain(self._pieces(at), [None]):
+            text += piece or b''
+            if piece is not None and len(text) < STRETCH_BYTES:
+                continue  # the line begins in this stretch, or at its end
+            start = after_newlines(bytes(text), left)
+            end = 0 if start is None else text.find(b'\n', start) + 1
+            if start is not None and end:
+                return at + start, at + end
+        return None if start in (None, len(text)) else (at + start, at + len(text))
 
     def _pieces(self, offset: int) -> Iterator[bytes]:
         return self.pieces_from(self.file, offset, self.open_binary)

@@ -80,7 +80,6 @@ class AddressedFiles:
             self._files[split.name, index] = own
             for name in {label, file.path} - {''}:
                 self._named.setdefault(name, []).append(own)
-        self._repeated = {name for name, count in counts.items() if count > 1}
 
     def read(self, data: bytes, source: str) -> set[Address]:
         """Returns the addresses of a list; `source` is its path, for errors.
@@ -107,14 +106,9 @@ class AddressedFiles:
         if name not in self._named and (two := _NUMBERED.fullmatch(name)) and two[1] in self._named:
             name, number, piece = two[1], two[2], number
         if name not in self._named:
-            if name in self._repeated:
-                raise InputError(
-                    f'{where}: several files are called {shown(name)}; give the path, or {name}#1 for the '
-                    'first of them'
-                )
             raise InputError(
-                f'{where}: the corpus has no file {shown(name)}; give the name that the manifest has, or '
-                'the path'
+                f'{where}: the corpus has no file {shown(name)}, or several; give its path, or the name that the '
+                'manifest has, with #1 for the first of several'
             )
         for file in self._named[name]:
             if file.makes_several and not piece:
@@ -123,9 +117,7 @@ class AddressedFiles:
                     'FILE:BYTE:PIECE, with the number of the row among them, from 0'
                 )
             own, at, of_line = file.splits[0], int(number), int(piece or 0)
-            if (
-                own.format.identity == 'offset'
-            ):  # the rows of a line have the offsets from its own on
+            if own.format.identity == 'offset':  # rows of a line have the offsets from its own on
                 at, of_line = at + of_line, 0
             yield own.name, file.index, at, of_line
 

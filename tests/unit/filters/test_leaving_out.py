@@ -36,7 +36,7 @@ def test_of_files_with_one_name_each_has_a_number():
         'train': [4, (1 << 44) + 5],
         'dev': [6],
     }
-    with pytest.raises(InputError, match="LIST, line 1: several files are called 'part'"):
+    with pytest.raises(InputError, match="LIST, line 1: the corpus has no file 'part', or several"):
         read('part:5\n', *splits)
 
 
