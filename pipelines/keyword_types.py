@@ -35,6 +35,13 @@ class _JobKeywords(TypedDict, total=False):
     markup: Literal['drop', 'text'] | None
     clean: str | Sequence[object] | None
     output: Path
+    workers: int | None
+    overwrite: bool
+
+
+class _ReadingKeywords(TypedDict, total=False):
+    """Of jobs that read a whole corpus."""
+
     normalizer: Literal['bert', 'bert-original']
     lower_case: bool
     strip_accents: Literal['auto', 'yes', 'no']
@@ -62,16 +69,14 @@ class _JobKeywords(TypedDict, total=False):
     pattern: str | Sequence[str]
     add_prefix_space: bool
     split: Literal['space', 'unicode']
-    workers: int | None
     max_line_size: int | str
     on_error: int | str
     keep_rejected: bool
     work: Path | None
-    overwrite: bool
 
 
-class _DatasetKeywords(TypedDict, total=False):
-    """Of jobs that write a dataset."""
+class _SplitKeywords(TypedDict, total=False):
+    """Of jobs that read all splits."""
 
     dev: Path | Sequence[Path]
     dev_source: Path | Sequence[Path]
@@ -79,6 +84,11 @@ class _DatasetKeywords(TypedDict, total=False):
     test: Path | Sequence[Path]
     test_source: Path | Sequence[Path]
     test_target: Path | Sequence[Path]
+
+
+class _DatasetKeywords(TypedDict, total=False):
+    """Of jobs that write a dataset."""
+
     name: str
     shards: int
     dev_share: str | None
@@ -128,7 +138,9 @@ class _LearningKeywords(TypedDict, total=False):
     extend: Path | None
 
 
-class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=False):
+class BuildKeywords(
+    _JobKeywords, _ReadingKeywords, _SplitKeywords, _DatasetKeywords, _LearningKeywords, total=False
+):
     """The options of `tokbeam build`.
 
     source: source side, a sentence a line, or <seg>s in documents where the names end in .sgm
@@ -298,7 +310,7 @@ class BuildKeywords(_JobKeywords, _DatasetKeywords, _LearningKeywords, total=Fal
     memory: int | str | None
 
 
-class CountKeywords(_JobKeywords, total=False):
+class CountKeywords(_JobKeywords, _ReadingKeywords, total=False):
     """The options of `tokbeam count`.
 
     source: source side, a sentence a line, or <seg>s in documents where the names end in .sgm
@@ -396,7 +408,7 @@ class CountKeywords(_JobKeywords, total=False):
     vocab_sample: str | None
 
 
-class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
+class VocabKeywords(_JobKeywords, _ReadingKeywords, _LearningKeywords, total=False):
     """The options of `tokbeam vocab`.
 
     source: source side, a sentence a line, or <seg>s in documents where the names end in .sgm
@@ -520,7 +532,7 @@ class VocabKeywords(_JobKeywords, _LearningKeywords, total=False):
     memory: int | str | None
 
 
-class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
+class EncodeKeywords(_JobKeywords, _ReadingKeywords, _SplitKeywords, _DatasetKeywords, total=False):
     """The options of `tokbeam encode`.
 
     source: source side, a sentence a line, or <seg>s in documents where the names end in .sgm
@@ -659,7 +671,7 @@ class EncodeKeywords(_JobKeywords, _DatasetKeywords, total=False):
     max_unknown: str
 
 
-class UpdateKeywords(TypedDict, total=False):
+class UpdateKeywords(_JobKeywords, _SplitKeywords, total=False):
     """The options of `tokbeam update`.
 
     source: source side, a sentence a line, or <seg>s in documents where the names end in .sgm
@@ -717,33 +729,5 @@ class UpdateKeywords(TypedDict, total=False):
         'encode'
     """
 
-    source: Path | Sequence[Path]
-    target: Path | Sequence[Path]
-    tsv: Path | Sequence[Path]
-    jsonl: Path | Sequence[Path]
-    parquet: Path | Sequence[Path]
-    tmx: Path | Sequence[Path]
-    text: Path | Sequence[Path]
-    line_labels: Path | Sequence[Path]
-    keep: str | Sequence[object] | None
-    label: str | Sequence[object] | None
-    labels: str | Sequence[object] | None
-    columns: str | Sequence[object] | None
-    quoting: Literal['none', 'csv'] | None
-    keep_tabs: bool | None
-    fields: str | Sequence[object] | None
-    entities: Literal['keep', 'decode'] | None
-    languages: str | Sequence[object] | None
-    markup: Literal['drop', 'text'] | None
-    clean: str | Sequence[object] | None
-    dev: Path | Sequence[Path]
-    dev_source: Path | Sequence[Path]
-    dev_target: Path | Sequence[Path]
-    test: Path | Sequence[Path]
-    test_source: Path | Sequence[Path]
-    test_target: Path | Sequence[Path]
     job: Path | None
     remove: Path | None
-    output: Path
-    workers: int | None
-    overwrite: bool

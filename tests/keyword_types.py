@@ -38,10 +38,14 @@ from __future__ import annotations
 
 '''
 
-_COMMANDS = ('build', 'count', 'vocab', 'encode')
-_WITH_CALLS = (*_COMMANDS, 'update')
+_COMMANDS = ('build', 'count', 'vocab', 'encode', 'update')
 _SHARED = {
     '_JobKeywords': ('Of every job.', _COMMANDS),
+    '_ReadingKeywords': (
+        'Of jobs that read a whole corpus.',
+        ('build', 'count', 'vocab', 'encode'),
+    ),
+    '_SplitKeywords': ('Of jobs that read all splits.', ('build', 'encode', 'update')),
     '_DatasetKeywords': ('Of jobs that write a dataset.', ('build', 'encode')),
     '_LearningKeywords': ('Of jobs that learn a vocabulary.', ('build', 'vocab')),
 }
@@ -168,8 +172,8 @@ def _of(kinds: Iterable[Kind]) -> _Options:
 
 def _command_classes() -> list[str]:
     """Each class documents all options of its command, and inherits the types of those that it shares."""
-    commands = {name: _of_command(name) for name in _WITH_CALLS}
-    inherited: dict[str, set[str]] = {name: set() for name in _WITH_CALLS}
+    commands = {name: _of_command(name) for name in _COMMANDS}
+    inherited: dict[str, set[str]] = {name: set() for name in _COMMANDS}
     classes = []
     for base, (about, names) in _SHARED.items():
         shared = {
