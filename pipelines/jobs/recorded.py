@@ -50,8 +50,7 @@ def recorded_corpus(manifest: Manifest, run: RunRecord | None = None) -> Corpus:
         run: its last run, which has the paths; None: they are not known.
 
     Raises:
-        InputError: the manifest does not say how many files each dataset has.
-        ValueError: it does not say what the rows are.
+        ValueError: the manifest does not say what the rows are.
     """
     options = recorded_values(manifest)
     dataset = options_from(DatasetOptions, options)
@@ -71,11 +70,7 @@ def recorded_corpus(manifest: Manifest, run: RunRecord | None = None) -> Corpus:
             roles = {text.role for text, _ in texts}
             kind = recorded_format(roles, {'datasets': [record]} if is_named else record)
             width = len(kind.roles)
-            count = record.get('files', None if is_named else len(texts) // width)
-            if count is None:
-                raise InputError(
-                    'the manifest does not say how many files each dataset has; make the dataset again'
-                )
+            count = record.get('files', len(texts) // width)
             own = texts[at : at + count * width]
             files = [CorpusFile(path, text.name, text.bytes, False) for text, (path, *_) in own]
             filters = tuple(

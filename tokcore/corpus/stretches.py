@@ -149,6 +149,6 @@ def after_newlines(data: bytes, count: int, start: int = 0) -> int | None:
 def changed(file: CorpusFile) -> InputError:
     """Returns the error for a file that is not the one that rows were made of."""
     return InputError(
-        f'{file.path} has changed since the rows were made of it; `tokbeam verify --rerun all` names what '
-        'differs'
+        f'{file.path} has changed since the rows were made of it; `tokbeam verify --rerun all --job JOB.toml` '
+        'names what differs'
     )
