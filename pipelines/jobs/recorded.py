@@ -144,11 +144,13 @@ def with_added(corpus: Corpus, added: Corpus) -> tuple[Corpus, Corpus]:
     whole: list[Split] = []
     read: list[Split] = []
     inputs: list[CorpusInput] = []
-    counts = dict.fromkeys(SPLITS, 0)
     for name in SPLITS:
-        before = [split for split in corpus.splits if split.name == name]
-        splits = [*before]
-        counts[name] = sum(len(split.files) for split in before)
+        splits = [split for split in corpus.splits if split.name == name]
+        count = sum(len(split.files) for split in splits)
+        own = [
+            dataclasses.replace(split, files=(), first_file_index=split.file_indexes.stop)
+            for split in splits
+        ]
         for split in (split for split in added.splits if split.name == name):
             if splits and splits[-1].dataset == split.dataset:
                 last = splits.pop()
@@ -160,27 +162,24 @@ def with_added(corpus: Corpus, added: Corpus) -> tuple[Corpus, Corpus]:
                             'give the same, or another name of the dataset in a job file'
                         )
                 splits.append(dataclasses.replace(last, files=last.files + split.files))
+                own[-1] = dataclasses.replace(own[-1], files=split.files)
             else:
-                first = counts[name] + split.first_file_index
+                first = count + split.first_file_index
                 splits.append(dataclasses.replace(split, first_file_index=first))
+                own.append(splits[-1])
         names = [split.dataset for split in splits]
         if len(names) > 1 and ('' in names or len({*names}) < len(names)):
             raise InputError(
                 f'{name} has the datasets {", ".join(names)} then; name what is added in a job file, by '
                 'another name or that of the last one'
             )
-        for split in splits:
-            skipped = min(len(split.files), max(0, counts[name] - split.first_file_index))
-            first = split.first_file_index + skipped
-            whole.append(split)
-            read.append(
-                dataclasses.replace(split, files=split.files[skipped:], first_file_index=first)
-            )
+        whole += splits
+        read += own
         inputs += [each for each in corpus.inputs if each.split == name]
         inputs += [
-            dataclasses.replace(each, file_index=each.file_index + counts[name])
+            dataclasses.replace(each, file_index=each.file_index + count)
             for each in added.inputs
             if each.split == name
         ]
-    own = tuple(each for each in inputs if each.recorded is None)
-    return Corpus(tuple(whole), tuple(inputs)), Corpus(tuple(read), own, is_added=True)
+    new = tuple(each for each in inputs if each.recorded is None)
+    return Corpus(tuple(whole), tuple(inputs)), Corpus(tuple(read), new, is_added=True)
