@@ -270,7 +270,8 @@ def newlines_of(corpus: Corpus, checksums: Iterable[RangeChecksum]) -> list[File
             counts[stretch] += count
     found: list[FileNewlines] = []
     for each in corpus.inputs:
-        counts = newlines.get((each.split, each.file_index, each.side), {})
+        key = each.split, each.file_index, each.side
+        counts = newlines.get(key, collections.Counter())
         split = split_of(corpus.splits, each.split, each.file_index)
         has_lines = split is not None and split.format.identity == 'offset'
         last = max(counts, default=-1)

@@ -112,10 +112,9 @@ class TextLines:
             if piece is not None and len(text) < STRETCH_BYTES:
                 continue  # the line begins in this stretch, or at its end
             start = after_newlines(bytes(text), left)
-            end = 0 if start is None else text.find(b'\n', start) + 1
-            if start is not None and end:
+            if start is not None and (end := text.find(b'\n', start) + 1):
                 return at + start, at + end
-        return None if start in (None, len(text)) else (at + start, at + len(text))
+        return None if start is None or start == len(text) else (at + start, at + len(text))
 
     def _pieces(self, offset: int) -> Iterator[bytes]:
         return self.pieces_from(self.file, offset, self.open_binary)
