@@ -262,16 +262,14 @@ def find_corpus(
 
 def newlines_of(corpus: Corpus, checksums: Iterable[RangeChecksum]) -> list[FileNewlines]:
     """Returns the line feeds of each input, from the checksums of the ranges that were read."""
-    newlines: dict[tuple[str, int, int], collections.Counter[int]] = {}
+    newlines: dict[tuple[str, int, int], collections.Counter[int]]
+    newlines = collections.defaultdict(collections.Counter)
     for checksum in checksums:
-        key = checksum.split, checksum.file_index, checksum.side
-        counts = newlines.setdefault(key, collections.Counter())
         for stretch, count in checksum.newlines:
-            counts[stretch] += count
+            newlines[checksum.split, checksum.file_index, checksum.side][stretch] += count
     found: list[FileNewlines] = []
     for each in corpus.inputs:
-        key = each.split, each.file_index, each.side
-        counts = newlines.get(key, collections.Counter())
+        counts = newlines[each.split, each.file_index, each.side]
         split = split_of(corpus.splits, each.split, each.file_index)
         has_lines = split is not None and split.format.identity == 'offset'
         last = max(counts, default=-1)
