@@ -34,7 +34,7 @@ from tokcore.corpus.corpus import (
     split_of,
 )
 from tokcore.corpus.formats import FormatReader, format_reader
-from tokcore.corpus.order_keys import order_keys, places_of
+from tokcore.corpus.order_keys import order_keys, order_of_corpus, places_of
 from tokcore.corpus.stretches import FileNewlines, TextLines, changed
 from tokcore.errors import InputError
 from tokcore.filters.applying import select_rows
@@ -129,10 +129,8 @@ class RowSources:
         Raises:
             InputError: a file cannot be read, or has changed.
         """
-        indexes, identities = places_of(np.unique(keys), self._seed)
-        order = np.lexsort((identities, indexes))
-        indexes, identities = indexes[order], identities[order]
-        tasks = []
+        keys, tasks = np.unique(keys), []
+        indexes, identities = places_of(keys[order_of_corpus(keys, self._seed)], self._seed)
         for of_file in runs_of(indexes):
             source = self._source(split, int(indexes[of_file.start]))
             wanted = offsets = identities[of_file]
