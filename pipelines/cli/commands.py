@@ -390,7 +390,7 @@ def _recorded_options(
     defaults = {each.key: each.default for each in known_commands()['encode'].options}
     of_dataset = [each.key for kind in (DatasetOptions, LineOptions) for each in declared(kind)]
     values = {key: recorded_options[key] for key in of_dataset if key in recorded_options}
-    values['vocab'] = (folder,) if manifest.vocabularies else ()
+    values['vocab'] = tuple(os.path.join(folder, own.name) for own in manifest.vocabularies)
     values['scheme'] = recorded_options['scheme']
     return argparse.Namespace(**{**defaults, **vars(options), **values})
 
