@@ -202,20 +202,12 @@ class IndexFile:
         shard: the name of its file.
         features: how many features of ids its rows have.
         has_offsets: whether each of them is a TFRecord.
-        has_keys: whether it is known where they come from.
     """
 
-    def __init__(
-        self,
-        folder: str,
-        shard: str,
-        features: int,
-        has_offsets: bool = True,
-        has_keys: bool = True,
-    ):
+    def __init__(self, folder: str, shard: str, features: int, has_offsets: bool = True):
         self._name = index_name(shard)
         self._created = filesystem.create(os.path.join(folder, self._name))
-        self._writer, self._sums = IndexWriter(features, has_offsets, has_keys), Sums()
+        self._writer, self._sums = IndexWriter(features, has_offsets), Sums()
 
     def __enter__(self) -> 'IndexFile':
         self._stream = self._created.__enter__()
@@ -255,7 +247,7 @@ def write_converted_index(
     """
     indexes = [*map(_read_index, sources)]
     has_keys = all(index.has_keys for index in indexes)
-    with IndexFile(folder, shard.name, features, False, has_keys) as file:
+    with IndexFile(folder, shard.name, features, False) as file:
         for index in indexes:
             sizes = [index.lengths, *([index.text_bytes[:, None]] if has_keys else [])]
             file.add(Addresses(index.lengths, index.keys if has_keys else None, np.hstack(sizes)))

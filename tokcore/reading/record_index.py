@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import itertools
 import os
 import pathlib
 import secrets
@@ -196,16 +195,16 @@ class IndexWriter:
     Args:
         features: how many features of ids the rows have.
         has_offsets: whether each row is a TFRecord.
-        has_keys: whether their order keys and text are known.
     """
 
-    def __init__(self, features: int, has_offsets: bool, has_keys: bool):
-        self._features, self._has_offsets, self._has_keys = features, has_offsets, has_keys
+    def __init__(self, features: int, has_offsets: bool):
+        self._features, self._has_offsets, self._has_keys = features, has_offsets, True
         self._rows = self._bytes = 0
         self._bases: list[np.ndarray] = []
 
     def entries(self, rows: Addresses) -> bytes:
-        """Returns the entries of the rows that come next."""
+        """Returns the entries of the rows that come next; the keys of all rows are known, or of none."""
+        self._has_keys = rows.keys is not None
         dtype = entry_type(self._features, self._has_offsets, self._has_keys)
         entries = np.empty(len(rows.sizes), dtype)
         if self._has_offsets:
@@ -242,18 +241,13 @@ def write_index(
         rows: all of them, in parts.
         has_offsets: whether each row is a TFRecord.
     """
-    write_whole(index_path(shard), _index_bytes(shard, features, rows, has_offsets))
 
+    def parts() -> Iterator[bytes]:
+        writer = IndexWriter(features, has_offsets)
+        yield from map(writer.entries, rows)
+        yield writer.footer(shard)
 
-def _index_bytes(
-    shard: ShardFile, features: int, rows: Iterable[Addresses], has_offsets: bool
-) -> Iterator[bytes]:
-    parts = iter(rows)
-    first = next(parts, None)
-    has_keys = first is not None and first.keys is not None
-    writer = IndexWriter(features, has_offsets, has_keys)
-    yield from map(writer.entries, itertools.chain([] if first is None else [first], parts))
-    yield writer.footer(shard)
+    write_whole(index_path(shard), parts())
 
 
 def write_whole(path: str, parts: Iterable[bytes]) -> None:

@@ -27,7 +27,7 @@ def written(rows, cut, has_offsets, has_keys):
     lengths = np.array([row[0] for row in rows], np.int64)
     keys = np.array([row[1] for row in rows], np.uint64)
     sizes = np.array([row[2:] for row in rows], np.uint32).reshape(-1, 3)
-    writer = IndexWriter(2, has_offsets, has_keys)
+    writer = IndexWriter(2, has_offsets)
     parts = [
         writer.entries(Addresses(lengths[own], keys[own] if has_keys else None, sizes[own]))
         for own in (slice(0, cut), slice(cut, None))
