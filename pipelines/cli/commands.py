@@ -51,7 +51,6 @@ from pipelines.jobs.reading import refuse_unfit
 from pipelines.jobs.recorded import (
     read_corpus_index,
     recorded_corpus,
-    recorded_values,
     with_added,
 )
 from pipelines.options.beam import url_without_secrets
@@ -386,12 +385,13 @@ def _recorded_options(
     options: argparse.Namespace, folder: str, manifest: Manifest
 ) -> argparse.Namespace:
     """Returns options of `encode` with those of a dataset, whose vocabularies are in its folder."""
-    recorded_options = recorded_values(manifest)
+    recorded_options = manifest.options
     defaults = {each.key: each.default for each in known_commands()['encode'].options}
     of_dataset = [each.key for kind in (DatasetOptions, LineOptions) for each in declared(kind)]
     values = {key: recorded_options[key] for key in of_dataset if key in recorded_options}
     values['vocab'] = tuple(os.path.join(folder, own.name) for own in manifest.vocabularies)
     values['scheme'] = recorded_options['scheme']
+    values['leave_out'] = None  # the manifest has a digest of the list
     return argparse.Namespace(**{**defaults, **vars(options), **values})
 
 
@@ -399,7 +399,7 @@ def _recorded_job(
     options: argparse.Namespace, manifest: Manifest, corpus: Corpus, engine: Engine, output: str
 ) -> EncodeJob:
     """Returns the job that encodes a corpus as a dataset's was."""
-    recorded_options = recorded_values(manifest)
+    recorded_options = manifest.options
     vocabularies = _vocabulary_paths(options, corpus)
     token_options = {} if manifest.vocabularies else recorded_options
     scheme = scheme_of(vocabularies.by_side.values(), options.scheme, token_options)

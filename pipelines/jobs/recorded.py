@@ -20,11 +20,6 @@ from tokcore.reading.manifest import recorded_format
 from tokcore.records.manifest import Manifest
 
 
-def recorded_values(manifest: Manifest) -> dict[str, Any]:
-    """Returns the recorded options by their keys, without the digest of the list of rows that are left out."""
-    return {key: value for key, value in manifest.options.items() if key != 'leave_out'}
-
-
 def read_corpus_index(folder: str, manifest: Manifest) -> list[FileNewlines]:
     """Returns the line feeds of each input, as the index of a dataset has them.
 
@@ -52,7 +47,7 @@ def recorded_corpus(manifest: Manifest, run: RunRecord | None = None) -> Corpus:
     Raises:
         ValueError: the manifest does not say what the rows are.
     """
-    options = recorded_values(manifest)
+    options = manifest.options
     dataset = options_from(DatasetOptions, options)
     ranges = key_ranges(dataset.shares, dataset.seed) if dataset.shares else {}
     states = [('', text.bytes, 0.0) for text in manifest.inputs]
