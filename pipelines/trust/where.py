@@ -7,7 +7,6 @@ some words are looked for in all of the corpus.
 from __future__ import annotations
 
 import bisect
-import dataclasses
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -272,10 +271,8 @@ def row_fields(row: FoundRow) -> dict[str, object]:
         **{name: value for name, value in vars(row).items() if name not in ('place', 'segments')},
         **({} if row.segments is None else {'segments': [*map(vars, row.segments)]}),
         'files': [file.path for file in place.files],
-        **{
-            field.name: getattr(place, field.name)
-            for field in dataclasses.fields(place)
-            if field.name in ('line', 'byte', 'piece')
-        },
+        'line': place.line,
+        'byte': place.byte,
+        'piece': place.piece,
         'file_row': place.row,
     }
