@@ -85,7 +85,8 @@ def where(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     folder = filesystem.absolute(options.path)
     manifest = read_dataset_manifest(folder)
     wanted = _wanted(options)
-    job = job_of(folder, manifest, options.job, options.workers, takes_record=True)
+    is_pass = wanted.text is not None
+    job = job_of(folder, manifest, options.job, options.workers, takes_record=not is_pass)
     count, rows = find_rows(job, manifest, wanted, workers_of(options), options.head)
     if options.json:
         print_data(json.dumps(row_fields(row), ensure_ascii=False) for row in rows)
@@ -186,7 +187,8 @@ def job_of(
         job_file: its job file; None: what the last run recorded in the folder.
         workers: to run it with; None: as the job has it.
         beam_flags: options of Beam; none: it runs on this machine.
-        takes_record: whether it may have the files that its run has read, without looking for them.
+        takes_record: whether it may have the files that its run has read without looking for them, and no
+            pass reads these.
 
     Raises:
         InputError: there is no record of it, or the record would run code.
