@@ -1,6 +1,7 @@
 """`update`: what is added and removed gives what an encode of all files gives, in every file, root and index."""
 
 import dataclasses
+import gzip
 import io
 import json
 import os
@@ -409,21 +410,24 @@ def test_an_updated_build_is_an_encode_with_its_vocabulary(built, tmp_path):
 
 
 def test_rows_of_an_update_are_found_in_its_files(built, tmp_path, printed):
-    first, second, folder = built
+    _, second, folder = built
+    packed = write(tmp_path / 'second.gz', gzip.compress(second.read_bytes()))
     updated, list_ = tmp_path / 'updated', write(tmp_path / 'list', b'first:0\n')
-    succeed('update', folder, '--text', second, '--remove', list_, '--output', updated)
+    succeed('update', folder, '--text', packed, '--remove', list_, '--output', updated)
     rows = pipelines.source(updated, 'train', range(79))
     places = sorted((row.place.files[0].name, row.place.line) for row in rows)
     assert all(row.is_stored for row in rows)
     assert places == [
         *(('first', line) for line in range(2, 41)),
-        *(('second', line) for line in range(1, 41)),
+        *(('second.gz', line) for line in range(1, 41)),
     ]
-    [row] = [row for row in rows if (row.place.files[0].name, row.place.line) == ('second', 3)]
-    assert [found['row'] for found in printed('where', updated, 'second:3')[1]] == [row.row]
+    [row] = [row for row in rows if (row.place.files[0].name, row.place.line) == ('second.gz', 3)]
+    assert [found['row'] for found in printed('where', updated, 'second.gz:3')[1]] == [row.row]
+    words = ('--text', row.texts[0], '--head', 79)
+    assert row.row in [found['row'] for found in printed('where', updated, *words)[1]]
     assert printed('where', updated, 'first:1')[1] == []
-    second.write_bytes(second.read_bytes() + b'more\n')
-    assert f'{second} has changed' in refuse('verify', updated, '--rerun', 'all')
+    packed.write_bytes(packed.read_bytes() + gzip.compress(b'more\n'))
+    assert f'{packed} has changed' in refuse('verify', updated, '--rerun', 'all')
 
 
 def test_a_build_counts_without_the_rows_that_are_left_out(built, tmp_path):
