@@ -411,7 +411,7 @@ def test_an_updated_build_is_an_encode_with_its_vocabulary(built, tmp_path):
 
 def test_rows_of_an_update_are_found_in_its_files(built, tmp_path, printed):
     _, second, folder = built
-    packed = write(tmp_path / 'second.gz', gzip.compress(second.read_bytes()))
+    packed = write(tmp_path / 'second.gz', second.read_bytes())
     updated, list_ = tmp_path / 'updated', write(tmp_path / 'list', b'first:0\n')
     succeed('update', folder, '--text', packed, '--remove', list_, '--output', updated)
     rows = pipelines.source(updated, 'train', range(79))
