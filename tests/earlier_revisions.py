@@ -105,7 +105,9 @@ def packages_of(revision: str) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as new:
             with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-                files.extractall(Path(new, 'packages'), filter='data')
+                # Python 3.11.3 and earlier have no such filter.
+                files.extraction_filter = getattr(tarfile, 'data_filter', None)
+                files.extractall(Path(new, 'packages'))
             # Another process may have been faster; then this one fails, and that is as good.
             with contextlib.suppress(OSError):
                 Path(new, 'packages').rename(folder)

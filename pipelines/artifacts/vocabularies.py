@@ -40,18 +40,17 @@ from tokcore.encoding.document_ends import (
     end_of_document,
     unknown_end,
 )
+from tokcore.encoding.hub_folders import TOKENIZER_FOLDER, manifests_of
 from tokcore.encoding.scheme import EncodingOptions, Scheme, check_rules
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
-from tokcore.records.manifest import MANIFEST_NAME, Manifest, OutputFile, VocabularyRecord
+from tokcore.records.manifest import Manifest, OutputFile, VocabularyRecord
 from tokcore.schemes import DEFAULT_SCHEME, find_scheme, scheme_names, schemes_of_file
 from tokcore.text.unicode import check_unicode
 
 _LOGGER = logging.getLogger(__name__)
 
-_TOKENIZER_FOLDER = r'tokenizer(\.(inputs|targets))?'
-
-TOKENIZER_FILE = rf'tokenizer(_config)?\.json|{_TOKENIZER_FOLDER}/[^/]+'
+TOKENIZER_FILE = rf'tokenizer(_config)?\.json|{TOKENIZER_FOLDER}/[^/]+'
 """The names of files of tokenizer folders in datasets, as a regular expression."""
 
 _STATED_LICENCE = re.compile(r'^license(?:_name)?:[ \t]*["\']?([\w.+-]+)', re.MULTILINE)
@@ -286,12 +285,7 @@ def recorded_manifest(path: str) -> Manifest | None:
 
 
 def _recorded(path: str) -> tuple[str, VocabularyRecord | None]:
-    folder, name = os.path.split(path)
-    places = {f'{path}.tokbeam.json': name, os.path.join(folder, MANIFEST_NAME): name}
-    dataset, own = os.path.split(folder)
-    if re.fullmatch(_TOKENIZER_FOLDER, own):
-        places[os.path.join(dataset, MANIFEST_NAME)] = f'{own}/{name}'
-    for manifest_path, listed in places.items():
+    for manifest_path, listed in manifests_of(path).items():
         manifest = read_manifest(manifest_path)
         for record in manifest.vocabularies if manifest else ():
             if record.name == listed:

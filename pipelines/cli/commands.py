@@ -9,6 +9,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from pipelines.artifacts.counts import CountFiles, CountsFolder, find_counts
 from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_run
@@ -146,19 +147,15 @@ def run_job(job: Job) -> Manifest | None:
     Raises:
         InputError: what the stage refuses.
     """
-    match job:
-        case BuildJob():
-            return build_stage(job)
-        case CountJob():
-            return count_stage(job)
-        case MergeJob():
-            return merge_stage(job)
-        case PiecesJob():
-            return pieces_stage(job)
-        case VocabJob():
-            return vocabulary_stage(job)
-        case EncodeJob():
-            return encode_stage(job)
+    stages: dict[type, Callable[[Any], Manifest | None]] = {
+        BuildJob: build_stage,
+        CountJob: count_stage,
+        MergeJob: merge_stage,
+        PiecesJob: pieces_stage,
+        VocabJob: vocabulary_stage,
+        EncodeJob: encode_stage,
+    }
+    return stages[type(job)](job)
 
 
 def make_job(options: argparse.Namespace, beam_flags: Sequence[str]) -> Job:

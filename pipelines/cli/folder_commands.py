@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import functools
 import itertools
 import json
 import logging
@@ -193,49 +192,35 @@ def job_of(
     Raises:
         InputError: there is no record of it, or the record would run code.
     """
-    job_from = functools.partial(_job_from, folder, manifest, workers, beam_flags)
-    if job_file is not None:
-        return job_from(job_file)
-    run = read_run(os.path.join(folder, RUN_NAME))
-    if (
-        run is not None
-        and (takes_record or not run.job)
-        and len(run.inputs) == len(manifest.inputs)
-    ):
-        recorded = job_of_record(folder, manifest, workers, beam_flags)
-        corpus = recorded.reading.corpus
-        _refuse_code(each.spec for split in corpus.splits for each in split.filters)
-        if takes_record:
-            return recorded
-        reading = dataclasses.replace(recorded.reading, corpus=found_again(corpus))
-        return dataclasses.replace(recorded, reading=reading)
-    if run is None or not run.job:
-        raise InputError(
-            f'{folder} has no record of the job that made it; give --job with its job file (the command '
-            'that made it prints that with --print-job)'
-        )
-    with tempfile.TemporaryDirectory(prefix='tokbeam-') as place:
-        path = os.path.join(place, 'job.toml')
-        with open(path, 'w', encoding='utf-8') as file:
-            file.write(run.job)
-        return job_from(path, is_record=True)
-
-
-def _job_from(
-    folder: str,
-    manifest: Manifest,
-    workers: int | None,
-    beam_flags: Sequence[str],
-    path: str,
-    is_record: bool = False,
-) -> BuildJob | EncodeJob:
-    known = known_commands()
     typed = argparse.Namespace(command=manifest.stage, output=folder, dry_run=False)
     if workers is not None:
         typed.workers = workers
-    finished = with_job_file(known, typed, path)
-    finished.memory = None  # that of the job's own machine
-    if is_record:
+    if job_file is not None:
+        finished = with_job_file(known_commands(), typed, job_file)
+    else:
+        run = read_run(os.path.join(folder, RUN_NAME))
+        if (
+            run is not None
+            and (takes_record or not run.job)
+            and len(run.inputs) == len(manifest.inputs)
+        ):
+            recorded = job_of_record(folder, manifest, workers, beam_flags)
+            corpus = recorded.reading.corpus
+            _refuse_code(each.spec for split in corpus.splits for each in split.filters)
+            if takes_record:
+                return recorded
+            reading = dataclasses.replace(recorded.reading, corpus=found_again(corpus))
+            return dataclasses.replace(recorded, reading=reading)
+        if run is None or not run.job:
+            raise InputError(
+                f'{folder} has no record of the job that made it; give --job with its job file (the command '
+                'that made it prints that with --print-job)'
+            )
+        with tempfile.TemporaryDirectory(prefix='tokbeam-') as place:
+            path = os.path.join(place, 'job.toml')
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(run.job)
+            finished = with_job_file(known_commands(), typed, path)
         of_datasets = [each.clean for split in finished.datasets.values() for each in split]
         _refuse_code(itertools.chain(finished.clean or (), *of_datasets))
         finished.job_path = None
@@ -244,6 +229,7 @@ def _job_from(
             finished.vocab = (folder,) * len(finished.vocab)
         if manifest.removed:
             finished.leave_out = os.path.join(folder, manifest.removed[0].name)
+    finished.memory = None  # that of the job's own machine
     job = make_job(finished, beam_flags)
     assert isinstance(job, (BuildJob, EncodeJob))
     return job

@@ -15,7 +15,7 @@ from pipelines.artifacts.vocabularies import (
     scheme_of,
     warn_of_missing_tokens,
 )
-from pipelines.cli.terminal import StandardOutput
+from pipelines.cli.terminal import standard_output
 from pipelines.files.system_errors import system_error
 from pipelines.files.vocabulary_files import vocabulary_path
 from pipelines.options.vocabulary import encoding_from_options
@@ -44,7 +44,7 @@ def tokenize(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
 
     Lines are those of files: '\\n' or '\\r\\n' ends one, and a byte order mark before the first is no text.
     """
-    with StandardOutput() as target:
+    with standard_output() as write:
         scheme, vocabulary, encoding = _vocabulary_of(options)
         template = NO_TEMPLATE
         if encoding.template is not None:
@@ -63,7 +63,7 @@ def tokenize(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
         first_line, offset = 1, 0
         for block in _read(_blocks(_source())):
             output = lines_of(block, offset, first_line)
-            target.write(''.join(line + '\n' for line in output).encode('utf-8', 'surrogatepass'))
+            write(''.join(line + '\n' for line in output).encode('utf-8', 'surrogatepass'))
             first_line += len(output)
             offset += len(block)
     return 0
@@ -75,7 +75,7 @@ def detokenize(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     Ids can spell what a line of text cannot hold: a line feed is written as a space, and half of a
     surrogate pair as U+FFFD.
     """
-    with StandardOutput() as target:
+    with standard_output() as write:
         scheme, vocabulary, encoding = _vocabulary_of(options)
         writer = scheme.piece_writer(vocabulary, encoding) if options.pieces else None
         template = scheme.template(vocabulary, encoding.template)
@@ -83,14 +83,14 @@ def detokenize(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
         id_of_piece = {piece: id_ for id_, piece in enumerate(pieces)}
         for number, line in enumerate(_read(_source()), 1):
             if writer is not None:
-                target.write(_as_line(writer.text(_decoded(line, number))))
+                write(_as_line(writer.text(_decoded(line, number))))
                 continue
             if options.pieces:
                 ids = _ids_of_pieces(_decoded(line, number), number, id_of_piece)
             else:
                 ids = [_checked_id(word, number, vocabulary.vocab_size) for word in line.split()]
             ids = without_special_ids(ids, template, vocabulary.special_ids)
-            target.write(_as_line(vocabulary.decode(ids)))
+            write(_as_line(vocabulary.decode(ids)))
     return 0
 
 

@@ -18,7 +18,7 @@ import threading
 import time
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, BinaryIO, NoReturn, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from pipelines.cli.printable import columns_of, escaped, fitted, printable
 from pipelines.engines.progress import (
@@ -103,11 +103,11 @@ def shown_progress(stream: TextIO, as_json: bool = False) -> Iterator[None]:
 
     With `as_json` each event is an object on a line, for a program.
     """
-    shown: Bar | ProgressLog | JsonProgress
     if as_json:
-        shown = JsonProgress(stream)
-    else:
-        shown = Bar(stream) if stream.isatty() or in_ipython() else ProgressLog()
+        with listening(JsonProgress(stream)):
+            yield
+        return
+    shown: Bar | ProgressLog = Bar(stream) if stream.isatty() or in_ipython() else ProgressLog()
     ended = threading.Event()
 
     def look() -> None:
@@ -122,7 +122,8 @@ def shown_progress(stream: TextIO, as_json: bool = False) -> Iterator[None]:
     finally:
         ended.set()
         looking.join()
-        shown.close()
+        if isinstance(shown, Bar):
+            shown.close()
 
 
 def in_ipython() -> bool:
@@ -144,9 +145,7 @@ class Pace:
         self._done = 0
         self._likely = 0.0  # how much is done at a time, it is taken
         self._longest = 0.0  # between two reports
-        self._weighted = (
-            0.0  # the sum of all steps, each times the middle of its time since the beginning
-        )
+        self._weighted = 0.0  # the sum of all steps, each times the middle of its time
 
     def take(self, done: int, now: float) -> None:
         """Takes a report that so much is done in all."""
@@ -183,8 +182,7 @@ class ProgressState:
     Attributes:
         stages: those that run; each is a part of the one before it.
         work: the last event of work that has not ended; None if no work is counted.
-        pace: of that work.
-        began: when that work began, or else the stage.
+        pace: of that work; it begins with the work, or else with the stage.
         last_round: the last round of a search that the innermost stage has ended, if any.
     """
 
@@ -198,7 +196,14 @@ class ProgressState:
 
     def take(self, event: Event) -> None:
         if isinstance(event, WorkDone):
-            self._take_work(event)
+            is_same = self.work is not None and self.work.work == event.work
+            if event.done < event.total:
+                if not is_same:
+                    self._begin()
+                self.work = event
+                self.pace.take(event.done, self._clock())
+            elif is_same:
+                self._begin()
         elif isinstance(event, StageBegan):
             if not self.stages:
                 self._parts = event.parts
@@ -210,19 +215,8 @@ class ProgressState:
         elif isinstance(event, RoundEnded):
             self.last_round = event
 
-    def _take_work(self, event: WorkDone) -> None:
-        if event.done >= event.total:
-            if self.work is not None and self.work.work == event.work:
-                self._begin()
-        else:
-            if self.work is None or self.work.work != event.work:
-                self._begin()
-            self.work = event
-            self.pace.take(event.done, self._clock())
-
     def _begin(self) -> None:
-        self.work, self.last_round, self.began = None, None, self._clock()
-        self.pace = Pace(self.began)
+        self.work, self.last_round, self.pace = None, None, Pace(self._clock())
 
     @property
     def label(self) -> str:
@@ -271,12 +265,9 @@ class ProgressLog:
         if line:
             self._write(line)
 
-    def close(self) -> None:
-        """Does nothing: there is no bar to remove."""
-
     def _line(self) -> str:
         now, time = self._now, self._clock()
-        work, spent = now.work, f'for {format_time(time - now.began)}'
+        work, spent = now.work, f'for {format_time(time - now.pace.began)}'
         if work is None:
             return f'{now.label}, {spent}' if now.label else ''
         line = f'{now.label}: {100 * work.done // work.total} % of {format_amount(work.total, work.unit)}'
@@ -305,12 +296,6 @@ class JsonProgress:
                 self._write('stage', stage=event.stage, state='ended')
             elif isinstance(event, RoundEnded):
                 self._write('round', number=event.number, size=event.size, target=event.target)
-
-    def look(self) -> None:
-        """Does nothing: each event is written as it happens."""
-
-    def close(self) -> None:
-        """Does nothing: each line is whole."""
 
     def _write_work(self, event: WorkDone) -> None:
         now = self._clock()
@@ -347,7 +332,7 @@ class Bar:
         self._now = ProgressState(clock)
         self._bar: tqdm | None = None
         self._output: _CellOutput | None = None
-        self._shown: tuple[str, Pace] | None = None  # whose bar it is
+        self._shown: Pace | None = None  # whose bar it is
         self._lock = terminal_lock
         self._replaced = [
             (handler, handler.setStream(_AboveBar(self, terminal)))
@@ -392,28 +377,26 @@ class Bar:
 
     def _draw(self) -> None:
         now = self._now
-        current = (now.label, now.pace) if now.label else None
-        if (
-            self._bar is None
-            or current is None
-            or self._shown is None
-            or now.pace is not self._shown[1]
-        ):
+        if self._bar is None or not now.label or now.pace is not self._shown:
             self._end_bar()
-            if current is not None:
+            if now.label:
                 self._begin_bar()
         else:
             self._bar.bar_format = self._format()
-            if current != self._shown:  # another round; the time goes on
+            if now.work is None:  # another round; the time goes on
                 self._bar.refresh()
-            elif now.work is not None:
+            else:
                 self._bar.update(now.work.done - self._bar.n)
-        self._shown = current
 
     def _format(self) -> str:
         """Returns the line, with a field for the bar; what a narrow terminal has no room for is left out."""
+        from tqdm import tqdm  # slow; without a terminal there is no bar
+
+        def on_clock(seconds: float) -> str:
+            return tqdm.format_interval(round(seconds))
+
         now, time = self._now, self._clock()
-        work, spent, label = now.work, _on_clock(time - now.began), now.label
+        work, spent, label = now.work, on_clock(time - now.pace.began), now.label
         columns = columns_of(self._terminal)
         # Even of no width, a bar makes tqdm cut the line off where the terminal ends.
         if work is None:
@@ -421,9 +404,10 @@ class Bar:
                 label = label.partition(',')[0]
             return f'{label} [{spent}]{{bar:0}}'
         rate, left = now.pace.rate_and_left(work.total, time)
-        spent += f'<{"?" if left is None else _on_clock(left)}'
+        spent += f'<{"?" if left is None else on_clock(left)}'
         speed = f', {_per_second(rate, work.unit)}' if rate >= 1 else ''
-        amount = _share(work)
+        done, *_ = format_amount(work.done, work.unit, work.total).split(' ')
+        amount = f'{done}/{format_amount(work.total, work.unit)}'
         texts = (f'{amount} [{spent}{speed}]', f'{amount} [{spent}]', f'[{spent}]')
         if len(label) + len(spent) + _LEAST_COLUMNS > columns:
             label = label.partition(' (')[0]
@@ -443,7 +427,7 @@ class Bar:
             from tqdm import tqdm
 
         tqdm.monitor_interval = 0  # its monitor is a second thread like the one of `shown_progress`
-        work = self._now.work
+        work, self._shown = self._now.work, self._now.pace
         line_is_open.set()
         self._bar = tqdm(
             total=None if work is None else work.total,
@@ -462,7 +446,7 @@ class Bar:
         if self._bar is not None:
             self._bar.close()
             line_is_open.clear()
-        self._bar = self._shown = None
+        self._bar = None
 
 
 class _CellOutput:
@@ -526,25 +510,12 @@ def format_amount(amount: float, unit: str, largest: float = 0) -> str:
     return f'{amount / size:.{size > 1:d}f} {name}{unit.removeprefix(BYTES)}'
 
 
-def _share(work: WorkDone) -> str:
-    """Returns how much is done of how much: `4.8/29.8 MiB compressed`."""
-    done = format_amount(work.done, work.unit, work.total).partition(' ')[0]
-    return f'{done}/{format_amount(work.total, work.unit)}'
-
-
 def _per_second(rate: float, unit: str) -> str:
     return f'{format_amount(rate, BYTES if _is_bytes(unit) else unit)}/s'
 
 
 def _is_bytes(unit: str) -> bool:
     return unit in (BYTES, COMPRESSED_BYTES)
-
-
-def _on_clock(seconds: float) -> str:
-    """Returns a time as a clock shows it: `00:40`, `2:05:00`."""
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f'{hours}:{minutes:02}:{seconds:02}' if hours else f'{minutes:02}:{seconds:02}'
 
 
 def end_on_signals(keeps_work: bool) -> None:
@@ -582,12 +553,7 @@ def _wait_for_blocked(number: int, keeps_work: bool) -> None:
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, [number])  # inherited by all threads from here on
     signal.signal(number, signal.SIG_IGN)
-
-    def wait() -> None:
-        while True:
-            _take(signal.sigwait([number]), keeps_work)
-
-    threading.Thread(target=wait, daemon=True).start()
+    _take_each(lambda: signal.sigwait([number]), keeps_work)
 
 
 def _wait_for_handled(numbers: Sequence[int], keeps_work: bool) -> None:
@@ -596,17 +562,19 @@ def _wait_for_handled(numbers: Sequence[int], keeps_work: bool) -> None:
     os.set_blocking(sender, False)
     signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
     for number in numbers:
-        signal.signal(number, _leave_to_the_thread)
+        # Without a handler the number would not be written.
+        signal.signal(number, lambda number, frame: None)
+    _take_each(lambda: os.read(receiver, 1)[0], keeps_work)
 
-    def wait() -> None:
+
+def _take_each(wait: Callable[[], int], keeps_work: bool) -> None:
+    """Takes signals in a thread; `wait` returns the next one."""
+
+    def take() -> None:
         while True:
-            _take(os.read(receiver, 1)[0], keeps_work)
+            _take(wait(), keeps_work)
 
-    threading.Thread(target=wait, daemon=True).start()
-
-
-def _leave_to_the_thread(number: int, frame: object) -> None:
-    """Does nothing; without a handler the number would not be written."""
+    threading.Thread(target=take, daemon=True).start()
 
 
 def _report_thread_error(arguments: threading.ExceptHookArgs) -> None:
@@ -669,8 +637,9 @@ def _end_children() -> None:
             child.kill()
 
 
-class StandardOutput:
-    """A context whose `write` writes bytes to standard output.
+@contextlib.contextmanager
+def standard_output() -> Iterator[Callable[[bytes], None]]:
+    """Gives a function that writes bytes to standard output.
 
     Write errors are user errors, except a closed pipe.
 
@@ -678,38 +647,32 @@ class StandardOutput:
         InputError: standard output is closed, or cannot be written to.
         BrokenPipeError: the reader has closed the pipe.
     """
+    if sys.stdout is None:
+        raise InputError('standard output is closed; give a place to write the lines to')
+    stream: BinaryIO = sys.stdout.buffer
+    is_unbuffered = isinstance(stream, io.RawIOBase)  # python -u
+    if is_unbuffered:
+        # An unbuffered write may write less without an error.
+        stream = open(stream.fileno(), 'wb', closefd=False)
 
-    def __init__(self):
-        if sys.stdout is None:
-            raise InputError('standard output is closed; give a place to write the lines to')
-        self._stream: BinaryIO = sys.stdout.buffer
-        self._is_unbuffered = isinstance(self._stream, io.RawIOBase)  # python -u
-        if self._is_unbuffered:
-            # An unbuffered write may write less without an error.
-            self._stream = open(self._stream.fileno(), 'wb', closefd=False)
+    def write(data: bytes) -> None:
+        with _writing():
+            stream.write(data)
+            if is_unbuffered:
+                stream.flush()
 
-    def __enter__(self) -> 'StandardOutput':
-        return self
-
-    def write(self, data: bytes) -> None:
-        try:
-            self._stream.write(data)
-            if self._is_unbuffered:
-                self._stream.flush()
-        except OSError as error:
-            _give_up(error)
-
-    def __exit__(self, kind: type[BaseException] | None, *_) -> None:
-        try:
-            self._stream.flush()
-        except OSError as error:
-            if kind is None:
-                _give_up(error)
-            _forget()
+    try:
+        yield write
+    except BaseException:
+        with contextlib.suppress(OSError, InputError), _writing():
+            stream.flush()
+        raise
+    with _writing():
+        stream.flush()
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Writes lines for a reader to standard output, unless it is closed; raises as `StandardOutput`."""
+    """Writes lines for a reader to standard output, unless it is closed; raises as `standard_output`."""
     _print(''.join(f'{fitted(printable(line, sys.stdout), sys.stdout)}\n' for line in lines))
 
 
@@ -726,12 +689,10 @@ def print_toml(text: str) -> None:
 
 
 def flush_printed() -> None:
-    """Flushes standard output before the interpreter would; raises as `StandardOutput`."""
-    try:
+    """Flushes standard output before the interpreter would; raises as `standard_output`."""
+    with _writing():
         if sys.stdout is not None:
             sys.stdout.flush()
-    except OSError as error:
-        _give_up(error)
 
 
 def _toml_escape(character: str) -> str:
@@ -739,21 +700,20 @@ def _toml_escape(character: str) -> str:
 
 
 def _print(text: str) -> None:
-    try:
+    with _writing():
         if sys.stdout is not None:
             sys.stdout.write(text)
+
+
+@contextlib.contextmanager
+def _writing() -> Iterator[None]:
+    """Makes errors of standard output those of the user, except a closed pipe."""
+    try:
+        yield
     except OSError as error:
-        _give_up(error)
-
-
-def _give_up(error: OSError) -> NoReturn:
-    _forget()
-    if isinstance(error, BrokenPipeError):
-        raise error
-    raise system_error(error, 'write to standard output') from error
-
-
-def _forget() -> None:
-    # The interpreter would write what still waits once more, and complain of its own.
-    with open(os.devnull, 'wb') as nowhere:
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        # The interpreter would write what still waits once more, and complain of its own.
+        with open(os.devnull, 'wb') as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise system_error(error, 'write to standard output') from error

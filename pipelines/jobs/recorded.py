@@ -53,13 +53,14 @@ def recorded_corpus(manifest: Manifest, run: RunRecord | None = None) -> Corpus:
     states = [('', text.bytes, 0.0) for text in manifest.inputs]
     if run is not None and len(run.inputs) == len(states):
         states = [*run.inputs]
+    datasets: list[dict[str, Any]] = options.get('datasets', [])
     splits: list[Split] = []
     inputs: list[CorpusInput] = []
     for name in SPLITS:
         texts = [
             pair for pair in zip(manifest.inputs, states, strict=True) if pair[0].split == name
         ]
-        records = [each for each in options.get('datasets', ()) if each['split'] == name]
+        records = [each for each in datasets if each['split'] == name]
         is_named, at, first = bool(records), 0, 0
         for record in records or ([_of_split(options, name)] if texts else []):
             roles = {text.role for text, _ in texts}

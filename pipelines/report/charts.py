@@ -6,13 +6,12 @@ Matplotlib draws with marks of its own, which are replaced by `currentColor` and
 
 from __future__ import annotations
 
-import contextlib
 import html
 import importlib.util
 import io
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tokcore.errors import missing_package
@@ -59,7 +58,7 @@ def _import_matplotlib() -> None:
 
 
 def line_chart(series: Mapping[str, Points], x: str, y: str, log: str = '') -> str:
-    """Returns a chart of lines.
+    """Returns a chart of lines; '' without any.
 
     Args:
         series: by name, in the order of the legend.
@@ -69,7 +68,8 @@ def line_chart(series: Mapping[str, Points], x: str, y: str, log: str = '') -> s
     Raises:
         InputError: Matplotlib is not installed.
     """
-    with _drawing(x, y, series) as (axes, drawn):
+
+    def draw(axes: Any) -> None:
         for number, (name, points) in enumerate(series.items()):
             # With a colour that comes again, another line.
             style = _LINES[(number + number // len(_SERIES)) % len(_LINES)]
@@ -77,12 +77,14 @@ def line_chart(series: Mapping[str, Points], x: str, y: str, log: str = '') -> s
             colour = _SERIES[number % len(_SERIES)]
             axes.plot(xs, ys, label=name, color=colour, linestyle=style, linewidth=1.5)
         _scale(axes, log)
-    return drawn[0]
+
+    return _chart(x, y, series, draw)
 
 
 def bar_chart(labels: Sequence[str], series: Mapping[str, Sequence[float]], x: str, y: str) -> str:
-    """Returns a chart of bars, those of several series side by side; raises as `line_chart`."""
-    with _drawing(x, y, series) as (axes, drawn):
+    """Returns a chart of bars, those of several series side by side; else as `line_chart`."""
+
+    def draw(axes: Any) -> None:
         width = 0.8 / max(1, len(series))
         for number, (name, values) in enumerate(series.items()):
             places = [place + number * width for place in range(len(labels))]
@@ -97,12 +99,14 @@ def bar_chart(labels: Sequence[str], series: Mapping[str, Sequence[float]], x: s
         axes.set_xticks([place + 0.4 for place in range(len(labels))], labels)
         axes.tick_params(axis='x', length=0, labelsize=7)
         _shorten(axes.yaxis)
-    return drawn[0]
+
+    return _chart(x, y, series, draw)
 
 
-@contextlib.contextmanager
-def _drawing(x: str, y: str, series: Mapping[str, object]) -> Iterator[tuple[Any, list[str]]]:
-    """Yields the axes of a new chart, and a list that has its SVG after the block."""
+def _chart(x: str, y: str, series: Mapping[str, object], draw: Callable[[Any], None]) -> str:
+    """Returns the SVG of a chart, which `draw` draws on its axes."""
+    if not series:
+        return ''
     require_charts()
     import matplotlib
     from matplotlib.figure import Figure
@@ -128,11 +132,10 @@ def _drawing(x: str, y: str, series: Mapping[str, object]) -> Iterator[tuple[Any
         'legend.fontsize': 8,
         'axes.formatter.use_mathtext': False,
     }
-    drawn: list[str] = []
     with matplotlib.rc_context(style):
         figure = Figure(_SIZE)
         axes = figure.subplots(gridspec_kw=_MARGINS)
-        yield axes, drawn
+        draw(axes)
         axes.set(xlabel=x, ylabel=y)
         axes.grid(visible=True, axis='y')
         axes.set_axisbelow(True)
@@ -140,7 +143,7 @@ def _drawing(x: str, y: str, series: Mapping[str, object]) -> Iterator[tuple[Any
             axes.legend()
         stream = io.StringIO()
         figure.savefig(stream, format='svg', transparent=True, metadata={'Date': None})
-    drawn.append(_for_page(stream.getvalue(), f'{y} by {x}'))
+    return _for_page(stream.getvalue(), f'{y} by {x}')
 
 
 def _scale(axes: Any, log: str) -> None:

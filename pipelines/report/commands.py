@@ -9,12 +9,12 @@ import itertools
 import json
 import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from pipelines.artifacts.manifest import read_dataset_manifest
 from pipelines.cli.folder_commands import and_more, job_of, workers_of
 from pipelines.cli.printable import fitted, printable
-from pipelines.cli.terminal import StandardOutput, print_data, print_lines
+from pipelines.cli.terminal import print_data, print_lines, standard_output
 from pipelines.files import filesystem
 from pipelines.files.vocabulary_files import vocabulary_path
 from pipelines.jobs.job import BuildJob, EncodeJob
@@ -60,7 +60,7 @@ def inspect(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     else:
         entries = itertools.islice(entries, options.head)
     is_empty = True
-    with StandardOutput() as target:
+    with standard_output() as write:
         for entry in entries:
             is_empty = False
             if options.json:
@@ -68,9 +68,7 @@ def inspect(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
             else:
                 lines = [fitted(line, sys.stdout) for line in entry_lines(entry)]
             encoding = getattr(sys.stdout, 'encoding', None) or 'utf-8'
-            target.write(
-                ''.join(f'{line}\n' for line in lines).encode(encoding, 'backslashreplace')
-            )
+            write(''.join(f'{line}\n' for line in lines).encode(encoding, 'backslashreplace'))
     if is_empty and not options.json:
         print_lines(['no entry'])
     return 0
@@ -81,9 +79,7 @@ def report(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     if options.job is not None and options.corpus is False:
         raise InputError('--job names how the corpus is read; leave out --no-corpus')
     [figures] = _figures([options.path], options, beam_flags, options.job)
-    if options.json:
-        return _print_json(figures)
-    return _print_page(report_page([('', figures)]))
+    return _print(options, figures, lambda: report_page([('', figures)]))
 
 
 def compare(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
@@ -95,21 +91,20 @@ def compare(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
         raise InputError(
             f'{folder} is a folder and {file} is a file; give two datasets, or two vocabularies'
         )
-    text = (
-        None
-        if options.common_text is None
-        else text_of_file(filesystem.absolute(options.common_text))
-    )
+    text = None
+    if options.common_text is not None:
+        text = text_of_file(filesystem.absolute(options.common_text))
     if not are_folders[0]:
         compared = compare_vocabularies(paths, text)
-        if options.json:
-            return _print_json(compared)
-        return _print_page(comparison_page(compared))
+        return _print(options, compared, lambda: comparison_page(compared))
     figures = _figures(paths, options, beam_flags)
     cut = cut_by_datasets(paths, text)
-    if options.json:
-        return _print_json({'text': cut, 'datasets': figures})
-    return _print_page(report_page(list(zip('AB', figures, strict=True)), text_sections(cut)))
+    named = list(zip('AB', figures, strict=True))
+    return _print(
+        options,
+        {'text': cut, 'datasets': figures},
+        lambda: report_page(named, text_sections(cut)),
+    )
 
 
 def _figures(
@@ -121,13 +116,8 @@ def _figures(
     """Returns the figures of folders, of their corpora too if these are to be read."""
 
     def find_job(folder: str) -> BuildJob | EncodeJob:
-        job = job_of(
-            folder,
-            read_dataset_manifest(folder),
-            job_file,
-            options.workers,
-            beam_flags,
-        )
+        manifest = read_dataset_manifest(folder)
+        job = job_of(folder, manifest, job_file, options.workers, beam_flags)
         paths = [corpus_input.file.path for corpus_input in job.reading.corpus.inputs]
         if not needs_corpus and any(map(is_object, paths)):
             raise InputError('it is in an object store; --corpus reads it from there')
@@ -148,15 +138,13 @@ def _figures(
     ]
 
 
-def _print_json(value: object) -> int:
-    print_data([json.dumps(value)])
-    return 0
-
-
-def _print_page(page: str) -> int:
-    """Writes a page as it is; `print_data` escapes what a terminal cannot show."""
-    with StandardOutput() as target:
-        target.write(page.encode('utf-8', 'backslashreplace') + b'\n')
+def _print(options: argparse.Namespace, figures: Figures, page: Callable[[], str]) -> int:
+    """Prints figures as JSON, or a page as it is; `print_data` escapes what a terminal cannot show."""
+    if options.json:
+        print_data([json.dumps(figures)])
+    else:
+        with standard_output() as write:
+            write(page().encode('utf-8', 'backslashreplace') + b'\n')
     return 0
 
 

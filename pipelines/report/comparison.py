@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pipelines.artifacts.vocabularies import read_vocabulary, scheme_of
 from pipelines.files import filesystem
 from pipelines.report.figures import TEXT_ROWS, Figures
-from pipelines.report.page import page, pieces, table
+from pipelines.report.page import page, piece_boxes, some_of, table, table_by_name
 from pipelines.report.row_text import TextTally, legible, script_of
 from tokcore.encoding.tokenizer import Tokenizer
 from tokcore.reading.dataset import open_dataset
@@ -195,30 +195,26 @@ def _script_of_entry(text: str) -> str:
 
 def comparison_page(compared: Figures) -> str:
     """Returns the page of two vocabularies."""
-    named, unit = list(zip('AB', compared['vocabularies'], strict=True)), compared['unit']
-    scripts = dict.fromkeys(script for _, figures in named for script in figures['scripts'])
-    only = []
-    for name, figures in named:
-        listed = len(figures['examples'])
-        more = f', the first {listed}' if figures['own'] > listed else ''
-        only.append(f'<h3>{figures["own"]:,} {unit} only in {name}{more}</h3>')
-        only.append(pieces((piece, '') for piece in figures['examples']))
+    named, unit = dict(zip('AB', compared['vocabularies'], strict=True)), compared['unit']
     summary = table(
         f'{compared["shared"]:,} {unit} are in both',
         ['', 'file', 'scheme', 'entries', f'{unit} that only this one has'],
-        [(name, f['path'], f['scheme'], f['size'], f['own']) for name, f in named],
+        [(name, f['path'], f['scheme'], f['size'], f['own']) for name, f in named.items()],
     )
-    by_script = table(
-        'Entries by the script of their first letter',
-        ['script', *(name for name, _ in named)],
-        [(script, *(f['scripts'].get(script, 0) for _, f in named)) for script in scripts],
+    scripts = {name: figures['scripts'] for name, figures in named.items()}
+    only = (
+        f'<h3>{f["own"]:,} {unit} only in {name}{some_of(f["own"], len(f["examples"]))}</h3>'
+        f'{piece_boxes(f["examples"])}'
+        for name, f in named.items()
     )
     return page(
-        ' and '.join(os.path.basename(figures['path']) for _, figures in named),
-        [summary],
+        ' and '.join(os.path.basename(figures['path']) for figures in named.values()),
+        summary,
         {
             **text_sections({'': compared['text']} if compared['text'] else {}),
-            'Scripts': by_script,
+            'Scripts': table_by_name(
+                'Entries by the script of their first letter', 'script', scripts, 0
+            ),
             'What only one has': ''.join(only),
         },
     )
@@ -226,37 +222,29 @@ def comparison_page(compared: Figures) -> str:
 
 def text_sections(cut: Mapping[str, Figures]) -> dict[str, str]:
     """Returns the sections of `cut_text`, by feature, or why there are none."""
+    titles = 'Bytes per token of the same text', 'Words that are cut differently'
+    if not cut:
+        why = '<p>Not counted, because no text was given: --common-text FILE names one.</p>'
+        return dict.fromkeys(titles, why)
     rows, words = [], []
     for feature, own in cut.items():
         per_token = [own['bytes'] / ids if ids else None for ids in own['ids']]
         rows.append([feature, own['bytes'], *per_token, *own['ids'], *own['unknown']])
         share = own['differing'] / max(1, own['words'])
-        title = f'{own["differing"]:,} of {own["words"]:,} words ({share:.1%})'
-        examples = (
-            (word, count, *(pieces((piece, '') for piece in each) for each in both))
-            for word, count, *both in own['examples']
-        )
-        words += [
-            table(
-                f'{feature and f"{feature}: "}{title} are cut differently; the most frequent first',
-                ['word', 'occurs', 'pieces of A', 'pieces of B'],
-                examples,
-            )
-            or f'<p>{feature and f"{feature}: "}{title} are cut differently.</p>'
+        title = f'{own["differing"]:,} of {own["words"]:,} words ({share:.1%}) are cut differently'
+        title = f'{feature}: {title}' if feature else title
+        examples = [
+            (word, count, *map(piece_boxes, both)) for word, count, *both in own['examples']
         ]
+        heads = ['word', 'occurs', 'pieces of A', 'pieces of B']
+        words.append(
+            table(f'{title}; the most frequent first', heads, examples) or f'<p>{title}.</p>'
+        )
     heads = [
         f'{what} {name}' for what in ('bytes per token:', 'tokens:', 'unknown:') for name in 'AB'
     ]
-    left_out = sum(own['left_out'] for own in cut.values())
     caption = 'The more bytes a token stands for, the fewer tokens a text has'
-    if left_out:
+    if left_out := sum(own['left_out'] for own in cut.values()):
         caption += f'; {left_out:,} texts are left out, of which A or B has no ids for a part'
-    no_text = (
-        ''
-        if cut
-        else '<p>Not counted, because no text was given: --common-text FILE names one.</p>'
-    )
-    return {
-        'Bytes per token of the same text': no_text or table(caption, ['', 'bytes', *heads], rows),
-        'Words that are cut differently': no_text + ''.join(words),
-    }
+    by_token = table(caption, ['', 'bytes', *heads], rows)
+    return dict(zip(titles, [by_token, ''.join(words)], strict=True))

@@ -71,15 +71,14 @@ class CorpusOrder:
     """The rows of a split, as the shards have them, and where each stood in the corpus.
 
     Attributes:
-        names: of the datasets.
-        rows: how many there are.
         splits: the datasets of the split.
+        names: of these.
     """
 
-    names: tuple[str, ...]
-    rows: int
     splits: Sequence[Split]
-    _paths: Sequence[Sequence[str]]  # of the buckets of each shard; one without rows has no file
+    names: tuple[str, ...]
+    _folder: str  # of the buckets; one without rows has no file
+    _buckets: int  # of a shard
     _seed: int
     _starts: np.ndarray  # uint64[blocks], ascending: the places of their first rows
     _ranks: np.ndarray  # int64[blocks]: how many rows stood before
@@ -88,8 +87,9 @@ class CorpusOrder:
     def buckets(self, shard: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yields the ranks in the corpus and the datasets' numbers of a shard's rows, int64[rows] each, and
         their places, uint64[rows]."""
-        for data in map(filesystem.read_if_there, self._paths[shard]):
-            if data is not None:
+        for bucket in range(shard * self._buckets, (shard + 1) * self._buckets):
+            path = _bucket_path(self._folder, self.splits[0].name, bucket)
+            if (data := filesystem.read_if_there(path)) is not None:
                 rows = FramedRows.from_bytes(data)
                 places = _places(*places_of(rows.keys, self._seed))
                 blocks = np.searchsorted(self._starts, places, side='right') - 1
@@ -145,7 +145,10 @@ def read_corpus(
     with _work_folder(job, work) as folder:
         with stage_running('index'):
             plan = plan_reading(job.reading, job.execution, folder)
-        reading = _Reading.of(job, plan, features, folder)
+        own = [encoded for encoded in features_of(job) if encoded.feature.name in features]
+        corpus, on_error = plan.reading.corpus, plan.reading.on_error
+        encoder = BlockEncoder(own, corpus.splits, job.dataset.seed, on_error, plan.reading.scheme)
+        reading = _Reading(plan, encoder, job.dataset.layout(corpus), folder)
         with stage_running('read'), plan.tracked('read'):
             engine.run(reading.build, folder)
         yield reading.figures(manifest, rows)
@@ -177,32 +180,13 @@ class _Reading:
         plan: the work items.
         encoder: has the vocabularies of the features whose text is counted.
         layout: the buckets of each split.
-        groups: of the texts; the number of a group is its place here.
         folder: for what workers find.
     """
 
     plan: ReadPlan
     encoder: BlockEncoder
     layout: Sequence[SplitShards]
-    groups: Sequence[Group]
     folder: str
-
-    @classmethod
-    def of(
-        cls, job: BuildJob | EncodeJob, plan: ReadPlan, features: Collection[str], folder: str
-    ) -> _Reading:
-        reading = plan.reading
-        own = [encoded for encoded in features_of(job) if encoded.feature.name in features]
-        encoder = BlockEncoder(
-            own, reading.corpus.splits, job.dataset.seed, reading.on_error, reading.scheme
-        )
-        groups = {
-            (split.name, dataset, encoded.feature.name): None
-            for split in reading.corpus.splits
-            for dataset in (_dataset_of(split, reading.corpus.splits), '')
-            for encoded in own
-        }
-        return cls(plan, encoder, job.dataset.layout(reading.corpus), [*groups], folder)
 
     def build(self, pipeline: beam.Pipeline) -> None:
         """Adds the steps to a pipeline."""
@@ -212,15 +196,15 @@ class _Reading:
         )
         read[STATS] | 'WriteStats' >> WriteStats(self._path('stats'))
         (
-            read[_WORDS]  # (number of the group and the partition, TableOrPath)
-            | with_output_types(tuple[int, TableOrPath])
-            | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (number, TokenTable)
-            | 'SumWords' >> beam.ParDo(_SumWordsFn(self.encoder, self.groups))  # TextSums
+            read[_WORDS]  # ((the group and the partition), TableOrPath)
+            | with_output_types(tuple[tuple[str, str, str, int], TableOrPath])
+            | 'MergeTables' >> beam.CombinePerKey(MergeTablesFn())  # (…, TokenTable)
+            | 'SumWords' >> beam.ParDo(_SumWordsFn(self.encoder))  # TextSums
             | 'WriteWords' >> WriteStats(self._path('words'))
         )
         (
-            read[_ROWS]  # ((number of the split, bucket), bytes of FramedRows)
-            | 'RowTypes' >> with_output_types(tuple[tuple[int, int], bytes])
+            read[_ROWS]  # ((split, bucket), bytes of FramedRows)
+            | 'RowTypes' >> with_output_types(tuple[tuple[str, int], bytes])
             | 'GroupByBucket' >> beam.GroupByKey()
             | 'WriteBuckets' >> beam.Map(_write_bucket, self.folder)
         )
@@ -238,40 +222,38 @@ class _Reading:
             raise InputError(
                 f'{finding.problem}; tokbeam verify --rerun names the rows that differ'
             )
-        texts = {group: TextSums(group) for group in self.groups}
+        texts: dict[Group, TextSums] = {}
         words = read_stats(self._path('words'), TextSums)
         for sums in (*(record for record in read if isinstance(record, TextSums)), *words):
-            texts[tuple(sums.group)] += sums
-        orders: dict[str, CorpusOrder] = {}
-        for number, layout in enumerate(self.layout):
-            blocks = [record for record in read if isinstance(record, _BlockRows) and record.rows]
-            own = [block for block in blocks if block.split == layout.split]
-            orders[layout.split] = order = self._order(number, layout, own)
-            if order.rows != rows[layout.split]:
-                raise InputError(
-                    f'the dataset has {rows[layout.split]:,} rows of {layout.split}, and its corpus gives '
-                    f'{order.rows:,}; tokbeam verify --rerun names what differs'
-                )
+            group = tuple(sums.group)
+            texts[group] = texts[group] + sums if group in texts else sums
+        blocks = [record for record in read if isinstance(record, _BlockRows) and record.rows]
+        orders = {each.split: self._order(each, blocks, rows[each.split]) for each in self.layout}
         return texts, orders
 
-    def _order(self, number: int, layout: SplitShards, blocks: Sequence[_BlockRows]) -> CorpusOrder:
+    def _order(self, layout: SplitShards, blocks: Iterable[_BlockRows], rows: int) -> CorpusOrder:
         splits = [own for own in self.plan.reading.corpus.splits if own.name == layout.split]
         names = tuple(dict.fromkeys(own.dataset for own in splits))
-        ordered = sorted(blocks, key=lambda block: (block.file_index, block.identity))
-        ends = np.cumsum([0, *(block.rows for block in ordered)])
-        places = [(block.file_index, block.identity) for block in ordered]
-        files, identities = np.array(places, np.int64).reshape(-1, 2).T
-        paths = [_bucket_path(self.folder, number, bucket) for bucket in range(layout.buckets)]
-        size = layout.buckets_per_shard
+        ordered = sorted(
+            (block.file_index, block.identity, block.rows, names.index(block.dataset))
+            for block in blocks
+            if block.split == layout.split
+        )
+        files, identities, sizes, datasets = np.array(ordered, np.int64).reshape(-1, 4).T
+        if sizes.sum() != rows:
+            raise InputError(
+                f'the dataset has {rows:,} rows of {layout.split}, and its corpus gives {sizes.sum():,}; '
+                'tokbeam verify --rerun names what differs'
+            )
         return CorpusOrder(
-            names,
-            int(ends[-1]),
             splits,
-            [paths[first : first + size] for first in range(0, layout.buckets, size)],
+            names,
+            self.folder,
+            layout.buckets_per_shard,
             self.encoder.seed,
             _places(files, identities),
-            ends[:-1],
-            np.array([names.index(block.dataset) for block in ordered], np.int64),
+            np.cumsum(sizes) - sizes,
+            datasets,
         )
 
 
@@ -280,8 +262,7 @@ class _ReadTextFn(beam.DoFn):
 
     def __init__(self, reading: _Reading):
         self._encoder, self._workers = reading.encoder, reading.plan.workers
-        self._layout, self._groups, self._folder = reading.layout, reading.groups, reading.folder
-        self._splits = {layout.split: number for number, layout in enumerate(reading.layout)}
+        self._layout, self._folder = reading.layout, reading.folder
         self._output = BundleOutput('tokbeam.report')
 
     def setup(self) -> None:
@@ -289,7 +270,9 @@ class _ReadTextFn(beam.DoFn):
 
     def start_bundle(self) -> None:
         self._output.begin()
-        self._buffers = [BucketBuffer(layout.buckets, _BUFFER_BYTES) for layout in self._layout]
+        self._buffers = {
+            layout.split: BucketBuffer(layout.buckets, _BUFFER_BYTES) for layout in self._layout
+        }
         self._begin_texts()
 
     def process(self, block: Block) -> Iterator:
@@ -301,9 +284,9 @@ class _ReadTextFn(beam.DoFn):
 
     def finish_bundle(self) -> Iterator:
         yield from map(in_global_window, self._end_texts())
-        for number, buffer in enumerate(self._buffers):
+        for split, buffer in self._buffers.items():
             for bucket, rows in buffer.flush_all():
-                yield in_global_window(((number, bucket), rows.to_bytes()))
+                yield in_global_window(((split, bucket), rows.to_bytes()))
         self._output.end()
 
     def teardown(self) -> None:
@@ -339,9 +322,8 @@ class _ReadTextFn(beam.DoFn):
     ) -> Iterator:
         for record in (block_rows, *checksums):
             yield beam.pvalue.TaggedOutput(STATS, record)
-        number = self._splits[block_rows.split]
-        for bucket, part in self._buffers[number].add(rows):
-            yield (number, bucket), part.to_bytes()
+        for bucket, part in self._buffers[block_rows.split].add(rows):
+            yield (block_rows.split, bucket), part.to_bytes()
 
     def _end_texts(self) -> Iterator:
         """Yields what is left of the blocks in flight, and the texts of all blocks so far."""
@@ -354,10 +336,9 @@ class _ReadTextFn(beam.DoFn):
             ]
             for group in dict.fromkeys([(split, dataset, feature), (split, '', feature)]):
                 yield beam.pvalue.TaggedOutput(STATS, tally.sums(group))
-                first = self._groups.index(group) * COUNT_PARTITIONS
                 for partition, packed in partitions:
                     message = pack_or_spill(packed, self._output, self._folder)
-                    yield beam.pvalue.TaggedOutput(_WORDS, (first + partition, message))
+                    yield beam.pvalue.TaggedOutput(_WORDS, ((*group, partition), message))
 
 
 def _dataset_of(split: Split, splits: Sequence[Split]) -> str:
@@ -369,8 +350,8 @@ def _dataset_of(split: Split, splits: Sequence[Split]) -> str:
 class _SumWordsFn(beam.DoFn):
     """Cuts the words of a table into pieces."""
 
-    def __init__(self, encoder: BlockEncoder, groups: Sequence[Group]):
-        self._encoder, self._groups = encoder, groups
+    def __init__(self, encoder: BlockEncoder):
+        self._encoder = encoder
 
     def setup(self) -> None:
         loaded, scheme = self._encoder.load(), self._encoder.scheme
@@ -381,17 +362,16 @@ class _SumWordsFn(beam.DoFn):
             for encoded in self._encoder.features
         }
 
-    def process(self, element: tuple[int, TokenTable]) -> Iterator[TextSums]:
-        number, table = element
-        group = self._groups[number // COUNT_PARTITIONS]
-        yield word_sums(group, table, self._encoders[group[2]])
+    def process(self, element: tuple[tuple[str, str, str, int], TokenTable]) -> Iterator[TextSums]:
+        (split, dataset, feature, _), table = element
+        yield word_sums((split, dataset, feature), table, self._encoders[feature])
 
 
-def _bucket_path(folder: str, split: int, bucket: int) -> str:
+def _bucket_path(folder: str, split: str, bucket: int) -> str:
     return os.path.join(folder, f'rows-{split}-{bucket:08d}')
 
 
-def _write_bucket(bucket_to_parts: tuple[tuple[int, int], Iterable[bytes]], folder: str) -> None:
+def _write_bucket(bucket_to_parts: tuple[tuple[str, int], Iterable[bytes]], folder: str) -> None:
     bucket, parts = bucket_to_parts
     rows = sort_rows(map(FramedRows.from_bytes, parts))
     filesystem.write_bytes(_bucket_path(folder, *bucket), rows.to_bytes())

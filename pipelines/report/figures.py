@@ -13,6 +13,7 @@ import contextlib
 import itertools
 import math
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -25,17 +26,12 @@ from pipelines.files import filesystem
 from pipelines.jobs.job import BuildJob, EncodeJob
 from pipelines.report.corpus_figures import CorpusOrder, read_corpus
 from pipelines.report.inspect import lower_median
-from pipelines.report.repeats import RowHashes, repeats
+from pipelines.report.repeats import hash_rows, hashes_in_file, repeats
 from pipelines.report.row_text import Group, TextSums, TextTally, legible, word_sums
 from tokcore.encoding.vocabulary import Vocabulary, without_special_ids
 from tokcore.errors import InputError
 from tokcore.object_stores import is_object
-from tokcore.reading.batching import (
-    BatchRule,
-    BudgetBatches,
-    NmtBatches,
-    growing_boundaries,
-)
+from tokcore.reading.batching import BudgetBatches, NmtBatches, growing_boundaries
 from tokcore.reading.dataset import Dataset
 from tokcore.reading.manifest import DatasetManifest, copied_dataset
 from tokcore.reading.shard_files import ShardFile
@@ -141,16 +137,13 @@ def dataset_figures(
     manifest = read_manifest(os.path.join(here, MANIFEST_NAME))
     assert manifest is not None, 'it was read above'
     check()
-    sizes = {
-        split: sum(shard.rows for shard in shards) for split, shards in contents.splits.items()
-    }
+    sizes = {split: sum(shard.rows for shard in own) for split, own in contents.splits.items()}
     texts: Mapping[Group, TextSums] = {}
     orders: Mapping[str, CorpusOrder] = {}
     why: str | None = '--no-corpus'
     rows: list[Figures] = []
-    tallies: dict[str, _Tallies] = {}
-    hashes = {split: RowHashes(size) for split, size in sizes.items()}
     longest: list[Figures] = []
+    tallies: list[_SplitTally] = []
     with contextlib.ExitStack() as stack:
         if job_of_corpus is not None:
             try:
@@ -164,17 +157,15 @@ def dataset_figures(
         total = sum(shard.bytes for shards in contents.splits.values() for shard in shards)
         stack.enter_context(track_work('report', _COUNTING, total))
         for split, shards in contents.splits.items():
-            order = orders.get(split)
-            tallies[split] = _tally_split(dataset, shards, order, workers, hashes[split])
-            longest += _longest_rows(dataset, split, tallies[split], order)
-            rows += _row_figures(dataset, split, tallies[split], texts, order)
+            tally = _SplitTally(dataset, split, sizes[split], orders.get(split))
+            tally.add_shards(shards, workers)
+            longest += _longest_rows(tally)
+            rows += _row_figures(tally, texts)
+            tallies.append(tally)
     run = read_run(os.path.join(folder, RUN_NAME))
     sides = _features_by_side(dataset, manifest)
     min_counts = {record.side: record.min_count for record in manifest.vocabularies}
     wanted = manifest.options.get('vocab_size')
-    nothing = _Tally(_sizes(dataset))  # of a folder without shards
-    in_all = [nothing, *(tally.all for tally in tallies.values())]
-    shuffles = [_shuffle(split, tally.order) for split, tally in tallies.items()]
     return {
         'folder': os.path.basename(folder),
         'stage': manifest.stage,
@@ -189,7 +180,7 @@ def dataset_figures(
         'rejected': list(_rejected(folder, manifest)),
         'vocabularies': [
             {
-                **_vocabulary_use(side, in_all, features, vocabularies[features[0]]),
+                **_vocabulary_use(side, tallies, features, vocabularies[features[0]]),
                 'wanted': wanted if isinstance(wanted, int) else None,
                 'min_count': min_counts.get(side, min_counts.get('both')),
             }
@@ -197,11 +188,9 @@ def dataset_figures(
         ],
         'examples': [row for split in sizes for row in _examples(dataset, split)],
         'longest_rows': longest,
-        'repeats': list(repeats(hashes)),
-        'padding': [
-            each for split in sizes for each in _padding(dataset, split, tallies[split].lengths)
-        ],
-        'shuffles': shuffles if why is None else None,
+        'repeats': list(repeats({tally.split: tally.hashes for tally in tallies})),
+        'padding': [each for tally in tallies for each in _padding(tally)],
+        'shuffles': [_shuffle(tally) for tally in tallies] if why is None else None,
         'without_corpus': why,
         'seconds': {} if run is None else dict(sorted(run.seconds.items())),
     }
@@ -221,8 +210,10 @@ class _Tally:
         lengths = [np.diff(offsets) for offsets in rows.offsets.values()]
         for (name, ids), own in zip(rows.ids.items(), lengths, strict=True):
             self.counts[name] += np.bincount(ids, minlength=len(self.counts[name]))
-            values, counts = np.unique(own, return_counts=True)
-            self.lengths[name].update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+            counts = np.bincount(own)
+            values = np.flatnonzero(counts)
+            of_values = zip(values.tolist(), counts[values].tolist(), strict=True)
+            self.lengths[name].update(dict(of_values))
         if len(lengths) == 2:
             has_both = (lengths[0] > 0) & (lengths[1] > 0)
             doublings = np.log2(lengths[1][has_both] / lengths[0][has_both])
@@ -230,198 +221,134 @@ class _Tally:
             bins = np.clip(bins, 0, len(self.ratios) - 1)
             self.ratios += np.bincount(bins, minlength=len(self.ratios))
 
-    def add(self, other: _Tally) -> None:
-        self.rows += other.rows
-        self.ratios += other.ratios
-        for name, counts in other.counts.items():
-            self.counts[name] += counts
-            self.lengths[name].update(other.lengths[name])
 
-
-class _OrderTally:
-    """Sums over rows that follow one another in a split, of their ranks in the corpus.
-
-    Ranks and places count from the middle of the split, so that both have the mean 0 in all of it.
-    """
-
-    def __init__(self, rows: int):
-        self.rows = rows  # of the split
-        self.with_place = 0.0  # the sum of the products of a row's rank and its place
-        self.with_next = 0.0  # likewise of its rank and that of the row after it
-        self.first: float | None = None  # the rank of the first row; None if there is none
-        self.last: float | None = None
-
-    def add_rows(self, begin: int, ranks: np.ndarray) -> None:
-        """Adds the rows from place `begin` on, by their ranks: int64[...], at least one."""
-        end, middle = begin + len(ranks), (self.rows - 1) / 2
-        centred, part = ranks - middle, _OrderTally(self.rows)
-        # Not by `@`: BLAS's threads take longer for so few rows, and add in an order of their own.
-        part.with_place = float((centred * (np.arange(begin, end) - middle)).sum())
-        part.with_next = float((centred[:-1] * centred[1:]).sum())
-        part.first, part.last = float(centred[0]), float(centred[-1])
-        self.add(part)
-
-    def add(self, other: _OrderTally) -> None:
-        """Adds those of the rows that follow."""
-        self.with_place += other.with_place
-        self.with_next += other.with_next
-        if self.last is not None and other.first is not None:
-            self.with_next += self.last * other.first
-        self.first = other.first if self.first is None else self.first
-        self.last = self.last if other.last is None else other.last
-
-
-class _Tallies:
-    """Tallies of one split: all rows, each dataset by its number, and the order.
+class _SplitTally:
+    """What is counted of the rows of a split; threads share it.
 
     Attributes:
-        longest: (-ids, number, place in the corpus or None, the first ids of each feature) of the rows of
-            the most ids, these first.
+        order: where the rows stood in the corpus; None if that was not read.
+        all, by_dataset: counts of all rows, and of those of each of several datasets by its number.
         lengths: int64[features, rows] of the first rows.
+        hashes: uint64[rows], in a temporary file.
+        longest: (-ids, number, place in the corpus, the first ids of each feature) of the rows of the most ids,
+            these first.
+        ranks: of each part of the rows: the number of its first row; the sum of the products of a row's rank
+            in the corpus and its number, and of its rank and the next one; the first and the last rank. Ranks
+            and numbers count from the middle of the split, so that both have the mean 0 in all of it.
     """
 
-    def __init__(self, sizes: Mapping[str, int], rows: int):
-        self.all = _Tally(sizes)
-        self.by_dataset = collections.defaultdict[int, _Tally](lambda: _Tally(sizes))
-        self.order = _OrderTally(rows)
-        self.longest: list[tuple[int, int, int | None, Sequence[Sequence[int]]]] = []
-        self.lengths = np.empty((len(sizes), 0), np.int64)
+    def __init__(self, dataset: Dataset, split: str, rows: int, order: CorpusOrder | None):
+        self.dataset, self.split, self.order = dataset, split, order
+        self._sizes = {feature: dataset.vocab_size(feature) for feature in dataset.features}
+        self.all = _Tally(self._sizes)
+        self.by_dataset = collections.defaultdict[int, _Tally](lambda: _Tally(self._sizes))
+        self.lengths = np.empty((len(self._sizes), min(rows, _BATCHED_ROWS)), np.int64)
+        self.hashes = hashes_in_file(rows)
+        self.longest: list[tuple[int, int, int, Sequence[Sequence[int]]]] = []
+        self.ranks: list[tuple[int, float, float, float, float]] = []
+        self._lock = threading.Lock()
 
-    def add_lengths(self, first: int, rows: EncodedRows, places: np.ndarray) -> None:
-        """Adds the lengths of rows from number `first` on, with their places, if these are known."""
+    def add_shards(self, shards: Sequence[ShardFile], workers: int) -> None:
+        """Adds all rows of the split."""
+
+        def add_shard(number: int, first: int, shard: ShardFile) -> None:
+            reader = open_shard(shard, [*self._sizes], self._sizes)
+            for begin, end, ranks, datasets, places in self._parts(number, shard.rows):
+                rows = reader.read(begin, end)[1]
+                self.hashes[first + begin : first + end] = hash_rows(rows)
+                with self._lock:
+                    self._add_rows(first + begin, rows, places)
+                    if self.order is not None:
+                        self._add_order(first + begin, rows, ranks, datasets)
+                before, done = (shard.bytes * row // shard.rows for row in (begin, end))
+                advance(_COUNTING, done - before)
+
+        firsts = np.cumsum([0, *(shard.rows for shard in shards)]).tolist()[:-1]
+        with ThreadPoolExecutor(max(1, workers)) as pool:
+            list(pool.map(add_shard, itertools.count(), firsts, shards))  # raises their errors
+
+    def _parts(
+        self, shard: int, rows: int
+    ) -> Iterator[tuple[int, int, np.ndarray, np.ndarray, np.ndarray]]:
+        """Yields ranges of a shard's rows, and of each the ranks, datasets and places; zeros if not known."""
+        unknown, begin = np.broadcast_to(np.int64(0), rows), 0
+        for bucket in [(unknown,) * 3] if self.order is None else self.order.buckets(shard):
+            for first in range(0, len(bucket[0]), _ROWS):
+                ranks, datasets, places = (each[first : first + _ROWS] for each in bucket)
+                yield begin, begin + len(ranks), ranks, datasets, places
+                begin += len(ranks)
+        if begin != rows:
+            raise InputError(
+                f'shard {shard} has {rows:,} rows, and its corpus gives {begin:,}; tokbeam verify --rerun '
+                'names what differs'
+            )
+
+    def _add_rows(self, first: int, rows: EncodedRows, places: np.ndarray) -> None:
+        """Adds rows from number `first` on, with their places in the corpus."""
+        self.all.add_rows(rows)
         lengths = np.array([np.diff(offsets) for offsets in rows.offsets.values()])
-        self.lengths = np.append(self.lengths, lengths[:, : max(0, _BATCHED_ROWS - first)], axis=1)
+        batched = self.lengths[:, first : first + len(rows)]
+        batched[:] = lengths[:, : batched.shape[1]]
         ids = lengths.sum(axis=0)
-        least = -self.longest[-1][0] if len(self.longest) == _LONGEST_ROWS else -1
-        candidates = np.flatnonzero(ids > least)
+        least = -self.longest[-1][0] if len(self.longest) == _LONGEST_ROWS else 0
+        candidates = np.flatnonzero(ids >= least)
         order = candidates[np.argsort(-ids[candidates], kind='stable')]
         for row in order[:_LONGEST_ROWS].tolist():
             begin = [
                 rows.ids[name][offsets[row] : offsets[row + 1]][:_BEGINNING_IDS].tolist()
                 for name, offsets in rows.offsets.items()
             ]
-            place = int(places[row]) if len(places) else None
-            self.longest.append((-int(ids[row]), first + row, place, begin))
+            self.longest.append((-int(ids[row]), first + row, int(places[row]), begin))
         self.longest = sorted(self.longest)[:_LONGEST_ROWS]
 
-    def add(self, other: _Tallies) -> None:
-        """Adds those of the rows that follow."""
-        self.all.add(other.all)
-        for number, tally in other.by_dataset.items():
-            self.by_dataset[number].add(tally)
-        self.order.add(other.order)
-        self.longest = sorted([*self.longest, *other.longest])[:_LONGEST_ROWS]
-        self.lengths = np.append(self.lengths, other.lengths, axis=1)
+    def _add_order(
+        self, first: int, rows: EncodedRows, ranks: np.ndarray, datasets: np.ndarray
+    ) -> None:
+        """Adds where rows from number `first` on stood; at least one."""
+        middle = (len(self.hashes) - 1) / 2
+        centred, numbers = ranks - middle, np.arange(first, first + len(ranks)) - middle
+        # Not by `@`: BLAS's threads take longer for so few rows, and add in an order of their own.
+        with_number, with_next = (centred * numbers).sum(), (centred[:-1] * centred[1:]).sum()
+        edges = float(centred[0]), float(centred[-1])
+        self.ranks.append((first, float(with_number), float(with_next), *edges))
+        if self.order is not None and len(self.order.names) > 1:
+            for number in np.unique(datasets).tolist():
+                of_dataset = rows.take(np.flatnonzero(datasets == number))
+                self.by_dataset[number].add_rows(of_dataset)
 
 
-def _sizes(dataset: Dataset) -> dict[str, int]:
-    """Returns how many ids each feature has."""
-    return {feature: dataset.vocab_size(feature) for feature in dataset.features}
-
-
-def _tally_split(
-    dataset: Dataset,
-    shards: Sequence[ShardFile],
-    order: CorpusOrder | None,
-    workers: int,
-    hashes: RowHashes,
-) -> _Tallies:
-    sizes, rows_of_split = _sizes(dataset), sum(shard.rows for shard in shards)
-    result = _Tallies(sizes, rows_of_split)
-
-    def tally_shard(number: int, first: int, shard: ShardFile) -> _Tallies:
-        tallies = _Tallies(sizes, rows_of_split)
-        reader = open_shard(shard, [*sizes], sizes)
-        for begin, end, ranks, datasets, places in _parts(order, number, shard.rows):
-            rows = reader.read(begin, end)[1]
-            tallies.all.add_rows(rows)
-            tallies.add_lengths(first + begin, rows, places)
-            hashes.put(first + begin, rows)
-            if order is not None:
-                tallies.order.add_rows(first + begin, ranks)
-            if order is not None and len(order.names) > 1:
-                for index in np.unique(datasets).tolist():
-                    rows_of_dataset = rows.take(np.flatnonzero(datasets == index))
-                    tallies.by_dataset[index].add_rows(rows_of_dataset)
-            advance(_COUNTING, shard.bytes * end // shard.rows - shard.bytes * begin // shard.rows)
-        return tallies
-
-    firsts = np.cumsum([0, *(shard.rows for shard in shards)]).tolist()[:-1]
-    with ThreadPoolExecutor(max(1, workers)) as pool:
-        for tallies in pool.map(tally_shard, itertools.count(), firsts, shards):
-            result.add(tallies)
-    return result
-
-
-def _parts(
-    order: CorpusOrder | None, shard: int, rows: int
-) -> Iterator[tuple[int, int, np.ndarray, np.ndarray, np.ndarray]]:
-    """Yields ranges of a shard's rows, and of each the ranks, datasets and places, which are empty if not
-    known."""
-    nothing = np.empty(0, np.int64)
-    if order is None:
-        for begin in range(0, rows, _ROWS):
-            yield begin, min(begin + _ROWS, rows), nothing, nothing, nothing
-        return
-    begin = 0
-    for ranks, datasets, places in order.buckets(shard):
-        for first in range(0, len(ranks), _ROWS):
-            own = slice(first, first + _ROWS)
-            end = begin + len(ranks[own])
-            yield begin, end, ranks[own], datasets[own], places[own]
-            begin = end
-    if begin != rows:
-        raise InputError(
-            f'shard {shard} has {rows:,} rows, and its corpus gives {begin:,}; tokbeam verify --rerun names '
-            'what differs'
-        )
-
-
-def _row_figures(
-    dataset: Dataset,
-    split: str,
-    tallies: _Tallies,
-    texts: Mapping[Group, TextSums],
-    order: CorpusOrder | None,
-) -> Iterator[Figures]:
-    names = () if order is None else order.names
-    parts = [('', tallies.all)]
-    if len(names) > 1:
-        parts += [(name, tallies.by_dataset[number]) for number, name in enumerate(names)]
-    for name, tally in parts:
-        if order is None:
-            text = _text_of_first_rows(dataset, split)
-        else:
-            text = _text_of(dataset, tally, texts, split, name)
-        ratios = enumerate(tally.ratios.tolist(), -len(tally.ratios) // 2)
+def _row_figures(tally: _SplitTally, texts: Mapping[Group, TextSums]) -> Iterator[Figures]:
+    parts = {'': tally.all}
+    if tally.order is not None and len(tally.order.names) > 1:
+        parts |= {name: tally.by_dataset[n] for n, name in enumerate(tally.order.names)}
+    for name, part in parts.items():
+        ratios = enumerate(part.ratios.tolist(), -len(part.ratios) // 2)
         yield {
-            'split': split,
+            'split': tally.split,
             'dataset': name,
-            'rows': tally.rows,
-            'lengths': {feature: _lengths(counter) for feature, counter in tally.lengths.items()},
+            'rows': part.rows,
+            'lengths': {feature: _lengths(counter) for feature, counter in part.lengths.items()},
             'ratios': [(2 ** (step / _RATIO_STEPS), count) for step, count in ratios if count],
-            'text': text,
+            'text': _text(tally, name, part, texts),
         }
 
 
-def _text_of(
-    dataset: Dataset,
-    tally: _Tally,
-    texts: Mapping[Group, TextSums],
-    split: str,
-    name: str,
-) -> Figures:
-    """The text of all rows of a tally; ids are those that are stored, without templates."""
+def _text(tally: _SplitTally, name: str, part: _Tally, texts: Mapping[Group, TextSums]) -> Figures:
+    """The text of all rows of a part, whose ids are those that are stored, without templates."""
+    if tally.order is None:
+        return _text_of_first_rows(tally.dataset, tally.split)
     figures = {}
-    for feature in dataset.features:
-        template = dataset.template(feature)
-        counts, unknown_id = tally.counts[feature], dataset.special_ids(feature).unknown
+    for feature, counts in part.counts.items():
+        template, unknown_id = (
+            tally.dataset.template(feature),
+            tally.dataset.special_ids(feature).unknown,
+        )
         unknown = None
         if unknown_id is not None:
             around = (*template.before, *template.after).count(unknown_id)
-            unknown = int(counts[unknown_id]) - around * tally.rows
-        ids = int(counts.sum()) - template.size * tally.rows
-        figures[feature] = texts[split, name, feature].figures(ids, unknown)
+            unknown = int(counts[unknown_id]) - around * part.rows
+        ids, group = int(counts.sum()) - template.size * part.rows, (tally.split, name, feature)
+        figures[feature] = texts.get(group, TextSums(group)).figures(ids, unknown)
     return figures
 
 
@@ -455,52 +382,43 @@ def _examples(dataset: Dataset, split: str) -> Iterator[Figures]:
         yield {'split': split, 'row': number, 'pieces': pieces, 'ids': lengths}
 
 
-def _longest_rows(
-    dataset: Dataset, split: str, tallies: _Tallies, order: CorpusOrder | None
-) -> Iterator[Figures]:
-    for ids, number, place, begin in tallies.longest:
+def _longest_rows(tally: _SplitTally) -> Iterator[Figures]:
+    for ids, number, place, begin in tally.longest:
         texts = {
-            feature: dataset.text(own, feature)
-            for feature, own in zip(dataset.features, begin, strict=True)
+            feature: tally.dataset.text(own, feature)
+            for feature, own in zip(tally.dataset.features, begin, strict=True)
         }
-        position = None if order is None or place is None else order.position(place)
-        yield {'split': split, 'row': number, 'ids': -ids, 'text': texts, 'position': position}
+        position = None if tally.order is None else tally.order.position(place)
+        own = {'row': number, 'ids': -ids, 'text': texts, 'position': position}
+        yield {'split': tally.split, **own}
 
 
-def _padding(dataset: Dataset, split: str, lengths: np.ndarray) -> Iterator[Figures]:
-    features, rows = dataset.features, lengths.shape[1]
-    of_pairs: dict[str, Any] = {
-        'source': features[0] if len(features) > 1 else None,
-        'target': features[-1],
-        'source_template': dataset.template(features[0]),
-        'target_template': dataset.template(features[-1]),
-    }
+def _padding(tally: _SplitTally) -> Iterator[Figures]:
+    dataset, lengths = tally.dataset, tally.lengths
+    features = dataset.features
 
-    def share(rule: BatchRule) -> float:
-        whole = rule.arrange(lengths)
-        rest = lengths[:, whole.waiting()[0]]
-        batches = [lengths[:, which] for which, _ in whole.full_batches()]
-        batches += [rest[:, which] for which, _ in rule.arrange(rest).partial_batches()]
-        cells = sum(int(own.max(axis=1).sum()) * own.shape[1] for own in batches)
-        return round(1 - sum(int(own.sum()) for own in batches) / max(1, cells), 6)
+    def share(rule: NmtBatches | BudgetBatches) -> float:
+        arranged = rule.arrange(lengths)
+        order = np.argsort(arranged.buckets, kind='stable')[arranged.left_out :]
+        buckets = arranged.buckets[order]
+        numbers = np.arange(len(order)) - np.searchsorted(buckets, buckets)  # in the bucket
+        starts = np.flatnonzero(numbers % arranged.sizes[buckets] == 0)  # of batches
+        widths = np.maximum.reduceat(lengths[:, order], starts, axis=1)
+        cells = int((widths * np.diff(starts, append=len(order))).sum())
+        return round(1 - int(lengths[:, order].sum()) / max(1, cells), 6)
 
-    mixed, similar = (
-        [NmtBatches(size, 0, 0, 0, buckets, **of_pairs) for size in _BATCH_ROWS]
-        for buckets in (1, 5)
-    )
+    def of_rows(size: int, buckets: int) -> float:
+        source = features[0] if len(features) > 1 else None
+        around = dataset.template(features[0]), dataset.template(features[-1])
+        return share(NmtBatches(size, 0, 0, 0, buckets, None, None, source, features[-1], *around))
+
     budget = BudgetBatches(_BATCH_IDS, 0, growing_boundaries(_BATCH_IDS), _BATCH_IDS, features)
-    names = [*(f'{size} rows' for size in _BATCH_ROWS), f'{_BATCH_IDS:,} ids']
-    firsts: list[BatchRule | None] = [*mixed, None]
-    seconds: list[BatchRule] = [*similar, budget]
-    for batch, first, second in zip(names, firsts, seconds, strict=True):
-        share_of_first = None if first is None else share(first)
-        yield {
-            'split': split,
-            'rows': rows,
-            'batch': batch,
-            'mixed': share_of_first,
-            'similar': share(second),
-        }
+    for batch, mixed, similar in [
+        *((f'{size} rows', of_rows(size, 1), of_rows(size, 5)) for size in _BATCH_ROWS),
+        (f'{_BATCH_IDS:,} ids', None, share(budget)),
+    ]:
+        own = {'batch': batch, 'mixed': mixed, 'similar': similar}
+        yield {'split': tally.split, 'rows': lengths.shape[1], **own}
 
 
 def _lengths(counter: collections.Counter[int]) -> Figures:
@@ -534,22 +452,24 @@ def _features_by_side(dataset: Dataset, manifest: Manifest) -> Mapping[str, Sequ
     return {feature: (feature,) for feature in features}
 
 
-def _id_counts(tallies: Sequence[_Tally], features: Sequence[str]) -> np.ndarray:
-    """How often each id of a vocabulary occurs: int64[size]."""
-    counts = [tally.counts[feature] for tally in tallies for feature in features]
-    return np.stack(counts).sum(axis=0)
-
-
 def _vocabulary_use(
-    side: str, tallies: Sequence[_Tally], features: Sequence[str], vocabulary: Vocabulary
+    side: str, tallies: Sequence[_SplitTally], features: Sequence[str], vocabulary: Vocabulary
 ) -> Figures:
-    counts = _id_counts(tallies, features)
-    pieces = legible(range(len(counts)), vocabulary)
+    counts = np.zeros(vocabulary.vocab_size, np.int64)
+    for tally, feature in itertools.product(tallies, features):
+        counts += tally.all.counts[feature]
     characters = np.array([len(vocabulary.decode([id_])) for id_ in range(len(counts))], np.int64)
     is_single = characters == 1
     characters[[id_ for id_ in vocabulary.special_ids if id_ is not None]] = 0
-    longest = np.argsort(-characters, kind='stable')[:_LONGEST_PIECES].tolist()
-    order = np.argsort(-counts, kind='stable')[:_EXAMPLES]
+    commonest = np.argsort(-counts, kind='stable')[:_EXAMPLES]
+    longest = np.argsort(-characters, kind='stable')[:_LONGEST_PIECES]
+    unused = np.flatnonzero(counts == 0)[:_EXAMPLES]
+
+    def with_pieces(ids: np.ndarray, *figures: np.ndarray) -> list[tuple[Any, ...]]:
+        """Returns the pieces of entries with figures of all entries."""
+        pieces = legible(ids.tolist(), vocabulary)
+        return [*zip(pieces, *(own[ids].tolist() for own in figures), strict=True)]
+
     # Entries that occur never, once, twice to nine times, and so on by powers of ten.
     bounds = [0, 1, 2]
     while bounds[-1] <= counts.max(initial=0):
@@ -565,27 +485,30 @@ def _vocabulary_use(
             for least, bound in zip(bounds, bounds[1:])
         ],
         'by_rank': _curve(counts),
-        'commonest': [(pieces[id_], int(counts[id_])) for id_ in order.tolist() if counts[id_]],
-        'longest': [(pieces[id_], int(characters[id_]), int(counts[id_])) for id_ in longest],
-        'unused': [pieces[id_] for id_ in np.flatnonzero(counts == 0)[:_EXAMPLES].tolist()],
+        'commonest': with_pieces(commonest[counts[commonest] > 0], counts),
+        'longest': with_pieces(longest, characters, counts),
+        'unused': legible(unused.tolist(), vocabulary),
     }
 
 
-def _shuffle(split: str, tally: _OrderTally) -> Figures:
+def _shuffle(tally: _SplitTally) -> Figures:
     """Pearson's correlations of the ranks of rows in the corpus with their places, and with the next ranks.
 
     For a random order they are normal around 0 with a standard deviation of 1 / sqrt(rows).
     """
-    rows, first, last = tally.rows, tally.first or 0.0, tally.last or 0.0
+    rows, parts = len(tally.hashes), sorted(tally.ranks)
+    with_number, with_next = sum(part[1] for part in parts), sum(part[2] for part in parts)
+    with_next += sum(before[4] * after[3] for before, after in itertools.pairwise(parts))
+    first, last = (parts[0][3], parts[-1][4]) if parts else (0.0, 0.0)
     squares = rows * (rows * rows - 1) / 12  # of all ranks
     # Of neighbours one lacks the last row, the other the first.
     pairs = max(1, rows - 1)
     before, after = (squares - edge * edge - edge * edge / pairs for edge in (last, first))
     return {
-        'split': split,
+        'split': tally.split,
         'rows': rows,
-        'rank_correlation': _correlation(tally.with_place, squares, squares),
-        'serial_correlation': _correlation(tally.with_next - last * first / pairs, before, after),
+        'rank_correlation': _correlation(with_number, squares, squares),
+        'serial_correlation': _correlation(with_next - last * first / pairs, before, after),
     }
 
 

@@ -174,21 +174,19 @@ class _Unpacked:
 
     def __init__(self, stream: BinaryIO, path: str):
         self._stream, self._path = stream, path
-        self._new = functools.partial(zlib.decompressobj, zlib.MAX_WBITS | 32)  # of either kind
-        self._part, self._packed, self._data = self._new(), b'', bytearray()
-        self._has_begun = False
+        self._part: Any = None  # of several, one after another
+        self._packed, self._data = b'', bytearray()
 
     def read(self, size: int) -> bytes:
         """Returns so many bytes, fewer at the end; raises InputError if the file is damaged."""
         while len(self._data) < size:
             self._packed = self._packed or self._stream.read(_READ_BYTES)
             if not self._packed:
-                if self._part.eof or not self._has_begun:
+                if self._part is None or self._part.eof:
                     break
                 raise InputError(f'{self._path} is compressed and cut off; copy the file again')
-            if self._part.eof:
-                self._part = self._new()
-            self._has_begun = True
+            if self._part is None or self._part.eof:
+                self._part = zlib.decompressobj(zlib.MAX_WBITS | 32)  # of either kind
             try:
                 self._data += self._part.decompress(self._packed, size - len(self._data))
             except zlib.error as error:

@@ -6,7 +6,7 @@ The page needs nothing else: its charts are SVG within, and it has neither scrip
 from __future__ import annotations
 
 import html
-import operator
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from pipelines.report.charts import bar_chart, line_chart, short
 from pipelines.report.figures import TEXT_ROWS, Figures
 from pipelines.report.row_text import WITHOUT_SPACES
+from tokcore.options import flag
 
 _NO_WORDS = 'Words are not counted in scripts without spaces between them, such as Chinese.'
 _MOVED = 'If its files have moved, tokbeam report --job JOB.toml says where they are.'
@@ -91,37 +92,35 @@ def report_page(named: Named, compared: Mapping[str, str] | None = None) -> str:
         or _paragraph(if_empty.get(title, 'There are no rows.'))
         for title, parts_of in sections.items()
     }
-    sentences = [f'<li>{shown(each)}</li>' for pair in named for each in _summary(*pair)]
+    sentences = ''.join(f'<li>{shown(each)}</li>\n' for pair in named for each in _summary(*pair))
     title = ' and '.join(figures['folder'] for _, figures in named)
-    return page(title, ['<ul>', *sentences, '</ul>'], {**(compared or {}), **bodies})
+    return page(title, f'<ul>\n{sentences}</ul>', {**(compared or {}), **bodies})
 
 
-def page(title: str, summary: Iterable[str], sections: Mapping[str, str]) -> str:
+def page(title: str, summary: str, sections: Mapping[str, str]) -> str:
     """Returns a page with the style of reports: a summary, links to the sections, and these by title."""
     names = {title: re.sub(r'\W+', '-', f'section {title}') for title in sections}
     links = ''.join(f'<li><a href="#{name}">{shown(of)}</a></li>' for of, name in names.items())
-    return '\n'.join(
-        [
-            '<!DOCTYPE html>',
-            '<html lang="en">',
-            '<head>',
-            '<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f'<title>{shown(title)}</title>',
-            f'<style>\n{_STYLE}</style>',
-            '</head>',
-            '<body>',
-            f'<h1>{shown(title)}</h1>',
-            *summary,
-            f'<nav aria-label="Contents"><ul>{links}</ul></nav>',
-            *(
-                f'<section>\n<h2 id="{names[of]}">{shown(of)}</h2>\n{body}\n</section>'
-                for of, body in sections.items()
-            ),
-            '</body>',
-            '</html>',
-        ]
+    bodies = (
+        f'<section>\n<h2 id="{names[of]}">{shown(of)}</h2>\n{body}\n</section>\n'
+        for of, body in sections.items()
     )
+    return f"""\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{shown(title)}</title>
+<style>
+{_STYLE}</style>
+</head>
+<body>
+<h1>{shown(title)}</h1>
+{summary}
+<nav aria-label="Contents"><ul>{links}</ul></nav>
+{''.join(bodies)}</body>
+</html>"""
 
 
 def shown(text: object) -> str:
@@ -129,29 +128,32 @@ def shown(text: object) -> str:
     return html.escape(''.join(c if c.isprintable() else repr(c)[1:-1] for c in str(text)))
 
 
-def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def table(caption: str, heads: Sequence[str], rows: Sequence[Iterable[object]]) -> str:
     """Returns a table; numbers stand right, None is a dash, and a column of these alone is left out."""
-    rows = list(rows)
-    if not rows:
+    columns = []
+    for name, *values in zip(heads, *rows, strict=True):
+        if any(value is not None for value in values):
+            cells = [_cell(value) for value in values]
+            kind = ' class="number"' if all(is_number for _, is_number in cells) else ''
+            drawn = [f'<th scope="col"{kind}>{shown(name)}</th>']
+            columns.append(drawn + [f'<td{kind}>{text}</td>' for text, _ in cells])
+    if not columns:
         return ''
-    columns = zip(head, zip(*rows, strict=True), strict=True)
-    known = [(name, values) for name, values in columns if any(v is not None for v in values)]
-    head = [name for name, _ in known]
-    cells = [list(map(_cell, row)) for row in zip(*(values for _, values in known), strict=True)]
-    numbers = [all(is_number for _, is_number in column) for column in zip(*cells, strict=True)]
-    kind = [' class="number"' if is_number else '' for is_number in numbers]
-    lines = [
-        f'<tr>{"".join(f"<td{k}>{text}</td>" for k, (text, _) in zip(kind, row, strict=True))}</tr>'
-        for row in cells
-    ]
+    top, *lines = (f'<tr>{"".join(row)}</tr>' for row in zip(*columns, strict=True))
     # Above what scrolls, so that a narrow window shows all of it.
     title = f'<p class="caption">{shown(caption)}</p>' if caption else ''
-    heads = ''.join(
-        f'<th scope="col"{k}>{shown(name)}</th>' for k, name in zip(kind, head, strict=True)
-    )
-    top = f'<thead><tr>{heads}</tr></thead>' if any(head) else ''
+    head = f'<thead>{top}</thead>' if any(heads) else ''
     body = f'<tbody>{"".join(lines)}</tbody>'
-    return f'<div>{title}<div class="wide"><table>{top}{body}</table></div></div>'
+    return f'<div>{title}<div class="wide"><table>{head}{body}</table></div></div>'
+
+
+def table_by_name(
+    caption: str, head: str, columns: Mapping[str, Mapping[str, object]], missing: object = None
+) -> str:
+    """Returns a table of columns by their heads; a row has what each of them has under a name."""
+    names = dict.fromkeys(name for column in columns.values() for name in column)
+    rows = [(name, *(column.get(name, missing) for column in columns.values())) for name in names]
+    return table(caption, [head, *columns], rows)
 
 
 def charts(drawn: Mapping[str, str]) -> str:
@@ -159,6 +161,7 @@ def charts(drawn: Mapping[str, str]) -> str:
     figures = [
         f'<figure>{svg}<figcaption>{shown(caption)}</figcaption></figure>'
         for caption, svg in drawn.items()
+        if svg
     ]
     return f'<div class="charts">{"".join(figures)}</div>' if figures else ''
 
@@ -167,35 +170,45 @@ def _paragraph(text: str) -> str:
     return f'<p>{shown(text)}</p>'
 
 
-class Boxes(str):
-    """HTML that stands in a table as it is."""
+class Html(str):
+    """What stands in a table as it is."""
 
 
-def pieces(words: Iterable[tuple[str, str]]) -> Boxes:
-    """Returns pieces as boxes, with their white space visible; each has a title that a pointer shows."""
-    return Boxes(
+def piece_boxes(pieces: Iterable[str], titles: Iterable[str] = itertools.repeat('')) -> Html:
+    """Returns pieces as boxes, with their white space visible; a pointer shows their titles."""
+    return Html(
         ''.join(
-            f'<span class="piece" title="{shown(title)}">{shown(word.replace(" ", "␣"))}</span>'
-            for word, title in words
+            f'<span class="piece" title="{shown(title)}">{shown(piece.replace(" ", "␣"))}</span>'
+            for piece, title in zip(pieces, titles)
         )
     )
 
 
+def some_of(count: int, listed: int, of_them: str = '') -> str:
+    """Returns what a title adds if fewer are listed than there are."""
+    return f', the first {listed}{of_them}' if count > listed else ''
+
+
+class _Share(float):
+    """A share of 1, which a table has in percent."""
+
+
 def _cell(value: object) -> tuple[str, bool]:
+    """Returns the text of a cell, and whether it is a number."""
     if value is None:
         return '–', True
-    if isinstance(value, Boxes):
+    if isinstance(value, Html):
         return value, False
     if isinstance(value, int):
         return f'{value:,}', True
-    if isinstance(value, _Percent):
-        return _percent_shown(value), True
+    if isinstance(value, _Share):
+        return _percent(100 * value), True
     if isinstance(value, float):
         return f'{value:,.4g}' if abs(value) < 1000 else f'{value:,.0f}', True
     return shown(value), False
 
 
-def _percent_shown(value: float) -> str:
+def _percent(value: float) -> str:
     """A share in digits, without an exponent."""
     if abs(value) < 0.001:
         return '< 0.001 %' if value else '0 %'
@@ -215,27 +228,11 @@ def _each_feature(named: Named, key: str) -> Iterator[tuple[str, Figures]]:
 
 
 def _table(
-    named: Named,
-    caption: str,
-    figures: Iterable[tuple[str, Any]],
-    *columns: str | tuple[str, str | int | Callable[[Any], object]],
+    caption: str, figures: Iterable[tuple[str, Any]], row_of: Callable[[Any], Mapping[str, object]]
 ) -> str:
-    """Returns a table of all datasets, whose names begin the rows if there are several.
-
-    Args:
-        named: the datasets.
-        caption: of the table.
-        figures: of each row, after the name of the dataset.
-        columns: heads, each with the key of what stands below it, or with what returns that; a head alone
-            is a key.
-    """
-    pairs = [(column, column) if isinstance(column, str) else column for column in columns]
-    heads = [head for head, _ in pairs]
-    values = [value if callable(value) else operator.itemgetter(value) for _, value in pairs]
-    rows = [(name, [value(own) for value in values]) for name, own in figures]
-    if len(named) > 1:
-        return table(caption, ['dataset', *heads], [[name, *cells] for name, cells in rows])
-    return table(caption, heads, [cells for _, cells in rows])
+    """Returns a table with a row for each of some figures, after the name of their dataset."""
+    rows = [{'dataset': name or None, **row_of(own)} for name, own in figures]
+    return table(caption, [*rows[0]], [row.values() for row in rows]) if rows else ''
 
 
 def _label(*words: str) -> str:
@@ -253,17 +250,13 @@ def _has_words(text: Figures) -> bool:
     return 2 * without <= text['characters']
 
 
-class _Percent(float):
-    """A share, as it stands in a table."""
+def _quotient(part: float | None, whole: float) -> float | None:
+    return part / whole if whole and part is not None else None
 
 
-def _percent(share: float | None) -> _Percent | None:
-    return None if share is None else _Percent(100 * share)
-
-
-def _share(part: str, whole: str) -> Callable[[Figures], float | None]:
-    """Returns what divides a figure by another; there is no quotient without a part or by 0."""
-    return lambda own: own[part] / own[whole] if own[whole] and own[part] is not None else None
+def _share(part: float | None, whole: float = 1) -> _Share | None:
+    quotient = _quotient(part, whole)
+    return None if quotient is None else _Share(quotient)
 
 
 def _summary(name: str, figures: Figures) -> Iterator[str]:
@@ -275,7 +268,7 @@ def _summary(name: str, figures: Figures) -> Iterator[str]:
         yield f'The vocabulary of {use["side"]} has {use["size"]:,} entries; {use["used"]:,} of them occur.'
     for rows in splits[:1]:
         for feature, own in rows['lengths'].items():
-            size = _share('bytes', 'ids')(rows['text'][feature])
+            size = _quotient(rows['text'][feature]['bytes'], rows['text'][feature]['ids'])
             yield (
                 f'{feature.capitalize()} of {rows["split"]} have {own["mean"]:,.1f} tokens a row on average'
                 f'{f", of {size:.2f} bytes each" if size else ""}; the longest has {own["longest"]:,}.'
@@ -287,29 +280,29 @@ def _summary(name: str, figures: Figures) -> Iterator[str]:
 
 
 def _facts(named: Named) -> Iterator[str]:
-    facts: dict[str, Callable[[Figures], object]] = {
-        'root': lambda f: f['root'],
-        'command': lambda f: f'tokbeam {f["stage"]}',
-        'shards': lambda f: f'{f["bytes"]:,} bytes in {f["shards"]:,} files',
-        'bytes of text': lambda f: sum(
-            part['text_bytes'] for part in f['left_out'] if not part['dataset']
-        ),
-        'corpus': lambda f: (
-            f'was not read: {f["without_corpus"]}' if f['without_corpus'] else 'was read'
-        ),
-        'Unicode': lambda f: f['unicode'],
-    }
-    names = dict.fromkeys(name for _, f in named for name in sorted(f['options']))
-    rows = [[what, *(_fact(value(f)) for _, f in named)] for what, value in facts.items()]
-    options = [
-        [f'--{name.replace("_", "-")}', *(_fact(f['options'].get(name)) for _, f in named)]
-        for name in names
-    ]
-    heads = ['', *(name for name, _ in named)]
+    facts, options = {}, {}
+    for name, f in named:
+        facts[name] = {
+            'root': _fact(f['root']),
+            'command': f'tokbeam {f["stage"]}',
+            'shards': f'{f["bytes"]:,} bytes in {f["shards"]:,} files',
+            'bytes of text': _fact(
+                sum(part['text_bytes'] for part in f['left_out'] if not part['dataset'])
+            ),
+            'corpus': (
+                f'was not read: {f["without_corpus"]}' if f['without_corpus'] else 'was read'
+            ),
+            'Unicode': f['unicode'],
+        }
+        options[name] = {flag(key): _fact(value) for key, value in sorted(f['options'].items())}
     yield (
-        f'<div class="facts">{table("", heads, rows)}'
-        f'<details><summary>Options</summary>{table("", heads, options)}</details></div>'
+        f'<div class="facts">{table_by_name("", "", facts)}<details><summary>Options</summary>'
+        f'{table_by_name("", "", options, "–")}</details></div>'
     )
+
+
+def _fact(value: object) -> str:
+    return f'{value:,}' if type(value) is int else '–' if value is None else str(value)
 
 
 def _examples(named: Named) -> Iterator[str]:
@@ -320,24 +313,25 @@ def _examples(named: Named) -> Iterator[str]:
         yield f'<h3>{shown(_label(name, row["split"], "row", str(row["row"])))}</h3>'
         for feature, own in row['pieces'].items():
             ids = row['ids'][feature]
-            more = f', the first {len(own)} of them' if ids > len(own) else ''
+            more = some_of(ids, len(own), ' of them')
             yield f'<p class="caption">{feature}: {ids:,} ids{more}</p>'
-            yield f'<div>{pieces((piece, f"id {id_}") for piece, id_ in own)}</div>'
+            boxes = piece_boxes((piece for piece, _ in own), (f'id {id_}' for _, id_ in own))
+            yield f'<div>{boxes}</div>'
 
 
 def _longest(named: Named) -> Iterator[str]:
-    def of_position(key: str) -> Callable[[Figures], object]:
-        return lambda row: (row['position'] or {}).get(key)
-
+    places = dict.fromkeys(['file', 'line', 'byte', 'row of the file'])
     yield _table(
-        named,
         'The rows of the most ids, and the lines of the corpus that they were made from',
         _each(named, 'longest_rows'),
-        'split',
-        'row',
-        'ids',
-        *((key, of_position(key)) for key in ('file', 'line', 'byte', 'row of the file')),
-        ('begins with', lambda row: ' / '.join(row['text'].values())),
+        lambda own: {
+            'split': own['split'],
+            'row': own['row'],
+            'ids': own['ids'],
+            **places,
+            **(own['position'] or {}),
+            'begins with': ' / '.join(own['text'].values()),
+        },
     )
     if any(figures['without_corpus'] is not None for _, figures in named):
         yield _paragraph(f'Some lines are missing, because the corpus was not read. {_MOVED}')
@@ -350,80 +344,77 @@ def _padding(named: Named) -> Iterator[str]:
         'batches(batch_size=N), or with batches(tokens_per_batch=N), which always sorts them so.'
     )
     yield _table(
-        named,
         '',
         _each(named, 'padding'),
-        'split',
-        ('of the first rows', 'rows'),
-        'batch',
-        ('mixed lengths', lambda own: _percent(own['mixed'])),
-        ('similar lengths', lambda own: _percent(own['similar'])),
+        lambda own: {
+            'split': own['split'],
+            'of the first rows': own['rows'],
+            'batch': own['batch'],
+            'mixed lengths': _share(own['mixed']),
+            'similar lengths': _share(own['similar']),
+        },
     )
 
 
 def _repeats(named: Named) -> Iterator[str]:
     yield _table(
-        named,
         'Rows of which all ids are equal',
         _each(named, 'repeats'),
-        'split',
-        'rows',
-        ('repeat an earlier row', lambda own: own['rows'] - own['distinct']),
-        ('share', lambda own: _percent(1 - own['distinct'] / max(1, own['rows']))),
-        ('the commonest row occurs', 'most'),
-        ('occur in train, too', 'in_train'),
-        ('share of these', lambda own: _percent(_share('in_train', 'rows')(own))),
+        lambda own: {
+            'split': own['split'],
+            'rows': own['rows'],
+            'repeat an earlier row': own['rows'] - own['distinct'],
+            'share': _share(1 - own['distinct'] / max(1, own['rows'])),
+            'the commonest row occurs': own['most'],
+            'occur in train, too': own['in_train'],
+            'share of these': _share(own['in_train'], own['rows']),
+        },
     )
-
-
-def _fact(value: object) -> str:
-    return f'{value:,}' if type(value) is int else '–' if value is None else str(value)
 
 
 def _lines(named: Named) -> Iterator[str]:
-    def of_reason(reason: str) -> Callable[[Figures], object]:
-        return lambda own: own['reasons'].get(reason, 0)
-
-    reasons = dict.fromkeys(name for _, own in _each(named, 'left_out') for name in own['reasons'])
+    every = [*_each(named, 'left_out')]
+    reasons = dict.fromkeys(reason for _, own in every for reason in own['reasons'])
     yield _table(
-        named,
         'Lines that were read, and what became of them',
-        _each(named, 'left_out'),
-        ('split', _part),
-        'lines',
-        ('added by filters', 'added'),
-        ('rows made', 'examples'),
-        ('bytes of their text', 'text_bytes'),
-        *((f'left out: {reason}', of_reason(reason)) for reason in reasons),
-        'ids',
-        ('unknown ids', 'unknown'),
-        ('share of these', lambda own: _percent(_share('unknown', 'ids')(own))),
+        every,
+        lambda own: {
+            'split': _part(own),
+            'lines': own['lines'],
+            'added by filters': own['added'],
+            'rows made': own['examples'],
+            'bytes of their text': own['text_bytes'],
+            **{f'left out: {reason}': own['reasons'].get(reason, 0) for reason in reasons},
+            'ids': own['ids'],
+            'unknown ids': own['unknown'],
+            'share of these': _share(own['unknown'], own['ids']),
+        },
     )
-    if any(own['unknown'] is None for _, own in _each(named, 'left_out')):
+    if any(own['unknown'] is None for _, own in every):
         yield _paragraph(
             'Unknown ids are not counted, because no id of the vocabulary is for these.'
         )
-    of_file = ('split', 0), ('role', 1), ('file', 2), ('bytes of text in the whole file', 3)
+    heads = 'split', 'role', 'file', 'bytes of text in the whole file'
     yield _table(
-        named,
         'Files; splits that are shares of the same file have the same size here',
         _each(named, 'inputs'),
-        *of_file,
+        lambda own: dict(zip(heads, own, strict=True)),
     )
 
 
 def _rows(named: Named) -> Iterator[str]:
     yield _table(
-        named,
         'Ids of the rows as they are stored, with the ids that a template puts around each',
         _each_feature(named, 'lengths'),
-        ('split', _part),
-        'feature',
-        'rows',
-        'ids',
-        ('mean of a row', 'mean'),
-        ('median', 'median'),
-        ('longest row', 'longest'),
+        lambda own: {
+            'split': _part(own),
+            'feature': own['feature'],
+            'rows': own['rows'],
+            'ids': own['ids'],
+            'mean of a row': own['mean'],
+            'median': own['median'],
+            'longest row': own['longest'],
+        },
     )
     whose = 'Text of all rows, and its ids without templates'
     if any(figures['without_corpus'] is not None for _, figures in named):
@@ -431,24 +422,23 @@ def _rows(named: Named) -> Iterator[str]:
             f'; where the corpus was not read, only of the first {TEXT_ROWS:,} rows of a split, which the '
             'shuffle makes a random choice'
         )
+    texts = [*_each_feature(named, 'text')]
 
-    def of_words(part: str, whole: str) -> Callable[[Figures], float | None]:
-        return lambda text: _share(part, whole)(text) if _has_words(text) else None
+    def row_of(own: Figures) -> Mapping[str, object]:
+        words, pieces = (own['words'], own['word_pieces']) if _has_words(own) else (None, None)
+        return {
+            'split': _part(own),
+            'feature': own['feature'],
+            'rows': own['rows'],
+            'bytes per id': _quotient(own['bytes'], own['ids']),
+            'characters per id': _quotient(own['characters'], own['ids']),
+            'words per row': _quotient(words, own['rows']),
+            'pieces per word': _quotient(pieces, own['words']),
+            'unknown ids': _share(own['unknown'], own['ids']),
+        }
 
-    yield _table(
-        named,
-        whose,
-        _each_feature(named, 'text'),
-        ('split', _part),
-        'feature',
-        'rows',
-        ('bytes per id', _share('bytes', 'ids')),
-        ('characters per id', _share('characters', 'ids')),
-        ('words per row', of_words('words', 'rows')),
-        ('pieces per word', of_words('word_pieces', 'words')),
-        ('unknown ids', lambda text: _percent(_share('unknown', 'ids')(text))),
-    )
-    if not all(_has_words(text) for _, text in _each_feature(named, 'text')):
+    yield _table(whose, texts, row_of)
+    if not all(_has_words(text) for _, text in texts):
         yield _paragraph(_NO_WORDS)
     # The first split is that of training if there is one.
     firsts = [(name, figures['rows'][0]) for name, figures in named if figures['rows']]
@@ -465,82 +455,82 @@ def _rows(named: Named) -> Iterator[str]:
         for name, rows in firsts
         if rows['ratios']
     }
-    drawn = {}
-    if lengths:
-        split = firsts[0][1]['split']
-        caption = f'Lengths of rows of {split}, counted in steps that grow by a fifth'
-        drawn[caption] = line_chart(lengths, 'ids of a row', '% of rows', log='x')
-    if ratios:
-        caption = 'Pairs of train by ids of targets / ids of inputs: 1 is equally long, 2 is twice as long'
-        drawn[caption] = line_chart(ratios, 'ids of targets / ids of inputs', '% of pairs', log='x')
-    yield charts(drawn)
+    split = ''.join(rows['split'] for _, rows in firsts[:1])
+    yield charts(
+        {
+            f'Lengths of rows of {split}, counted in steps that grow by a fifth': line_chart(
+                lengths, 'ids of a row', '% of rows', log='x'
+            ),
+            'Pairs of train by ids of targets / ids of inputs: 1 is equally long, 2 is twice as long': (
+                line_chart(ratios, 'ids of targets / ids of inputs', '% of pairs', log='x')
+            ),
+        }
+    )
 
 
 def _scripts(named: Named) -> Iterator[str]:
     shares = {
         _label(name, text['split'], text['feature']): {
-            script: count / text['characters'] for script, count in text['scripts'].items()
+            script: _Share(count / text['characters']) for script, count in text['scripts'].items()
         }
         for name, text in _each_feature(named, 'text')
         if not text['dataset']
     }
-    scripts = dict.fromkeys(script for of_text in shares.values() for script in of_text)
-    yield table(
-        'Characters of the text by script; “other” are digits, signs, white space and rarer scripts',
-        ['script', *shares],
-        [
-            (script, *(_percent(of_text.get(script)) for of_text in shares.values()))
-            for script in scripts
-        ],
+    caption = (
+        'Characters of the text by script; “other” are digits, signs, white space and rarer scripts'
     )
+    yield table_by_name(caption, 'script', shares)
 
 
 def _vocabularies(named: Named) -> Iterator[str]:
     yield _table(
-        named,
         'Entries, and how many of them occur in the rows of all splits',
         _each(named, 'vocabularies'),
-        'side',
-        ('entries wanted', 'wanted'),
-        ('entries', 'size'),
-        ('each occurs at least', 'min_count'),
-        'used',
-        ('never used', lambda use: use['size'] - use['used']),
-        ('entries of one character', 'single_characters'),
-        ('their share of ids', lambda use: _percent(use['single_share'])),
+        lambda use: {
+            'side': use['side'],
+            'entries wanted': use['wanted'],
+            'entries': use['size'],
+            'each occurs at least': use['min_count'],
+            'used': use['used'],
+            'never used': use['size'] - use['used'],
+            'entries of one character': use['single_characters'],
+            'their share of ids': _share(use['single_share']),
+        },
     )
     uses = {_label(name, use['side']): use for name, use in _each(named, 'vocabularies')}
     ranks = {label: use['by_rank'] for label, use in uses.items() if use['by_rank']}
     longest = max((use['by_count'] for use in uses.values()), key=len, default=())
-    drawn = {}
-    if ranks:
-        caption = 'How often each entry occurs; the most frequent one has rank 1'
-        drawn[caption] = line_chart(ranks, 'rank', 'count', log='xy')
-    if longest:
-        labels = [short(least) if least < 2 else f'{short(least)}+' for least, *_ in longest]
-        values = {
-            label: [n for *_, n in use['by_count']] + [0] * (len(longest) - len(use['by_count']))
-            for label, use in uses.items()
+    labels = [short(least) if least < 2 else f'{short(least)}+' for least, *_ in longest]
+    values = {
+        label: [n for *_, n in use['by_count']] + [0] * (len(longest) - len(use['by_count']))
+        for label, use in uses.items()
+    }
+    yield charts(
+        {
+            'How often each entry occurs; the most frequent one has rank 1': line_chart(
+                ranks, 'rank', 'count', log='xy'
+            ),
+            'How many entries occur never, once, 2 to 9 times, 10 to 99 times and so on': bar_chart(
+                labels, values, 'occurrences in all rows', 'entries'
+            ),
         }
-        caption = 'How many entries occur never, once, 2 to 9 times, 10 to 99 times and so on'
-        drawn[caption] = bar_chart(labels, values, 'occurrences in all rows', 'entries')
-    yield charts(drawn)
+    )
     for label, use in uses.items():
         whose = '' if len(uses) == 1 else f' of {label}'
-        commonest = [(piece, f'occurs {count:,} times') for piece, count in use['commonest']]
-        longest_pieces = [
-            (piece, f'{size:,} characters, occurs {count:,} times')
-            for piece, size, count in use['longest']
-        ]
-        for title, boxes in (('Commonest', commonest), ('Longest', longest_pieces)):
-            if boxes:
-                yield f'<h3>{title} entries{shown(whose)}</h3>{pieces(boxes)}'
+        for kind in ('commonest', 'longest'):
+            titles = [
+                ', '.join([*(f'{n:,} characters' for n in size), f'occurs {count:,} times'])
+                for _, *size, count in use[kind]
+            ]
+            if titles:
+                boxes = piece_boxes((piece for piece, *_ in use[kind]), titles)
+                yield f'<h3>{kind.capitalize()} entries{shown(whose)}</h3>{boxes}'
         if use['unused']:
-            count, listed = use['size'] - use['used'], len(use['unused'])
-            more = f', the first {listed}' if count > listed else ''
+            count = use['size'] - use['used']
+            more = some_of(count, len(use['unused']))
             title = shown(f'{count:,} entries{whose} that never occur{more}')
-            boxes = [(piece, 'never occurs') for piece in use['unused']]
-            yield f'<details><summary>{title}</summary>{pieces(boxes)}</details>'
+            boxes = piece_boxes(use['unused'], itertools.repeat('never occurs'))
+            yield f'<details><summary>{title}</summary>{boxes}</details>'
 
 
 def _worst(named: Named) -> Iterator[str]:
@@ -566,14 +556,15 @@ def _shuffles(named: Named) -> Iterator[str]:
         'between -3/√rows and 3/√rows, in 997 of 1,000 cases.'
     )
     yield _table(
-        named,
         '',
         _each(named, 'shuffles'),
-        'split',
-        'rows',
-        ('with the place in the split', 'rank_correlation'),
-        ('with the row before', 'serial_correlation'),
-        ('3/√rows', lambda shuffle: 3 / shuffle['rows'] ** 0.5 if shuffle['rows'] else None),
+        lambda own: {
+            'split': own['split'],
+            'rows': own['rows'],
+            'with the place in the split': own['rank_correlation'],
+            'with the row before': own['serial_correlation'],
+            '3/√rows': _quotient(3, own['rows'] ** 0.5),
+        },
     )
 
 
@@ -585,6 +576,8 @@ def _rejected(named: Named) -> Iterator[str]:
 
 
 def _seconds(named: Named) -> Iterator[str]:
-    seconds = ((name, pair) for name, f in named for pair in f['seconds'].items())
-    columns = ('stage', 0), ('seconds', lambda pair: float(pair[1]))
-    yield _table(named, 'Seconds of the last run that made something', seconds, *columns)
+    yield _table(
+        'Seconds of the last run that made something',
+        ((name, pair) for name, f in named for pair in f['seconds'].items()),
+        lambda pair: {'stage': pair[0], 'seconds': float(pair[1])},
+    )

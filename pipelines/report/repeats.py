@@ -8,61 +8,48 @@ and are sorted there, so memory does not grow with the number of rows.
 from __future__ import annotations
 
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from tokcore.corpus.order_keys import splitmix64
 from tokcore.counts.counting import Tokens, hash_tokens
 from tokcore.kernels.bytes import with_margin
 from tokcore.kernels.jit import read_only
 from tokcore.reading.shards import EncodedRows
 
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+"""Tells the hash of a feature from that of the next one."""
+
 _AT_ONCE = 1 << 20
 """Sorted hashes that are looked at together: 8 MiB."""
 
 
-class RowHashes:
-    """The hashes of the rows of a split, in a temporary file."""
-
-    def __init__(self, rows: int):
-        self._rows, self._lock = rows, threading.Lock()
-        self._file = tempfile.TemporaryFile(prefix='tokbeam-')
-
-    def put(self, first: int, rows: EncodedRows) -> None:
-        """Stores the hashes of rows from number `first` on; threads may do that at once."""
-        hashes = _hash_rows(rows)
-        with self._lock:
-            self._file.seek(first * hashes.itemsize)
-            self._file.write(hashes.tobytes())
-
-    def sorted(self) -> np.ndarray:
-        """Returns the hashes, uint64[rows], ascending, after all are stored."""
-        self._file.flush()
-        if not self._rows:
-            return np.empty(0, np.uint64)
-        hashes = np.asarray(np.memmap(self._file, np.uint64, 'r+', shape=(self._rows,)))
-        hashes.sort()
-        return hashes
+def hashes_in_file(rows: int) -> np.ndarray:
+    """Returns room for the hashes of so many rows, uint64[rows], in a temporary file."""
+    file = tempfile.TemporaryFile(prefix='tokbeam-')
+    return np.memmap(file, np.uint64, 'w+', shape=(max(1, rows),))[:rows]
 
 
-def _hash_rows(rows: EncodedRows) -> np.ndarray:
+def hash_rows(rows: EncodedRows) -> np.ndarray:
     """Returns a hash of the ids of each row: uint64[rows]."""
     hashes, weights = np.zeros(len(rows), np.uint64), read_only(np.empty(0, np.int64))
     for name, ids in rows.ids.items():
         bounds = (rows.offsets[name] * ids.itemsize).view(np.uint64)
         text, of_feature = with_margin(ids.view(np.uint8)), np.empty_like(hashes)
         hash_tokens(Tokens(text, bounds[:-1], bounds[1:], of_feature, weights), len(hashes))
-        hashes = splitmix64(hashes) + of_feature
+        hashes = hashes * _ODD + of_feature
     return hashes
 
 
-def repeats(by_split: Mapping[str, RowHashes]) -> Iterator[dict[str, object]]:
-    """Yields how often rows occur again: split, rows, distinct, most, in_train (see `Figures`)."""
-    sorted_by_split = {split: hashes.sorted() for split, hashes in by_split.items()}
-    train = sorted_by_split.get('train', np.empty(0, np.uint64))
-    for split, hashes in sorted_by_split.items():
+def repeats(by_split: Mapping[str, np.ndarray]) -> Iterator[dict[str, object]]:
+    """Sorts the hashes of each split; yields how often rows occur again: split, rows, distinct, most, in_train.
+
+    See `Figures`.
+    """
+    for hashes in by_split.values():
+        hashes.sort()
+    train = by_split.get('train', np.empty(0, np.uint64))
+    for split, hashes in by_split.items():
         distinct = most = last = in_train = 0
         for begin in range(0, len(hashes), _AT_ONCE):
             part = hashes[begin : begin + _AT_ONCE]

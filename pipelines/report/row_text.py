@@ -132,7 +132,11 @@ class TextTally:
     def add(self, side: Side) -> None:
         """Adds the text of rows, with its prefix: valid UTF-8, or with lone surrogates."""
         runs = CharacterRuns.of(self._is_in_words, side.text)
-        words = self._take_words()
+        with self._lock:
+            if not self._idle:
+                self._words.append(TokenAccumulator(self._index))
+                self._idle.append(self._words[-1])
+            words = self._idle.pop()
         words.add_rows(side.text, side.starts, side.ends, runs)
         distinct = np.flatnonzero(runs.counts)
         characters = dict(zip(distinct.tolist(), runs.counts[distinct].tolist(), strict=True))
@@ -141,13 +145,6 @@ class TextTally:
             self._bytes += int((side.ends - side.starts).sum())
             self._characters.update(characters)
             self._idle.append(words)
-
-    def _take_words(self) -> TokenAccumulator:
-        with self._lock:
-            if not self._idle:
-                self._words.append(TokenAccumulator(self._index))
-                return self._words[-1]
-            return self._idle.pop()
 
     def add_texts(self, texts: Sequence[str]) -> None:
         """Adds the text of rows, one string each."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
@@ -59,6 +60,9 @@ of it anew, differently in 4 and 5."""
 
 _UNLIMITED = 10**30
 """By convention: texts may have any length."""
+
+TOKENIZER_FOLDER = r'tokenizer(\.(inputs|targets))?'
+"""The names of folders of a dataset that have the files of its tokenizer, as a regular expression."""
 
 DATASET_MANIFEST = 'tokbeam.json'
 """The manifest of a dataset's folder; `records.manifest` says what it holds."""
@@ -191,15 +195,8 @@ def local_vocabulary(path: str) -> FolderVocabulary:
         InputError: as `vocabulary_in_folder`, or the folder cannot be looked into.
     """
     if not os.path.isdir(path):
-        folder, name = os.path.split(os.path.abspath(path))
-        dataset, own = os.path.split(folder)
-        places = {
-            f'{path}.{DATASET_MANIFEST}': name,
-            os.path.join(folder, DATASET_MANIFEST): name,
-            os.path.join(dataset, DATASET_MANIFEST): f'{own}/{name}',
-        }
-        for place, listed in places.items():
-            for record in _vocabularies_of(place, read_if_there):
+        for manifest, listed in manifests_of(os.path.abspath(path)).items():
+            for record in _vocabularies_of(manifest, read_if_there):
                 if record.name == listed:
                     return FolderVocabulary(path, [], record)
         return FolderVocabulary(path, [])
@@ -210,6 +207,19 @@ def local_vocabulary(path: str) -> FolderVocabulary:
             f'{path} cannot be looked into ({error.strerror}); give the path of a vocabulary file'
         ) from error
     return vocabulary_in_folder(path, names)
+
+
+def manifests_of(path: str) -> dict[str, str]:
+    """Returns where the manifest of a vocabulary file may be, and the name by which it lists the file."""
+    folder, name = os.path.split(path)
+    manifests = {
+        f'{path}.{DATASET_MANIFEST}': name,
+        os.path.join(folder, DATASET_MANIFEST): name,
+    }
+    dataset, own = os.path.split(folder)
+    if re.fullmatch(TOKENIZER_FOLDER, own):
+        manifests[os.path.join(dataset, DATASET_MANIFEST)] = f'{own}/{name}'
+    return manifests
 
 
 def _vocabularies_of(manifest: str, read: ReadBeside) -> tuple[DatasetVocabulary, ...]:

@@ -185,7 +185,7 @@ class BudgetBatches(_WholeRows):
     def lengths_at(self, lengths: np.ndarray, starts: np.ndarray) -> np.ndarray | None:
         return super().lengths_at(with_ends(lengths, self.features, self.ends), starts)
 
-    def arrange(self, lengths: np.ndarray) -> BatchedRows:
+    def arrange(self, lengths: np.ndarray) -> BucketedRows:
         longest = lengths.max(axis=0)
         is_allowed = longest >= self.min_length
         if self.max_length is not None:
@@ -193,7 +193,7 @@ class BudgetBatches(_WholeRows):
         buckets = np.searchsorted(np.array(self.boundaries, np.int64), longest, side='right')
         sizes = np.array(batch_sizes(self.tokens, (*self.boundaries, self.longest)), np.int64)
         buckets, ids = np.where(is_allowed, buckets, _LEFT_OUT), np.sum(lengths, axis=0)
-        return _BucketedRows(buckets, sizes, ids, functools.partial(self._batch, lengths))
+        return BucketedRows(buckets, sizes, ids, functools.partial(self._batch, lengths))
 
     def _batch(
         self, lengths: np.ndarray, which: np.ndarray, bucket: int, ids: Ids, starts: Starts
@@ -263,8 +263,13 @@ def _products(limit: int, first: int, most: int) -> Iterator[tuple[int, tuple[in
             yield product * rest, (exponent, *exponents)
 
 
-class _BucketedRows:
-    """Rows with their buckets, of which a full one is a batch."""
+class BucketedRows:
+    """Rows with their buckets, of which a full one is a batch.
+
+    Attributes:
+        buckets: that of each row, int64[rows]; -1: it is left out.
+        sizes: the rows of a full batch of each bucket, int64[buckets].
+    """
 
     def __init__(
         self,
@@ -273,15 +278,13 @@ class _BucketedRows:
         ids: np.ndarray,
         batch: Callable[[np.ndarray, int, Ids, Starts], Batch],
     ):
-        """Takes the bucket of each row, int64[rows] or `_LEFT_OUT`; by bucket the rows of a full batch;
-        the number of ids of each row; and what makes a batch."""
-        self._buckets, self._sizes, self._ids_of_rows, self.batch = buckets, sizes, ids, batch
+        self.buckets, self.sizes, self._ids_of_rows, self.batch = buckets, sizes, ids, batch
         self.left_out = int(np.count_nonzero(buckets == _LEFT_OUT))
 
     def full_batches(self) -> list[Part]:
         """Returns them in the order in which their last rows come."""
         batches = []
-        for bucket, (rows, size) in enumerate(zip(self._rows_by_bucket(), self._sizes.tolist())):
+        for bucket, (rows, size) in enumerate(zip(self._rows_by_bucket(), self.sizes.tolist())):
             for end in range(size, len(rows) + 1, size):
                 batches.append((int(rows[end - 1]), bucket, rows[end - size : end]))
         return [(rows, bucket) for _, bucket, rows in sorted(batches, key=lambda batch: batch[0])]
@@ -293,7 +296,7 @@ class _BucketedRows:
     def waiting(self) -> tuple[np.ndarray, int]:
         waiting = [
             rows[len(rows) - len(rows) % size :]
-            for rows, size in zip(self._rows_by_bucket(), self._sizes.tolist())
+            for rows, size in zip(self._rows_by_bucket(), self.sizes.tolist())
         ]
         return np.sort(np.concatenate([np.empty(0, np.int64), *waiting])), 0
 
@@ -308,8 +311,8 @@ class _BucketedRows:
 
     def _rows_by_bucket(self) -> list[np.ndarray]:
         """Returns for each bucket the numbers of its rows, ascending."""
-        order = np.argsort(self._buckets, kind='stable')
-        bounds = np.searchsorted(self._buckets[order], np.arange(len(self._sizes) + 1))
+        order = np.argsort(self.buckets, kind='stable')
+        bounds = np.searchsorted(self.buckets[order], np.arange(len(self.sizes) + 1))
         return [order[start:end] for start, end in zip(bounds, bounds[1:])]
 
 
@@ -343,7 +346,7 @@ class NmtBatches(_WholeRows):
     def features(self) -> tuple[str, ...]:
         return (self.target,) if self.source is None else (self.source, self.target)
 
-    def arrange(self, lengths: np.ndarray) -> BatchedRows:
+    def arrange(self, lengths: np.ndarray) -> BucketedRows:
         target = _cut(lengths[-1], self.target_template, self.target_max_length)
         buckets_but_one = self.num_buckets if self.num_buckets > 1 else 0
         width = _BUCKET_WIDTH
@@ -357,7 +360,7 @@ class NmtBatches(_WholeRows):
             buckets = np.maximum(source // width, buckets)
         buckets = np.where(is_allowed, np.minimum(buckets, buckets_but_one), _LEFT_OUT)
         sizes = np.full(buckets_but_one + 1, self.batch_size)
-        return _BucketedRows(buckets, sizes, ids, functools.partial(self._batch, source, target))
+        return BucketedRows(buckets, sizes, ids, functools.partial(self._batch, source, target))
 
     def _batch(
         self,

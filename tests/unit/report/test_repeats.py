@@ -30,11 +30,11 @@ def encoded(rows, features=('inputs', 'targets')):
     st.fixed_dictionaries({'train': ROWS}, optional={'dev': ROWS}), st.integers(1, 40), st.data()
 )
 def test_counts_are_those_of_a_dictionary(rows_by_split, at_once, data):
-    hashes = {split: repeats.RowHashes(len(rows)) for split, rows in rows_by_split.items()}
+    hashes = {split: repeats.hashes_in_file(len(rows)) for split, rows in rows_by_split.items()}
     for split, rows in rows_by_split.items():
         cut = data.draw(st.integers(0, len(rows)))
-        hashes[split].put(cut, encoded(rows[cut:]))
-        hashes[split].put(0, encoded(rows[:cut]))
+        hashes[split][cut:] = repeats.hash_rows(encoded(rows[cut:]))
+        hashes[split][:cut] = repeats.hash_rows(encoded(rows[:cut]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(repeats, '_AT_ONCE', at_once)
         found = list(repeats.repeats(hashes))
