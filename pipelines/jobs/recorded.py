@@ -47,20 +47,19 @@ def recorded_corpus(manifest: Manifest, run: RunRecord | None = None) -> Corpus:
     Raises:
         ValueError: the manifest does not say what the rows are.
     """
-    options = manifest.options
+    options: dict[str, Any] = manifest.options
     dataset = options_from(DatasetOptions, options)
     ranges = key_ranges(dataset.shares, dataset.seed) if dataset.shares else {}
     states = [('', text.bytes, 0.0) for text in manifest.inputs]
     if run is not None and len(run.inputs) == len(states):
         states = [*run.inputs]
-    datasets: list[dict[str, Any]] = options.get('datasets', [])
     splits: list[Split] = []
     inputs: list[CorpusInput] = []
     for name in SPLITS:
         texts = [
             pair for pair in zip(manifest.inputs, states, strict=True) if pair[0].split == name
         ]
-        records = [each for each in datasets if each['split'] == name]
+        records = [each for each in options.get('datasets', ()) if each['split'] == name]
         is_named, at, first = bool(records), 0, 0
         for record in records or ([_of_split(options, name)] if texts else []):
             roles = {text.role for text, _ in texts}
