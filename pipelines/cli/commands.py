@@ -322,7 +322,7 @@ def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
             'these, and convert the result'
         )
     newlines = read_corpus_index(folder, manifest)
-    before, removed = _recorded(folder, manifest)
+    before, listed = _recorded(folder, manifest)
     if any(split.max_examples for split in before.splits):
         raise InputError(
             f'{folder} has a dataset with max_examples, of which other rows might be taken then; encode '
@@ -338,15 +338,15 @@ def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
     added = Corpus((), ())
     if has_files:
         added = resolve_corpus(options, SPLITS, output, engine, before)
-    whole, read = with_added(before, added)
+    whole = with_added(before, added)
     files = AddressedFiles(whole.splits)
+    listed, asked = files.relabelled(listed), set[Address]()
     if options.remove is not None:
-        removed |= files.read(filesystem.read_bytes(options.remove), options.remove)
-    own = {(split.name, index) for split in read.splits for index in split.file_indexes}
-    in_added = [address for address in removed if address[:2] in own]
-    read = read.without(in_added, AddressedFiles(read.splits))
-    whole = whole.without(removed, files)
+        asked = files.read(filesystem.read_bytes(options.remove), options.remove) - listed
+    whole = whole.without(listed | asked)
+    read = whole.added()
     job = _recorded_job(options, manifest, whole, engine, output)
+    before = before.without(asked - read.left_out)
     previous = PreviousDataset(folder, manifest, before, newlines, read)
     return dataclasses.replace(job, previous=previous)
 
@@ -371,11 +371,10 @@ def job_of_record(
 def _recorded(folder: str, manifest: Manifest) -> tuple[Corpus, set[Address]]:
     """Returns the corpus of a dataset as it was read, without the rows that were removed, and these."""
     corpus = recorded_corpus(manifest, read_run(os.path.join(folder, RUN_NAME)))
-    files, removed = AddressedFiles(corpus.splits), set[Address]()
-    for file in manifest.removed:
-        path = os.path.join(folder, file.name)
-        removed |= files.read(filesystem.read_bytes(path), path)
-    return corpus.without(removed, files) if removed else corpus, removed
+    removed = set[Address]()
+    for path in (os.path.join(folder, file.name) for file in manifest.removed):
+        removed |= AddressedFiles(corpus.splits).read(filesystem.read_bytes(path), path)
+    return corpus.without(removed), removed
 
 
 def _recorded_options(

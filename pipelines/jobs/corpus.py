@@ -78,7 +78,7 @@ class Corpus:
 
     splits: tuple[Split, ...]  # one for each dataset of a split
     inputs: tuple[CorpusInput, ...]
-    left_out: bytes = b''  # the list of rows that are left out, as it is stored
+    left_out: frozenset[Address] = frozenset()
     is_added: bool = False  # to a dataset that is there: then it may have no rows
 
     def only(self, split: str) -> 'Corpus':
@@ -89,16 +89,28 @@ class Corpus:
             inputs=tuple(file for file in self.inputs if file.split == split),
         )
 
-    def without(self, addresses: Iterable[Address], files: AddressedFiles) -> 'Corpus':
-        """Returns the corpus without some rows, by the files of its splits."""
-        addresses = [*addresses]
-        places = {name: own.tobytes() for name, own in files.places(addresses).items()}
-        splits = [
+    def without(self, addresses: Iterable[Address]) -> 'Corpus':
+        """Returns the corpus without some of its rows."""
+        left_out = frozenset(addresses)
+        places = {name: own.tobytes() for name, own in AddressedFiles.places(left_out).items()}
+        splits = tuple(
             dataclasses.replace(split, left_out=places.get(split.name, b''))
             for split in self.splits
-        ]
-        left_out = files.list_of(addresses)
-        return dataclasses.replace(self, splits=tuple(splits), left_out=left_out)
+        )
+        return dataclasses.replace(self, splits=splits, left_out=left_out)
+
+    def added(self) -> 'Corpus':
+        """Returns what is added to a dataset that is there: all its datasets, with these files alone."""
+        inputs = tuple(each for each in self.inputs if each.recorded is None)
+        own = {(each.split, each.file_index) for each in inputs}
+        splits = []
+        for split in self.splits:
+            indexes = [index for index in split.file_indexes if (split.name, index) in own]
+            files = split.files[len(split.files) - len(indexes) :]
+            first = split.file_indexes.stop - len(indexes)
+            splits.append(dataclasses.replace(split, files=files, first_file_index=first))
+        left_out = frozenset(each for each in self.left_out if each.file in own)
+        return Corpus(tuple(splits), inputs, left_out, is_added=True)
 
     @property
     def split_names(self) -> tuple[str, ...]:

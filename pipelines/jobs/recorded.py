@@ -128,40 +128,31 @@ def as_recorded(added: SplitPaths, corpus: Corpus) -> SplitPaths:
     return dataclasses.replace(added, options=options, clean=added.clean or clean)
 
 
-def with_added(corpus: Corpus, added: Corpus) -> tuple[Corpus, Corpus]:
-    """Returns a recorded corpus with what is added at the ends of its splits, and the latter by its numbers there.
-
-    The second has all datasets; those to which nothing is added have no files.
+def with_added(corpus: Corpus, added: Corpus) -> Corpus:
+    """Returns a recorded corpus with what is added at the ends of its splits.
 
     Raises:
         InputError: a dataset is not the last of its split, or several have no name.
     """
     whole: list[Split] = []
-    read: list[Split] = []
     inputs: list[CorpusInput] = []
     for name in SPLITS:
-        splits = [split for split in corpus.splits if split.name == name]
-        count = sum(len(split.files) for split in splits)
-        own = [
-            dataclasses.replace(split, files=(), first_file_index=split.file_indexes.stop)
-            for split in splits
-        ]
-        for split in (split for split in added.splits if split.name == name):
-            if splits and splits[-1].dataset == split.dataset:
-                last = splits.pop()
-                for what in ('format', 'filters', 'prefixes'):
-                    there, now = getattr(last, what), getattr(split, what)
-                    if there != now and (what != 'prefixes' or now):
-                        raise InputError(
-                            f'{name} was made with other {what}: {there} there, and {now} of what is added; '
-                            'give the same, or another name of the dataset in a job file'
-                        )
-                splits.append(dataclasses.replace(last, files=last.files + split.files))
-                own[-1] = dataclasses.replace(own[-1], files=split.files)
-            else:
+        before, more = corpus.only(name), added.only(name)
+        splits, count = [*before.splits], sum(len(split.files) for split in before.splits)
+        for split in more.splits:
+            if not splits or splits[-1].dataset != split.dataset:
                 first = count + split.first_file_index
                 splits.append(dataclasses.replace(split, first_file_index=first))
-                own.append(splits[-1])
+                continue
+            last = splits[-1]
+            for what in ('format', 'filters', 'prefixes'):
+                there, now = getattr(last, what), getattr(split, what)
+                if there != now and (what != 'prefixes' or now):
+                    raise InputError(
+                        f'{name} was made with other {what}: {there} there, and {now} of what is added; '
+                        'give the same, or another name of the dataset in a job file'
+                    )
+            splits[-1] = dataclasses.replace(last, files=last.files + split.files)
         names = [split.dataset for split in splits]
         if len(names) > 1 and ('' in names or len({*names}) < len(names)):
             raise InputError(
@@ -169,12 +160,8 @@ def with_added(corpus: Corpus, added: Corpus) -> tuple[Corpus, Corpus]:
                 'another name or that of the last one'
             )
         whole += splits
-        read += own
-        inputs += [each for each in corpus.inputs if each.split == name]
-        inputs += [
-            dataclasses.replace(each, file_index=each.file_index + count)
-            for each in added.inputs
-            if each.split == name
-        ]
-    new = tuple(each for each in inputs if each.recorded is None)
-    return Corpus(tuple(whole), tuple(inputs)), Corpus(tuple(read), new, is_added=True)
+        inputs += before.inputs
+        inputs += (
+            dataclasses.replace(each, file_index=each.file_index + count) for each in more.inputs
+        )
+    return Corpus(tuple(whole), tuple(inputs))

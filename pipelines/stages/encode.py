@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import apache_beam as beam
 import google_crc32c
@@ -41,10 +41,9 @@ from pipelines.shuffle.encoded_sample import EncodedSample, encode_sample
 from pipelines.shuffle.merge_runs import encode_through_files
 from pipelines.shuffle.plan import KeptRuns, refuse_too_little_memory
 from pipelines.stages.run_stage import StageResult, run_stage
-from pipelines.stages.update import merge_previous, refuse_impossible, stored_files
+from pipelines.stages.update import EncodedFiles, merge_previous, refuse_impossible
 from pipelines.transforms.encode_blocks import (
     RECORDS,
-    BlockEncoder,
     EncodedFeature,
     SplitShards,
     encode_blocks,
@@ -59,7 +58,7 @@ from tokcore.encoding.scheme import EncodingOptions, Scheme
 from tokcore.encoding.vocabulary import NO_TEMPLATE
 from tokcore.errors import InputError
 from tokcore.filters.applying import select_rows
-from tokcore.filters.leaving_out import refuse_missing
+from tokcore.filters.leaving_out import Place, list_of, refuse_missing
 from tokcore.options import recorded
 from tokcore.reading.record_index import index_name
 from tokcore.records.manifest import (
@@ -69,9 +68,6 @@ from tokcore.records.manifest import (
     VocabularyRecord,
     shard_name,
 )
-
-EncodedFiles = tuple[ReadStats, tuple[OutputFile, ...], tuple[OutputFile, ...]]
-"""The stats of what was read, the files of the shards, and those of their indexes."""
 
 _SHOWN_WORDS, _SHOWN_CHARACTERS = 5, 40
 """Unknown words that an error names, and of each its beginning."""
@@ -142,6 +138,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         if previous is not None:
             refuse_impossible(job, layout)
 
+    stored = previous.manifest.outputs if previous else ()
     names = dict.fromkeys([*(file.name for _, file in copies), *job.file_names])
     [result] = run_stage(
         [StageTask(key, output, [*names])],
@@ -150,7 +147,10 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         kernels=['encoding', 'records'],
         work=work,
         kept=[KeptRuns(work.path, job.output)],
-        read=[*dict.fromkeys(own for own, _ in copies), *stored_files(previous)],
+        read=[
+            *dict.fromkeys(own for own, _ in copies),
+            *(os.path.join(previous.folder, file.name) for file in stored if previous),
+        ],
         check=check,
     )
     if result is None:
@@ -249,9 +249,7 @@ def encode_into(
     columns = columns_of(scheme, features, records, ends)
     if options.output_format == JOINED:
         ids_around(columns)
-    encoder = BlockEncoder(
-        features, corpus.splits, options.seed, reading.on_error, scheme, options.encoding
-    )
+    encoder = options.encoder(features, reading)
     sample = encode_sample(plan, encoder)
     if check is not None:
         check(sample)
@@ -272,8 +270,8 @@ def encode_into(
 
             engine.run(build, path)
     stats = read_job_stats(corpus, path, execution.max_rejected)
-    if sum(lines.removed for lines in stats.lines) < corpus.left_out.count(b'\n'):
-        refuse_missing(corpus.left_out, corpus.splits, _left_out_rows(plan))
+    if sum(lines.removed for lines in stats.lines) < len(corpus.left_out):
+        refuse_missing(corpus.left_out, {*_left_out_rows(plan)})
     written = {file.name: file for file in read_shard_stats(path)}
     shards, index = [], []
     for split, lines in zip(layout, stats.lines, strict=True):
@@ -329,27 +327,24 @@ def write_left_out(corpus: Corpus, path: str) -> tuple[OutputFile, ...]:
     """Writes the list of the rows that are left out to an attempt's folder, if there is one."""
     if not corpus.left_out:
         return ()
-    filesystem.write_bytes(os.path.join(path, REMOVED_NAME), corpus.left_out)
-    return (file_entry(REMOVED_NAME, corpus.left_out),)
+    data = list_of(corpus.left_out)
+    filesystem.write_bytes(os.path.join(path, REMOVED_NAME), data)
+    return (file_entry(REMOVED_NAME, data),)
 
 
-def _left_out_rows(plan: ReadPlan) -> dict[str, np.ndarray]:
-    """Returns the places of the rows that are left out, by split in order: reads the files that have some."""
+def _left_out_rows(plan: ReadPlan) -> Iterator[Place]:
+    """Yields the places of the rows that are left out: reads the files that have some."""
     corpus = plan.reading.corpus
-    found: dict[str, np.ndarray] = {}
     bare = [dataclasses.replace(split, left_out=b'') for split in corpus.splits]
     for name in corpus.split_names:
         split = next(split for split in corpus.splits if split.name == name)
         listed = np.frombuffer(split.left_out, '<u8')
         files = {*(listed >> np.uint64(OFFSET_BITS)).tolist()}
         items = [item for item in plan.items[name] if item.file_index in files]
-        parts = [np.empty(0, np.uint64)]
         for block in read_items(items, plan.item_bytes, plan.reading.max_line_bytes):
             rows = select_rows(block, bare, plan.reading.scheme.normalizer)
             places = row_places(block.file_index, rows.identities)
-            parts.append(places[is_among(places, listed)])
-        found[name] = np.sort(np.concatenate(parts))
-    return found
+            yield from ((name, place) for place in places[is_among(places, listed)].tolist())
 
 
 def refuse_unknown(job: EncodeJob, sample: EncodedSample) -> None:

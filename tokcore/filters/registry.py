@@ -362,7 +362,8 @@ def make_filter(spec: str) -> RowFilter:
     return getattr(importlib.import_module(module), name)(**options)
 
 
-def makes_several(specs: Sequence[FilterSpec]) -> bool:
+@functools.cache
+def makes_several(specs: tuple[FilterSpec, ...]) -> bool:
     """Whether filters may make several rows of one; no function of the user's is imported for that."""
     for spec in specs:
         kind, _ = _parse(spec.spec)
