@@ -93,7 +93,7 @@ from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
 from tokcore.filters.leaving_out import Address, AddressedFiles
-from tokcore.options import declared, flag, format_size, recorded
+from tokcore.options import flag, format_size, recorded
 from tokcore.records.manifest import ROOT_STAGES, Manifest, shard_name
 from tokcore.schemes import DEFAULT_SCHEME
 
@@ -381,33 +381,28 @@ def _recorded_options(
     options: argparse.Namespace, folder: str, manifest: Manifest
 ) -> argparse.Namespace:
     """Returns options of `encode` with those of a dataset, whose vocabularies are in its folder."""
-    recorded_options = manifest.options
-    defaults = {each.key: each.default for each in known_commands()['encode'].options}
-    of_dataset = [each.key for kind in (DatasetOptions, LineOptions) for each in declared(kind)]
-    values = {key: recorded_options[key] for key in of_dataset if key in recorded_options}
+    known = known_commands()
+    values = {each.key: each.default for each in known['encode'].options}
+    of_files = {each.key for each in known['update'].options}
+    values |= {
+        key: manifest.options[key] for key in values.keys() - of_files & manifest.options.keys()
+    }
     values['vocab'] = tuple(os.path.join(folder, own.name) for own in manifest.vocabularies)
-    values['scheme'] = recorded_options['scheme']
     values['leave_out'] = None  # the manifest has a digest of the list
-    return argparse.Namespace(**{**defaults, **vars(options), **values})
+    return argparse.Namespace(**values | vars(options))
 
 
 def _recorded_job(
     options: argparse.Namespace, manifest: Manifest, corpus: Corpus, engine: Engine, output: str
 ) -> EncodeJob:
     """Returns the job that encodes a corpus as a dataset's was."""
-    recorded_options = manifest.options
-    vocabularies = _vocabulary_paths(options, corpus)
-    token_options = {} if manifest.vocabularies else recorded_options
-    scheme = scheme_of(vocabularies.by_side.values(), options.scheme, token_options)
-    fields = {
-        **field_values(DatasetOptions, vars(options)),
-        **field_values(EndOptions, recorded_options),
-    }
-    encoding = options_from(scheme.encoding, recorded_options)
+    values, vocabularies = manifest.options, _vocabulary_paths(options, corpus)
+    scheme = scheme_of(vocabularies.by_side.values(), options.scheme, values)
+    fields = field_values(DatasetOptions, vars(options)) | field_values(EndOptions, values)
     return EncodeJob(
         reading=_reading(options, corpus, scheme),
         vocabularies=vocabularies,
-        dataset=EncodeOptions(**fields, encoding=encoding),
+        dataset=EncodeOptions(**fields, encoding=options_from(scheme.encoding, values)),
         output=output,
         execution=_execution(options, engine, output, scheme),
     )
