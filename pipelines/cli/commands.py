@@ -49,11 +49,7 @@ from pipelines.jobs.job import (
     VocabularyPaths,
 )
 from pipelines.jobs.reading import refuse_unfit
-from pipelines.jobs.recorded import (
-    read_corpus_index,
-    recorded_corpus,
-    with_added,
-)
+from pipelines.jobs.recorded import read_corpus_index, recorded_corpus, with_added
 from pipelines.options.beam import url_without_secrets
 from pipelines.options.commands import known_commands
 from pipelines.options.job import (
@@ -344,11 +340,9 @@ def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
     if options.remove is not None:
         asked = files.read(filesystem.read_bytes(options.remove), options.remove) - listed
     whole = whole.without(listed | asked)
-    read = whole.added()
     job = _recorded_job(options, manifest, whole, engine, output)
-    before = before.without(asked - read.left_out)
-    previous = PreviousDataset(folder, manifest, before, newlines, read)
-    return dataclasses.replace(job, previous=previous)
+    before = before.without(asked - whole.added().left_out)
+    return dataclasses.replace(job, previous=PreviousDataset(folder, manifest, before, newlines))
 
 
 def job_of_record(

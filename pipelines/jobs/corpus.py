@@ -11,7 +11,7 @@ import itertools
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pipelines.artifacts.outputs import InputState
@@ -154,16 +154,13 @@ class Corpus:
                 file.split,
                 file.role,
                 file.stored,
-                functools.partial(_recorded if file.recorded else checksum, file),
+                functools.partial(dataclasses.replace, file.recorded)
+                if file.recorded
+                else functools.partial(checksum, file),
                 file.file.archive.path if isinstance(file.file, MemberFile) else None,
             )
             for file in self.inputs
         )
-
-
-def _recorded(corpus_input: CorpusInput) -> InputText:
-    assert corpus_input.recorded is not None
-    return corpus_input.recorded
 
 
 @dataclass(frozen=True)
@@ -274,14 +271,11 @@ def find_corpus(
 
 def newlines_of(corpus: Corpus, checksums: Iterable[RangeChecksum]) -> list[FileNewlines]:
     """Returns the line feeds of each input, from the checksums of the ranges that were read."""
-    newlines: dict[tuple[str, int, int], collections.Counter[int]]
-    newlines = collections.defaultdict(collections.Counter)
-    for checksum in checksums:
-        for stretch, count in checksum.newlines:
-            newlines[checksum.split, checksum.file_index, checksum.side][stretch] += count
     found: list[FileNewlines] = []
-    for each in corpus.inputs:
-        counts = newlines[each.split, each.file_index, each.side]
+    for each, ranges in _by_input(corpus, checksums):
+        counts: collections.Counter[int] = collections.Counter()
+        for stretch, count in itertools.chain.from_iterable(own.newlines for own in ranges):
+            counts[stretch] += count
         split = split_of(corpus.splits, each.split, each.file_index)
         has_lines = split is not None and split.format.identity == 'offset'
         last = max(counts, default=-1)
@@ -289,31 +283,34 @@ def newlines_of(corpus: Corpus, checksums: Iterable[RangeChecksum]) -> list[File
     return found
 
 
-def input_texts(corpus: Corpus, checksums: Sequence[RangeChecksum]) -> tuple[InputText, ...]:
+def input_texts(corpus: Corpus, checksums: Iterable[RangeChecksum]) -> tuple[InputText, ...]:
     """Returns the manifest's inputs from the checksums of the ranges that were read.
 
     Raises:
         RuntimeError: a file was not read exactly once, from its first byte to its last.
     """
-    by_file: dict[tuple[str, int, int], list[RangeChecksum]] = {}
-    for checksum in checksums:
-        by_file.setdefault((checksum.split, checksum.file_index, checksum.side), []).append(
-            checksum
-        )
     texts = []
-    for corpus_input in corpus.inputs:
+    for corpus_input, ranges in _by_input(corpus, checksums):
         length = None if corpus_input.file.compressed else corpus_input.file.size
         try:
-            summary = join_checksums(
-                by_file.get((corpus_input.split, corpus_input.file_index, corpus_input.side), ()),
-                length,
-            )
+            summary = join_checksums(ranges, length)
         except ValueError as error:
             raise RuntimeError(
                 f'{corpus_input.file.path} was not read exactly once: {error}'
             ) from error
         texts.append(corpus_input.text(summary))
     return tuple(texts)
+
+
+def _by_input(
+    corpus: Corpus, checksums: Iterable[RangeChecksum]
+) -> Iterator[tuple[CorpusInput, list[RangeChecksum]]]:
+    by_file: dict[tuple[str, int, int], list[RangeChecksum]] = {}
+    for checksum in checksums:
+        key = checksum.split, checksum.file_index, checksum.side
+        by_file.setdefault(key, []).append(checksum)
+    for each in corpus.inputs:
+        yield each, by_file.get((each.split, each.file_index, each.side), [])
 
 
 def input_checksums(inputs: Sequence[CorpusInput]) -> Callable[[CorpusInput], InputText]:

@@ -433,21 +433,19 @@ class VocabJob:
 
 @dataclass(frozen=True)
 class PreviousDataset:
-    """A dataset that a job updates: its shards are merged with those of what is added.
+    """A dataset that a job updates: its shards are merged with those of what is added, which alone is read.
 
     Attributes:
         folder: an absolute path.
         manifest: of it.
         corpus: of it, without the rows that are removed now.
         newlines: of each of its inputs, as its index has them.
-        added: the corpus that is added, which alone is read; the job has all of it.
     """
 
     folder: str
     manifest: Manifest
     corpus: Corpus
     newlines: Sequence[FileNewlines]
-    added: Corpus
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -83,7 +83,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
     read = vocabulary_reader(scheme)
     previous, reading = job.previous, job.reading
     if previous is not None:
-        reading = dataclasses.replace(reading, corpus=previous.added)
+        reading = dataclasses.replace(reading, corpus=reading.corpus.added())
     if previous is not None and previous.manifest.stage == 'encode':
         records = previous.manifest.vocabularies  # with their origin
     else:
@@ -112,7 +112,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
                 None if previous else lambda sample: refuse_unknown(job, sample),
             )  # fmt: skip
         if previous is not None:
-            made = merge_previous(job, features, layout, made, attempt.path, path)
+            made = merge_previous(job, features, made, attempt.path, path)
         stats, shards, index = made
         for path, file in copies:
             data = filesystem.read_bytes(path)
@@ -136,7 +136,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
     def check() -> None:
         refuse_too_little_memory(reading, execution, len(records))
         if previous is not None:
-            refuse_impossible(job, layout)
+            refuse_impossible(job)
 
     stored = previous.manifest.outputs if previous else ()
     names = dict.fromkeys([*(file.name for _, file in copies), *job.file_names])

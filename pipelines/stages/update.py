@@ -20,7 +20,7 @@ from pipelines.jobs.job import EncodeJob, PreviousDataset
 from pipelines.jobs.reading import ReadStats
 from pipelines.shard_formats.shard_format import SummedFile, mapped_bytes, parse_rows
 from pipelines.shuffle.merge_runs import OrderedShardWriter
-from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
+from pipelines.transforms.encode_blocks import EncodedFeature
 from tokcore.corpus.corpus import Split
 from tokcore.corpus.order_keys import is_among, mix64, places_of, shard_of
 from tokcore.corpus.stats import LineTally, add_tallies
@@ -31,7 +31,7 @@ from tokcore.kernels.sorting import SortedRows
 from tokcore.reading.record_index import index_name, parse_index
 from tokcore.reading.shard_files import checksum
 from tokcore.records.examples import FeatureEncoder, IdTally
-from tokcore.records.manifest import OutputFile, shard_name
+from tokcore.records.manifest import OutputFile, file_of_shard
 from tokcore.records.tfrecord import FramedRows, join_rows
 
 _MERGING = 'merging shards'
@@ -45,7 +45,7 @@ EncodedFiles = tuple[ReadStats, tuple[OutputFile, ...], tuple[OutputFile, ...]]
 """The stats of what was read, the files of the shards, and those of their indexes."""
 
 
-def refuse_impossible(job: EncodeJob, layout: Sequence[SplitShards]) -> None:
+def refuse_impossible(job: EncodeJob) -> None:
     """Refuses, before any work, rows that cannot be left out of the dataset that is updated.
 
     Raises:
@@ -53,21 +53,18 @@ def refuse_impossible(job: EncodeJob, layout: Sequence[SplitShards]) -> None:
             cannot be known without its text.
     """
     assert job.previous is not None
-    previous, found = job.previous, set[Place]()
+    previous, seed, found = job.previous, job.dataset.seed, set[Place]()
     manifest = previous.manifest
     shards = _shards(previous.folder, manifest.files, manifest.index)
-    for split in layout:
-        splits = previous.corpus.only(split.split).splits
-        places = np.frombuffer(b''.join({each.left_out for each in splits}), '<u8')
-        keys, is_there = mix64(places, job.dataset.seed), np.zeros(len(places), bool)
-        for name in _names(job, split):
-            if name in shards:
-                is_there |= is_among(keys, shards[name].keys)
-        found |= {(split.split, place) for place in places[is_there].tolist()}
-        losing = {
-            (split.split, splits[number].dataset)
-            for number in _datasets_of(keys[is_there], splits, job.dataset.seed).tolist()
-        }
+    for split in previous.corpus.split_names:
+        corpus = previous.corpus.only(split)
+        places = np.frombuffer(corpus.splits[0].left_out, '<u8')
+        keys, is_there = mix64(places, seed), np.zeros(len(places), bool)
+        for shard in filter(None, map(shards.get, job.dataset.shard_names(corpus))):
+            is_there |= is_among(keys, shard.keys)
+        found |= {(split, place) for place in places[is_there].tolist()}
+        numbers = {*_datasets_of(keys[is_there], corpus.splits, seed).tolist()}
+        losing = {(split, corpus.splits[number].dataset) for number in numbers}
         for tally in (*manifest.datasets, *manifest.lines):
             if tally.dropped_bytes and (tally.split, tally.dataset) in losing:
                 raise InputError(
@@ -81,7 +78,6 @@ def refuse_impossible(job: EncodeJob, layout: Sequence[SplitShards]) -> None:
 def merge_previous(
     job: EncodeJob,
     features: Sequence[EncodedFeature],
-    layout: Sequence[SplitShards],
     added: EncodedFiles,
     path: str,
     added_path: str,
@@ -91,7 +87,6 @@ def merge_previous(
     Args:
         job: that updates the dataset.
         features: of an example.
-        layout: for each split its shards.
         added: what became of what is added.
         path: of the attempt's folder.
         added_path: of the folder with the shards of what is added.
@@ -108,12 +103,11 @@ def merge_previous(
     ]
     encoder = job.dataset.encoder(features, job.reading).load()
     merge = functools.partial(_merge_shard, job, encoder.features(), path, sources)
-    shards = [(split, number) for split in layout for number in range(split.shards)]
     with (
         track_work('merge', _MERGING, sum(file.bytes for file in (*before.files, *files))),
         ThreadPoolExecutor(job.execution.engine.workers) as pool,
     ):
-        merged = [*pool.map(merge, shards)]
+        merged = [*pool.map(merge, job.dataset.shard_names(corpus))]
     removed = [tally for _, _, tallies in merged for tally in tallies]
 
     def total(name: str, dataset: str | None, *parts: Sequence[LineTally]) -> LineTally:
@@ -191,13 +185,6 @@ def _shards(
     return {file.name: _Shard(folder, file, indexes.get(index_name(file.name))) for file in files}
 
 
-def _names(job: EncodeJob, split: SplitShards) -> list[str]:
-    return [
-        shard_name(job.dataset.name, split.split, number, split.shards)
-        for number in range(split.shards)
-    ]
-
-
 def _other_file(path: str) -> InputError:
     return InputError(
         f'{path} is not the file that the manifest states; `tokbeam verify` names what is wrong'
@@ -209,19 +196,19 @@ def _merge_shard(
     encoders: Sequence[FeatureEncoder],
     path: str,
     sources: Sequence[dict[str, _Shard]],
-    shard: tuple[SplitShards, int],
+    name: str,
 ) -> tuple[OutputFile, OutputFile, list[LineTally]]:
     """Merges a shard; returns its file, that of its index, and what removed rows take off the tallies."""
-    split, number = shard
-    name, splits = _names(job, split)[number], job.reading.corpus.only(split.split).splits
+    shard = file_of_shard(name)
+    assert shard is not None  # the job names it
+    count, splits = job.dataset.shards_of(shard.split), job.reading.corpus.only(shard.split).splits
     removed = np.sort(mix64(np.frombuffer(splits[0].left_out, '<u8'), job.dataset.seed))
     merged = [by_name[name] for by_name in sources if name in by_name]
     parts = max(1, -(-sum(each.file.bytes for each in merged) // _PART_BYTES))
     # Keys are spread evenly, so even ranges of them are parts of about equal size.
-    ranges = range(number * parts, (number + 1) * parts + 1)
+    ranges = range(shard.number * parts, (shard.number + 1) * parts + 1)
     bounds = [
-        np.searchsorted(shard_of(each.keys, split.shards * parts), ranges).tolist()
-        for each in merged
+        np.searchsorted(shard_of(each.keys, count * parts), ranges).tolist() for each in merged
     ]
     out = OrderedShardWriter(path, name, parts)
     tallies: list[LineTally] = []
@@ -234,7 +221,7 @@ def _merge_shard(
             numbers[~is_among(rows.keys, removed)] = -1
             for dataset in np.unique(numbers[numbers >= 0]).tolist():
                 gone = _selected(rows, numbers == dataset)
-                tallies.append(_lost(gone, encoders, split.split, splits[dataset].dataset))
+                tallies.append(_lost(gone, encoders, shard.split, splits[dataset].dataset))
             written = out.write(part, _selected(rows, numbers < 0))
     file, index = (each.listed() for each in written)
     return file, index, tallies
