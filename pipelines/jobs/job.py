@@ -505,12 +505,12 @@ Job = BuildJob | CountJob | MergeJob | PiecesJob | VocabJob | EncodeJob
 
 def _options_of_corpus(corpus: Corpus) -> dict[str, object]:
     """Returns how files are read, by split, or by dataset where the job names datasets, and what is left out."""
-    splits, left_out = corpus.splits, {}
+    splits, options = corpus.splits, dict[str, object]()
     if corpus.left_out:
-        left_out = {'leave_out': hashlib.sha256(list_of(corpus.left_out)).hexdigest()}
+        options['leave_out'] = hashlib.sha256(list_of(corpus.left_out)).hexdigest()
     if any(split.dataset or split.prefixes or split.max_examples for split in splits):
-        return {'datasets': [_dataset_record(split) for split in splits], **left_out}
-    return left_out | {
+        return options | {'datasets': [_dataset_record(split) for split in splits]}
+    return options | {
         name if split.name == 'train' else f'{split.name}_{name}': value
         for split in splits
         for name, value in {**split.format.options, **_filters_record(split)}.items()

@@ -1,6 +1,7 @@
 """The corpus of a dataset as its manifest records it, whose files need not be there; and text added to it."""
 
 import dataclasses
+import itertools
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +16,7 @@ from tokcore.corpus.corpus import CorpusFile, FilterSpec, Split
 from tokcore.corpus.order_keys import key_ranges
 from tokcore.corpus.stretches import CORPUS_INDEX, FileNewlines, parse_corpus_index
 from tokcore.errors import InputError
-from tokcore.filters.registry import filter_names
+from tokcore.filters.registry import is_code
 from tokcore.reading.manifest import recorded_format
 from tokcore.records.manifest import Manifest
 
@@ -59,14 +60,14 @@ def recorded_corpus(manifest: Manifest, run: RunRecord | None = None) -> Corpus:
         texts = [
             pair for pair in zip(manifest.inputs, states, strict=True) if pair[0].split == name
         ]
+        left = iter(texts)
         records = [each for each in options.get('datasets', ()) if each['split'] == name]
-        is_named, at, first = bool(records), 0, 0
+        is_named, first = bool(records), 0
         for record in records or ([_of_split(options, name)] if texts else []):
             roles = {text.role for text, _ in texts}
             kind = recorded_format(roles, {'datasets': [record]} if is_named else record)
             width = len(kind.roles)
-            count = record.get('files', len(texts) // width)
-            own = texts[at : at + count * width]
+            own = [*itertools.islice(left, record.get('files', len(texts)) * width)]
             files = [CorpusFile(path, text.name, text.bytes, False) for text, (path, *_) in own]
             filters = tuple(
                 FilterSpec(each['filter'], each['made_of'])
@@ -92,7 +93,7 @@ def recorded_corpus(manifest: Manifest, run: RunRecord | None = None) -> Corpus:
                 stored = StoredFile(state[0], text.name, *state[1:])
                 index, side = first + number // width, number % width
                 inputs.append(CorpusInput(name, text.role, index, side, file, stored, text))
-            at, first = at + count * width, first + count
+            first = splits[-1].file_indexes.stop
     return Corpus(tuple(splits), tuple(inputs))
 
 
@@ -118,7 +119,7 @@ def as_recorded(added: SplitPaths, corpus: Corpus) -> SplitPaths:
     if added.format != kind.name or (like is None and (of_split or added.dataset)):
         return added
     clean = [] if like is None else [each.spec for each in like.filters]
-    code = [spec for spec in clean if spec.partition(':')[0] not in filter_names()]
+    code = [*filter(is_code, clean)]
     if code and not added.clean:
         raise InputError(
             f'the dataset was made with the filter {code[0]}, which is code; give --clean '

@@ -17,13 +17,13 @@ import numpy as np
 from pipelines.engines.progress import advance, track_work
 from pipelines.files import filesystem
 from pipelines.jobs.job import EncodeJob, PreviousDataset
-from pipelines.jobs.reading import ReadStats
+from pipelines.jobs.reading import ReadStats, totals
 from pipelines.shard_formats.shard_format import SummedFile, mapped_bytes, parse_rows
 from pipelines.shuffle.merge_runs import OrderedShardWriter
 from pipelines.transforms.encode_blocks import EncodedFeature
 from tokcore.corpus.corpus import Split
 from tokcore.corpus.order_keys import is_among, mix64, places_of, shard_of
-from tokcore.corpus.stats import LineTally, add_tallies
+from tokcore.corpus.stats import LineTally
 from tokcore.errors import InputError
 from tokcore.filters.leaving_out import Place, refuse_missing
 from tokcore.kernels.bytes import row_offsets
@@ -108,29 +108,24 @@ def merge_previous(
         ThreadPoolExecutor(job.execution.engine.workers) as pool,
     ):
         merged = [*pool.map(merge, job.dataset.shard_names(corpus))]
-    removed = [tally for _, _, tallies in merged for tally in tallies]
-
-    def total(name: str, dataset: str | None, *parts: Sequence[LineTally]) -> LineTally:
-        own = [tally for part in parts for tally in part if tally.split == name]
-        tally = add_tallies(name, [each for each in own if dataset in (None, each.dataset)])
+    tallies = [tally for _, _, lost in merged for tally in lost]
+    for each in (before, stats):
+        named = {tally.split for tally in each.datasets}
+        tallies += [*each.datasets, *(own for own in each.lines if own.split not in named)]
+    lines, of_splits = totals(corpus, tallies)
+    for tally in (*lines, *of_splits):
         if not tally.examples:
             raise InputError(
-                f'no row is left of {dataset or name}, and each split has one at least; remove fewer'
+                f'no row is left of {tally.dataset or tally.split}, and each split has one at least; '
+                'remove fewer'
             )
-        return dataclasses.replace(tally, dataset=dataset or '')
-
-    lines = [total(name, None, before.lines, stats.lines, removed) for name in corpus.split_names]
-    datasets = [
-        total(split.name, split.dataset, before.datasets, stats.datasets, removed)
-        for split in corpus.splits
-        if split.dataset
-    ]
+    datasets = tuple(tally for tally in of_splits if tally.dataset)
     read, new, old = iter(stats.inputs), iter(stats.newlines), iter(previous.newlines)
     inputs = tuple(each.recorded or next(read) for each in corpus.inputs)
     newlines = tuple(next(old if each.recorded else new) for each in corpus.inputs)
     rejected = tuple(_join_rejected(previous, stats.rejected, path, added_path))
     return (
-        ReadStats(inputs, tuple(lines), rejected, tuple(datasets), newlines),
+        ReadStats(inputs, tuple(lines), rejected, datasets, newlines),
         tuple(shard for shard, _, _ in merged),
         tuple(index for _, index, _ in merged),
     )
