@@ -4,12 +4,13 @@ import dataclasses
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import apache_beam as beam
 import google_crc32c
 import numpy as np
 
-from pipelines.artifacts.outputs import StageOutput, StageTask
+from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
 from pipelines.artifacts.vocabularies import (
     VocabularyReader,
     file_entry,
@@ -52,7 +53,7 @@ from pipelines.transforms.read import read_items
 from pipelines.transforms.stats import WrittenFile
 from pipelines.transforms.write_shards import IndexFile, write_shards
 from tokcore.corpus.order_keys import OFFSET_BITS, is_among, row_places
-from tokcore.corpus.stretches import CORPUS_INDEX, FileNewlines, corpus_index
+from tokcore.corpus.stretches import CORPUS_INDEX, corpus_index
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import EncodingOptions, Scheme
 from tokcore.encoding.vocabulary import NO_TEMPLATE
@@ -80,10 +81,10 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         InputError: a line that cannot be used, an empty split, or a folder with another result.
     """
     execution, dataset, scheme = job.execution, job.dataset, job.reading.scheme
-    read = vocabulary_reader(scheme)
+    read, corpus = vocabulary_reader(scheme), job.reading.corpus
     previous, reading = job.previous, job.reading
     if previous is not None:
-        reading = dataclasses.replace(reading, corpus=reading.corpus.added())
+        reading = dataclasses.replace(reading, corpus=corpus.added())
     if previous is not None and previous.manifest.stage == 'encode':
         records = previous.manifest.vocabularies  # with their origin
     else:
@@ -94,8 +95,8 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         for file in files:
             own = os.path.join(os.path.dirname(path), os.path.basename(file.name))
             copies.append((own, file))
-    features = dataset.features(job.vocabularies, job.reading.corpus.format.sides)
-    layout = dataset.layout(job.reading.corpus)
+    features = dataset.features(job.vocabularies, corpus.format.sides)
+    layout = dataset.layout(corpus)
     ends = dataset.ends(features, scheme, read)
     shard_format(dataset.output_format).require_ids(most_ids(records, ends))
     key = job.key(records)
@@ -113,7 +114,6 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
             )  # fmt: skip
         if previous is not None:
             made = merge_previous(job, features, made, attempt.path, path)
-        stats, shards, index = made
         for path, file in copies:
             data = filesystem.read_bytes(path)
             if f'{google_crc32c.value(data):08x}' != file.crc32c:
@@ -121,17 +121,10 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
                     f'{path} was changed while this run worked; run again when nothing writes to it'
                 )
             filesystem.write_bytes(os.path.join(attempt.path, file.name), data)
-        manifest = key.manifest(
-            stats.inputs,
-            stats.lines,
-            vocabularies=records,
-            files=shards,
-            index=(*index, write_corpus_index(stats.newlines, attempt.path)),
-            removed=write_left_out(job.reading.corpus, attempt.path),
-            end_of_document=ends,
-            datasets=stats.datasets,
+        manifest = dataset_manifest(
+            key, corpus, made, attempt.path, vocabularies=records, end_of_document=ends
         )
-        return [StageResult(manifest, stats.rejected)]
+        return [StageResult(manifest, made[0].rejected)]
 
     def check() -> None:
         refuse_too_little_memory(reading, execution, len(records))
@@ -296,13 +289,6 @@ def encode_into(
     return stats, tuple(shards), tuple(index)
 
 
-def write_corpus_index(newlines: Sequence[FileNewlines], path: str) -> OutputFile:
-    """Writes the line feeds of each input to an attempt's folder."""
-    data = corpus_index(newlines)
-    filesystem.write_bytes(os.path.join(path, CORPUS_INDEX), data)
-    return file_entry(CORPUS_INDEX, data)
-
-
 def columns_of(
     scheme: Scheme,
     features: Sequence[EncodedFeature],
@@ -323,22 +309,27 @@ def columns_of(
     return columns
 
 
-def write_left_out(corpus: Corpus, path: str) -> tuple[OutputFile, ...]:
-    """Writes the list of the rows that are left out to an attempt's folder, if there is one."""
-    if not corpus.left_out:
-        return ()
-    data = list_of(corpus.left_out)
-    filesystem.write_bytes(os.path.join(path, REMOVED_NAME), data)
-    return (file_entry(REMOVED_NAME, data),)
+def dataset_manifest(
+    key: StageKey, corpus: Corpus, made: EncodedFiles, path: str, **fields: Any
+) -> Manifest:
+    """Returns the manifest of a dataset, and writes what it has of its corpus to an attempt's folder."""
+    stats, shards, index = made
+    of_corpus = {CORPUS_INDEX: corpus_index(stats.newlines)}
+    if corpus.left_out:
+        of_corpus[REMOVED_NAME] = list_of(corpus.left_out)
+    for name, data in of_corpus.items():
+        filesystem.write_bytes(os.path.join(path, name), data)
+    newlines, *removed = (file_entry(name, data) for name, data in of_corpus.items())
+    fields |= {'files': shards, 'index': (*index, newlines), 'removed': tuple(removed)}
+    return key.manifest(stats.inputs, stats.lines, datasets=stats.datasets, **fields)
 
 
 def _left_out_rows(plan: ReadPlan) -> Iterator[Place]:
     """Yields the places of the rows that are left out: reads the files that have some."""
     corpus = plan.reading.corpus
     bare = [dataclasses.replace(split, left_out=b'') for split in corpus.splits]
-    for name in corpus.split_names:
-        split = next(split for split in corpus.splits if split.name == name)
-        listed = np.frombuffer(split.left_out, '<u8')
+    for name, left_out in {split.name: split.left_out for split in corpus.splits}.items():
+        listed = np.frombuffer(left_out, '<u8')
         files = {*(listed >> np.uint64(OFFSET_BITS)).tolist()}
         items = [item for item in plan.items[name] if item.file_index in files]
         for block in read_items(items, plan.item_bytes, plan.reading.max_line_bytes):
