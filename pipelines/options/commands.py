@@ -405,7 +405,6 @@ def _commands_of(
                 'tokbeam card out > out/README.md',
                 'tokbeam card out --croissant > out/croissant.jsonld',
             ),
-            ('croissant',),
             paths='DIR',
             notes=_NOTHING_WRITTEN,
         ),
