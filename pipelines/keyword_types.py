@@ -672,55 +672,13 @@ class EncodeKeywords(_JobKeywords, _ReadingKeywords, _SplitKeywords, _DatasetKey
 
 
 class UpdateKeywords(_JobKeywords, _SplitKeywords, total=False):
-    """The options of `tokbeam update`.
+    """The options of `tokbeam update`; those of files are as of `EncodeKeywords`.
 
-    source: source side, a sentence a line, or <seg>s in documents where the names end in .sgm
-    target: target side, the same number of files, with the same lines or ids
-    tsv: pairs in tab-separated columns
-    jsonl: JSON lines, an object on each line
-    parquet: Parquet files, a row each
-    tmx: TMX files, a row for each translation unit
-    text: text, a line each; without --line-labels it is the targets
-    line_labels: labels of the lines of --text, the same number of files and of lines: whole
-        numbers, or names with --labels
-    keep: other fields, which become features of each example by their own names or by others:
-        bytes, or int64 or floats where :int or :float follows (default: none)
-    label: field with a whole number, or with any number where :float follows: it is the
-        targets, and the text the inputs (default: none)
-    labels: with --label or --line-labels: a file with a name on each line; labels are names
-        then, and the targets their places from 0 on (default: none)
-    columns: column of the text, or of source and target: 0-based, up to 65,535, or by its name
-        in the first line of each file, which then is not a row (default: 0,1)
-    quoting: csv: a field in double quotes may hold tabs, line feeds, and quotes as two of them;
-        such a file is read by one worker (default: none)
-    keep_tabs: the last of the columns, by its place in the line, is the rest of the line: tabs
-        in it are text (default: no)
-    fields: field of the text, or of source and target, of each object or row; dots lead into
-        objects, \\. is a dot in a name (default: text)
-    entities: decode: &amp;, &lt;, &gt;, &quot;, &apos; and numbers as &#233; become characters;
-        keep: they stay, as in Tensor2Tensor (default: keep)
-    languages: for TMX: the languages of source and target, or of a text; en takes en-US too
-        (default: required for TMX)
-    markup: for TMX: drop codes of a native format in inline elements, or keep them as text
-        (default: drop)
-    clean: filters of the rows, which act in this order (`tokbeam help filters` explains them):
-        length:MIN:MAX[:tokens], ratio:R[:tokens], different, script:CODE:SHARE[:source|target],
-        nfc, nfd, nfkc, nfkd, paracrawl, clean_en_xx[:source|target], MODULE:FUNCTION (default:
-        none, or those of the job file)
-    dev: development corpus, of the same format as the training corpus and with the same options
-        of it
-    dev_source: source side of the development corpus
-    dev_target: target side of the development corpus
-    test: test corpus, as --dev
-    test_source: source side of the test corpus
-    test_target: target side of the test corpus
     job: a job file with the datasets that are added, after all that are there
     remove: remove the rows of this list, with FILE:BYTE on each line, as where --json gives
         them
-    output: folder for the result
     workers: files or work items that are read at once, from 1 to 1,024 (default: the cores that
         this process may use)
-    overwrite: make the result again, replacing what is there
 
     Examples:
         >>> options: pipelines.UpdateKeywords = {'source': 'dev.en', 'target': 'dev.zh'}

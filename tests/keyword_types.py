@@ -171,7 +171,10 @@ def _of(kinds: Iterable[Kind]) -> _Options:
 
 
 def _command_classes() -> list[str]:
-    """Each class documents all options of its command, and inherits the types of those that it shares."""
+    """Each class documents all options of its command, and inherits the types of those that it shares.
+
+    `update` has many options of `encode`, and documents the others.
+    """
     commands = {name: _of_command(name) for name in _COMMANDS}
     inherited: dict[str, set[str]] = {name: set() for name in _COMMANDS}
     classes = []
@@ -186,12 +189,17 @@ def _command_classes() -> list[str]:
             inherited[name] |= shared.keys()
     for name, options in commands.items():
         class_name, about = f'{name.capitalize()}Keywords', f'The options of `tokbeam {name}`.'
+        helps = _helps(name)
+        if name == 'update':
+            about = f'{about[:-1]}; those of files are as of `EncodeKeywords`.'
+            of_encode = _helps('encode').items()
+            helps = {key: help for key, help in helps.items() if (key, help) not in of_encode}
         bases = (
             ', '.join(base for base, (_, names) in _SHARED.items() if name in names) or 'TypedDict'
         )
         own = {key: option for key, option in options.items() if key not in inherited[name]}
         example = _EXAMPLES[f'pipelines.{class_name}']
-        classes.append(_class(class_name, about, own, _helps(name), bases, example))
+        classes.append(_class(class_name, about, own, helps, bases, example))
     return classes
 
 

@@ -49,11 +49,7 @@ from pipelines.jobs.job import (
     VocabularyPaths,
 )
 from pipelines.jobs.reading import refuse_unfit
-from pipelines.jobs.recorded import (
-    read_corpus_index,
-    recorded_corpus,
-    with_added,
-)
+from pipelines.jobs.recorded import read_corpus_index, recorded_corpus, with_added
 from pipelines.options.beam import url_without_secrets
 from pipelines.options.commands import known_commands
 from pipelines.options.job import (
@@ -93,7 +89,7 @@ from tokcore.encoding.scheme import Scheme
 from tokcore.encoding.vocabulary import ROW
 from tokcore.errors import InputError
 from tokcore.filters.leaving_out import Address, AddressedFiles
-from tokcore.options import declared, flag, format_size, recorded
+from tokcore.options import flag, format_size, recorded
 from tokcore.records.manifest import ROOT_STAGES, Manifest, shard_name
 from tokcore.schemes import DEFAULT_SCHEME
 
@@ -322,7 +318,7 @@ def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
             'these, and convert the result'
         )
     newlines = read_corpus_index(folder, manifest)
-    before, removed = _recorded(folder, manifest)
+    before, listed = _recorded(folder, manifest)
     if any(split.max_examples for split in before.splits):
         raise InputError(
             f'{folder} has a dataset with max_examples, of which other rows might be taken then; encode '
@@ -338,17 +334,15 @@ def _update_job(options: argparse.Namespace, engine: Engine, output: str) -> Enc
     added = Corpus((), ())
     if has_files:
         added = resolve_corpus(options, SPLITS, output, engine, before)
-    whole, read = with_added(before, added)
+    whole = with_added(before, added)
     files = AddressedFiles(whole.splits)
+    listed, asked = files.relabelled(listed), set[Address]()
     if options.remove is not None:
-        removed |= files.read(filesystem.read_bytes(options.remove), options.remove)
-    own = {(split.name, index) for split in read.splits for index in split.file_indexes}
-    in_added = [address for address in removed if address[:2] in own]
-    read = read.without(in_added, AddressedFiles(read.splits))
-    whole = whole.without(removed, files)
+        asked = files.read(filesystem.read_bytes(options.remove), options.remove) - listed
+    whole = whole.without(listed | asked)
     job = _recorded_job(options, manifest, whole, engine, output)
-    previous = PreviousDataset(folder, manifest, before, newlines, read)
-    return dataclasses.replace(job, previous=previous)
+    before = before.without(asked - whole.added().left_out)
+    return dataclasses.replace(job, previous=PreviousDataset(folder, manifest, before, newlines))
 
 
 def job_of_record(
@@ -371,44 +365,38 @@ def job_of_record(
 def _recorded(folder: str, manifest: Manifest) -> tuple[Corpus, set[Address]]:
     """Returns the corpus of a dataset as it was read, without the rows that were removed, and these."""
     corpus = recorded_corpus(manifest, read_run(os.path.join(folder, RUN_NAME)))
-    files, removed = AddressedFiles(corpus.splits), set[Address]()
-    for file in manifest.removed:
-        path = os.path.join(folder, file.name)
-        removed |= files.read(filesystem.read_bytes(path), path)
-    return corpus.without(removed, files) if removed else corpus, removed
+    removed = set[Address]()
+    for path in (os.path.join(folder, file.name) for file in manifest.removed):
+        removed |= AddressedFiles(corpus.splits).read(filesystem.read_bytes(path), path)
+    return corpus.without(removed), removed
 
 
 def _recorded_options(
     options: argparse.Namespace, folder: str, manifest: Manifest
 ) -> argparse.Namespace:
     """Returns options of `encode` with those of a dataset, whose vocabularies are in its folder."""
-    recorded_options = manifest.options
-    defaults = {each.key: each.default for each in known_commands()['encode'].options}
-    of_dataset = [each.key for kind in (DatasetOptions, LineOptions) for each in declared(kind)]
-    values = {key: recorded_options[key] for key in of_dataset if key in recorded_options}
+    known = known_commands()
+    values = {each.key: each.default for each in known['encode'].options}
+    of_files = {each.key for each in known['update'].options}
+    values |= {
+        key: manifest.options[key] for key in values.keys() - of_files & manifest.options.keys()
+    }
     values['vocab'] = tuple(os.path.join(folder, own.name) for own in manifest.vocabularies)
-    values['scheme'] = recorded_options['scheme']
     values['leave_out'] = None  # the manifest has a digest of the list
-    return argparse.Namespace(**{**defaults, **vars(options), **values})
+    return argparse.Namespace(**values | vars(options))
 
 
 def _recorded_job(
     options: argparse.Namespace, manifest: Manifest, corpus: Corpus, engine: Engine, output: str
 ) -> EncodeJob:
     """Returns the job that encodes a corpus as a dataset's was."""
-    recorded_options = manifest.options
-    vocabularies = _vocabulary_paths(options, corpus)
-    token_options = {} if manifest.vocabularies else recorded_options
-    scheme = scheme_of(vocabularies.by_side.values(), options.scheme, token_options)
-    fields = {
-        **field_values(DatasetOptions, vars(options)),
-        **field_values(EndOptions, recorded_options),
-    }
-    encoding = options_from(scheme.encoding, recorded_options)
+    values, vocabularies = manifest.options, _vocabulary_paths(options, corpus)
+    scheme = scheme_of(vocabularies.by_side.values(), options.scheme, values)
+    fields = field_values(DatasetOptions, vars(options)) | field_values(EndOptions, values)
     return EncodeJob(
         reading=_reading(options, corpus, scheme),
         vocabularies=vocabularies,
-        dataset=EncodeOptions(**fields, encoding=encoding),
+        dataset=EncodeOptions(**fields, encoding=options_from(scheme.encoding, values)),
         output=output,
         execution=_execution(options, engine, output, scheme),
     )

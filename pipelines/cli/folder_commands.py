@@ -31,7 +31,7 @@ from pipelines.trust.row_sources import found_again
 from pipelines.trust.verify import Verified, as_json, verify_folder
 from pipelines.trust.where import FoundRow, Wanted, find_rows, row_fields
 from tokcore.errors import InputError
-from tokcore.filters.registry import filter_names
+from tokcore.filters.registry import is_code
 from tokcore.options import shown
 from tokcore.records.manifest import Manifest
 
@@ -237,12 +237,11 @@ def job_of(
 
 def _refuse_code(specs: Iterable[str]) -> None:
     """Refuses filters that are functions: whoever wrote the folder would choose what is run."""
-    for spec in specs:
-        if spec.partition(':')[0] not in filter_names():
-            raise InputError(
-                f'the dataset was made with the filter {spec}, which is code; give --job with a job file '
-                'of yours to run it'
-            )
+    for spec in filter(is_code, specs):
+        raise InputError(
+            f'the dataset was made with the filter {spec}, which is code; give --job with a job file '
+            'of yours to run it'
+        )
 
 
 def workers_of(options: argparse.Namespace) -> int:

@@ -87,9 +87,8 @@ def resolve_corpus(
             '--on-error=skip lines that cannot be used are kept in any case)'
         )
     if getattr(options, 'leave_out', None):  # not of `count` and `vocab`
-        files = AddressedFiles(corpus.splits)
-        addresses = files.read(filesystem.read_bytes(options.leave_out), options.leave_out)
-        corpus = corpus.without(addresses, files)
+        data = filesystem.read_bytes(options.leave_out)
+        corpus = corpus.without(AddressedFiles(corpus.splits).read(data, options.leave_out))
     return corpus
 
 

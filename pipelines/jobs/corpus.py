@@ -11,7 +11,7 @@ import itertools
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pipelines.artifacts.outputs import InputState
@@ -78,7 +78,7 @@ class Corpus:
 
     splits: tuple[Split, ...]  # one for each dataset of a split
     inputs: tuple[CorpusInput, ...]
-    left_out: bytes = b''  # the list of rows that are left out, as it is stored
+    left_out: frozenset[Address] = frozenset()
     is_added: bool = False  # to a dataset that is there: then it may have no rows
 
     def only(self, split: str) -> 'Corpus':
@@ -89,16 +89,28 @@ class Corpus:
             inputs=tuple(file for file in self.inputs if file.split == split),
         )
 
-    def without(self, addresses: Iterable[Address], files: AddressedFiles) -> 'Corpus':
-        """Returns the corpus without some rows, by the files of its splits."""
-        addresses = [*addresses]
-        places = {name: own.tobytes() for name, own in files.places(addresses).items()}
-        splits = [
+    def without(self, addresses: Iterable[Address]) -> 'Corpus':
+        """Returns the corpus without some of its rows."""
+        left_out = frozenset(addresses)
+        places = {name: own.tobytes() for name, own in AddressedFiles.places(left_out).items()}
+        splits = tuple(
             dataclasses.replace(split, left_out=places.get(split.name, b''))
             for split in self.splits
-        ]
-        left_out = files.list_of(addresses)
-        return dataclasses.replace(self, splits=tuple(splits), left_out=left_out)
+        )
+        return dataclasses.replace(self, splits=splits, left_out=left_out)
+
+    def added(self) -> 'Corpus':
+        """Returns what is added to a dataset that is there: all its datasets, with these files alone."""
+        inputs = tuple(each for each in self.inputs if each.recorded is None)
+        own = {(each.split, each.file_index) for each in inputs}
+        splits = []
+        for split in self.splits:
+            indexes = [index for index in split.file_indexes if (split.name, index) in own]
+            files = split.files[len(split.files) - len(indexes) :]
+            first = split.file_indexes.stop - len(indexes)
+            splits.append(dataclasses.replace(split, files=files, first_file_index=first))
+        left_out = frozenset(each for each in self.left_out if each.file in own)
+        return Corpus(tuple(splits), inputs, left_out, is_added=True)
 
     @property
     def split_names(self) -> tuple[str, ...]:
@@ -142,16 +154,13 @@ class Corpus:
                 file.split,
                 file.role,
                 file.stored,
-                functools.partial(_recorded if file.recorded else checksum, file),
+                functools.partial(dataclasses.replace, file.recorded)
+                if file.recorded
+                else functools.partial(checksum, file),
                 file.file.archive.path if isinstance(file.file, MemberFile) else None,
             )
             for file in self.inputs
         )
-
-
-def _recorded(corpus_input: CorpusInput) -> InputText:
-    assert corpus_input.recorded is not None
-    return corpus_input.recorded
 
 
 @dataclass(frozen=True)
@@ -262,14 +271,11 @@ def find_corpus(
 
 def newlines_of(corpus: Corpus, checksums: Iterable[RangeChecksum]) -> list[FileNewlines]:
     """Returns the line feeds of each input, from the checksums of the ranges that were read."""
-    newlines: dict[tuple[str, int, int], collections.Counter[int]]
-    newlines = collections.defaultdict(collections.Counter)
-    for checksum in checksums:
-        for stretch, count in checksum.newlines:
-            newlines[checksum.split, checksum.file_index, checksum.side][stretch] += count
     found: list[FileNewlines] = []
-    for each in corpus.inputs:
-        counts = newlines[each.split, each.file_index, each.side]
+    for each, ranges in _by_input(corpus, checksums):
+        counts: collections.Counter[int] = collections.Counter()
+        for stretch, count in itertools.chain.from_iterable(own.newlines for own in ranges):
+            counts[stretch] += count
         split = split_of(corpus.splits, each.split, each.file_index)
         has_lines = split is not None and split.format.identity == 'offset'
         last = max(counts, default=-1)
@@ -277,31 +283,34 @@ def newlines_of(corpus: Corpus, checksums: Iterable[RangeChecksum]) -> list[File
     return found
 
 
-def input_texts(corpus: Corpus, checksums: Sequence[RangeChecksum]) -> tuple[InputText, ...]:
+def input_texts(corpus: Corpus, checksums: Iterable[RangeChecksum]) -> tuple[InputText, ...]:
     """Returns the manifest's inputs from the checksums of the ranges that were read.
 
     Raises:
         RuntimeError: a file was not read exactly once, from its first byte to its last.
     """
-    by_file: dict[tuple[str, int, int], list[RangeChecksum]] = {}
-    for checksum in checksums:
-        by_file.setdefault((checksum.split, checksum.file_index, checksum.side), []).append(
-            checksum
-        )
     texts = []
-    for corpus_input in corpus.inputs:
+    for corpus_input, ranges in _by_input(corpus, checksums):
         length = None if corpus_input.file.compressed else corpus_input.file.size
         try:
-            summary = join_checksums(
-                by_file.get((corpus_input.split, corpus_input.file_index, corpus_input.side), ()),
-                length,
-            )
+            summary = join_checksums(ranges, length)
         except ValueError as error:
             raise RuntimeError(
                 f'{corpus_input.file.path} was not read exactly once: {error}'
             ) from error
         texts.append(corpus_input.text(summary))
     return tuple(texts)
+
+
+def _by_input(
+    corpus: Corpus, checksums: Iterable[RangeChecksum]
+) -> Iterator[tuple[CorpusInput, list[RangeChecksum]]]:
+    by_file: dict[tuple[str, int, int], list[RangeChecksum]] = {}
+    for checksum in checksums:
+        key = checksum.split, checksum.file_index, checksum.side
+        by_file.setdefault(key, []).append(checksum)
+    for each in corpus.inputs:
+        yield each, by_file.get((each.split, each.file_index, each.side), [])
 
 
 def input_checksums(inputs: Sequence[CorpusInput]) -> Callable[[CorpusInput], InputText]:

@@ -37,11 +37,12 @@ from pipelines.options.job import (
 )
 from pipelines.options.vocabulary import SampleOptions, VocabularyLayout
 from pipelines.shard_formats.formats import shard_format
-from pipelines.transforms.encode_blocks import EncodedFeature, SplitShards
+from pipelines.transforms.encode_blocks import BlockEncoder, EncodedFeature, SplitShards
 from tokcore.corpus.corpus import ITEM_BYTES, Split
 from tokcore.corpus.stretches import CORPUS_INDEX, FileNewlines
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import EncodingOptions, LearningOptions, Scheme, TokenRules
+from tokcore.filters.leaving_out import list_of
 from tokcore.options import recorded
 from tokcore.reading.record_index import index_name
 from tokcore.records.examples import Feature
@@ -121,6 +122,11 @@ class EncodeOptions(DatasetOptions, EndOptions):
         paths = {encoded.feature.name: encoded.vocabulary for encoded in features}
         template = self.encoding.template
         return ends_of_documents(paths, scheme, template, self, self.output_format, read)
+
+    def encoder(self, features: Sequence[EncodedFeature], reading: 'CorpusReading') -> BlockEncoder:
+        """Returns what encodes the blocks that are read."""
+        splits, scheme = reading.corpus.splits, reading.scheme
+        return BlockEncoder(features, splits, self.seed, reading.on_error, scheme, self.encoding)
 
     def file_names(self, corpus: Corpus) -> list[str]:
         """Returns the names of all files of all shards, and of their indexes."""
@@ -427,21 +433,19 @@ class VocabJob:
 
 @dataclass(frozen=True)
 class PreviousDataset:
-    """A dataset that a job updates: its shards are merged with those of what is added.
+    """A dataset that a job updates: its shards are merged with those of what is added, which alone is read.
 
     Attributes:
         folder: an absolute path.
         manifest: of it.
-        corpus: of it, without the rows that were removed before.
+        corpus: of it, without the rows that are removed now.
         newlines: of each of its inputs, as its index has them.
-        added: the corpus that is added, which alone is read; the job has all of it.
     """
 
     folder: str
     manifest: Manifest
     corpus: Corpus
     newlines: Sequence[FileNewlines]
-    added: Corpus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -501,12 +505,12 @@ Job = BuildJob | CountJob | MergeJob | PiecesJob | VocabJob | EncodeJob
 
 def _options_of_corpus(corpus: Corpus) -> dict[str, object]:
     """Returns how files are read, by split, or by dataset where the job names datasets, and what is left out."""
-    splits, left_out = corpus.splits, {}
+    splits, options = corpus.splits, dict[str, object]()
     if corpus.left_out:
-        left_out = {'leave_out': hashlib.sha256(corpus.left_out).hexdigest()}
+        options['leave_out'] = hashlib.sha256(list_of(corpus.left_out)).hexdigest()
     if any(split.dataset or split.prefixes or split.max_examples for split in splits):
-        return {'datasets': [_dataset_record(split) for split in splits], **left_out}
-    return left_out | {
+        return options | {'datasets': [_dataset_record(split) for split in splits]}
+    return options | {
         name if split.name == 'train' else f'{split.name}_{name}': value
         for split in splits
         for name, value in {**split.format.options, **_filters_record(split)}.items()

@@ -462,16 +462,7 @@ def read_job_stats(
         refuse_losses(max_rejected, tallies)
     checksums = [row for row in rows if isinstance(row, RangeChecksum)]
     inputs, newlines = input_texts(corpus, checksums), newlines_of(corpus, checksums)
-    by_dataset: dict[tuple[str, str], list[LineTally]] = {}
-    for tally in tallies:
-        by_dataset.setdefault((tally.split, tally.dataset), []).append(tally)
-    of_splits = [
-        add_tallies(split.name, by_dataset.get((split.name, split.dataset), ()))
-        for split in corpus.splits
-    ]
-    lines = [
-        dataclasses.replace(add_tallies(name, tallies), dataset='') for name in corpus.split_names
-    ]
+    lines, of_splits = totals(corpus, tallies)
     for tally in lines:
         _warn_of_losses(tally)
     datasets = []
@@ -493,6 +484,21 @@ def read_job_stats(
         for of in (lines, datasets)
     ]
     return ReadStats(inputs, without_words[0], rejected, without_words[1], tuple(newlines))
+
+
+def totals(corpus: Corpus, tallies: Sequence[LineTally]) -> tuple[list[LineTally], list[LineTally]]:
+    """Returns the sums of the tallies of datasets: for each name of a split, and for each dataset of a corpus."""
+    by_dataset: dict[tuple[str, str], list[LineTally]] = {}
+    for tally in tallies:
+        by_dataset.setdefault((tally.split, tally.dataset), []).append(tally)
+    of_splits = [
+        add_tallies(split.name, by_dataset.get((split.name, split.dataset), ()))
+        for split in corpus.splits
+    ]
+    lines = [
+        dataclasses.replace(add_tallies(name, tallies), dataset='') for name in corpus.split_names
+    ]
+    return lines, of_splits
 
 
 def _empty(corpus: Corpus, split: Split, tally: LineTally) -> InputError:

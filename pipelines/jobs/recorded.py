@@ -1,6 +1,7 @@
 """The corpus of a dataset as its manifest records it, whose files need not be there; and text added to it."""
 
 import dataclasses
+import itertools
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +16,7 @@ from tokcore.corpus.corpus import CorpusFile, FilterSpec, Split
 from tokcore.corpus.order_keys import key_ranges
 from tokcore.corpus.stretches import CORPUS_INDEX, FileNewlines, parse_corpus_index
 from tokcore.errors import InputError
-from tokcore.filters.registry import filter_names
+from tokcore.filters.registry import is_code
 from tokcore.reading.manifest import recorded_format
 from tokcore.records.manifest import Manifest
 
@@ -59,14 +60,14 @@ def recorded_corpus(manifest: Manifest, run: RunRecord | None = None) -> Corpus:
         texts = [
             pair for pair in zip(manifest.inputs, states, strict=True) if pair[0].split == name
         ]
+        left = iter(texts)
         records = [each for each in options.get('datasets', ()) if each['split'] == name]
-        is_named, at, first = bool(records), 0, 0
+        is_named, first = bool(records), 0
         for record in records or ([_of_split(options, name)] if texts else []):
             roles = {text.role for text, _ in texts}
             kind = recorded_format(roles, {'datasets': [record]} if is_named else record)
             width = len(kind.roles)
-            count = record.get('files', len(texts) // width)
-            own = texts[at : at + count * width]
+            own = [*itertools.islice(left, record.get('files', len(texts)) * width)]
             files = [CorpusFile(path, text.name, text.bytes, False) for text, (path, *_) in own]
             filters = tuple(
                 FilterSpec(each['filter'], each['made_of'])
@@ -92,7 +93,7 @@ def recorded_corpus(manifest: Manifest, run: RunRecord | None = None) -> Corpus:
                 stored = StoredFile(state[0], text.name, *state[1:])
                 index, side = first + number // width, number % width
                 inputs.append(CorpusInput(name, text.role, index, side, file, stored, text))
-            at, first = at + count * width, first + count
+            first = splits[-1].file_indexes.stop
     return Corpus(tuple(splits), tuple(inputs))
 
 
@@ -118,7 +119,7 @@ def as_recorded(added: SplitPaths, corpus: Corpus) -> SplitPaths:
     if added.format != kind.name or (like is None and (of_split or added.dataset)):
         return added
     clean = [] if like is None else [each.spec for each in like.filters]
-    code = [spec for spec in clean if spec.partition(':')[0] not in filter_names()]
+    code = [*filter(is_code, clean)]
     if code and not added.clean:
         raise InputError(
             f'the dataset was made with the filter {code[0]}, which is code; give --clean '
@@ -128,40 +129,31 @@ def as_recorded(added: SplitPaths, corpus: Corpus) -> SplitPaths:
     return dataclasses.replace(added, options=options, clean=added.clean or clean)
 
 
-def with_added(corpus: Corpus, added: Corpus) -> tuple[Corpus, Corpus]:
-    """Returns a recorded corpus with what is added at the ends of its splits, and the latter by its numbers there.
-
-    The second has all datasets; those to which nothing is added have no files.
+def with_added(corpus: Corpus, added: Corpus) -> Corpus:
+    """Returns a recorded corpus with what is added at the ends of its splits.
 
     Raises:
         InputError: a dataset is not the last of its split, or several have no name.
     """
     whole: list[Split] = []
-    read: list[Split] = []
     inputs: list[CorpusInput] = []
     for name in SPLITS:
-        splits = [split for split in corpus.splits if split.name == name]
-        count = sum(len(split.files) for split in splits)
-        own = [
-            dataclasses.replace(split, files=(), first_file_index=split.file_indexes.stop)
-            for split in splits
-        ]
-        for split in (split for split in added.splits if split.name == name):
-            if splits and splits[-1].dataset == split.dataset:
-                last = splits.pop()
-                for what in ('format', 'filters', 'prefixes'):
-                    there, now = getattr(last, what), getattr(split, what)
-                    if there != now and (what != 'prefixes' or now):
-                        raise InputError(
-                            f'{name} was made with other {what}: {there} there, and {now} of what is added; '
-                            'give the same, or another name of the dataset in a job file'
-                        )
-                splits.append(dataclasses.replace(last, files=last.files + split.files))
-                own[-1] = dataclasses.replace(own[-1], files=split.files)
-            else:
+        before, more = corpus.only(name), added.only(name)
+        splits, count = [*before.splits], sum(len(split.files) for split in before.splits)
+        for split in more.splits:
+            if not splits or splits[-1].dataset != split.dataset:
                 first = count + split.first_file_index
                 splits.append(dataclasses.replace(split, first_file_index=first))
-                own.append(splits[-1])
+                continue
+            last = splits[-1]
+            for what in ('format', 'filters', 'prefixes'):
+                there, now = getattr(last, what), getattr(split, what)
+                if there != now and (what != 'prefixes' or now):
+                    raise InputError(
+                        f'{name} was made with other {what}: {there} there, and {now} of what is added; '
+                        'give the same, or another name of the dataset in a job file'
+                    )
+            splits[-1] = dataclasses.replace(last, files=last.files + split.files)
         names = [split.dataset for split in splits]
         if len(names) > 1 and ('' in names or len({*names}) < len(names)):
             raise InputError(
@@ -169,12 +161,8 @@ def with_added(corpus: Corpus, added: Corpus) -> tuple[Corpus, Corpus]:
                 'another name or that of the last one'
             )
         whole += splits
-        read += own
-        inputs += [each for each in corpus.inputs if each.split == name]
-        inputs += [
-            dataclasses.replace(each, file_index=each.file_index + count)
-            for each in added.inputs
-            if each.split == name
-        ]
-    new = tuple(each for each in inputs if each.recorded is None)
-    return Corpus(tuple(whole), tuple(inputs)), Corpus(tuple(read), new, is_added=True)
+        inputs += before.inputs
+        inputs += (
+            dataclasses.replace(each, file_index=each.file_index + count) for each in more.inputs
+        )
+    return Corpus(tuple(whole), tuple(inputs))

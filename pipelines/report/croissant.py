@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import datetime
 import glob
-import hashlib
+import itertools
 import json
 import os
 from collections.abc import Iterator
 
 from pipelines.artifacts.manifest import RUN_NAME, read_dataset_manifest, read_run
+from pipelines.artifacts.vocabularies import file_entry
 from pipelines.files import filesystem
 from pipelines.shard_formats.formats import stored_format
 from tokcore.options import flag
 from tokcore.reading.manifest import recorded_features
-from tokcore.records.manifest import MANIFEST_NAME, Manifest, VocabularyRecord
+from tokcore.records.manifest import MANIFEST_NAME, Manifest
 
 _TERMS = (
     'annotation arrayShape citeAs column containedIn equivalentProperty excludes extract field fileProperty '
@@ -77,7 +78,7 @@ def croissant(folder: str) -> str:
         sum(getattr(tally, name) for tally in manifest.lines) for name in ('examples', 'text_bytes')
     )
     options = {flag(name): value for name, value in sorted(manifest.options.items())}
-    record_sets, file_sets = _record_sets(manifest)
+    sets = [*_sets(manifest)]
     passport = {
         '@context': _CONTEXT,
         '@type': 'sc:Dataset',
@@ -102,8 +103,8 @@ def croissant(folder: str) -> str:
             'description': f'Unicode {manifest.unicode}, with the options {json.dumps(options)}',
         },
         'prov:wasDerivedFrom': list(_sources(folder, manifest)),
-        'distribution': [*_files(folder, manifest), *file_sets],
-        'recordSet': record_sets,
+        'distribution': [*_files(folder, manifest), *(files for files, _ in sets)],
+        'recordSet': [records for _, records in sets],
     }
     return json.dumps(passport, indent=1)
 
@@ -111,9 +112,8 @@ def croissant(folder: str) -> str:
 def _sources(folder: str, manifest: Manifest) -> Iterator[dict[str, object]]:
     """Yields what is known of each file of the text, as the AI Act's template asks."""
     run = read_run(os.path.join(folder, RUN_NAME))
-    seen = run.inputs if run and len(run.inputs) == len(manifest.inputs) else ()
-    dates = [modified for _, _, modified in seen] or [0.0] * len(manifest.inputs)
-    for text, modified in zip(manifest.inputs, dates, strict=True):
+    seen = run.inputs if run and len(run.inputs) == len(manifest.inputs) else None
+    for text, (_, _, modified) in zip(manifest.inputs, seen or itertools.repeat(('', 0, 0.0))):
         source: dict[str, object] = {
             '@type': 'prov:Entity',
             'prov:label': text.name,
@@ -129,37 +129,29 @@ def _sources(folder: str, manifest: Manifest) -> Iterator[dict[str, object]]:
 
 
 def _files(folder: str, manifest: Manifest) -> Iterator[dict[str, object]]:
-    data = filesystem.read_bytes(os.path.join(folder, MANIFEST_NAME))
-    sums = [(MANIFEST_NAME, len(data), hashlib.sha256(data).hexdigest(), '')]
-    for file in manifest.outputs:
-        if file.sha256 and (isinstance(file, VocabularyRecord) or file.is_stored):
-            licence = isinstance(file, VocabularyRecord) and file.licence
-            about = f'licence: {licence}' if licence else ''
-            sums.append((file.name, file.bytes, file.sha256, about))
-    for number, (name, size, sha256, about) in enumerate(sums):
+    own = file_entry(MANIFEST_NAME, filesystem.read_bytes(os.path.join(folder, MANIFEST_NAME)))
+    stored = [file for file in manifest.outputs if file.sha256 and getattr(file, 'is_stored', True)]
+    for number, file in enumerate([own, *stored]):
+        licence = getattr(file, 'licence', None)  # of a vocabulary
         yield {
             '@type': 'cr:FileObject',
             '@id': f'file-{number}',  # names may have blanks, ids may not
-            'name': name,
-            **({'description': about} if about else {}),
-            'contentUrl': name,
-            'contentSize': f'{size} B',
-            'encodingFormat': _ENCODINGS.get(os.path.splitext(name)[1], _BYTES),
-            'sha256': sha256,
+            'name': file.name,
+            **({'description': f'licence: {licence}'} if licence else {}),
+            'contentUrl': file.name,
+            'contentSize': f'{file.bytes} B',
+            'encodingFormat': _ENCODINGS.get(os.path.splitext(file.name)[1], _BYTES),
+            'sha256': file.sha256,
         }
 
 
-def _record_sets(manifest: Manifest) -> tuple[list[dict], list[dict]]:
-    """Returns a record set and a set of files for each split, if Croissant can read the format."""
+def _sets(manifest: Manifest) -> Iterator[tuple[dict, dict]]:
+    """Yields a set of files and a record set for each split, if Croissant can read the format."""
     ending, name = stored_format(manifest).hub_ending, glob.escape(str(manifest.options['name']))
-    if ending is None:
-        return [], []
     features = recorded_features({text.role for text in manifest.inputs}, manifest.options)
-    records, files = [], []
-    for split in (tally.split for tally in manifest.lines):
+    for split in (tally.split for tally in manifest.lines if ending is not None):
         fileset = {'@id': f'files-{split}'}
         includes = {'encodingFormat': _ENCODINGS[ending], 'includes': f'{name}-{split}-*{ending}'}
-        files.append({'@type': 'cr:FileSet', **fileset, **includes})
         fields = [
             {
                 '@type': 'cr:Field',
@@ -171,5 +163,5 @@ def _record_sets(manifest: Manifest) -> tuple[list[dict], list[dict]]:
             }
             for feature in features
         ]
-        records.append({'@type': 'cr:RecordSet', '@id': split, 'field': fields})
-    return records, files
+        files = {'@type': 'cr:FileSet', **fileset, **includes}
+        yield files, {'@type': 'cr:RecordSet', '@id': split, 'field': fields}

@@ -19,7 +19,6 @@ import tomli_w
 
 from pipelines.artifacts.manifest import RunRecord, read_dataset_manifest, read_run
 from pipelines.artifacts.outputs import (
-    InputState,
     StageKey,
     StageOutput,
     StageTask,
@@ -30,7 +29,7 @@ from pipelines.artifacts.vocabularies import ends_of_documents
 from pipelines.engines.progress import advance, stage_running, track_work
 from pipelines.files import filesystem
 from pipelines.files.attempts import Attempt
-from pipelines.files.filesystem import StoredFile
+from pipelines.jobs.recorded import recorded_corpus
 from pipelines.options.job import (
     JOINED,
     NANOGPT,
@@ -142,7 +141,8 @@ def convert_dataset(
         ends = ends_of_documents(paths, scheme, template, ending, output_format)
     to_format.require_ids(most_ids(before.vocabularies, ends))
     columns = [column.with_end(ends) for column in columns]
-    key = StageKey(before.stage, options, _inputs(before, run), before.rules, before.unicode)
+    inputs = recorded_corpus(before, run).wanted_inputs()
+    key = StageKey(before.stage, options, inputs, before.rules, before.unicode)
     copied = [file.name for file in (*beside, *of_corpus)]
     task = StageTask(key, to, [*copied, *itertools.chain(*files), *indexes])
     read = [from_.manifest_path, from_.run_path]
@@ -214,22 +214,6 @@ def recorded_columns(path: str, manifest: Manifest) -> tuple[Scheme, list[Column
         else:
             raise InputError(f'{path} records no vocabulary of {feature}; make the dataset again')
     return scheme, columns
-
-
-def _inputs(manifest: Manifest, run: RunRecord) -> tuple[InputState, ...]:
-    """Returns the inputs as the run that read them saw them: they need not be there any more."""
-    seen = run.inputs
-    if len(seen) != len(manifest.inputs):
-        seen = tuple((text.name, text.bytes, 0.0) for text in manifest.inputs)
-    return tuple(
-        InputState(
-            text.split,
-            text.role,
-            StoredFile(path, text.name, size, modified),
-            functools.partial(dataclasses.replace, text),
-        )
-        for text, (path, size, modified) in zip(manifest.inputs, seen, strict=True)
-    )
 
 
 def _copy(source: str, file: OutputFile | VocabularyRecord, folder: str) -> None:

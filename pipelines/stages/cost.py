@@ -8,7 +8,7 @@ import dataclasses
 import datetime
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pipelines.artifacts.vocabularies import vocabulary_reader
 from pipelines.engines.engine import choose_engine
@@ -29,7 +29,7 @@ from pipelines.shuffle.encoded_sample import (
 )  # fmt: skip
 from pipelines.shuffle.plan import fit_memory
 from pipelines.stages.encode import columns_of, vocabulary_records
-from pipelines.transforms.encode_blocks import BlockEncoder
+from pipelines.transforms.encode_blocks import EncodedFeature
 from tokcore.encoding.scheme import EncodingOptions
 from tokcore.reading.record_index import entry_type
 from tokcore.records.manifest import shard_name
@@ -39,8 +39,8 @@ from tokcore.schemes import find_scheme
 _MOST_ITEMS = 1 << 10
 """Items that a text is cut into, about; with more, the plan of a large text would take long to make."""
 
-_START_SECONDS = 2
-"""Of a job, before it reads."""
+_START_SECONDS, _LEARNING_SECONDS = 4, 2
+"""What a job takes with hardly any text, and what it takes more if it counts and learns."""
 
 _SHUFFLED_BYTES, _DECOMPRESSED_BYTES = 80 << 20, 150 << 20
 """What a thread does in a second: bytes of records to runs or to shards, and text of a compressed file."""
@@ -58,13 +58,14 @@ def cost(job: BuildJob | EncodeJob) -> Iterator[str]:
     Raises:
         InputError: a file cannot be read, or a vocabulary cannot be used.
     """
-    reading, dataset, scheme = job.reading, job.dataset, job.reading.scheme
+    reading, dataset = job.reading, job.dataset
     paths = job.vocabularies if isinstance(job, EncodeJob) else job.vocabulary_paths('')
     features = dataset.features(paths, reading.corpus.format.sides)
-    vocabularies, encoding = len({each.vocabulary for each in features}), dataset.encoding
+    vocabularies = len({each.vocabulary for each in features})
     learns = isinstance(job, BuildJob) and job.learning is not None
     if learns:  # as bytes there are as many rows, and as much text
-        scheme, encoding = find_scheme('byte'), EncodingOptions()
+        reading = dataclasses.replace(reading, scheme=find_scheme('byte'))
+        dataset = dataclasses.replace(dataset, encoding=EncodingOptions())
         features = [dataclasses.replace(each, vocabulary='') for each in features]
     is_local = job.execution.engine.runner.is_local
     engine = choose_engine([], job.execution.engine.workers if is_local else None)
@@ -73,13 +74,14 @@ def cost(job: BuildJob | EncodeJob) -> Iterator[str]:
     cut = dataclasses.replace(execution, item_bytes=max(THOROUGH_BYTES, stored // _MOST_ITEMS))
     with tempfile.TemporaryDirectory() as folder:
         plan = plan_reading(reading, cut, folder)
-        splits, seed = plan.reading.corpus.splits, dataset.seed
-        encoder = BlockEncoder(features, splits, seed, reading.on_error, scheme, encoding)
+        encoder = dataset.encoder(features, plan.reading)
         encode_sample(plan, encoder)  # compiles kernels, which is not to be timed
         sample = encode_sample(plan, encoder, is_thorough=True)
         began = time.perf_counter()
-        share = 1.0 if learns else _stored_share(job, sample, encoder, folder)
-        seconds = sample.seconds + time.perf_counter() - began
+        share = 1.0
+        if not learns and dataset.output_format != TFRECORD:
+            share = _stored_share(job, paths, features, sample, folder)
+        to_convert = time.perf_counter() - began
     total, need, threads = sample.total, sample.need, min(engine.workers, usable_cores())
     has_offsets = dataset.output_format == TFRECORD
     index, text = total[ROWS] * entry_type(len(features), has_offsets, True).itemsize, total[TEXT]
@@ -88,7 +90,6 @@ def cost(job: BuildJob | EncodeJob) -> Iterator[str]:
     if learns:
         size = round(_RECORD_SHARE * text)
         need = dataclasses.replace(need, runs=size, shards=size)
-        seconds *= _TIMES_BYTES
         yield '  ids and shards depend on the vocabulary that is yet to be learned;'
         yield f'  with {_TOKEN_BYTES} bytes a token: {text / _TOKEN_BYTES:,.0f} ids in {_size(size)} of shards'
     else:
@@ -100,30 +101,30 @@ def cost(job: BuildJob | EncodeJob) -> Iterator[str]:
     needed = memory.needed + min(2 * memory.run_bytes, need.runs) + resident_bytes()
     yield f'  disk: {_size(need.bytes)} at most, {_size(need.shards * share + index)} at the end'
     yield f'  memory: up to {_size(needed)} to encode with {memory.workers} threads'
-    seconds *= text / max(1, sum(int(rows.sizes[:, -1].sum()) for rows in sample.rows))
-    seconds = (seconds + (need.runs + need.shards) / _SHUFFLED_BYTES) / threads
+    times = text / max(1, sum(int(rows.sizes[:, -1].sum()) for rows in sample.rows)) / threads
+    seconds = times * sample.seconds * (_TIMES_BYTES if learns else 1)
+    seconds += (need.runs + need.shards) / _SHUFFLED_BYTES / threads
     if any(each.file.compressed for each in reading.corpus.inputs):
         # A file is read by one thread, while others encode.
         files = min(threads, len(reading.corpus.inputs))
         seconds = max(seconds, text / _DECOMPRESSED_BYTES / files)
-    until = datetime.timedelta(seconds=round(_START_SECONDS * (1 + learns) + seconds))
+    seconds += _START_SECONDS + _LEARNING_SECONDS * learns + times * to_convert
+    until = datetime.timedelta(seconds=round(seconds))
     yield f'  time: {until} here, if nothing else runs{", and what learning takes" if learns else ""}'
     yield '  on a cluster: see the formulas of deploy/scale.md'
 
 
 def _stored_share(
-    job: BuildJob | EncodeJob, sample: EncodedSample, encoder: BlockEncoder, folder: str
+    job: BuildJob | EncodeJob,
+    paths: VocabularyPaths,
+    features: Sequence[EncodedFeature],
+    sample: EncodedSample,
+    folder: str,
 ) -> float:
     """Writes a sample in the format of the job; returns how large that is for one byte of records."""
     dataset, scheme = job.dataset, job.reading.scheme
-    records = sum(len(rows.records) for rows in sample.rows)
-    if dataset.output_format == TFRECORD or not records:
-        return 1.0
-    read = vocabulary_reader(scheme)
-    paths = job.vocabularies if isinstance(job, EncodeJob) else VocabularyPaths('')
-    vocabularies = vocabulary_records(paths, read, scheme)
-    features = encoder.features
-    columns = columns_of(scheme, features, vocabularies, dataset.ends(features, scheme, read))
+    read, ends = vocabulary_reader(scheme), dataset.ends(features, scheme)
+    columns = columns_of(scheme, features, vocabulary_records(paths, read, scheme), ends)
     output_format = converted_format(dataset.output_format, dataset.pack)
     if output_format.needs_pieces:
         columns = [
@@ -132,12 +133,10 @@ def _stored_share(
             )
             for each in columns
         ]
-    rows = parse_rows(sort_rows(sample.rows), [each.name for each in columns])
-    shard = Shard(shard_name(dataset.name, 'train', 0, 1), 0)
-    return (
-        sum(file.bytes for file in output_format.write(iter([rows]), shard, folder, columns))
-        / records
-    )
+    framed, shard = sort_rows(sample.rows), Shard(shard_name(dataset.name, 'train', 0, 1), 0)
+    rows = parse_rows(framed, [each.name for each in columns])
+    files = output_format.write(iter([rows]), shard, folder, columns)
+    return sum(file.bytes for file in files) / max(1, len(framed.records))
 
 
 def _size(size: float) -> str:

@@ -3,13 +3,14 @@
 import dataclasses
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import apache_beam as beam
 import google_crc32c
 import numpy as np
 
-from pipelines.artifacts.outputs import StageOutput, StageTask
+from pipelines.artifacts.outputs import StageKey, StageOutput, StageTask
 from pipelines.artifacts.vocabularies import (
     VocabularyReader,
     file_entry,
@@ -41,10 +42,9 @@ from pipelines.shuffle.encoded_sample import EncodedSample, encode_sample
 from pipelines.shuffle.merge_runs import encode_through_files
 from pipelines.shuffle.plan import KeptRuns, refuse_too_little_memory
 from pipelines.stages.run_stage import StageResult, run_stage
-from pipelines.stages.update import merge_previous, refuse_impossible, stored_files
+from pipelines.stages.update import EncodedFiles, merge_previous, refuse_impossible
 from pipelines.transforms.encode_blocks import (
     RECORDS,
-    BlockEncoder,
     EncodedFeature,
     SplitShards,
     encode_blocks,
@@ -53,13 +53,13 @@ from pipelines.transforms.read import read_items
 from pipelines.transforms.stats import WrittenFile
 from pipelines.transforms.write_shards import IndexFile, write_shards
 from tokcore.corpus.order_keys import OFFSET_BITS, is_among, row_places
-from tokcore.corpus.stretches import CORPUS_INDEX, FileNewlines, corpus_index
+from tokcore.corpus.stretches import CORPUS_INDEX, corpus_index
 from tokcore.encoding.document_ends import EndOfDocument
 from tokcore.encoding.scheme import EncodingOptions, Scheme
 from tokcore.encoding.vocabulary import NO_TEMPLATE
 from tokcore.errors import InputError
 from tokcore.filters.applying import select_rows
-from tokcore.filters.leaving_out import refuse_missing
+from tokcore.filters.leaving_out import Place, list_of, refuse_missing
 from tokcore.options import recorded
 from tokcore.reading.record_index import index_name
 from tokcore.records.manifest import (
@@ -69,9 +69,6 @@ from tokcore.records.manifest import (
     VocabularyRecord,
     shard_name,
 )
-
-EncodedFiles = tuple[ReadStats, tuple[OutputFile, ...], tuple[OutputFile, ...]]
-"""The stats of what was read, the files of the shards, and those of their indexes."""
 
 _SHOWN_WORDS, _SHOWN_CHARACTERS = 5, 40
 """Unknown words that an error names, and of each its beginning."""
@@ -84,10 +81,10 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         InputError: a line that cannot be used, an empty split, or a folder with another result.
     """
     execution, dataset, scheme = job.execution, job.dataset, job.reading.scheme
-    read = vocabulary_reader(scheme)
+    read, corpus = vocabulary_reader(scheme), job.reading.corpus
     previous, reading = job.previous, job.reading
     if previous is not None:
-        reading = dataclasses.replace(reading, corpus=previous.added)
+        reading = dataclasses.replace(reading, corpus=corpus.added())
     if previous is not None and previous.manifest.stage == 'encode':
         records = previous.manifest.vocabularies  # with their origin
     else:
@@ -98,8 +95,8 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         for file in files:
             own = os.path.join(os.path.dirname(path), os.path.basename(file.name))
             copies.append((own, file))
-    features = dataset.features(job.vocabularies, job.reading.corpus.format.sides)
-    layout = dataset.layout(job.reading.corpus)
+    features = dataset.features(job.vocabularies, corpus.format.sides)
+    layout = dataset.layout(corpus)
     ends = dataset.ends(features, scheme, read)
     shard_format(dataset.output_format).require_ids(most_ids(records, ends))
     key = job.key(records)
@@ -116,8 +113,7 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
                 None if previous else lambda sample: refuse_unknown(job, sample),
             )  # fmt: skip
         if previous is not None:
-            made = merge_previous(job, features, layout, made, attempt.path, path)
-        stats, shards, index = made
+            made = merge_previous(job, features, made, attempt.path, path)
         for path, file in copies:
             data = filesystem.read_bytes(path)
             if f'{google_crc32c.value(data):08x}' != file.crc32c:
@@ -125,23 +121,17 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
                     f'{path} was changed while this run worked; run again when nothing writes to it'
                 )
             filesystem.write_bytes(os.path.join(attempt.path, file.name), data)
-        manifest = key.manifest(
-            stats.inputs,
-            stats.lines,
-            vocabularies=records,
-            files=shards,
-            index=(*index, write_corpus_index(stats.newlines, attempt.path)),
-            removed=write_left_out(job.reading.corpus, attempt.path),
-            end_of_document=ends,
-            datasets=stats.datasets,
+        manifest = dataset_manifest(
+            key, corpus, made, attempt.path, vocabularies=records, end_of_document=ends
         )
-        return [StageResult(manifest, stats.rejected)]
+        return [StageResult(manifest, made[0].rejected)]
 
     def check() -> None:
         refuse_too_little_memory(reading, execution, len(records))
         if previous is not None:
-            refuse_impossible(job, layout)
+            refuse_impossible(job)
 
+    stored = previous.manifest.outputs if previous else ()
     names = dict.fromkeys([*(file.name for _, file in copies), *job.file_names])
     [result] = run_stage(
         [StageTask(key, output, [*names])],
@@ -150,7 +140,10 @@ def encode_stage(job: EncodeJob) -> Manifest | None:
         kernels=['encoding', 'records'],
         work=work,
         kept=[KeptRuns(work.path, job.output)],
-        read=[*dict.fromkeys(own for own, _ in copies), *stored_files(previous)],
+        read=[
+            *dict.fromkeys(own for own, _ in copies),
+            *(os.path.join(previous.folder, file.name) for file in stored if previous),
+        ],
         check=check,
     )
     if result is None:
@@ -249,9 +242,7 @@ def encode_into(
     columns = columns_of(scheme, features, records, ends)
     if options.output_format == JOINED:
         ids_around(columns)
-    encoder = BlockEncoder(
-        features, corpus.splits, options.seed, reading.on_error, scheme, options.encoding
-    )
+    encoder = options.encoder(features, reading)
     sample = encode_sample(plan, encoder)
     if check is not None:
         check(sample)
@@ -272,8 +263,8 @@ def encode_into(
 
             engine.run(build, path)
     stats = read_job_stats(corpus, path, execution.max_rejected)
-    if sum(lines.removed for lines in stats.lines) < corpus.left_out.count(b'\n'):
-        refuse_missing(corpus.left_out, corpus.splits, _left_out_rows(plan))
+    if sum(lines.removed for lines in stats.lines) < len(corpus.left_out):
+        refuse_missing(corpus.left_out, {*_left_out_rows(plan)})
     written = {file.name: file for file in read_shard_stats(path)}
     shards, index = [], []
     for split, lines in zip(layout, stats.lines, strict=True):
@@ -298,13 +289,6 @@ def encode_into(
     return stats, tuple(shards), tuple(index)
 
 
-def write_corpus_index(newlines: Sequence[FileNewlines], path: str) -> OutputFile:
-    """Writes the line feeds of each input to an attempt's folder."""
-    data = corpus_index(newlines)
-    filesystem.write_bytes(os.path.join(path, CORPUS_INDEX), data)
-    return file_entry(CORPUS_INDEX, data)
-
-
 def columns_of(
     scheme: Scheme,
     features: Sequence[EncodedFeature],
@@ -325,31 +309,33 @@ def columns_of(
     return columns
 
 
-def write_left_out(corpus: Corpus, path: str) -> tuple[OutputFile, ...]:
-    """Writes the list of the rows that are left out to an attempt's folder, if there is one."""
-    if not corpus.left_out:
-        return ()
-    filesystem.write_bytes(os.path.join(path, REMOVED_NAME), corpus.left_out)
-    return (file_entry(REMOVED_NAME, corpus.left_out),)
+def dataset_manifest(
+    key: StageKey, corpus: Corpus, made: EncodedFiles, path: str, **fields: Any
+) -> Manifest:
+    """Returns the manifest of a dataset, and writes what it has of its corpus to an attempt's folder."""
+    stats, shards, index = made
+    of_corpus = {CORPUS_INDEX: corpus_index(stats.newlines)}
+    if corpus.left_out:
+        of_corpus[REMOVED_NAME] = list_of(corpus.left_out)
+    for name, data in of_corpus.items():
+        filesystem.write_bytes(os.path.join(path, name), data)
+    newlines, *removed = (file_entry(name, data) for name, data in of_corpus.items())
+    fields |= {'files': shards, 'index': (*index, newlines), 'removed': tuple(removed)}
+    return key.manifest(stats.inputs, stats.lines, datasets=stats.datasets, **fields)
 
 
-def _left_out_rows(plan: ReadPlan) -> dict[str, np.ndarray]:
-    """Returns the places of the rows that are left out, by split in order: reads the files that have some."""
+def _left_out_rows(plan: ReadPlan) -> Iterator[Place]:
+    """Yields the places of the rows that are left out: reads the files that have some."""
     corpus = plan.reading.corpus
-    found: dict[str, np.ndarray] = {}
     bare = [dataclasses.replace(split, left_out=b'') for split in corpus.splits]
-    for name in corpus.split_names:
-        split = next(split for split in corpus.splits if split.name == name)
-        listed = np.frombuffer(split.left_out, '<u8')
+    for name, left_out in {split.name: split.left_out for split in corpus.splits}.items():
+        listed = np.frombuffer(left_out, '<u8')
         files = {*(listed >> np.uint64(OFFSET_BITS)).tolist()}
         items = [item for item in plan.items[name] if item.file_index in files]
-        parts = [np.empty(0, np.uint64)]
         for block in read_items(items, plan.item_bytes, plan.reading.max_line_bytes):
             rows = select_rows(block, bare, plan.reading.scheme.normalizer)
             places = row_places(block.file_index, rows.identities)
-            parts.append(places[is_among(places, listed)])
-        found[name] = np.sort(np.concatenate(parts))
-    return found
+            yield from ((name, place) for place in places[is_among(places, listed)].tolist())
 
 
 def refuse_unknown(job: EncodeJob, sample: EncodedSample) -> None:

@@ -11,15 +11,14 @@ is stored with each row once, by the name of its file, in the order of names and
 from __future__ import annotations
 
 import collections
-import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence, Set
+from typing import NamedTuple
 
 import numpy as np
 
 from tokcore.corpus.corpus import Split
-from tokcore.corpus.order_keys import OFFSET_BITS, is_among
+from tokcore.corpus.order_keys import OFFSET_BITS
 from tokcore.errors import InputError
 from tokcore.filters.registry import makes_several
 from tokcore.filters.user_function import PIECES
@@ -28,33 +27,31 @@ from tokcore.options import shown
 _NUMBERED = re.compile(r'(.+):([0-9]{1,14})', re.DOTALL)
 _ENCODING = ('utf-8', 'surrogateescape')  # of names of files
 
-Address = tuple[str, int, int, int]
-"""Split and number of a file, the row's byte or number in it, and its number among those made of one."""
+Place = tuple[str, int]
+"""A split, and where a row is in it, as `row_places` has it."""
 
 
-@dataclass(frozen=True)
-class _File:
+class Address(NamedTuple):
+    """A row of a list; sorted as lists are stored.
+
+    Attributes:
+        label: the name of its file in stored lists.
+        number: its byte or number in the file.
+        piece: its number among those made of one; None: filters do not make several.
+        file: the split and the number of the file.
+        places: where it may be; in several splits, where shares are cut off; nowhere, if it is too far.
+    """
+
     label: str
-    path: str
-    index: int
-    splits: tuple[Split, ...]  # that have rows of it: several, where shares are cut off
+    number: int
+    piece: int | None
+    file: tuple[str, int]
+    places: tuple[Place, ...]
 
-    @functools.cached_property
-    def makes_several(self) -> bool:
-        return any(makes_several(split.filters) for split in self.splits)
-
-    def places(self, number: int, piece: int) -> Iterator[tuple[str, int]]:
-        """Yields each split that a row may be in, and its place there."""
-        for split in self.splits:
-            several = makes_several(split.filters)
-            step = PIECES if several and split.format.identity == 'row' else 1
-            identity = number * step + piece
-            if (
-                (several or not piece)
-                and identity < 1 << OFFSET_BITS
-                and (step == 1 or piece < step)
-            ):
-                yield split.name, self.index << OFFSET_BITS | identity
+    @property
+    def line(self) -> str:
+        """The row as a line of a list."""
+        return ':'.join(map(str, self[: 2 if self.piece is None else 3]))
 
 
 class AddressedFiles:
@@ -63,26 +60,25 @@ class AddressedFiles:
     def __init__(self, splits: Sequence[Split]):
         cut = [split for split in splits if split.key_range and split.name != 'train']
         numbered = [
-            (split, index, files[0])
+            (files[0], index, split)
             for split in splits
             if split not in cut
             for index, files in zip(split.file_indexes, split.files, strict=True)
         ]
-        counts = collections.Counter(file.name for _, _, file in numbered)
+        counts = collections.Counter(file.name for file, _, _ in numbered)
         seen: collections.Counter[str] = collections.Counter()
-        self._files: dict[tuple[str, int], _File] = {}
-        self._named: dict[str, list[_File]] = {}
-        for split, index, file in numbered:
+        self._labels: dict[tuple[str, int], str] = {}
+        self._named: dict[str, list[tuple[int, Sequence[Split]]]] = {}
+        for file, index, split in numbered:
             seen[file.name] += 1
             label = f'{file.name}#{seen[file.name]}' if counts[file.name] > 1 else file.name
             sharing = [each for each in cut if split.key_range and index in each.file_indexes]
-            own = _File(label, file.path, index, (split, *sharing))
-            self._files[split.name, index] = own
+            self._labels[split.name, index] = label
             for name in {label, file.path} - {''}:
-                self._named.setdefault(name, []).append(own)
+                self._named.setdefault(name, []).append((index, [split, *sharing]))
 
     def read(self, data: bytes, source: str) -> set[Address]:
-        """Returns the addresses of a list; `source` is its path, for errors.
+        """Returns the rows of a list; `source` is its path, for errors.
 
         Raises:
             InputError: a line is not an address of this corpus.
@@ -110,54 +106,46 @@ class AddressedFiles:
                 f'{where}: the corpus has no file {shown(name)}, or several; give its path, or the name that the '
                 'manifest has, with #1 for the first of several'
             )
-        for file in self._named[name]:
-            if file.makes_several and not piece:
+        for index, splits in self._named[name]:
+            several = [makes_several(split.filters) for split in splits]
+            if any(several) and not piece:
                 raise InputError(
                     f'{where}: filters may make several rows of a line of {shown(name)}; give '
                     'FILE:BYTE:PIECE, with the number of the row among them, from 0'
                 )
-            own, at, of_line = file.splits[0], int(number), int(piece or 0)
-            if own.format.identity == 'offset':  # rows of a line have the offsets from its own on
+            at, of_line, by_row = int(number), int(piece or 0), splits[0].format.identity == 'row'
+            if not by_row:  # rows of a line have the offsets from its own on
                 at, of_line = at + of_line, 0
-            yield own.name, file.index, at, of_line
+            places = []
+            for split, is_cut in zip(splits, several, strict=True):
+                step = PIECES if is_cut and by_row else 1
+                if of_line < step and (identity := at * step + of_line) < 1 << OFFSET_BITS:
+                    places.append((split.name, index << OFFSET_BITS | identity))
+            stored_piece, file = of_line if any(several) else None, (splits[0].name, index)
+            yield Address(self._labels[file], at, stored_piece, file, tuple(places))
 
-    def list_of(self, addresses: Iterable[Address]) -> bytes:
-        """Returns the list of these addresses as it is stored."""
-        lines = [
-            (self._files[split, index].label, number, piece, self._files[split, index])
-            for split, index, number, piece in addresses
-        ]
-        lines.sort(key=lambda line: line[:3])
-        text = ''.join(
-            f'{label}:{number}:{piece}\n' if file.makes_several else f'{label}:{number}\n'
-            for label, number, piece, file in lines
-        )
-        return text.encode(*_ENCODING)
+    def relabelled(self, addresses: Iterable[Address]) -> set[Address]:
+        """Returns rows of the first files of this corpus, which had other names where there were fewer files."""
+        return {each._replace(label=self._labels[each.file]) for each in addresses}
 
-    def places(self, addresses: Iterable[Address]) -> dict[str, np.ndarray]:
+    @staticmethod
+    def places(addresses: Iterable[Address]) -> dict[str, np.ndarray]:
         """Returns by split the places that rows may have, uint64 in ascending order."""
-        by_split: dict[str, list[int]] = {}
-        for split, index, number, piece in addresses:
-            for name, place in self._files[split, index].places(number, piece):
-                by_split.setdefault(name, []).append(place)
+        by_split = collections.defaultdict[str, list[int]](list)
+        for name, place in (place for address in addresses for place in address.places):
+            by_split[name].append(place)
         return {name: np.sort(np.array(places, '<u8')) for name, places in by_split.items()}
 
-    def without_row(self, data: bytes, found: Mapping[str, np.ndarray]) -> list[str]:
-        """Returns the lines of a stored list whose rows are not among those found, by split in order."""
-        missing = []
-        for line in data.decode(*_ENCODING).split('\n')[:-1]:
-            [(split, index, number, piece)] = self.read(line.encode(*_ENCODING), '')
-            places = self._files[split, index].places(number, piece)
-            if not any(
-                is_among(np.array([p], '<u8'), found[s])[0] for s, p in places if s in found
-            ):
-                missing.append(line)
-        return missing
+
+def list_of(addresses: Iterable[Address]) -> bytes:
+    """Returns the list of rows as it is stored."""
+    return ''.join(f'{address.line}\n' for address in sorted(addresses)).encode(*_ENCODING)
 
 
-def refuse_missing(data: bytes, splits: Sequence[Split], found: Mapping[str, np.ndarray]) -> None:
-    """Raises InputError if rows of a stored list are not among those found, places by split in order."""
-    if missing := AddressedFiles(splits).without_row(data, found):
+def refuse_missing(addresses: Iterable[Address], found: Set[Place]) -> None:
+    """Raises InputError if rows of a list are not among those found."""
+    missing = [each.line for each in sorted(addresses) if not found & {*each.places}]
+    if missing:
         more = f' and {len(missing) - 3:,} more' if len(missing) > 3 else ''
         raise InputError(
             f'{", ".join(missing[:3])}{more} of the rows to leave out are not rows of the dataset; take these '

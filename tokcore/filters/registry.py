@@ -27,7 +27,6 @@ if typing.TYPE_CHECKING:
     from tokcore.corpus.corpus import RowFilter
 
 _RULES = 'tokcore.filters.rules'
-_USER_FUNCTION = 'tokcore.filters.user_function:UserFunction'
 
 _MOST_NAME_BYTES = 120
 """A file name has 255 bytes, and also names the split and the dataset."""
@@ -362,14 +361,15 @@ def make_filter(spec: str) -> RowFilter:
     return getattr(importlib.import_module(module), name)(**options)
 
 
-def makes_several(specs: Sequence[FilterSpec]) -> bool:
-    """Whether filters may make several rows of one; no function of the user's is imported for that."""
-    for spec in specs:
-        kind, _ = _parse(spec.spec)
-        module, _, name = (kind.origin if kind else _USER_FUNCTION).partition(':')
-        if getattr(importlib.import_module(module), name).makes_several:
-            return True
-    return False
+def is_code(spec: str) -> bool:
+    """Whether a filter is a function of the user's."""
+    return spec.partition(':')[0] not in _KINDS
+
+
+@functools.cache
+def makes_several(specs: tuple[FilterSpec, ...]) -> bool:
+    """Whether filters may make several rows of one; functions of the user's may, and are not imported."""
+    return any(is_code(each.spec) or make_filter(each.spec).makes_several for each in specs)
 
 
 def _closest_form(spec: str) -> str | None:

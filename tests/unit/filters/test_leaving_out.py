@@ -1,12 +1,11 @@
 """Lists of rows that are left out: which rows their lines are, and how they are stored."""
 
-import numpy as np
 import pytest
 
 from tokcore.corpus.corpus import CorpusFile, FilterSpec, KeyRange, Split
 from tokcore.corpus.declarations import Parquet, PlainText
 from tokcore.errors import InputError
-from tokcore.filters.leaving_out import AddressedFiles, refuse_missing
+from tokcore.filters.leaving_out import AddressedFiles, list_of, refuse_missing
 
 SEVERAL = (FilterSpec('clean_en_xx'),)
 
@@ -19,7 +18,7 @@ def split_of(*paths, name='train', kind=PlainText, **fields):
 def read(text, *splits):
     files = AddressedFiles(splits)
     addresses = files.read(text.encode(), 'LIST')
-    return files.list_of(addresses).decode(), files.places(addresses)
+    return list_of(addresses).decode(), files.places(addresses)
 
 
 def test_a_list_is_stored_sorted_with_each_row_once():
@@ -76,8 +75,7 @@ def test_unknown_files_and_missing_pieces_are_refused():
 
 
 def test_entries_without_a_row_are_named():
-    splits = [split_of('/x/a')]
-    found = {'train': np.array([3], '<u8')}
-    refuse_missing(b'a:3\n', splits, found)
+    rows, found = AddressedFiles([split_of('/x/a')]), {('train', 3)}
+    refuse_missing(rows.read(b'a:3\n', 'LIST'), found)
     with pytest.raises(InputError, match='a:4, a:5 of the rows to leave out are not rows'):
-        refuse_missing(b'a:3\na:4\na:5\n', splits, found)
+        refuse_missing(rows.read(b'a:3\na:5\na:4\n', 'LIST'), found)
