@@ -32,8 +32,7 @@ from tokcore.kernels.sorting import SortedRows
 from tokcore.reading.checking import Sums
 from tokcore.reading.record_index import index_name, parse_index
 from tokcore.reading.record_kernels import FOOTER_SIZE, HEADER_SIZE, LARGEST_ID
-from tokcore.reading.shard_files import checksum
-from tokcore.reading.shards import ExampleParser
+from tokcore.reading.shards import ExampleParser, checksum
 from tokcore.records.examples import FeatureEncoder, IdTally
 from tokcore.records.manifest import OutputFile, shard_name
 

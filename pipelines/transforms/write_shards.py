@@ -26,7 +26,7 @@ from tokcore.reading.record_index import (
     index_name,
     parse_index,
 )
-from tokcore.reading.shard_files import ShardFile
+from tokcore.reading.shards import ShardFile
 from tokcore.records.manifest import shard_name
 from tokcore.records.tfrecord import FramedRows, sort_rows
 

@@ -18,7 +18,7 @@ from tokcore.corpus.stats import RangeChecksum
 from tokcore.corpus.stretches import CORPUS_INDEX, corpus_index
 from tokcore.errors import InputError
 from tokcore.reading.record_index import Addresses, index_path, write_index, write_whole
-from tokcore.reading.shard_files import ShardFile
+from tokcore.reading.shards import ShardFile
 from tokcore.records.manifest import Manifest, shard_name
 from tokcore.records.tfrecord import joined_sizes
 

@@ -30,7 +30,7 @@ from tokcore.errors import InputError
 from tokcore.format_numbers import INDEX
 from tokcore.kernels.bytes import row_offsets
 from tokcore.process_end import UndoneAtEnd
-from tokcore.reading.shard_files import ShardFile, map_file, map_shard
+from tokcore.reading.shards import ShardFile, map_file, map_shard
 
 INDEX_FOLDER = 'index'
 
@@ -79,18 +79,18 @@ class RecordIndex:
     def _offsets(self) -> np.ndarray:
         return self.entries['offset']
 
-    def bounds(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns where the TFRecords of rows, int64[n], begin and end: int64[n] each; only of TFRecords."""
+    def bounds(self, rows: np.ndarray) -> np.ndarray:
+        """Returns where the TFRecords of rows, int64[n], begin and end: int64[2, n]; only of TFRecords."""
         is_last = rows + 1 == len(self)
         ends = self._starts(np.where(is_last, rows, rows + 1))
         ends[is_last] = self.shard[1]
-        return self._starts(rows), ends
+        return np.stack([self._starts(rows), ends])
 
     def bounds_of(self, row: int) -> tuple[int, int]:
         """Returns where the TFRecord of one row begins and ends."""
         if len(self.bases) or row + 1 == len(self):
-            starts, ends = self.bounds(np.array([row]))
-            return starts.item(), ends.item()
+            start, end = self.bounds(np.array([row]))[:, 0].tolist()
+            return start, end
         return self._offsets.item(row), self._offsets.item(row + 1)
 
     @property

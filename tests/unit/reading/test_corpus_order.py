@@ -49,6 +49,8 @@ def test_packed_rows_keep_the_order(folder):
 
 
 def test_an_index_without_keys_or_none_is_refused(folder):
+    for path in (folder / 'index').iterdir():  # what is there is known
+        path.unlink()
     open_dataset(folder).write_index()
     said = (
         f'does not say where in the corpus rows come from; run `tokbeam index {folder}` where the'

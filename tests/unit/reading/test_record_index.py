@@ -13,7 +13,7 @@ from tokcore.reading.record_index import (
     entry_type,
     parse_index,
 )
-from tokcore.reading.shard_files import ShardFile
+from tokcore.reading.shards import ShardFile
 
 NUMBERS = st.integers(0, (1 << 32) - 1)
 ROWS = st.lists(
