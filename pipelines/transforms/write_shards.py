@@ -1,6 +1,7 @@
 """Writes framed examples to shards of TFRecords, sorted by their order keys, and their indexes."""
 
 import argparse
+import dataclasses
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,11 +14,10 @@ import numpy as np
 from pipelines.files import filesystem
 from pipelines.transforms.encode_blocks import RECORDS, SplitShards
 from pipelines.transforms.read import Path, checked_output
-from pipelines.transforms.stats import WrittenFile
+from pipelines.transforms.stats import SummedFile, WrittenFile
 from tokcore.corpus.stats import combine_crc32c
 from tokcore.errors import InputError
 from tokcore.options import dataset_name
-from tokcore.reading.checking import Sums
 from tokcore.reading.other_records import list_shards
 from tokcore.reading.record_index import (
     Addresses,
@@ -179,7 +179,7 @@ def _join_buckets(
         with IndexFile(shards.folder, written.name, parts[0].sizes.shape[1] - 1) as index:
             for part in parts:
                 index.add(part)
-            yield index.written(written)
+            yield index.end(written)
 
 
 def _concatenate(buckets: Sequence[_BucketFile], path: str) -> str:
@@ -194,7 +194,7 @@ def _concatenate(buckets: Sequence[_BucketFile], path: str) -> str:
     return sha256.hexdigest()
 
 
-class IndexFile:
+class IndexFile(SummedFile):
     """The index of a shard, written as the shard is.
 
     Args:
@@ -205,30 +205,18 @@ class IndexFile:
     """
 
     def __init__(self, folder: str, shard: str, features: int, has_offsets: bool = True):
-        self._name = index_name(shard)
-        self._created = filesystem.create(os.path.join(folder, self._name))
-        self._writer, self._sums = IndexWriter(features, has_offsets), Sums()
-
-    def __enter__(self) -> 'IndexFile':
-        self._stream = self._created.__enter__()
-        return self
-
-    def __exit__(self, *error) -> None:
-        self._created.__exit__(*error)
+        super().__init__(folder, index_name(shard))
+        self._writer = IndexWriter(features, has_offsets)
 
     def add(self, rows: Addresses) -> None:
         """Writes the entries of the rows that come next."""
-        self._write(self._writer.entries(rows))
+        self.write(self._writer.entries(rows))
 
-    def written(self, shard: WrittenFile) -> WrittenFile:
+    def end(self, shard: WrittenFile) -> WrittenFile:
         """Writes what follows the entries of all rows of a shard; returns the file."""
         stated = ShardFile(shard.name, shard.examples, shard.bytes, f'{shard.crc32c:08x}')
-        self._write(self._writer.footer(stated))
-        return WrittenFile(self._name, self._sums.bytes, self._sums.crc32c, shard.examples)
-
-    def _write(self, data: bytes) -> None:
-        self._stream.write(data)
-        self._sums.add(data)
+        self.write(self._writer.footer(stated))
+        return dataclasses.replace(self.written(shard.examples), sha256=None)
 
 
 def write_converted_index(
@@ -249,9 +237,9 @@ def write_converted_index(
     has_keys = all(index.has_keys for index in indexes)
     with IndexFile(folder, shard.name, features, False) as file:
         for index in indexes:
-            sizes = [index.lengths, *([index.text_bytes[:, None]] if has_keys else [])]
-            file.add(Addresses(index.lengths, index.keys if has_keys else None, np.hstack(sizes)))
-        return file.written(shard)
+            keys = index.keys if has_keys else None
+            file.add(Addresses(index.lengths, keys, index.sizes if has_keys else index.lengths))
+        return file.end(shard)
 
 
 def _read_index(path: str) -> RecordIndex:

@@ -111,12 +111,17 @@ class RecordIndex:
     @property
     def lengths(self) -> np.ndarray:
         """The number of ids of each feature, uint32[rows, features]."""
-        return self.entries['ids']
+        return self.sizes[:, :-1] if self.has_keys else self.sizes
 
     @property
     def text_bytes(self) -> np.ndarray:
         """The bytes of the text of each row, uint32[rows]; only if there are keys."""
-        return self.entries['text']
+        return self.sizes[:, -1]
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Those of `Addresses`."""
+        return self.entries['sizes']
 
     def _starts(self, rows: np.ndarray) -> np.ndarray:
         starts = self._offsets[rows].astype(np.int64)
@@ -129,8 +134,8 @@ class RecordIndex:
 def entry_type(features: int, has_offsets: bool, has_keys: bool) -> np.dtype:
     """Returns the type of an entry."""
     offset = [('offset', '<u4')] if has_offsets else []
-    key, text = ([('key', '<u8')], [('text', '<u4')]) if has_keys else ([], [])
-    return np.dtype([*offset, *key, ('ids', '<u4', (features,)), *text])
+    key = [('key', '<u8')] if has_keys else []
+    return np.dtype([*offset, *key, ('sizes', '<u4', (features + has_keys,))])
 
 
 def index_name(shard: str) -> str:
@@ -214,10 +219,9 @@ class IndexWriter:
             high = starts >> _BASE_BITS
             self._bases.append(self._rows + 1 + np.flatnonzero(high[1:] > high[:-1]))
             self._bytes = int(starts[-1])
-        entries['ids'] = rows.sizes[:, : self._features]
+        entries['sizes'] = rows.sizes
         if self._has_keys:
             entries['key'] = rows.keys
-            entries['text'] = rows.sizes[:, self._features]
         self._rows += len(entries)
         return entries.tobytes()
 

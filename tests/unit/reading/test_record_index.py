@@ -29,7 +29,9 @@ def written(rows, cut, has_offsets, has_keys):
     sizes = np.array([row[2:] for row in rows], np.uint32).reshape(-1, 3)
     writer = IndexWriter(2, has_offsets)
     parts = [
-        writer.entries(Addresses(lengths[own], keys[own] if has_keys else None, sizes[own]))
+        writer.entries(
+            Addresses(lengths[own], keys[own] if has_keys else None, sizes[own, : 2 + has_keys])
+        )
         for own in (slice(0, cut), slice(cut, None))
     ]
     shard = ShardFile('x', len(rows), int(lengths.sum()), '0123abcd')
