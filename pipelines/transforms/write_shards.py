@@ -2,20 +2,19 @@
 
 import argparse
 import dataclasses
-import hashlib
+import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import apache_beam as beam
-import google_crc32c
 import numpy as np
 
 from pipelines.files import filesystem
 from pipelines.transforms.encode_blocks import RECORDS, SplitShards
 from pipelines.transforms.read import Path, checked_output
 from pipelines.transforms.stats import SummedFile, WrittenFile
-from tokcore.corpus.stats import combine_crc32c
 from tokcore.errors import InputError
 from tokcore.options import dataset_name
 from tokcore.reading.other_records import list_shards
@@ -115,23 +114,17 @@ class _Shards:
     layout: Sequence[SplitShards]
     has_index: bool
 
-    def path(self, number: int, shard: int) -> str:
-        """Returns the path of a shard of the split with a number."""
+    def file_name(self, number: int, shard: int) -> str:
+        """Returns the name of a shard of the split with a number."""
         layout = self.layout[number]
-        name = shard_name(self.name, layout.split, shard, layout.shards)
-        return os.path.join(self.folder, name)
+        return shard_name(self.name, layout.split, shard, layout.shards)
 
 
-@dataclass(frozen=True)
-class _BucketFile:
+class _BucketFile(NamedTuple):
     """The file of one sorted bucket."""
 
     bucket: int
-    path: str
-    bytes: int
-    crc32c: int
-    examples: int
-    sha256: str
+    file: WrittenFile
     rows: Addresses | None  # if the shard gets an index
 
 
@@ -141,38 +134,30 @@ def _write_bucket(
     (number, bucket), parts = bucket_to_parts
     layout = shards.layout[number]
     shard = bucket // layout.buckets_per_shard
-    path = shards.path(number, shard)
+    name = shards.file_name(number, shard)
     if layout.buckets_per_shard > 1:
-        path = os.path.join(shards.folder, f'bucket-{number}-{bucket:08d}')
+        name = f'bucket-{number}-{bucket:08d}'
     rows = sort_rows([FramedRows.from_bytes(part) for part in parts])
-    data = rows.records.tobytes()
-    filesystem.write_bytes(path, data)
-    sha256 = hashlib.sha256(data).hexdigest()
-    crc32c = google_crc32c.value(data)
+    with SummedFile(shards.folder, name) as file:
+        file.write(rows.records)
     addresses = Addresses(rows.lengths, rows.keys, rows.sizes) if shards.has_index else None
-    written = _BucketFile(bucket, path, len(data), crc32c, len(rows.keys), sha256, addresses)
-    return (number, shard), written
+    return (number, shard), _BucketFile(bucket, file.written(len(rows)), addresses)
 
 
 def _join_buckets(
     shard_to_buckets: tuple[tuple[int, int], Iterable[_BucketFile]], shards: _Shards
 ) -> Iterator[WrittenFile]:
     (number, shard), buckets = shard_to_buckets
-    path = shards.path(number, shard)
-    ordered = sorted(buckets, key=lambda bucket: bucket.bucket)
-    sha256 = ordered[0].sha256
+    ordered = sorted(buckets, key=operator.attrgetter('bucket'))
+    written = ordered[0].file
     if shards.layout[number].buckets_per_shard > 1:
-        sha256 = _concatenate(ordered, path)
-    crc32c = 0
-    for bucket in ordered:
-        crc32c = combine_crc32c(crc32c, bucket.crc32c, bucket.bytes)
-    written = WrittenFile(
-        os.path.basename(path),
-        sum(bucket.bytes for bucket in ordered),
-        crc32c,
-        sum(bucket.examples for bucket in ordered),
-        sha256,
-    )
+        with SummedFile(shards.folder, shards.file_name(number, shard)) as file:
+            for bucket in ordered:
+                path = os.path.join(shards.folder, bucket.file.name)
+                with filesystem.open_binary(path) as stream:
+                    while piece := stream.read(_READ_BYTES):
+                        file.write(piece)
+        written = file.written(sum(bucket.file.rows for bucket in ordered))
     yield written
     parts = [bucket.rows for bucket in ordered if bucket.rows is not None]
     if parts:
@@ -180,18 +165,6 @@ def _join_buckets(
             for part in parts:
                 index.add(part)
             yield index.end(written)
-
-
-def _concatenate(buckets: Sequence[_BucketFile], path: str) -> str:
-    """Writes a shard of its buckets; returns its SHA-256."""
-    sha256 = hashlib.sha256()
-    with filesystem.create(path) as shard:
-        for bucket in buckets:
-            with filesystem.open_binary(bucket.path) as stream:
-                while piece := stream.read(_READ_BYTES):
-                    shard.write(piece)
-                    sha256.update(piece)
-    return sha256.hexdigest()
 
 
 class IndexFile(SummedFile):
