@@ -29,7 +29,7 @@ from tokcore.filters.leaving_out import Place, refuse_missing
 from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.sorting import SortedRows
 from tokcore.reading.record_index import index_name, parse_index
-from tokcore.reading.shard_files import checksum
+from tokcore.reading.shards import checksum
 from tokcore.records.examples import FeatureEncoder, IdTally
 from tokcore.records.manifest import OutputFile, file_of_shard
 from tokcore.records.tfrecord import FramedRows, join_rows
