@@ -149,7 +149,9 @@ def _sets(manifest: Manifest) -> Iterator[tuple[dict, dict]]:
     """Yields a set of files and a record set for each split, if Croissant can read the format."""
     ending, name = stored_format(manifest).hub_ending, glob.escape(str(manifest.options['name']))
     features = recorded_features({text.role for text in manifest.inputs}, manifest.options)
-    for split in (tally.split for tally in manifest.lines if ending is not None):
+    if ending is None:
+        return
+    for split in (tally.split for tally in manifest.lines):
         fileset = {'@id': f'files-{split}'}
         includes = {'encodingFormat': _ENCODINGS[ending], 'includes': f'{name}-{split}-*{ending}'}
         fields = [

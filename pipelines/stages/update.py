@@ -18,9 +18,10 @@ from pipelines.engines.progress import advance, track_work
 from pipelines.files import filesystem
 from pipelines.jobs.job import EncodeJob, PreviousDataset
 from pipelines.jobs.reading import ReadStats, totals
-from pipelines.shard_formats.shard_format import SummedFile, mapped_bytes, parse_rows
+from pipelines.shard_formats.shard_format import mapped_bytes, parse_rows
 from pipelines.shuffle.merge_runs import OrderedShardWriter
 from pipelines.transforms.encode_blocks import EncodedFeature
+from pipelines.transforms.stats import SummedFile
 from tokcore.corpus.corpus import Split
 from tokcore.corpus.order_keys import is_among, mix64, places_of, shard_of
 from tokcore.corpus.stats import LineTally
