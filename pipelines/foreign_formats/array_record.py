@@ -17,9 +17,8 @@ from pipelines.shard_formats.shard_format import (
     ConvertedFormat,
     Shard,
     StoredDataset,
-    SummedFile,
 )
-from pipelines.transforms.stats import WrittenFile
+from pipelines.transforms.stats import SummedFile, WrittenFile
 from tokcore.encoding.encoder import EncodedSide
 from tokcore.errors import InputError, missing_package
 from tokcore.kernels.bytes import row_offsets

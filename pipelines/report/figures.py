@@ -34,8 +34,7 @@ from tokcore.object_stores import is_object
 from tokcore.reading.batching import BudgetBatches, NmtBatches, growing_boundaries
 from tokcore.reading.dataset import Dataset
 from tokcore.reading.manifest import DatasetManifest, copied_dataset
-from tokcore.reading.shard_files import ShardFile
-from tokcore.reading.shards import EncodedRows, open_shard
+from tokcore.reading.shards import EncodedRows, ShardFile, open_shard
 from tokcore.records.manifest import MANIFEST_NAME, Manifest
 
 Figures = dict[str, Any]

@@ -13,11 +13,10 @@ from pipelines.shard_formats.shard_format import (
     Shard,
     ShardFormat,
     StoredDataset,
-    SummedFile,
     mapped_bytes,
     parse_rows,
 )
-from pipelines.transforms.stats import WrittenFile
+from pipelines.transforms.stats import SummedFile, WrittenFile
 from tokcore.encoding.encoder import EncodedSide
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import CRC32C, crc_table, row_offsets
@@ -77,11 +76,6 @@ class TfRecord(ShardFormat):
 
     def reading_code(self, manifest: Manifest) -> Iterator[str]:
         yield from tokcore_code(manifest)
-
-
-def has_row_records(shard_format: ShardFormat) -> bool:
-    """Whether each row of a shard is a TFRecord, so that its index says where that is."""
-    return type(shard_format) is TfRecord
 
 
 def tokcore_code(manifest: Manifest) -> Iterator[str]:

@@ -355,7 +355,7 @@ class OrderedShardWriter:
         if place + 1 == self._parts:
             sums = self._sums
             shard = WrittenFile(self._name, sums.bytes, sums.crc32c, self._examples, sums.sha256)
-            files = [shard, self._index.written(shard)]
+            files = [shard, self._index.end(shard)]
             self._stack.close()
             return files
         with self._changed:

@@ -275,7 +275,7 @@ def encode_into(
                 filesystem.write_bytes(os.path.join(path, name), b'')
                 written[name] = WrittenFile(name, 0, 0, 0, hashlib.sha256().hexdigest())
                 with IndexFile(path, name, len(features)) as file:
-                    written[index_name(name)] = file.written(written[name])
+                    written[index_name(name)] = file.end(written[name])
             shards.append(written[name].listed())
             examples += shards[-1].rows
             index.append(written[index_name(name)].listed())

@@ -18,9 +18,10 @@ from pipelines.engines.progress import advance, track_work
 from pipelines.files import filesystem
 from pipelines.jobs.job import EncodeJob, PreviousDataset
 from pipelines.jobs.reading import ReadStats, totals
-from pipelines.shard_formats.shard_format import SummedFile, mapped_bytes, parse_rows
+from pipelines.shard_formats.shard_format import mapped_bytes, parse_rows
 from pipelines.shuffle.merge_runs import OrderedShardWriter
 from pipelines.transforms.encode_blocks import EncodedFeature
+from pipelines.transforms.stats import SummedFile
 from tokcore.corpus.corpus import Split
 from tokcore.corpus.order_keys import is_among, mix64, places_of, shard_of
 from tokcore.corpus.stats import LineTally
@@ -29,7 +30,7 @@ from tokcore.filters.leaving_out import Place, refuse_missing
 from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.sorting import SortedRows
 from tokcore.reading.record_index import index_name, parse_index
-from tokcore.reading.shard_files import checksum
+from tokcore.reading.shards import checksum
 from tokcore.records.examples import FeatureEncoder, IdTally
 from tokcore.records.manifest import OutputFile, file_of_shard
 from tokcore.records.tfrecord import FramedRows, join_rows

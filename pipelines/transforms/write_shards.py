@@ -1,23 +1,22 @@
 """Writes framed examples to shards of TFRecords, sorted by their order keys, and their indexes."""
 
 import argparse
-import hashlib
+import dataclasses
+import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import apache_beam as beam
-import google_crc32c
 import numpy as np
 
 from pipelines.files import filesystem
 from pipelines.transforms.encode_blocks import RECORDS, SplitShards
 from pipelines.transforms.read import Path, checked_output
-from pipelines.transforms.stats import WrittenFile
-from tokcore.corpus.stats import combine_crc32c
+from pipelines.transforms.stats import SummedFile, WrittenFile
 from tokcore.errors import InputError
 from tokcore.options import dataset_name
-from tokcore.reading.checking import Sums
 from tokcore.reading.other_records import list_shards
 from tokcore.reading.record_index import (
     Addresses,
@@ -26,7 +25,7 @@ from tokcore.reading.record_index import (
     index_name,
     parse_index,
 )
-from tokcore.reading.shard_files import ShardFile
+from tokcore.reading.shards import ShardFile
 from tokcore.records.manifest import shard_name
 from tokcore.records.tfrecord import FramedRows, sort_rows
 
@@ -115,23 +114,17 @@ class _Shards:
     layout: Sequence[SplitShards]
     has_index: bool
 
-    def path(self, number: int, shard: int) -> str:
-        """Returns the path of a shard of the split with a number."""
+    def file_name(self, number: int, shard: int) -> str:
+        """Returns the name of a shard of the split with a number."""
         layout = self.layout[number]
-        name = shard_name(self.name, layout.split, shard, layout.shards)
-        return os.path.join(self.folder, name)
+        return shard_name(self.name, layout.split, shard, layout.shards)
 
 
-@dataclass(frozen=True)
-class _BucketFile:
+class _BucketFile(NamedTuple):
     """The file of one sorted bucket."""
 
     bucket: int
-    path: str
-    bytes: int
-    crc32c: int
-    examples: int
-    sha256: str
+    file: WrittenFile
     rows: Addresses | None  # if the shard gets an index
 
 
@@ -141,60 +134,40 @@ def _write_bucket(
     (number, bucket), parts = bucket_to_parts
     layout = shards.layout[number]
     shard = bucket // layout.buckets_per_shard
-    path = shards.path(number, shard)
+    name = shards.file_name(number, shard)
     if layout.buckets_per_shard > 1:
-        path = os.path.join(shards.folder, f'bucket-{number}-{bucket:08d}')
+        name = f'bucket-{number}-{bucket:08d}'
     rows = sort_rows([FramedRows.from_bytes(part) for part in parts])
-    data = rows.records.tobytes()
-    filesystem.write_bytes(path, data)
-    sha256 = hashlib.sha256(data).hexdigest()
-    crc32c = google_crc32c.value(data)
+    with SummedFile(shards.folder, name) as file:
+        file.write(rows.records)
     addresses = Addresses(rows.lengths, rows.keys, rows.sizes) if shards.has_index else None
-    written = _BucketFile(bucket, path, len(data), crc32c, len(rows.keys), sha256, addresses)
-    return (number, shard), written
+    return (number, shard), _BucketFile(bucket, file.written(len(rows)), addresses)
 
 
 def _join_buckets(
     shard_to_buckets: tuple[tuple[int, int], Iterable[_BucketFile]], shards: _Shards
 ) -> Iterator[WrittenFile]:
     (number, shard), buckets = shard_to_buckets
-    path = shards.path(number, shard)
-    ordered = sorted(buckets, key=lambda bucket: bucket.bucket)
-    sha256 = ordered[0].sha256
+    ordered = sorted(buckets, key=operator.attrgetter('bucket'))
+    written = ordered[0].file
     if shards.layout[number].buckets_per_shard > 1:
-        sha256 = _concatenate(ordered, path)
-    crc32c = 0
-    for bucket in ordered:
-        crc32c = combine_crc32c(crc32c, bucket.crc32c, bucket.bytes)
-    written = WrittenFile(
-        os.path.basename(path),
-        sum(bucket.bytes for bucket in ordered),
-        crc32c,
-        sum(bucket.examples for bucket in ordered),
-        sha256,
-    )
+        with SummedFile(shards.folder, shards.file_name(number, shard)) as file:
+            for bucket in ordered:
+                path = os.path.join(shards.folder, bucket.file.name)
+                with filesystem.open_binary(path) as stream:
+                    while piece := stream.read(_READ_BYTES):
+                        file.write(piece)
+        written = file.written(sum(bucket.file.rows for bucket in ordered))
     yield written
     parts = [bucket.rows for bucket in ordered if bucket.rows is not None]
     if parts:
         with IndexFile(shards.folder, written.name, parts[0].sizes.shape[1] - 1) as index:
             for part in parts:
                 index.add(part)
-            yield index.written(written)
+            yield index.end(written)
 
 
-def _concatenate(buckets: Sequence[_BucketFile], path: str) -> str:
-    """Writes a shard of its buckets; returns its SHA-256."""
-    sha256 = hashlib.sha256()
-    with filesystem.create(path) as shard:
-        for bucket in buckets:
-            with filesystem.open_binary(bucket.path) as stream:
-                while piece := stream.read(_READ_BYTES):
-                    shard.write(piece)
-                    sha256.update(piece)
-    return sha256.hexdigest()
-
-
-class IndexFile:
+class IndexFile(SummedFile):
     """The index of a shard, written as the shard is.
 
     Args:
@@ -205,30 +178,18 @@ class IndexFile:
     """
 
     def __init__(self, folder: str, shard: str, features: int, has_offsets: bool = True):
-        self._name = index_name(shard)
-        self._created = filesystem.create(os.path.join(folder, self._name))
-        self._writer, self._sums = IndexWriter(features, has_offsets), Sums()
-
-    def __enter__(self) -> 'IndexFile':
-        self._stream = self._created.__enter__()
-        return self
-
-    def __exit__(self, *error) -> None:
-        self._created.__exit__(*error)
+        super().__init__(folder, index_name(shard))
+        self._writer = IndexWriter(features, has_offsets)
 
     def add(self, rows: Addresses) -> None:
         """Writes the entries of the rows that come next."""
-        self._write(self._writer.entries(rows))
+        self.write(self._writer.entries(rows))
 
-    def written(self, shard: WrittenFile) -> WrittenFile:
+    def end(self, shard: WrittenFile) -> WrittenFile:
         """Writes what follows the entries of all rows of a shard; returns the file."""
         stated = ShardFile(shard.name, shard.examples, shard.bytes, f'{shard.crc32c:08x}')
-        self._write(self._writer.footer(stated))
-        return WrittenFile(self._name, self._sums.bytes, self._sums.crc32c, shard.examples)
-
-    def _write(self, data: bytes) -> None:
-        self._stream.write(data)
-        self._sums.add(data)
+        self.write(self._writer.footer(stated))
+        return dataclasses.replace(self.written(shard.examples), sha256=None)
 
 
 def write_converted_index(
@@ -249,9 +210,9 @@ def write_converted_index(
     has_keys = all(index.has_keys for index in indexes)
     with IndexFile(folder, shard.name, features, False) as file:
         for index in indexes:
-            sizes = [index.lengths, *([index.text_bytes[:, None]] if has_keys else [])]
-            file.add(Addresses(index.lengths, index.keys if has_keys else None, np.hstack(sizes)))
-        return file.written(shard)
+            keys = index.keys if has_keys else None
+            file.add(Addresses(index.lengths, keys, index.sizes if has_keys else index.lengths))
+        return file.end(shard)
 
 
 def _read_index(path: str) -> RecordIndex:

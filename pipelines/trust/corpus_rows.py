@@ -72,6 +72,10 @@ class CorpusRows(Generic[_Taken]):
     checksums: tuple[RangeChecksum, ...]
     taken: tuple[_Taken, ...]
 
+    def bounds(self, shards: int) -> list[int]:
+        """Returns the number of the first row of each of so many shards, and how many rows there are."""
+        return np.searchsorted(shard_of(self.keys, shards), range(shards + 1)).tolist()
+
 
 Take = Callable[[Block, Rows, np.ndarray], _Taken | None]
 """Takes what is wanted of a block: its rows, and their order keys."""
@@ -201,8 +205,3 @@ class DatasetCorpus:
 
     def _rows(self, block: Block) -> Rows:
         return select_rows(block, self._splits, self._job.reading.scheme.normalizer)
-
-
-def rows_in_shard(keys: np.ndarray, shards: int) -> np.ndarray:
-    """Returns how many of some order keys are in each shard: int64[shards]."""
-    return np.bincount(shard_of(keys, shards), minlength=shards)

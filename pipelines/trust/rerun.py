@@ -29,7 +29,6 @@ from pipelines.trust.corpus_rows import (
     DatasetCorpus,
     nothing,
     planned,
-    rows_in_shard,
 )
 from pipelines.trust.row_sources import RowSources
 from pipelines.trust.stored_rows import StoredRows, rerun_packed, row_finding
@@ -95,7 +94,7 @@ def rerun(
                 read = corpus.read(split, nothing, workers)
                 checksums += read.checksums
                 sources = work.sources(read)
-                findings += [*work.totals(read), *work.addresses(read)]
+                findings += work.totals(read)
                 all_rows += len(read.keys)
                 rows, differing_records = rerun_packed(
                     corpus, sources, stored, read, work.shards, share, seed, workers, memory_bytes
@@ -110,7 +109,7 @@ def rerun(
                 read = corpus.read(split, corpus.encode_where(is_wanted), workers)
                 if number == 0:
                     checksums += read.checksums
-                    findings += [*work.totals(read), *work.addresses(read)]
+                    findings += work.totals(read)
                     all_rows += len(read.keys)
                 made += sum(len(rows) for rows in read.taken)
                 findings += work.rows(read)
@@ -184,7 +183,7 @@ class _SplitRerun:
         return RowSources(self._corpus.reading, newlines, self._corpus.seed)
 
     def totals(self, read: CorpusRows) -> Iterator[Finding]:
-        """Yields what the numbers of lines and rows differ in."""
+        """Yields what the numbers of lines and rows differ in, and the order keys of indexes."""
         stated = next((lines for lines in self._manifest.lines if lines.split == self._split), None)
         tally = _without_ids(add_tallies(self._split, read.tallies))
         if stated is None or _without_ids(stated).record() != tally.record():
@@ -192,24 +191,17 @@ class _SplitRerun:
                 MANIFEST_NAME,
                 f'the corpus gives other numbers of lines of {self._split}: {tally.record()}',
             )
-        counts = rows_in_shard(read.keys, len(self.shards)).tolist()
-        for shard, count in zip(self.shards, counts, strict=True):
+        bounds = read.bounds(len(self.shards))
+        for shard, first, end in zip(self.shards, bounds, bounds[1:]):
             for file in self.files:
-                if file.name.startswith(shard) and file.examples != count:
+                if file.name.startswith(shard) and file.examples != end - first:
                     yield Finding(
                         file.name,
-                        f'the corpus gives {count:,} rows of it, and it has {file.examples:,}',
+                        f'the corpus gives {end - first:,} rows of it, and it has {file.examples:,}',
                     )
-
-    def addresses(self, read: CorpusRows) -> Iterator[Finding]:
-        """Yields the indexes whose order keys are not those of the corpus."""
-        count = len(self.shards)
-        firsts = np.searchsorted(shard_of(read.keys, count), range(count + 1))
-        for number, name in enumerate(self.shards):
-            own = next(file for file in self.files if file.name.startswith(name))
-            index = self._stored.index(own.name)
-            keys = read.keys[firsts[number] : firsts[number + 1]]
-            if index is not None and index.has_keys and not np.array_equal(index.keys, keys):
+            own = self._stored.first_file(shard)
+            index = None if own is None else self._stored.index(own)
+            if own and index is not None and not np.array_equal(index.keys, read.keys[first:end]):
                 yield Finding(
                     index_name(own.name),
                     'its order keys are not those of the rows of the corpus; run `tokbeam index` again',
@@ -222,7 +214,7 @@ class _SplitRerun:
         made = sort_rows(read.taken)
         places = np.searchsorted(read.keys, made.keys)
         shards = shard_of(made.keys, len(self.shards))
-        firsts = np.searchsorted(shard_of(read.keys, len(self.shards)), range(len(self.shards)))
+        firsts = read.bounds(len(self.shards))
         for number, name in enumerate(self.shards):
             own = slice(*np.searchsorted(shards, [number, number + 1]))
             rows = places[own] - firsts[number]

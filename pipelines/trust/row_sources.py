@@ -28,17 +28,17 @@ from tokcore.corpus.corpus import (
     BlockText,
     CorpusFile,
     Rows,
-    Split,
     TextRange,
     WorkItem,
     split_of,
 )
-from tokcore.corpus.formats import FormatReader, format_reader
+from tokcore.corpus.formats import format_reader
 from tokcore.corpus.order_keys import order_keys, order_of_corpus, places_of
+from tokcore.corpus.stats import block_checksums
 from tokcore.corpus.stretches import FileNewlines, TextLines, changed
 from tokcore.errors import InputError
 from tokcore.filters.applying import select_rows
-from tokcore.filters.registry import load_filters
+from tokcore.filters.registry import makes_several
 from tokcore.filters.user_function import PIECES
 from tokcore.kernels.bytes import runs_of
 from tokcore.records.manifest import Manifest
@@ -93,11 +93,12 @@ class SourceRows(NamedTuple):
 class _Source(NamedTuple):
     """A file of the corpus, or the files that are read side by side."""
 
-    split: Split
-    reader: FormatReader
     whole: WorkItem
     lines: list[TextLines]
-    makes_several: bool
+    step: int  # from the identity of one row to that of the next, where rows have numbers
+
+    def items_at(self, offsets: np.ndarray) -> list[WorkItem]:
+        return format_reader(self.whole.format).items_at(self.whole, offsets, self.lines)
 
 
 class RowSources:
@@ -129,18 +130,23 @@ class RowSources:
         Raises:
             InputError: a file cannot be read, or has changed.
         """
-        keys, tasks = np.unique(keys), []
-        indexes, identities = places_of(keys[order_of_corpus(keys, self._seed)], self._seed)
-        for of_file in runs_of(indexes):
-            source = self._source(split, int(indexes[of_file.start]))
-            wanted = offsets = identities[of_file]
-            if source.makes_several and source.split.format.identity == 'row':
-                offsets = wanted // PIECES
-            items = source.reader.items_at(source.whole, offsets, source.lines)
-            tasks += [(source, item, wanted[own]) for item, own in items]
-        with ThreadPoolExecutor(max(1, workers)) as pool:
-            for found in pool.map(lambda task: [*self._found(*task)], tasks):
-                yield from found
+        left = np.unique(keys)
+        # The line of the last of several rows may begin in the stretch before.
+        for back in (0, STRETCH_BYTES):
+            indexes, identities = places_of(left[order_of_corpus(left, self._seed)], self._seed)
+            tasks, seen = [], [np.empty(0, np.uint64)]
+            for own in runs_of(indexes):
+                source = self._source(split, int(indexes[own.start]))
+                offsets = np.maximum(identities[own] // source.step - back, 0)
+                tasks += [(source, item, identities[own]) for item in source.items_at(offsets)]
+            with ThreadPoolExecutor(max(1, workers)) as pool:
+                for found in pool.map(lambda task: [*self._identified(*task)], tasks):
+                    yield from found
+                    seen += [each.keys for each in found]
+            left = np.setdiff1d(left, np.concatenate(seen))
+            if not len(left):
+                return
+        raise changed(source.lines[0].file)
 
     def place(self, split: str, key: int) -> RowPlace:
         """Returns where the row with an order key comes from; raises InputError as `of_keys`."""
@@ -160,31 +166,25 @@ class RowSources:
         """
         source = self._source(split, self._file_index(split, path))
         bounds: tuple[int, int] | None = (number, number + 1)
-        if source.split.format.identity == 'offset':
+        if source.whole.format.identity == 'offset':
             bounds = source.lines[0].bounds(number - 1)
         if bounds is None:
             return
-        start = np.array([bounds[0]])
-        for item, _ in source.reader.items_at(source.whole, start, source.lines):
+        for item in source.items_at(np.array(bounds[:1])):
             if not item.format.has_same_lines and not _is_named(item.files[0], path):
                 raise InputError(
                     f'the rows of {path} are on other lines than in {item.files[0].path}; give the line '
                     'there'
                 )
-            for block, line in self._blocks(source, item):
-                if block.offset >= bounds[1]:
-                    return
-                units = format_reader(item.format).bounds_of_units(block)
-                if units is None and _ends_before(block, bounds[0]):
-                    continue
-                rows = self._rows(block)
-                is_there = (rows.offsets >= bounds[0]) & (rows.offsets < bounds[1])
-                if units is not None:
-                    is_there = np.isin(
-                        rows.offsets, units[0][(units[0] < bounds[1]) & (units[1] > bounds[0])]
-                    )
+            for block, rows in self._rows(item, *bounds):
+                starts, ends = format_reader(item.format).bounds_of_units(block) or (
+                    rows.offsets,
+                    rows.offsets + 1,
+                )
+                on_line = starts[(starts < bounds[1]) & (ends > bounds[0])]
+                is_there = np.isin(rows.offsets, on_line)
                 if is_there.any():
-                    yield self._rows_found(source, block, line, rows.select(is_there))
+                    yield self._found(source, block, rows.select(is_there))
 
     def _source(self, name: str, index: int) -> _Source:
         """Returns files by their number; raises InputError if they have changed, as far as sizes show."""
@@ -193,8 +193,7 @@ class RowSources:
             raise InputError(
                 f'{name} has no input file with number {index}; run `tokbeam index` again'
             )
-        reader = format_reader(split.format)
-        lines = []
+        pieces_from, lines = format_reader(split.format).pieces_from, []
         for number in self._numbers[name, index]:
             each = self._reading.corpus.inputs[number]
             file = each.file
@@ -204,86 +203,56 @@ class RowSources:
                 if self._manifest.inputs[number].bytes != file.size:
                     raise changed(file)
             newlines = self._newlines[number] or ()
-            lines.append(TextLines(file, newlines, filesystem.open_binary, reader.pieces_from))
+            lines.append(TextLines(file, newlines, filesystem.open_binary, pieces_from))
         ranges = tuple(TextRange(own.file, 0, own.file.size) for own in lines)
-        filters = load_filters(split.filters)
-        makes_several = any(row_filter.makes_several for row_filter in filters)
-        whole = WorkItem(name, split.format, index, ranges)
-        return _Source(split, reader, whole, lines, makes_several)
+        by_number = split.format.identity == 'row'
+        step = PIECES if by_number and makes_several(split.filters) else 1
+        return _Source(WorkItem(name, split.format, index, ranges), lines, step)
 
-    def _found(
+    def _identified(
         self, source: _Source, item: WorkItem, identities: np.ndarray
     ) -> Iterator[SourceRows]:
-        """Yields the rows of an item with these identities, int64[n], ascending."""
-        by_number = source.split.format.identity == 'row'
-        for block, line in self._blocks(source, item):
-            if not by_number and _ends_before(block, int(identities[0])):
-                continue
-            rows = self._rows(block)
+        """Yields the rows of an item with some of these identities, int64[n], ascending."""
+        for block, rows in self._rows(item, int(identities[0]), int(identities[-1]) + 1):
             at = np.searchsorted(rows.identities, identities)
             is_here = np.append(rows.identities, -1)[at] == identities
             if is_here.any():
-                yield self._rows_found(source, block, line, rows.select(at[is_here]))
-                identities = identities[~is_here]
-                if not len(identities):
-                    return
-        # The line of the last of several rows may begin in the stretch before.
-        before = item.ranges[0].start - 1
-        most = self._reading.max_line_bytes + STRETCH_BYTES
-        if by_number or not source.makes_several or not 0 <= before > identities[0] - most:
-            raise changed(source.lines[0].file)
-        for item, _ in source.reader.items_at(source.whole, np.array([before]), source.lines):
-            yield from self._found(source, item, identities)
+                yield self._found(source, block, rows.select(at[is_here]))
 
-    def _blocks(self, source: _Source, item: WorkItem) -> Iterator[tuple[Block, int | None]]:
-        """Yields the blocks of an item, and how many lines are before each in the (first) file.
-
-        That is None where a block is not the text of the file.
-        """
-        lines, start = source.lines[0], item.ranges[0].start
-        number = item.first_line
-        item = dataclasses.replace(item, first_line=None)
+    def _rows(self, item: WorkItem, first: int, end: int) -> Iterator[tuple[Block, Rows]]:
+        """Yields the blocks of an item that may have rows in bytes [first, end) of the text, and their rows."""
         for block in read_items([item], STRETCH_BYTES, self._reading.max_line_bytes):
-            if block.read_ranges is not None:
-                yield block, None
-                continue
-            if number is None and start % STRETCH_BYTES == 0:
-                # The first line that begins in a stretch is the second one in it, or begins with it.
-                number = int(lines.before[start // STRETCH_BYTES]) + (block.offset > start)
-            elif number is None:
-                number = int(lines.numbers(np.array([block.offset]))[0])
-            yield block, number
-            number += _newlines(block)
+            if block.offset >= end:
+                return
+            if block.read_ranges is None:
+                read = block_checksums(block)[0]
+                if read.offset + read.length <= first:
+                    continue
+            splits, normalizer = self._reading.corpus.splits, self._reading.scheme.normalizer
+            yield block, select_rows(block, splits, normalizer)
 
-    def _rows(self, block: Block) -> Rows:
-        return select_rows(block, self._reading.corpus.splits, self._reading.scheme.normalizer)
-
-    def _rows_found(
-        self, source: _Source, block: Block, line: int | None, rows: Rows
-    ) -> SourceRows:
-        """Returns rows of a block before which some lines are."""
+    def _found(self, source: _Source, block: Block, rows: Rows) -> SourceRows:
+        """Returns rows of a block with their places."""
         files = tuple(own.file for own in source.lines)
         files = files if block.format.has_same_lines else files[:1]
-        offsets, nothing = rows.offsets, itertools.repeat(None)
-        if block.format.identity == 'row':
-            starts = offsets * (PIECES if source.makes_several else 1)
-            places: tuple = nothing, offsets.tolist(), nothing
-        else:
-            if line is None:
-                numbers = source.lines[0].numbers(offsets)
+        offsets = rows.offsets
+        pieces = (rows.identities - offsets * source.step).tolist()
+        nothing, numbers = itertools.repeat(None), offsets.tolist()
+        places: zip = zip(nothing, numbers, nothing, pieces)
+        if block.format.identity == 'offset':
+            if block.read_ranges is None:
+                assert block.first_line is not None
+                feeds = np.flatnonzero(np.frombuffer(block.texts[0].data, np.uint8) == ord('\n'))
+                before = block.first_line + np.searchsorted(feeds, offsets - block.offset)
             else:
-                data = np.frombuffer(block.texts[0].data, np.uint8)
-                feeds = np.flatnonzero(data == ord('\n'))
-                numbers = line + np.searchsorted(feeds, offsets - block.offset)
-            starts = offsets
-            places = (numbers + 1).tolist(), nothing, offsets.tolist()
-        pieces = (rows.identities - starts).tolist()
+                before = source.lines[0].numbers(offsets)
+            places = zip((before + 1).tolist(), nothing, numbers, pieces)
         return SourceRows(
             # Without the text of the block: many of these may be in memory.
             dataclasses.replace(block, texts=(BlockText(block.offset, b''),), long_lines=()),
             dataclasses.replace(rows, sides=tuple(side.joined() for side in rows.sides)),
             order_keys(block.file_index, rows.identities, self._seed),
-            [RowPlace(files, *place) for place in zip(*places, pieces)],
+            [RowPlace(files, *place) for place in places],
         )
 
     def _file_index(self, split: str, path: str) -> int:
@@ -300,24 +269,18 @@ class RowSources:
 
 def found_again(corpus: Corpus) -> Corpus:
     """Returns a recorded corpus with its files as they are now; raises InputError if one has changed."""
-    archives, now = archive_lists(), dict[tuple[str, int, int], CorpusFile]()
+    archives, now = archive_lists(), dict[tuple[str, int, int], CorpusInput]()
     for each in corpus.inputs:
         split = split_of(corpus.splits, each.split, each.file_index)
         assert split is not None
-        key = each.split, each.file_index, each.side
-        now[key] = _as_it_is(each, split.format.content, archives)
+        file = _as_it_is(each, split.format.content, archives)
+        now[each.split, each.file_index, each.side] = dataclasses.replace(each, file=file)
     splits = []
     for split in corpus.splits:
         sides = range(len(split.format.roles))
-        files = (
-            tuple(now[split.name, index, side] for side in sides) for index in split.file_indexes
-        )
-        splits.append(dataclasses.replace(split, files=tuple(files)))
-    inputs = (
-        dataclasses.replace(each, file=now[each.split, each.file_index, each.side])
-        for each in corpus.inputs
-    )
-    return dataclasses.replace(corpus, splits=tuple(splits), inputs=tuple(inputs))
+        files = [[now[split.name, n, side].file for side in sides] for n in split.file_indexes]
+        splits.append(dataclasses.replace(split, files=tuple(map(tuple, files))))
+    return dataclasses.replace(corpus, splits=tuple(splits), inputs=tuple(now.values()))
 
 
 def _as_it_is(recorded: CorpusInput, content: str, archives: ArchiveLists) -> CorpusFile:
@@ -341,19 +304,3 @@ def _as_it_is(recorded: CorpusInput, content: str, archives: ArchiveLists) -> Co
 def _is_named(file: CorpusFile, path: str) -> bool:
     """Returns whether a path is that of a file, or its end, or its name."""
     return path in (file.path, file.name) or file.path.endswith(f'/{path}')
-
-
-def _ends_before(block: Block, offset: int) -> bool:
-    """Whether no row of a block begins at a byte of the file or after it, as far as the block shows that."""
-    if block.read_ranges is not None:
-        return False
-    long_lines = [line.length for line in block.long_lines if line.side == 0]
-    return block.offset + len(block.texts[0].data) + sum(long_lines) <= offset
-
-
-def _newlines(block: Block) -> int:
-    """Returns the line feeds of the first file in a block of text."""
-    long_lines = [line for line in block.long_lines if line.side == 0]
-    if long_lines:
-        return sum(line.length - line.nbytes for line in long_lines)
-    return block.texts[0].data.count(b'\n')

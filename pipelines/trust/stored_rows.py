@@ -29,7 +29,7 @@ from pipelines.shard_formats.shard_format import (
 from pipelines.shard_formats.tfrecord import WINDOW_ROWS, Packed, PackedWindow
 from pipelines.trust.corpus_rows import CHANGED, CorpusRows, DatasetCorpus, Take
 from pipelines.trust.row_sources import RowPlace, RowSources
-from tokcore.corpus.order_keys import mix64, shard_of
+from tokcore.corpus.order_keys import mix64
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
@@ -89,17 +89,22 @@ class StoredRows:
         paths = [os.path.join(self.folder, name) for name in names]
         return self.format.stored_rows(paths, numbers, self.columns, self.files)
 
-    def index(self, name: str) -> RecordIndex | None:
-        """Returns the index of a shard, by the name of its first file; None if it is missing or damaged."""
-        path = os.path.join(self.folder, index_name(name))
-        return parse_index(mapped_bytes(path)) if filesystem.exists(path) else None
-
-    def index_of(self, shard: str) -> RecordIndex:
-        """Returns the index of a shard, by its name as TFRecords, with order keys; raises InputError."""
+    def first_file(self, shard: str) -> OutputFile | None:
+        """Returns the first file of a shard, by its name as TFRecords; None if it is not in the manifest."""
         [name, *_] = self.format.file_names(shard, [column.name for column in self.columns])
-        index = self.index(name)
-        if index is None or not index.has_keys or len(index) != self.files[name].examples:
-            path = os.path.join(self.folder, index_name(name))
+        return self.files.get(name)
+
+    def index(self, file: OutputFile) -> RecordIndex | None:
+        """Returns the index of a shard, by its first file; None if it is missing or has no order keys."""
+        path = os.path.join(self.folder, index_name(file.name))
+        index = parse_index(mapped_bytes(path)) if filesystem.exists(path) else None
+        return index if index is not None and index.has_keys else None
+
+    def index_of(self, file: OutputFile) -> RecordIndex:
+        """Returns the index of a shard with order keys, by its first file; raises InputError."""
+        index = self.index(file)
+        if index is None or len(index) != file.examples:
+            path = os.path.join(self.folder, index_name(file.name))
             raise InputError(
                 f'{path} is missing or damaged, or does not say where rows come from; run `tokbeam index '
                 f'{self.folder}`'
@@ -261,7 +266,7 @@ def rerun_packed(
 
     Returns how many rows were made, and what differs.
     """
-    firsts = np.searchsorted(shard_of(read.keys, len(names)), range(len(names) + 1)).tolist()
+    firsts = read.bounds(len(names))
     windows = [
         (shard, at, min(at + WINDOW_ROWS, firsts[shard + 1]))
         for shard in _sample(len(names), share, seed)

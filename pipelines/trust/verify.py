@@ -56,6 +56,7 @@ from tokcore.records.manifest import (
     MANIFEST_NAME,
     ROOT_STAGES,
     SHARD_NAME,
+    FileOfShard,
     Manifest,
     OutputFile,
     VocabularyRecord,
@@ -170,20 +171,12 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
             if file.name not in indexes:
                 findings += _differences(file, by_name.get(file.name), manifest)
         by_name |= contents.check_unlisted_indexes(pool)
-        for shard in contents.first_files:
-            name = index_name(shard.name)
-            listed, index = indexes.pop(name, None), by_name.get(name)
-            wrong = contents.check_index(shard, by_name.get(shard.name)) if index else None
+        for name in contents.index_names:
+            listed, wrong = indexes.pop(name, None), contents.wrong_index(name, by_name)
             if wrong is not None:
                 findings.append(Finding(name, f'{wrong}; run `tokbeam index` again'))
             elif listed:
-                findings += _differences(listed, index, manifest)
-        listed = indexes.pop(CORPUS_INDEX, None)
-        data = contents.content(CORPUS_INDEX)
-        if data is not None and len(parse_corpus_index(data) or ()) != len(manifest.inputs):
-            findings.append(Finding(CORPUS_INDEX, 'it is damaged; run `tokbeam index` again'))
-        elif listed:
-            findings += _differences(listed, by_name.get(CORPUS_INDEX), manifest)
+                findings += _differences(listed, by_name.get(name), manifest)
         for name in indexes:
             findings.append(Finding(MANIFEST_NAME, f'it lists {name}, an index of no shard'))
         findings += [*contents.check_text_bytes(), *contents.check_removed()]
@@ -340,15 +333,14 @@ class _Contents:
         self._folder, self._manifest = folder, manifest
         self._shards = _names(manifest)
         self._indexes = {file.name for file in manifest.index}
-        shards: dict[str, OutputFile] = {}
-        self._indexed: dict[str, list[int | None]] = {}  # by split the bytes of text of each shard
+        first_files: dict[str, tuple[FileOfShard, OutputFile]] = {}
         for file in manifest.files:
-            own = file_of_shard(file.name)
-            if own is not None and own.shard not in shards:
-                shards[own.shard] = file
-                self._indexed.setdefault(own.split, []).append(None)
-        self.first_files = [*shards.values()]
-        self._keys: dict[tuple[str, str], np.ndarray] = {}  # by split and shard, of indexes
+            if shard := file_of_shard(file.name):
+                first_files.setdefault(shard.shard, (shard, file))
+        self._indexed = {index_name(each[1].name): each for each in first_files.values()}
+        self._shard_counts = collections.Counter(shard.split for shard, _ in first_files.values())
+        self._with_keys: list[tuple[FileOfShard, OutputFile, RecordIndex]] = []
+        self.index_names = [*self._indexed, CORPUS_INDEX]
 
     def check(self, file: OutputFile | VocabularyRecord) -> CheckedFile | None:
         """Returns what a file holds; None if it is missing."""
@@ -364,8 +356,7 @@ class _Contents:
 
     def check_unlisted_indexes(self, pool: ThreadPoolExecutor) -> dict[str, CheckedFile]:
         """Returns by their names what indexes hold of which the manifest says nothing."""
-        names = {index_name(file.name) for file in self.first_files} | {CORPUS_INDEX}
-        names -= self._indexes
+        names = {*self.index_names} - self._indexes
         files = [OutputFile(name, 0, '0' * 8, 0) for name in names]
         checked_files = zip(files, pool.map(self.check, files), strict=True)
         return {file.name: result for file, result in checked_files if result is not None}
@@ -375,8 +366,7 @@ class _Contents:
 
         Nobody reads hidden files, so they are left out.
         """
-        known = {MANIFEST_NAME, RUN_NAME, CORPUS_INDEX, *self._shards}
-        known |= {index_name(file.name) for file in self.first_files}
+        known = {MANIFEST_NAME, RUN_NAME, *self.index_names, *self._shards}
         known |= {file.name for file in self._manifest.removed}
         for record in self._manifest.vocabularies:
             known |= {record.name, *(file.name for file in record.beside)}
@@ -412,35 +402,42 @@ class _Contents:
                     problem = f'it states {what} {stated!s:.200} of {record.name}, which has {actual!s:.200}'
                     yield Finding(MANIFEST_NAME, problem)
 
-    def check_index(self, shard: OutputFile, result: CheckedFile | None) -> str | None:
-        """Returns what is wrong with the index of a shard, of which this is the first file."""
-        index = parse_index(mapped_bytes(os.path.join(self._folder, index_name(shard.name))))
-        if index is None or index.shard != (shard.examples, shard.bytes, int(shard.crc32c, 16)):
-            return f'it is not the index of {shard.name}'
-        is_whole = result is not None and (result.crc32c, result.findings) == (shard.crc32c, ())
-        if is_whole and result and index.has_offsets:
-            if result.records_sha256 != _records_sha256(index):
-                return f'it has other records than {shard.name}'
-        if not index.has_keys:
+    def wrong_index(self, name: str, by_name: Mapping[str, CheckedFile]) -> str | None:
+        """Returns what is wrong with an index, if it is there."""
+        if name not in by_name:
             return None
-        own = file_of_shard(shard.name)
-        assert own is not None  # only files of shards have an index
-        self._keys[own.split, shard.name] = index.keys
-        numbers = shard_of(index.keys, len(self._indexed[own.split]))
-        if np.any(numbers != own.number) or np.any(index.keys[1:] <= index.keys[:-1]):
-            return 'its order keys are not those of such a shard'
-        self._indexed[own.split][own.number] = int(np.sum(index.text_bytes, dtype=np.int64))
+        if name == CORPUS_INDEX:
+            lines = parse_corpus_index(self.content(name) or b'') or ()
+            return None if len(lines) == len(self._manifest.inputs) else 'it is damaged'
+        shard, file = self._indexed[name]
+        result = by_name.get(file.name)
+        index = parse_index(mapped_bytes(os.path.join(self._folder, name)))
+        if index is None or index.shard != (file.examples, file.bytes, int(file.crc32c, 16)):
+            return f'it is not the index of {file.name}'
+        if result is not None and (result.crc32c, result.findings) == (file.crc32c, ()):
+            if index.has_offsets and result.records_sha256 != _records_sha256(index):
+                return f'it has other records than {file.name}'
+        if index.has_keys:
+            numbers = shard_of(index.keys, self._shard_counts[shard.split])
+            if np.any(numbers != shard.number) or np.any(index.keys[1:] <= index.keys[:-1]):
+                return 'its order keys are not those of such a shard'
+            self._with_keys.append((shard, file, index))
         return None
 
     def check_text_bytes(self) -> Iterator[Finding]:
         """Yields where the indexes have other text than the manifest counts."""
         for tally in self._manifest.lines:
-            sizes = self._indexed.get(tally.split, [])
-            if None not in sizes and tally.text_bytes != sum(filter(None, sizes)):
+            sizes = [
+                int(np.sum(index.text_bytes, dtype=np.int64))
+                for shard, _, index in self._with_keys
+                if shard.split == tally.split
+            ]
+            are_all = len(sizes) == self._shard_counts[tally.split]
+            if are_all and tally.text_bytes != sum(sizes):
                 yield Finding(
                     MANIFEST_NAME,
                     f'it states {tally.text_bytes:,} bytes of text of {tally.split}, and the indexes of its '
-                    f'shards have {sum(filter(None, sizes)):,}',
+                    f'shards have {sum(sizes):,}',
                 )
 
     def check_removed(self) -> Iterator[Finding]:
@@ -456,13 +453,13 @@ class _Contents:
             except (InputError, ValueError) as error:
                 yield Finding(file.name, f'it is no list of rows of this dataset ({error!s:.200})')
                 continue
-            seed = self._manifest.options.get('seed')
-            for (split, shard), keys in self._keys.items():
-                removed = mix64(places.get(split, np.empty(0)), checked(seed, int, 'seed'))
-                if rows := np.count_nonzero(is_among(np.sort(removed), keys)):
-                    yield Finding(
-                        shard, f'{rows:,} of its rows are in {file.name}, which leaves them out'
-                    )
+            seed = checked(self._manifest.options.get('seed'), int, 'seed')
+            removed = {split: np.sort(mix64(own, seed)) for split, own in places.items()}
+            for shard, indexed, index in self._with_keys:
+                are_there = is_among(removed.get(shard.split, np.empty(0)), index.keys)
+                if rows := np.count_nonzero(are_there):
+                    problem = f'{rows:,} of its rows are in {file.name}, which leaves them out'
+                    yield Finding(indexed.name, problem)
 
     def _check(self, file: OutputFile | VocabularyRecord, path: str) -> CheckedFile:
         count_bytes = functools.partial(advance, _CHECKING)

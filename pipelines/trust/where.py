@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from tokcore.encoding.vocabulary import spelled_ids
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
 from tokcore.options import shown
+from tokcore.reading.ordered_rows import by_part
 from tokcore.records.manifest import Manifest, shard_name
 from tokcore.text.rows import Side
 
@@ -100,13 +101,14 @@ def find_rows(
     sources = RowSources(job.reading, newlines, corpus.seed, manifest)
     if wanted.input is not None:
         found = [*sources.on_line(wanted.split, *wanted.input)]
-        keys = np.concatenate([np.empty(0, np.uint64), *(each.keys for each in found)])
-        keys = keys[finder.has(keys)]
+        located = finder.located(np.concatenate([np.empty(0, np.uint64), *(f.keys for f in found)]))
+        keys = [*located]
     else:
-        keys = _keys(job, finder, wanted, workers)
-        found = [*sources.of_keys(wanted.split, keys[:most], workers)]
-    rows = finder.described(found, keys[:most])
-    return len(keys), [rows[key] for key in keys[:most].tolist()]
+        of_rows = _keys(job, finder, wanted, workers)
+        keys = of_rows.tolist()
+        found = [*sources.of_keys(wanted.split, of_rows[:most], workers)]
+    rows = finder.described(found, {*keys[:most]})
+    return len(keys), [rows[key] for key in keys[:most]]
 
 
 def _keys(job: BuildJob | EncodeJob, finder: _Finder, wanted: Wanted, workers: int) -> np.ndarray:
@@ -130,30 +132,26 @@ class _Finder:
     ):
         self._corpus, self._stored, self._split = corpus, stored, split
         count = corpus.shards_of(split)
-        self._names = [shard_name(job.dataset.name, split, n, count) for n in range(count)]
-        columns = [column.name for column in stored.columns]
-        firsts = [stored.format.file_names(name, columns)[0] for name in self._names]
-        self._firsts = row_offsets([stored.files[name].examples for name in firsts])
-        self._is_packed = isinstance(stored.format, Packed)
-        names = self._names
-        self._index = functools.cache(lambda shard: stored.index_of(names[shard]))
+        names = [shard_name(job.dataset.name, split, n, count) for n in range(count)]
+        files = [file for name in names if (file := stored.first_file(name)) is not None]
+        self._names, self._firsts = names, row_offsets([file.examples for file in files])
+        self._index = functools.cache(lambda shard: stored.index_of(files[shard]))
         self._packed = functools.cache(
             lambda shard: PackedPlaces(stored, names[shard], self._index(shard))
         )
+        self._is_packed = isinstance(stored.format, Packed)
 
     def keys(self, rows: Sequence[int]) -> np.ndarray:
         """Returns the order keys of rows by their numbers; raises InputError if there are not so many."""
+        keys = np.empty(len(rows), np.uint64)
         for row in rows:
             if not 0 <= row < self._firsts[-1]:
                 raise InputError(
                     f'{self._split} has {self._firsts[-1]:,} rows, numbered from 0; there is no {row}'
                 )
-        shards = np.searchsorted(self._firsts, rows, 'right') - 1
-        keys = [
-            self._index(shard).keys[row - self._firsts[shard]]
-            for row, shard in zip(rows, shards.tolist(), strict=True)
-        ]
-        return np.array(keys, np.uint64)
+        for shard, own in by_part(self._firsts.tolist(), np.array(rows, np.int64)):
+            keys[own] = self._index(shard).keys[np.array(rows)[own] - self._firsts[shard]]
+        return keys
 
     def keys_in(self, shard: int, record: int) -> np.ndarray:
         """Returns the order keys of the rows in a record; raises InputError if there is none."""
@@ -168,36 +166,41 @@ class _Finder:
                 f'shard {shard} of {self._split} has {len(records):,} records, numbered from 0; there '
                 f'is no {record}'
             )
-        if not self._is_packed:
-            return np.array([index.keys[record]])
-        rows, _ = self._packed(shard).records[record]
-        return index.keys[[*dict.fromkeys(rows.tolist())]]
+        rows = self._packed(shard).records[record][0].tolist() if self._is_packed else [record]
+        return index.keys[[*dict.fromkeys(rows)]]
 
-    def has(self, keys: np.ndarray) -> np.ndarray:
-        """Returns which order keys are those of rows: bool[keys]."""
-        return np.array(
-            [self._row(shard, key) is not None for shard, key in self._of_shards(keys)], bool
-        )
+    def located(self, keys: np.ndarray) -> dict[int, tuple[int, int]]:
+        """Returns the shard and the number in it of each row by its order key; none of other keys."""
+        located = {}
+        for shard, key in zip(
+            shard_of(keys, len(self._names)).tolist(), keys.tolist(), strict=True
+        ):
+            of_shard = self._index(shard).keys
+            row = bisect.bisect_left(of_shard, key)  # in a mapped file, of which little is read so
+            if row < len(of_shard) and of_shard[row] == key:
+                located[key] = shard, row
+        return located
 
-    def described(self, found: Iterable[SourceRows], keys: np.ndarray) -> dict[int, FoundRow]:
-        """Returns all that is known of rows that were found, by their order keys."""
-        wanted = set(keys.tolist())
+    def described(self, found: Iterable[SourceRows], keys: Collection[int]) -> dict[int, FoundRow]:
+        """Returns all that is known of rows with some of these order keys."""
         made: dict[int, dict[int, tuple]] = {}  # by shard and row, what the corpus gives of it
         for each in found:
             framed = self._corpus.encode(each.block, each.rows)
             texts = zip(*(map(side.row, range(len(each.rows))) for side in each.rows.sides))
             made_again = self._stored.ids(framed), self._stored.made_again(framed)
-            for (shard, key), place, *row in zip(
-                self._of_shards(each.keys), each.places, texts, *made_again, strict=True
+            located = self.located(each.keys)
+            for key, place, *row in zip(
+                each.keys.tolist(), each.places, texts, *made_again, strict=True
             ):
-                if key in wanted:
-                    number = self._row(shard, key)
-                    if number is None:
-                        raise InputError(
-                            f'the index has no row of {place}, which the corpus gives; run `tokbeam index` '
-                            'again'
-                        )
-                    made.setdefault(shard, {})[number] = key, place, *row
+                if key not in keys:
+                    continue
+                if key not in located:
+                    raise InputError(
+                        f'the index has no row of {place}, which the corpus gives; run `tokbeam index` '
+                        'again'
+                    )
+                shard, number = located[key]
+                made.setdefault(shard, {})[number] = key, place, *row
         rows = {}
         for shard, of_shard in made.items():
             is_stored = self._are_stored(shard, of_shard)
@@ -232,16 +235,6 @@ class _Finder:
         numbers = sorted(rows)
         stored = self._stored.stored(self._names[shard], np.array(numbers, np.int64))
         return {row: rows[row][4] == own for row, own in zip(numbers, stored, strict=True)}
-
-    def _of_shards(self, keys: np.ndarray) -> Iterator[tuple[int, int]]:
-        """Yields order keys with their shards."""
-        return zip(shard_of(keys, len(self._names)).tolist(), keys.tolist(), strict=True)
-
-    def _row(self, shard: int, key: int) -> int | None:
-        """Returns the number of a row in its shard by its order key."""
-        keys = self._index(shard).keys
-        row = bisect.bisect_left(keys, key)  # in a mapped file, of which little is read so
-        return row if row < len(keys) and keys[row] == key else None
 
 
 def _keys_with_text(words: bytes, block: Block, rows: Rows, keys: np.ndarray) -> np.ndarray | None:

@@ -12,7 +12,7 @@ from pipelines.shuffle.merge_runs import OrderedShardWriter
 from pipelines.transforms.stats import WrittenFile
 from tokcore.kernels.sorting import SortedRows
 from tokcore.reading.record_index import read_index
-from tokcore.reading.shard_files import ShardFile
+from tokcore.reading.shards import ShardFile
 
 PARTS = [bytes([place]) * (1 + place) for place in range(12)]
 

@@ -36,7 +36,7 @@ from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_reading import Lines, line_block, read_counted_lines, whole_lines
 from tokcore.corpus.line_rows import BlockLines, lines_of_block, long_rows, rows_of_lines
 from tokcore.corpus.storage import PIECE_BYTES, open_stored, read_pieces
-from tokcore.corpus.stretches import FileLines, RowItems, TextLines
+from tokcore.corpus.stretches import FileLines
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import runs_of
 from tokcore.text.normalizers import T2T_LINES
@@ -89,20 +89,25 @@ class BitextReader(FormatReader):
         ranges = tuple(dataclasses.replace(text_range, lines=lines) for text_range in item.ranges)
         return dataclasses.replace(item, ranges=ranges)
 
-    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> RowItems:
-        """Yields the lines of a stretch of the source that are in one stretch of the target.
+    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> list[WorkItem]:
+        """Returns the lines of a stretch of the source that are in one stretch of the target.
 
         One that crosses the end of its stretch is read with the next one.
         """
-        if any(own.file.is_stream for own in lines):
-            yield from super().items_at(whole, offsets, lines)
-            return
+        if any(file.is_stream for file in whole.files):
+            return super().items_at(whole, offsets, lines)
         numbers = lines[0].numbers(offsets)
+        # There is one more line than line feeds if the last one lacks its line feed.
+        source, target = (
+            LineIndex(own.file, STRETCH_BYTES, own.before, int(own.before[-1]) + 1) for own in lines
+        )
         chunks = [np.searchsorted(own.before, numbers) for own in lines]
+        items = []
         for own in runs_of(chunks[0] + (chunks[1] << 32)):
             first, end = int(numbers[own.start]), int(numbers[own.stop - 1]) + 1
-            ranges = tuple(_range_of_lines(each, first, end) for each in lines)
-            yield dataclasses.replace(whole, ranges=ranges, first_line=first), own
+            ranges = _line_range(source, first, end), _line_range(target, first, end)
+            items.append(dataclasses.replace(whole, ranges=ranges, first_line=first))
+        return items
 
     def pair_items(
         self,
@@ -197,13 +202,6 @@ def _line_range(index: LineIndex, first: int, end: int) -> TextRange:
     last_byte = index.file.size if end == index.lines else index.start_of(index.chunk_of(end) + 1)
     skip = first - int(index.newlines_before[chunk])
     return TextRange(index.file, index.start_of(chunk), last_byte, skip, end - first)
-
-
-def _range_of_lines(lines: TextLines, first: int, end: int) -> TextRange:
-    """Returns the range of whole stretches that has some lines, of which the last may be that of the file."""
-    start, last = (max(0, int(np.searchsorted(lines.before, line)) - 1) for line in (first, end))
-    bounds = start * STRETCH_BYTES, min((last + 1) * STRETCH_BYTES, lines.file.size)
-    return TextRange(lines.file, *bounds, first - int(lines.before[start]), end - first)
 
 
 def _stream_pairs(

@@ -13,6 +13,7 @@ To add a format, name its declaration in `_FORMATS`, or call `register` before t
 from __future__ import annotations
 
 import abc
+import dataclasses
 import functools
 import importlib
 import re
@@ -39,7 +40,7 @@ from tokcore.text.rows import Normalizer
 if typing.TYPE_CHECKING:
     import numpy as np
 
-    from tokcore.corpus.stretches import FileLines, RowItems
+    from tokcore.corpus.stretches import FileLines
 
 _FORMATS = {
     'bitext': 'tokcore.corpus.declarations:Bitext',
@@ -142,8 +143,8 @@ class FormatReader(abc.ABC):
         """Returns the end of an error about files without any row: what they have, and what to do."""
         return 'check the files and the columns'
 
-    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> RowItems:
-        """Yields items that have rows of a file and few others, and which of the offsets are theirs.
+    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> list[WorkItem]:
+        """Returns items that have rows of a file and few others; of text, their lines are numbered.
 
         By default all of the file is read, for formats where rows depend on what is before them.
 
@@ -152,7 +153,7 @@ class FormatReader(abc.ABC):
             offsets: int64[n], ascending: where rows begin, or their numbers.
             lines: of each of the files.
         """
-        yield whole, slice(0, len(offsets))
+        return [dataclasses.replace(whole, first_line=0)]
 
     def pieces_from(
         self, file: CorpusFile, offset: int, open_binary: OpenBinary

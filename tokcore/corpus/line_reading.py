@@ -33,11 +33,10 @@ from tokcore.corpus.corpus import (
     WorkItem,
 )
 from tokcore.corpus.formats import FormatReader
-from tokcore.corpus.seekable import may_have_index, part_ends, text_from
+from tokcore.corpus.seekable import can_seek, may_have_index, part_ends, text_from
 from tokcore.corpus.storage import open_stored, read_pieces, read_range
-from tokcore.corpus.stretches import FileLines, RowItems, after_newlines
+from tokcore.corpus.stretches import FileLines, after_newlines
 from tokcore.errors import InputError
-from tokcore.kernels.bytes import runs_of
 
 Lines = tuple[int, bytes | LongLine]
 """The offset of some lines and their bytes, or of one line that is too long."""
@@ -80,18 +79,20 @@ class LineReader(FormatReader):
         indexed = zip(self.index_ranges(split, item_bytes), index, strict=True)
         return byte_ranges(split, item_bytes, {part.file_index: cuts for part, cuts in indexed})
 
-    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> RowItems:
-        """Yields the lines of one stretch after another, if the file can be cut."""
-        if not lines[0].can_seek:
-            yield from super().items_at(whole, offsets, lines)
-            return
-        file = lines[0].file
-        for own in runs_of(offsets // STRETCH_BYTES):
-            start = int(offsets[own.start]) // STRETCH_BYTES * STRETCH_BYTES
-            part = TextRange(file, start, min(start + STRETCH_BYTES, file.size))
-            if file.compressed:  # its size is not that of the text
-                part = TextRange(file, start, start + STRETCH_BYTES, packed_bytes=0)
-            yield dataclasses.replace(whole, ranges=(part,)), own
+    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> list[WorkItem]:
+        """Returns the lines after the line feeds of one stretch after another, if the file can be cut."""
+        [own] = lines
+        if not can_seek(own.file, own.open_binary):
+            return super().items_at(whole, offsets, lines)
+        items = []
+        for stretch in np.unique(np.maximum(offsets - 1, 0) // STRETCH_BYTES).tolist():
+            is_later, end = int(stretch > 0), (stretch + 1) * STRETCH_BYTES + 1
+            if not own.file.compressed:  # otherwise its size is not that of the text
+                end = min(end, own.file.size)
+            start, first_line = stretch * STRETCH_BYTES + is_later, own.before[stretch] + is_later
+            ranges = (TextRange(own.file, start, end, packed_bytes=0),)
+            items.append(dataclasses.replace(whole, ranges=ranges, first_line=int(first_line)))
+        return items
 
     def beginning(self, item: WorkItem, size: int) -> WorkItem:
         [text_range] = item.ranges

@@ -41,9 +41,8 @@ from tokcore.corpus.fields import BYTES, FLOAT, INT, NULL, FieldPath, FieldsToRe
 from tokcore.corpus.formats import FormatReader
 from tokcore.corpus.line_rows import finish_rows, reject_of
 from tokcore.corpus.storage import open_stored, read_pieces
-from tokcore.corpus.stretches import FileLines, RowItems
+from tokcore.corpus.stretches import FileLines
 from tokcore.errors import InputError
-from tokcore.kernels.bytes import runs_of
 from tokcore.kernels.jit import read_only
 from tokcore.text.rows import Normalizer, Side
 
@@ -88,16 +87,15 @@ class ParquetReader(FormatReader):
                 first = max(end, 1)
         return items
 
-    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> RowItems:
-        """Yields row groups, without the bytes between them for a checksum."""
+    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> list[WorkItem]:
+        """Returns row groups, without the bytes between them for a checksum."""
         [file] = whole.files
         with _opened(file, lines[0].open_binary) as stream:
             metadata = open_parquet(stream).metadata
             sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-        groups = np.searchsorted(np.cumsum(sizes), offsets, 'right')
-        for own in runs_of(groups[groups < len(sizes)]):
-            ranges = (TextRange(file, 0, 0, int(groups[own.start]), 1),)
-            yield dataclasses.replace(whole, ranges=ranges), own
+        groups = np.unique(np.searchsorted(np.cumsum(sizes), offsets, 'right'))
+        ranges = [TextRange(file, 0, 0, group, 1) for group in groups[groups < len(sizes)].tolist()]
+        return [dataclasses.replace(whole, ranges=(each,)) for each in ranges]
 
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int

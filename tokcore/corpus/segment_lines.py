@@ -52,7 +52,7 @@ from tokcore.corpus.line_rows import (
 )
 from tokcore.corpus.looks import is_wmt_xml, wmt_xml_error
 from tokcore.corpus.sgm_pairing import Layout, LayoutReader, corresponds
-from tokcore.corpus.stretches import FileLines, RowItems
+from tokcore.corpus.stretches import FileLines
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation, read_only
 from tokcore.text.normalizers import T2T_LINES, find_damage
@@ -84,15 +84,15 @@ class SgmReader(BitextReader):
         count = count_lines(part, layout.watched(range_pieces(part, open_binary)))
         return *count, *layout.layout()
 
-    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> RowItems:
-        """Yields all of two files, since their layout decides how their segments are paired."""
-        files, first = (whole.files,), whole.file_index
-        split = Split(whole.split, whole.format, files, first_file_index=first)
-        index = [
-            self.index(part, lines[0].open_binary) for part in self.index_ranges(split, sys.maxsize)
-        ]
-        for item in self.plan(split, index, sys.maxsize):
-            yield dataclasses.replace(item, first_line=0), slice(0, len(offsets))
+    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> list[WorkItem]:
+        """Returns all of two files, since their layout decides how their segments are paired."""
+        split = Split(whole.split, whole.format, (whole.files,), first_file_index=whole.file_index)
+        items = self._planned(split, lines[0].open_binary, sys.maxsize)
+        return [dataclasses.replace(item, first_line=0) for item in items]
+
+    def _planned(self, split: Split, open_binary: OpenBinary, item_bytes: int) -> list[WorkItem]:
+        parts = self.index_ranges(split, item_bytes)
+        return self.plan(split, [self.index(part, open_binary) for part in parts], item_bytes)
 
     def pair_items(
         self,
@@ -121,11 +121,9 @@ class SgmReader(BitextReader):
         """Returns the first block of a file, as `read` does; the files are read for their layout."""
         files = split.files_at(file_index)
         split = dataclasses.replace(split, files=(files,), first_file_index=file_index)
-        parts = self.index_ranges(split, block_bytes)
-        items = self.plan(split, [self.index(part, open_binary) for part in parts], block_bytes)
         blocks = (
             block
-            for item in items
+            for item in self._planned(split, open_binary, block_bytes)
             for block in read_blocks(item, open_binary, block_bytes, max_line_bytes)
         )
         return next(blocks, None)

@@ -21,8 +21,7 @@ import google_crc32c
 import numpy as np
 
 from tokcore.checked_json import Within, checked
-from tokcore.corpus.corpus import STRETCH_BYTES, CorpusFile, OpenBinary, WorkItem
-from tokcore.corpus.seekable import can_seek
+from tokcore.corpus.corpus import STRETCH_BYTES, CorpusFile, OpenBinary
 from tokcore.corpus.storage import PIECE_BYTES
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets, runs_of
@@ -68,11 +67,6 @@ class TextLines:
     pieces_from: Callable[[CorpusFile, int, OpenBinary], Iterator[bytes]]
 
     @functools.cached_property
-    def can_seek(self) -> bool:
-        """Whether the text can be read from any byte on."""
-        return can_seek(self.file, self.open_binary)
-
-    @functools.cached_property
     def before(self) -> np.ndarray:
         """How many line feeds are before each stretch, and in all of them: int64[stretches + 1]."""
         return row_offsets(self.newlines)
@@ -80,25 +74,22 @@ class TextLines:
     def numbers(self, offsets: np.ndarray) -> np.ndarray:
         """Returns how many line feeds are before some bytes, int64[n], ascending: int64[n].
 
-        One stretch is read for all bytes in it; if the file cannot be cut, all of it up to the last one.
+        One stretch is read for all bytes in it.
 
         Raises:
             InputError: the file ends before.
         """
         numbers = [np.empty(0, np.int64)]
-        starts = offsets // STRETCH_BYTES * (STRETCH_BYTES if self.can_seek else 0)
-        for own in runs_of(starts):
-            wanted, at = offsets[own], int(starts[own.start])
-            line = int(self.before[min(at // STRETCH_BYTES, len(self.newlines))])
-            for piece in itertools.chain(self._pieces(at) if wanted[-1] > at else (), [b'']):
-                feeds = np.flatnonzero(np.frombuffer(piece, np.uint8) == ord('\n'))
-                end = int(np.searchsorted(wanted, at + len(piece), 'right'))
-                numbers.append(line + np.searchsorted(feeds, wanted[:end] - at))
-                wanted, line, at = wanted[end:], line + len(feeds), at + len(piece)
-                if not len(wanted):
-                    break
-            else:
+        for own in runs_of(offsets // STRETCH_BYTES):
+            stretch = int(offsets[own.start]) // STRETCH_BYTES
+            wanted, text = offsets[own] - stretch * STRETCH_BYTES, bytearray()
+            pieces = self._pieces(stretch * STRETCH_BYTES)
+            while len(text) < wanted[-1] and (piece := next(pieces, b'')):
+                text += piece
+            if len(text) < wanted[-1]:
                 raise changed(self.file)
+            feeds = np.flatnonzero(np.frombuffer(text, np.uint8) == ord('\n'))
+            numbers.append(int(self.before[stretch]) + np.searchsorted(feeds, wanted))
         return np.concatenate(numbers)
 
     def bounds(self, number: int) -> tuple[int, int] | None:
@@ -122,9 +113,6 @@ class TextLines:
 
 FileLines = Sequence[TextLines]
 """Those of files that are read side by side."""
-
-RowItems = Iterator[tuple[WorkItem, slice]]
-"""What `FormatReader.items_at` yields."""
 
 
 def after_newlines(data: bytes, count: int, start: int = 0) -> int | None:

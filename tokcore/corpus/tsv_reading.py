@@ -47,7 +47,7 @@ from tokcore.corpus.line_rows import (
     side_of_strings,
 )
 from tokcore.corpus.looks import converting_command
-from tokcore.corpus.stretches import FileLines, RowItems
+from tokcore.corpus.stretches import FileLines
 from tokcore.errors import InputError
 from tokcore.kernels.jit import kernel_without_allocation
 from tokcore.kernels.simd import CHUNK, byte_range_mask, trailing_zeros
@@ -93,7 +93,7 @@ class TsvReader(LineReader):
             return byte_ranges(split, max([1, *(file.size for (file,) in split.files)]))
         return super().plan(split, index, item_bytes)
 
-    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> RowItems:
+    def items_at(self, whole: WorkItem, offsets: np.ndarray, lines: FileLines) -> list[WorkItem]:
         if self.format.is_quoted:  # all that is before a byte shows whether it is in quotes
             return FormatReader.items_at(self, whole, offsets, lines)
         return super().items_at(whole, offsets, lines)

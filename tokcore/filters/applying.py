@@ -24,7 +24,7 @@ from tokcore.corpus.corpus import (
     Split,
     split_of,
 )
-from tokcore.corpus.formats import block_rows
+from tokcore.corpus.formats import block_rows, format_reader
 from tokcore.corpus.order_keys import rows_within, without_left_out
 from tokcore.errors import InputError
 from tokcore.filters.registry import load_filters
@@ -181,8 +181,12 @@ def _filter_rows(rows: Rows, split: Split, block: Block, normalizer: Normalizer)
     )
     if not any(row_filter.makes_several for row_filter in filters):
         return filtered
-    first = block.texts[0]
-    identities = _identities(rows, now.sources, split, file_index, first.offset + len(first.data))
+    first, bounds = block.texts[0], format_reader(block.format).bounds_of_units(block)
+    # Where a block has its units as columns, its bytes are not those of the file.
+    end = first.offset + len(first.data)
+    if bounds is not None and len(bounds[1]):
+        end = int(bounds[1][-1])
+    identities = _identities(rows, now.sources, split, file_index, end)
     return dataclasses.replace(filtered, assigned_identities=identities)
 
 

@@ -38,8 +38,7 @@ from tokcore.reading.ordered_rows import SplitInOrder, SplitRows
 from tokcore.reading.other_records import is_of_others, other_manifest
 from tokcore.reading.packing import Strategy
 from tokcore.reading.record_index import Addresses, index_path, read_index, write_index
-from tokcore.reading.shard_files import ShardFile
-from tokcore.reading.shards import open_shard, row_sizes, rows_at_once
+from tokcore.reading.shards import ShardFile, open_shard, row_sizes, rows_at_once
 from tokcore.regular_files import refuse_hub_address
 
 if typing.TYPE_CHECKING:

@@ -40,7 +40,7 @@ from tokcore.object_stores import Bucket, bucket_of
 from tokcore.options import LARGEST_UINT64, NO_END, declared
 from tokcore.reading.record_index import write_whole
 from tokcore.reading.record_kernels import SMALLEST_RECORD
-from tokcore.reading.shard_files import REMEDY, ShardFile, checksum, found_shard, map_file
+from tokcore.reading.shards import REMEDY, ShardFile, checksum, found_shard, map_file
 from tokcore.records.manifest import (
     MANIFEST_NAME,
     SHARD_NAME,

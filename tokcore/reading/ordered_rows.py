@@ -27,8 +27,14 @@ from tokcore.errors import InputError
 from tokcore.kernels.sorting import sort_keys
 from tokcore.reading.batch_options import OrderOptions
 from tokcore.reading.record_index import RecordIndex, read_index, shards_digest
-from tokcore.reading.shard_files import ShardFile, map_shard
-from tokcore.reading.shards import EncodedRows, ShardReader, open_shard, rows_at_once
+from tokcore.reading.shards import (
+    EncodedRows,
+    ShardFile,
+    ShardReader,
+    map_shard,
+    open_shard,
+    rows_at_once,
+)
 from tokcore.records.tfrecord import stream_records
 
 
@@ -417,7 +423,9 @@ class SplitRows:
         if isinstance(index, slice):
             return self.rows(range(*index.indices(len(self))))
         shard, number = self._shard_and_number(index)
-        return self.reader(shard).row(number, self.index(shard))
+        addresses = self.index(shard)
+        bounds = None if addresses is None else addresses.bounds_of(number)
+        return self.reader(shard).row(number, bounds)
 
     def record(self, index: int) -> bytes:
         """Returns the bytes of a row's TFRecord, a serialized tf.train.Example: with all that it holds.
@@ -481,7 +489,9 @@ class SplitRows:
         parts = [EncodedRows.empty(self._features)]
         for shard, of_shard in by_part(self.firsts, numbers):
             asked = numbers[of_shard] - self.firsts[shard]
-            rows = self.reader(shard).pick(asked, self.index(shard))
+            addresses = self.index(shard)
+            bounds = None if addresses is None else addresses.bounds(asked)
+            rows = self.reader(shard).pick(asked, bounds)
             if lengths is not None:
                 differs = (rows.lengths != lengths[:, of_shard]).any(axis=0)
                 if differs.any():

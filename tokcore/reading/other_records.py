@@ -30,8 +30,7 @@ from tokcore.errors import InputError
 from tokcore.format_numbers import RECORDS, check_format
 from tokcore.reading.manifest import DatasetManifest, check_rows
 from tokcore.reading.record_index import INDEX_FOLDER, Addresses, write_index, write_whole
-from tokcore.reading.shard_files import ShardFile, checksum, found_shard, map_file
-from tokcore.reading.shards import all_record_starts
+from tokcore.reading.shards import ShardFile, all_record_starts, checksum, found_shard, map_file
 from tokcore.records.manifest import (
     MANIFEST_NAME,
     Checksum,

@@ -30,7 +30,7 @@ from tokcore.errors import InputError
 from tokcore.format_numbers import INDEX
 from tokcore.kernels.bytes import row_offsets
 from tokcore.process_end import UndoneAtEnd
-from tokcore.reading.shard_files import ShardFile, map_file, map_shard
+from tokcore.reading.shards import ShardFile, map_file, map_shard
 
 INDEX_FOLDER = 'index'
 
@@ -79,18 +79,18 @@ class RecordIndex:
     def _offsets(self) -> np.ndarray:
         return self.entries['offset']
 
-    def bounds(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns where the TFRecords of rows, int64[n], begin and end: int64[n] each; only of TFRecords."""
+    def bounds(self, rows: np.ndarray) -> np.ndarray:
+        """Returns where the TFRecords of rows, int64[n], begin and end: int64[2, n]; only of TFRecords."""
         is_last = rows + 1 == len(self)
         ends = self._starts(np.where(is_last, rows, rows + 1))
         ends[is_last] = self.shard[1]
-        return self._starts(rows), ends
+        return np.stack([self._starts(rows), ends])
 
     def bounds_of(self, row: int) -> tuple[int, int]:
         """Returns where the TFRecord of one row begins and ends."""
         if len(self.bases) or row + 1 == len(self):
-            starts, ends = self.bounds(np.array([row]))
-            return starts.item(), ends.item()
+            start, end = self.bounds(np.array([row]))[:, 0].tolist()
+            return start, end
         return self._offsets.item(row), self._offsets.item(row + 1)
 
     @property
@@ -111,12 +111,17 @@ class RecordIndex:
     @property
     def lengths(self) -> np.ndarray:
         """The number of ids of each feature, uint32[rows, features]."""
-        return self.entries['ids']
+        return self.sizes[:, :-1] if self.has_keys else self.sizes
 
     @property
     def text_bytes(self) -> np.ndarray:
         """The bytes of the text of each row, uint32[rows]; only if there are keys."""
-        return self.entries['text']
+        return self.sizes[:, -1]
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Those of `Addresses`."""
+        return self.entries['sizes']
 
     def _starts(self, rows: np.ndarray) -> np.ndarray:
         starts = self._offsets[rows].astype(np.int64)
@@ -129,8 +134,8 @@ class RecordIndex:
 def entry_type(features: int, has_offsets: bool, has_keys: bool) -> np.dtype:
     """Returns the type of an entry."""
     offset = [('offset', '<u4')] if has_offsets else []
-    key, text = ([('key', '<u8')], [('text', '<u4')]) if has_keys else ([], [])
-    return np.dtype([*offset, *key, ('ids', '<u4', (features,)), *text])
+    key = [('key', '<u8')] if has_keys else []
+    return np.dtype([*offset, *key, ('sizes', '<u4', (features + has_keys,))])
 
 
 def index_name(shard: str) -> str:
@@ -214,10 +219,9 @@ class IndexWriter:
             high = starts >> _BASE_BITS
             self._bases.append(self._rows + 1 + np.flatnonzero(high[1:] > high[:-1]))
             self._bytes = int(starts[-1])
-        entries['ids'] = rows.sizes[:, : self._features]
+        entries['sizes'] = rows.sizes
         if self._has_keys:
             entries['key'] = rows.keys
-            entries['text'] = rows.sizes[:, self._features]
         self._rows += len(entries)
         return entries.tobytes()
 

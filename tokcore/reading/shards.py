@@ -10,10 +10,13 @@ from __future__ import annotations
 import bisect
 import functools
 import math
+import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+import google_crc32c
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +24,6 @@ import pyarrow.parquet as pq
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import CRC32C, crc_table, pick_ranges, row_offsets
 from tokcore.kernels.jit import read_only
-from tokcore.reading.record_index import RecordIndex
 from tokcore.reading.record_kernels import (
     CUT_OFF,
     HEAD_CUT_OFF,
@@ -37,8 +39,8 @@ from tokcore.reading.record_kernels import (
     parse_records,
     read_row,
 )
-from tokcore.reading.shard_files import REMEDY, ShardFile, checksum, map_shard
 from tokcore.records.tfrecord import parse_features
+from tokcore.regular_files import open_regular
 from tokcore.text.whitespace import escape_piece
 
 _MOST_GROUP_ROWS = 1 << 20
@@ -49,6 +51,9 @@ _WINDOW_BYTES = 1 << 28
 
 _PARSED_BYTES = 1 << 30
 """Room for ids that is asked for at once, twice: each feature gets it for every byte of the records."""
+
+_CHECKSUM_BYTES = 1 << 18
+"""Bytes whose checksum is taken at once: other threads wait for no more than that."""
 
 UNREADABLE = (OSError, ValueError, KeyError, MemoryError, OverflowError, pa.ArrowException)
 """What PyArrow raises for files of any bytes; `UnicodeDecodeError` for names is a `ValueError`."""
@@ -62,6 +67,57 @@ _RECORD_ERRORS = {
     CUT_OFF: 'the file ends within a TFRecord',
 }
 _BAD_CONTENT = "the checksum of a TFRecord's content does not match"
+REMEDY = 'write the shards again'
+
+
+@dataclass(frozen=True)
+class ShardFile:
+    """A shard as the manifest has it: its path, rows, size in bytes, and CRC-32C in hexadecimal.
+
+    Attributes:
+        state: of the file when the dataset was opened; None: not known. In another one it is read only
+            if it has the checksum.
+        remedy: what to do if it is damaged.
+    """
+
+    path: str
+    rows: int
+    bytes: int
+    crc32c: str
+    state: tuple[int, ...] | None = None
+    remedy: str = REMEDY
+
+    @property
+    def is_parquet(self) -> bool:
+        """Whether it is a Parquet file, as its name says; otherwise it holds TFRecords."""
+        return self.path.endswith('.parquet')
+
+
+def found_shard(shard: ShardFile, stated_by: str, remedy: str) -> ShardFile:
+    """Returns a shard with the state of its file; raises InputError if that has another size."""
+    try:
+        state = os.stat(shard.path)
+    except (OSError, ValueError):  # the latter if no file can have this name
+        state = None
+    if state is None or state.st_size != shard.bytes or not stat.S_ISREG(state.st_mode):
+        raise InputError(
+            f'{shard.path} is missing, or is not a file of the {shard.bytes} bytes that {stated_by} states; '
+            f'{remedy}'
+        )
+    return replace(shard, state=_file_state(state))
+
+
+def _file_state(state: os.stat_result) -> tuple[int, ...]:
+    """Returns what differs between files that had one path, or a file before and after a change."""
+    return state.st_ino, state.st_mtime_ns, state.st_ctime_ns
+
+
+def checksum(data: np.ndarray) -> str:
+    """Returns the CRC-32C of bytes in hexadecimal."""
+    crc32c = 0
+    for start in range(0, len(data), _CHECKSUM_BYTES):
+        crc32c = google_crc32c.extend(crc32c, data[start : start + _CHECKSUM_BYTES])
+    return f'{crc32c:08x}'
 
 
 def rows_at_once(shards: Iterable[ShardFile], most: int) -> int:
@@ -158,18 +214,18 @@ class ShardReader(Protocol):
                 damaged, is missing, or holds a number that is not an id.
         """
 
-    def pick(self, numbers: np.ndarray, index: RecordIndex | None) -> EncodedRows:
+    def pick(self, numbers: np.ndarray, bounds: np.ndarray | None) -> EncodedRows:
         """Returns the rows of these numbers, int64[n], in their order.
 
         Args:
             numbers: any rows of the shard, ascending.
-            index: of the shard; None of Parquet.
+            bounds: where their records begin and end, int64[2, n]; None of Parquet.
 
         Raises:
-            InputError: as `read`; or no record is where the index says.
+            InputError: as `read`; or no record is there.
         """
 
-    def row(self, number: int, index: RecordIndex | None) -> dict[str, np.ndarray]:
+    def row(self, number: int, bounds: tuple[int, int] | None) -> dict[str, np.ndarray]:
         """Returns one row by feature, int32[length]; takes and raises what `pick` does."""
 
 
@@ -240,6 +296,40 @@ def all_record_starts(data: np.ndarray, path: str) -> Iterator[np.ndarray]:
         row += count
 
 
+def map_shard(shard: ShardFile) -> np.ndarray:
+    """Returns a shard's bytes, uint8, mapped into memory.
+
+    Raises:
+        InputError: it cannot be read, or it is not the file of the dataset that was opened.
+    """
+    try:
+        data, state = map_file(shard.path)
+        is_same = len(data) == shard.bytes and (
+            shard.state in (None, _file_state(state)) or shard.crc32c == checksum(data)
+        )
+    except (FileNotFoundError, InputError):  # the latter if it is a folder now
+        is_same = False
+    except OSError as error:
+        raise InputError(
+            f'{shard.path} cannot be read ({error.strerror}); open the dataset again when it can be'
+        ) from error
+    if not is_same:
+        raise InputError(
+            f'{shard.path} was replaced, changed or deleted after the dataset was opened; open it again'
+        )
+    return data
+
+
+def map_file(path: str) -> tuple[np.ndarray, os.stat_result]:
+    """Returns a file's bytes, uint8, mapped into memory, and its state; raises OSError."""
+    with open_regular(path) as file:
+        state = os.fstat(file.fileno())
+        try:
+            return read_only(np.asarray(np.memmap(file, np.uint8, 'r'))), state
+        except ValueError:
+            return read_only(np.empty(0, np.uint8)), state  # an empty file cannot be mapped
+
+
 class _TFRecordReader:
     """Reads a shard of uncompressed TFRecords, which is mapped into memory."""
 
@@ -275,19 +365,17 @@ class _TFRecordReader:
             raise self._error(first + bad, records[0, bad], _BAD_CONTENT)
         return self._parse(np.ascontiguousarray(records[:, sound]), first + sound)
 
-    def pick(self, numbers: np.ndarray, index: RecordIndex | None) -> EncodedRows:
-        assert index is not None
-        records = np.empty((2, len(numbers)), np.int64)
-        places = np.stack(index.bounds(numbers)).astype(np.uint64)
+    def pick(self, numbers: np.ndarray, bounds: np.ndarray | None) -> EncodedRows:
+        assert bounds is not None
+        records, places = np.empty((2, len(numbers)), np.int64), bounds.astype(np.uint64)
         wrong, status = check_records(self._data, read_only(places), _crc32c_table(), records)
         if status != WHOLE:
             raise self._misplaced(int(numbers[wrong]), int(places[0, wrong]))
         return self._parse(records, numbers)[1]
 
-    def row(self, number: int, index: RecordIndex | None) -> dict[str, np.ndarray]:
-        assert index is not None
-        data, examples = self._data, self._examples
-        start, end = index.bounds_of(number)
+    def row(self, number: int, bounds: tuple[int, int] | None) -> dict[str, np.ndarray]:
+        assert bounds is not None
+        (start, end), data, examples = bounds, self._data, self._examples
         if not start <= end <= len(data):
             raise self._misplaced(number, start)
         if end - start > self._one_row.shape[1]:
@@ -303,7 +391,7 @@ class _TFRecordReader:
                 name: self._one_row[k, : ends.item(k, 1)].copy()
                 for k, name in enumerate(examples.features)
             }
-        return self.pick(np.array([number]), index).ids
+        return self.pick(np.array([number]), np.array([[start], [end]])).ids
 
     def sizes(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yields what `row_sizes` does."""
@@ -512,12 +600,12 @@ class _ParquetReader:
                 parts.append(rows.part(begin - start, end - start))
         return np.concatenate(numbers), EncodedRows.joined(parts)
 
-    def pick(self, numbers: np.ndarray, index: RecordIndex | None) -> EncodedRows:
+    def pick(self, numbers: np.ndarray, bounds: np.ndarray | None) -> EncodedRows:
         parts = [EncodedRows.empty(self._largest)]
         parts += [self.read(number, number + 1)[1] for number in numbers.tolist()]
         return EncodedRows.joined(parts)
 
-    def row(self, number: int, index: RecordIndex | None) -> dict[str, np.ndarray]:
+    def row(self, number: int, bounds: tuple[int, int] | None) -> dict[str, np.ndarray]:
         return self.read(number, number + 1)[1].ids
 
     @functools.lru_cache(maxsize=1)  # noqa: B019 - the last group, where the next window begins

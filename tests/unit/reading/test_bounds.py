@@ -11,8 +11,7 @@ from written_dataset import framed, lists_of, opened
 
 from tokcore.errors import InputError
 from tokcore.reading import shards
-from tokcore.reading.shard_files import ShardFile
-from tokcore.reading.shards import open_shard, rows_at_once
+from tokcore.reading.shards import ShardFile, open_shard, rows_at_once
 
 MANY = 500
 OPEN_FILES = 430

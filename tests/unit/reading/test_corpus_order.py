@@ -1,5 +1,7 @@
 """Batches in the order of the corpus, which follows from the order keys in the index."""
 
+import shutil
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -49,6 +51,7 @@ def test_packed_rows_keep_the_order(folder):
 
 
 def test_an_index_without_keys_or_none_is_refused(folder):
+    shutil.rmtree(folder / 'index')
     open_dataset(folder).write_index()
     said = (
         f'does not say where in the corpus rows come from; run `tokbeam index {folder}` where the'

@@ -13,7 +13,7 @@ from tokcore.reading.record_index import (
     entry_type,
     parse_index,
 )
-from tokcore.reading.shard_files import ShardFile
+from tokcore.reading.shards import ShardFile
 
 NUMBERS = st.integers(0, (1 << 32) - 1)
 ROWS = st.lists(
@@ -29,7 +29,9 @@ def written(rows, cut, has_offsets, has_keys):
     sizes = np.array([row[2:] for row in rows], np.uint32).reshape(-1, 3)
     writer = IndexWriter(2, has_offsets)
     parts = [
-        writer.entries(Addresses(lengths[own], keys[own] if has_keys else None, sizes[own]))
+        writer.entries(
+            Addresses(lengths[own], keys[own] if has_keys else None, sizes[own, : 2 + has_keys])
+        )
         for own in (slice(0, cut), slice(cut, None))
     ]
     shard = ShardFile('x', len(rows), int(lengths.sum()), '0123abcd')

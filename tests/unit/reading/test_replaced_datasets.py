@@ -11,7 +11,7 @@ from written_dataset import change_manifest, write_dataset, write_order
 
 from tokcore import open_dataset
 from tokcore.errors import InputError
-from tokcore.reading import shard_files
+from tokcore.reading import shards
 
 REPLACED = 'was replaced, changed or deleted after the dataset was opened; open it again'
 SHARDS, ROWS = 6, 5
@@ -192,13 +192,13 @@ def test_a_state_goes_on_only_with_its_dataset(ours, theirs):
 
 def test_a_dataset_that_is_replaced_while_it_is_opened(ours, theirs, monkeypatch):
     states = iter([lambda: replace(ours, theirs)])
-    plain = shard_files._file_state
+    plain = shards._file_state
 
     def file_state(state):
         next(states, lambda: None)()
         return plain(state)
 
-    monkeypatch.setattr(shard_files, '_file_state', file_state)
+    monkeypatch.setattr(shards, '_file_state', file_state)
     with pytest.raises(InputError, match='tokbeam.json was replaced while it was read'):
         open_dataset(ours)
     assert sorted(listed(open_dataset(ours).examples('train'))) == sorted(known_rows(70))

@@ -15,8 +15,7 @@ from written_dataset import framed, lists_of, parquet_shard, write_files
 from tokcore import open_dataset
 from tokcore.errors import InputError
 from tokcore.kernels.bytes import row_offsets
-from tokcore.reading.shard_files import ShardFile
-from tokcore.reading.shards import PieceLineWriter, open_shard
+from tokcore.reading.shards import PieceLineWriter, ShardFile, open_shard
 
 NAME = 'd-train-00000-of-00001.parquet'
 SOUND = [[5, 6, 1], [], [7, 1]]
