@@ -109,7 +109,7 @@ class Corpus:
             files = split.files[len(split.files) - len(indexes) :]
             first = split.file_indexes.stop - len(indexes)
             splits.append(dataclasses.replace(split, files=files, first_file_index=first))
-        left_out = frozenset(each for each in self.left_out if each.file in own)
+        left_out = frozenset(each for each in self.left_out if each.file.key in own)
         return Corpus(tuple(splits), inputs, left_out, is_added=True)
 
     @property

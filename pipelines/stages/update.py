@@ -26,7 +26,7 @@ from tokcore.corpus.corpus import Split
 from tokcore.corpus.order_keys import is_among, mix64, places_of, shard_of
 from tokcore.corpus.stats import LineTally
 from tokcore.errors import InputError
-from tokcore.filters.leaving_out import Place, refuse_missing
+from tokcore.filters.leaving_out import refuse_missing
 from tokcore.kernels.bytes import row_offsets
 from tokcore.kernels.sorting import SortedRows
 from tokcore.reading.record_index import index_name, parse_index
@@ -54,7 +54,7 @@ def refuse_impossible(job: EncodeJob) -> None:
             cannot be known without its text.
     """
     assert job.previous is not None
-    previous, seed, found = job.previous, job.dataset.seed, set[Place]()
+    previous, seed, found = job.previous, job.dataset.seed, dict[str, np.ndarray]()
     manifest = previous.manifest
     shards = _shards(previous.folder, manifest.files, manifest.index)
     for split in previous.corpus.split_names:
@@ -63,7 +63,7 @@ def refuse_impossible(job: EncodeJob) -> None:
         keys, is_there = mix64(places, seed), np.zeros(len(places), bool)
         for shard in filter(None, map(shards.get, job.dataset.shard_names(corpus))):
             is_there |= is_among(keys, shard.keys)
-        found |= {(split, place) for place in places[is_there].tolist()}
+        found[split] = places[is_there]
         numbers = {*_datasets_of(keys[is_there], corpus.splits, seed).tolist()}
         losing = {(split, corpus.splits[number].dataset) for number in numbers}
         for tally in (*manifest.datasets, *manifest.lines):
@@ -73,7 +73,9 @@ def refuse_impossible(job: EncodeJob) -> None:
                     'and how many of them are of rows to remove is only known from the text; run `tokbeam '
                     'encode --leave-out` with the whole corpus'
                 )
-    refuse_missing(previous.corpus.left_out, found)
+    if sum(map(len, found.values())) < len(previous.corpus.left_out):
+        there = {(split, place) for split, own in found.items() for place in own.tolist()}
+        refuse_missing(previous.corpus.left_out, there)
 
 
 def merge_previous(

@@ -31,27 +31,41 @@ Place = tuple[str, int]
 """A split, and where a row is in it, as `row_places` has it."""
 
 
-class Address(NamedTuple):
-    """A row of a list; sorted as lists are stored.
+class _File(NamedTuple):
+    label: str  # its name in stored lists
+    key: tuple[str, int]  # its split and its number
+    splits: tuple[tuple[str, bool], ...]  # that may have its rows, and whether filters make several
+    by_row: bool  # whether rows have numbers
 
-    Attributes:
-        label: the name of its file in stored lists.
-        number: its byte or number in the file.
-        piece: its number among those made of one; None: filters do not make several.
-        file: the split and the number of the file.
-        places: where it may be; in several splits, where shares are cut off; nowhere, if it is too far.
+    @property
+    def makes_several(self) -> bool:
+        return any(is_several for _, is_several in self.splits)
+
+
+class Address(NamedTuple):
+    """A row of a list: its file, its byte or number there, and its number among those made of one.
+
+    They are sorted as lists are stored.
     """
 
-    label: str
+    file: _File
     number: int
-    piece: int | None
-    file: tuple[str, int]
-    places: tuple[Place, ...]
+    piece: int
 
     @property
     def line(self) -> str:
         """The row as a line of a list."""
-        return ':'.join(map(str, self[: 2 if self.piece is None else 3]))
+        piece = f':{self.piece}' if self.file.makes_several else ''
+        return f'{self.file.label}:{self.number}{piece}'
+
+    @property
+    def places(self) -> Iterator[Place]:
+        """Where it may be: in several splits, where shares are cut off; nowhere, if it is too far."""
+        for split, is_several in self.file.splits:
+            step = PIECES if is_several and self.file.by_row else 1
+            identity = self.number * step + self.piece
+            if self.piece < step and identity < 1 << OFFSET_BITS:
+                yield split, self.file.key[1] << OFFSET_BITS | identity
 
 
 class AddressedFiles:
@@ -67,15 +81,17 @@ class AddressedFiles:
         ]
         counts = collections.Counter(file.name for file, _, _ in numbered)
         seen: collections.Counter[str] = collections.Counter()
-        self._labels: dict[tuple[str, int], str] = {}
-        self._named: dict[str, list[tuple[int, Sequence[Split]]]] = {}
+        self._files: dict[tuple[str, int], _File] = {}
+        self._named: dict[str, list[_File]] = {}
         for file, index, split in numbered:
             seen[file.name] += 1
             label = f'{file.name}#{seen[file.name]}' if counts[file.name] > 1 else file.name
             sharing = [each for each in cut if split.key_range and index in each.file_indexes]
-            self._labels[split.name, index] = label
+            several = tuple((each.name, makes_several(each.filters)) for each in (split, *sharing))
+            own = _File(label, (split.name, index), several, split.format.identity == 'row')
+            self._files[own.key] = own
             for name in {label, file.path} - {''}:
-                self._named.setdefault(name, []).append((index, [split, *sharing]))
+                self._named.setdefault(name, []).append(own)
 
     def read(self, data: bytes, source: str) -> set[Address]:
         """Returns the rows of a list; `source` is its path, for errors.
@@ -106,27 +122,19 @@ class AddressedFiles:
                 f'{where}: the corpus has no file {shown(name)}, or several; give its path, or the name that the '
                 'manifest has, with #1 for the first of several'
             )
-        for index, splits in self._named[name]:
-            several = [makes_several(split.filters) for split in splits]
-            if any(several) and not piece:
+        for file in self._named[name]:
+            if file.makes_several and not piece:
                 raise InputError(
                     f'{where}: filters may make several rows of a line of {shown(name)}; give '
                     'FILE:BYTE:PIECE, with the number of the row among them, from 0'
                 )
-            at, of_line, by_row = int(number), int(piece or 0), splits[0].format.identity == 'row'
-            if not by_row:  # rows of a line have the offsets from its own on
-                at, of_line = at + of_line, 0
-            places = []
-            for split, is_cut in zip(splits, several, strict=True):
-                step = PIECES if is_cut and by_row else 1
-                if of_line < step and (identity := at * step + of_line) < 1 << OFFSET_BITS:
-                    places.append((split.name, index << OFFSET_BITS | identity))
-            stored_piece, file = of_line if any(several) else None, (splits[0].name, index)
-            yield Address(self._labels[file], at, stored_piece, file, tuple(places))
+            at, of_line = int(number), int(piece or 0)
+            # Rows of a line have the offsets from its own on.
+            yield Address(file, at, of_line) if file.by_row else Address(file, at + of_line, 0)
 
     def relabelled(self, addresses: Iterable[Address]) -> set[Address]:
         """Returns rows of the first files of this corpus, which had other names where there were fewer files."""
-        return {each._replace(label=self._labels[each.file]) for each in addresses}
+        return {each._replace(file=self._files[each.file.key]) for each in addresses}
 
     @staticmethod
     def places(addresses: Iterable[Address]) -> dict[str, np.ndarray]:
