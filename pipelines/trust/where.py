@@ -149,7 +149,7 @@ class _Finder:
                 raise InputError(
                     f'{self._split} has {self._firsts[-1]:,} rows, numbered from 0; there is no {row}'
                 )
-        for shard, own in by_part(self._firsts, np.array(rows, np.int64)):
+        for shard, own in by_part(self._firsts.tolist(), np.array(rows, np.int64)):
             keys[own] = self._index(shard).keys[np.array(rows)[own] - self._firsts[shard]]
         return keys
 
