@@ -203,8 +203,8 @@ class BuildKeywords(
     pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
         texts are cut, longer pairs left out; with --output-format joined: ids of a row, at
         least 3; longer pairs are cut
-    leave_out: leave out the rows of this list, with FILE:BYTE on each line, as where --json
-        gives them
+    leave_out: leave out the rows of this list, with an address on each line, FILE:BYTE, as
+        where --json gives it
     end: the token, or its id, that follows each document in megatron, flat and nanogpt, and
         where rows are packed as they are read; none: nothing does (default: the vocabulary's)
     output: folder for the result
@@ -634,8 +634,8 @@ class EncodeKeywords(_JobKeywords, _ReadingKeywords, _SplitKeywords, _DatasetKey
     pack: with --output-format packed: ids of a packed row at most, from 1 to 4,194,304; longer
         texts are cut, longer pairs left out; with --output-format joined: ids of a row, at
         least 3; longer pairs are cut
-    leave_out: leave out the rows of this list, with FILE:BYTE on each line, as where --json
-        gives them
+    leave_out: leave out the rows of this list, with an address on each line, FILE:BYTE, as
+        where --json gives it
     end: the token, or its id, that follows each document in megatron, flat and nanogpt, and
         where rows are packed as they are read; none: nothing does (default: the vocabulary's)
     output: folder for the result
@@ -675,8 +675,8 @@ class UpdateKeywords(_JobKeywords, _SplitKeywords, total=False):
     """The options of `tokbeam update`; those of files are as of `EncodeKeywords`.
 
     job: a job file with the datasets that are added, after all that are there
-    remove: remove the rows of this list, with FILE:BYTE on each line, as where --json gives
-        them
+    remove: remove the rows of this list, with an address on each line, FILE:BYTE, as where
+        --json gives it
     workers: files or work items that are read at once, from 1 to 1,024 (default: the cores that
         this process may use)
 

@@ -99,7 +99,7 @@ class UpdateOptions:
         default=None,
     )
     remove: str | None = option(
-        'remove the rows of this list, with FILE:BYTE on each line, as where --json gives them',
+        'remove the rows of this list, with an address on each line, FILE:BYTE, as where --json gives it',
         path,
         'LIST',
         default=None,

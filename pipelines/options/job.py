@@ -227,7 +227,7 @@ class DatasetOptions:
     )
     pack: int | None = pack_option('--output-format')
     leave_out: str | None = option(
-        'leave out the rows of this list, with FILE:BYTE on each line, as where --json gives them',
+        'leave out the rows of this list, with an address on each line, FILE:BYTE, as where --json gives it',
         path,
         'LIST',
         default=None,

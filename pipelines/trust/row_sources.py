@@ -56,12 +56,20 @@ class RowPlace:
         number: of the line in each of them, from 1; of the row, from 0, where rows are not lines of text.
         byte: of the line's first byte in the decompressed (source) file; None where rows are not lines.
         piece: the number of the row among those that filters made of the line, from 0.
+        is_of_several: whether filters may make several of a line.
     """
 
     files: tuple[CorpusFile, ...]
     number: int
     byte: int | None
     piece: int = 0
+    is_of_several: bool = False
+
+    @property
+    def address(self) -> str:
+        """The row as a line of a list of rows to leave out."""
+        piece = f':{self.piece}' if self.is_of_several else ''
+        return f'{self.files[0].path}:{self.number if self.byte is None else self.byte}{piece}'
 
     @property
     def line(self) -> int | None:
@@ -99,7 +107,12 @@ class _Source(NamedTuple):
 
     whole: WorkItem
     lines: list[TextLines]
-    step: int  # from the identity of one row to that of the next, where rows have numbers
+    is_several: bool  # whether filters may make several rows of one
+
+    @property
+    def step(self) -> int:
+        """From the identity of one row to that of the next, where rows have numbers."""
+        return PIECES if self.is_several and self.whole.format.identity == 'row' else 1
 
     def items_at(self, offsets: np.ndarray) -> list[WorkItem]:
         return format_reader(self.whole.format).items_at(self.whole, offsets, self.lines)
@@ -204,9 +217,8 @@ class RowSources:
             newlines = self._newlines[number] or ()
             lines.append(TextLines(file, newlines, filesystem.open_binary, pieces_from))
         ranges = tuple(TextRange(own.file, 0, own.file.size) for own in lines)
-        by_number = split.format.identity == 'row'
-        step = PIECES if by_number and makes_several(split.filters) else 1
-        return _Source(WorkItem(name, split.format, index, ranges), lines, step)
+        item = WorkItem(name, split.format, index, ranges)
+        return _Source(item, lines, makes_several(split.filters))
 
     def _identified(
         self, source: _Source, item: WorkItem, identities: np.ndarray
@@ -248,7 +260,10 @@ class RowSources:
             dataclasses.replace(block, texts=(BlockText(block.offset, b''),), long_lines=()),
             dataclasses.replace(rows, sides=tuple(side.joined() for side in rows.sides)),
             order_keys(block.file_index, rows.identities, self._seed),
-            [RowPlace(files, *place) for place in zip(numbers.tolist(), starts, pieces)],
+            [
+                RowPlace(files, *place, source.is_several)
+                for place in zip(numbers.tolist(), starts, pieces)
+            ],
         )
 
     def _file_index(self, split: str, path: str) -> int:

@@ -263,6 +263,7 @@ def row_fields(row: FoundRow) -> dict[str, object]:
     return {
         **{name: value for name, value in vars(row).items() if name not in ('place', 'segments')},
         **({} if row.segments is None else {'segments': [*map(vars, row.segments)]}),
+        'address': place.address,
         'files': [file.path for file in place.files],
         'line': place.line,
         'byte': place.byte,

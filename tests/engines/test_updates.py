@@ -538,3 +538,39 @@ def test_rows_whose_lost_bytes_are_not_known_are_refused(tmp_path):
         'update', tmp_path / 'out', '--remove', tmp_path / 'list', '--output', tmp_path / 'o'
     )
     assert '2 bytes of the text of train became no id' in said
+
+
+def halves(source: str, target: str) -> list[tuple[str, str]]:
+    """A filter that makes two rows of one."""
+    return [(source + ' one', target), (source + ' two', target)]
+
+
+@pytest.mark.parametrize('kind', ['tsv', 'parquet'])
+@pytest.mark.parametrize('clean', [[], ['--clean', f'{__name__}:halves']], ids=['', 'several'])
+def test_the_addresses_that_where_prints_are_lines_of_a_list(
+    kind, clean, tmp_path, printed, capsys
+):
+    pairs = [(f'source {n}', f'target {n}') for n in range(20)]
+    if kind == 'tsv':
+        path = write(tmp_path / 'x.tsv', ''.join(f'{a}\t{b}\n' for a, b in pairs).encode())
+    else:
+        path = tmp_path / 'x.parquet'
+        pq.write_table(pa.table(dict(zip('ab', map(list, zip(*pairs)), strict=True))), path)
+    corpus = [f'--{kind}', path, *(['--fields', 'a,b'] if kind == 'parquet' else []), *clean]
+    encode = ['encode', *corpus, '--scheme', 'byte', '--name', 'n', '--shards', 2]
+
+    def found(name, words, *more):
+        command = [*encode, *more, '--output', tmp_path / name]
+        capsys.readouterr()
+        succeed(*command, '--print-job')
+        job = write(tmp_path / f'{name}.toml', capsys.readouterr().out.encode())
+        succeed(*command)
+        return printed('where', tmp_path / name, '--text', words, '--head', 40, '--job', job)[1]
+
+    row = found('before', 'source 7')[-1]
+    list_ = write(tmp_path / 'list', f'{row["address"]}\n'.encode())
+    before, after = (
+        {each['texts'][0] for each in found(name, 'source', *more)}
+        for name, more in [('all', []), ('after', ['--leave-out', list_])]
+    )
+    assert before - after == {row['texts'][0]}
