@@ -30,7 +30,7 @@ from pipelines.trust.corpus_rows import (
     nothing,
     planned,
 )
-from pipelines.trust.row_sources import RowSources
+from pipelines.trust.row_sources import place_of
 from pipelines.trust.stored_rows import StoredRows, rerun_packed, row_finding
 from tokcore.corpus.order_keys import mix64, shard_of
 from tokcore.corpus.stats import LineTally, RangeChecksum, add_tallies
@@ -93,11 +93,10 @@ def rerun(
             if isinstance(stored.format, Packed):
                 read = corpus.read(split, nothing, workers)
                 checksums += read.checksums
-                sources = work.sources(read)
                 findings += work.totals(read)
                 all_rows += len(read.keys)
                 rows, differing_records = rerun_packed(
-                    corpus, sources, stored, read, work.shards, share, seed, workers, memory_bytes
+                    corpus, stored, read, work.shards, share, seed, workers, memory_bytes
                 )
                 made += rows
                 findings += differing_records
@@ -177,11 +176,6 @@ class _SplitRerun:
         self.files = [file for file in manifest.files if file.name.startswith(tuple(self.shards))]
         self._named = 0
 
-    def sources(self, read: CorpusRows) -> RowSources:
-        """Returns the rows of the split, by what a pass has read."""
-        newlines = newlines_of(self._corpus.reading.corpus, read.checksums)
-        return RowSources(self._corpus.reading, newlines, self._corpus.seed)
-
     def totals(self, read: CorpusRows) -> Iterator[Finding]:
         """Yields what the numbers of lines and rows differ in, and the order keys of indexes."""
         stated = next((lines for lines in self._manifest.lines if lines.split == self._split), None)
@@ -241,7 +235,7 @@ class _SplitRerun:
             if self._named == MOST_FINDINGS + 1:
                 yield Finding(name, 'more rows differ from this one on, which are not named', row)
             return
-        place = self.sources(read).place(self._split, key)
+        place = place_of(self._corpus, read, key)
         yield row_finding(name, row, f'the row that {place} gives', place, is_missing)
 
 

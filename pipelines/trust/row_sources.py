@@ -18,9 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pipelines.files import filesystem
-from pipelines.jobs.corpus import Corpus, CorpusInput
+from pipelines.jobs.corpus import Corpus, CorpusInput, newlines_of
 from pipelines.jobs.job import CorpusReading
 from pipelines.transforms.read import archive_lists, find_files, read_items
+from pipelines.trust.corpus_rows import CorpusRows, DatasetCorpus
 from tokcore.corpus.archives import ArchiveLists
 from tokcore.corpus.corpus import (
     STRETCH_BYTES,
@@ -52,26 +53,29 @@ class RowPlace:
 
     Attributes:
         files: that have this line; of pairs two, the source first, or only the source.
-        line: in each of them, from 1; None where rows are not lines of text.
-        row: its number in the file, from 0, where rows are not lines; None where they are.
-        byte: of the line's first byte in the decompressed (source) file, None with `row`.
+        number: of the line in each of them, from 1; of the row, from 0, where rows are not lines of text.
+        byte: of the line's first byte in the decompressed (source) file; None where rows are not lines.
         piece: the number of the row among those that filters made of the line, from 0.
     """
 
     files: tuple[CorpusFile, ...]
-    line: int | None
-    row: int | None
+    number: int
     byte: int | None
     piece: int = 0
 
     @property
-    def number(self) -> int | None:
-        """The line, or the row."""
-        return self.row if self.line is None else self.line
+    def line(self) -> int | None:
+        """The line; None where rows are not lines."""
+        return None if self.byte is None else self.number
+
+    @property
+    def row(self) -> int | None:
+        """The row, where rows are not lines; None where they are."""
+        return self.number if self.byte is None else None
 
     def __str__(self) -> str:
-        what = f'row {self.row}' if self.line is None else f'line {self.line}'
-        return f'{" and ".join(file.path for file in self.files)}, {what}'
+        what = 'row' if self.byte is None else 'line'
+        return f'{" and ".join(file.path for file in self.files)}, {what} {self.number}'
 
 
 class SourceRows(NamedTuple):
@@ -147,11 +151,6 @@ class RowSources:
             if not len(left):
                 return
         raise changed(source.lines[0].file)
-
-    def place(self, split: str, key: int) -> RowPlace:
-        """Returns where the row with an order key comes from; raises InputError as `of_keys`."""
-        [found] = self.of_keys(split, np.array([key], np.uint64), 1)
-        return found.places[0]
 
     def on_line(self, split: str, path: str, number: int) -> Iterator[SourceRows]:
         """Yields what a line of a file has become, also rows that the dataset has not taken.
@@ -235,24 +234,21 @@ class RowSources:
         """Returns rows of a block with their places."""
         files = tuple(own.file for own in source.lines)
         files = files if block.format.has_same_lines else files[:1]
-        offsets = rows.offsets
+        is_line, numbers, offsets = block.format.identity == 'offset', rows.offsets, rows.offsets
+        if is_line and block.read_ranges is None:
+            assert block.first_line is not None
+            feeds = np.flatnonzero(np.frombuffer(block.texts[0].data, np.uint8) == ord('\n'))
+            numbers = 1 + block.first_line + np.searchsorted(feeds, offsets - block.offset)
+        elif is_line:
+            numbers = 1 + source.lines[0].numbers(offsets)
         pieces = (rows.identities - offsets * source.step).tolist()
-        nothing, numbers = itertools.repeat(None), offsets.tolist()
-        places: zip = zip(nothing, numbers, nothing, pieces)
-        if block.format.identity == 'offset':
-            if block.read_ranges is None:
-                assert block.first_line is not None
-                feeds = np.flatnonzero(np.frombuffer(block.texts[0].data, np.uint8) == ord('\n'))
-                before = block.first_line + np.searchsorted(feeds, offsets - block.offset)
-            else:
-                before = source.lines[0].numbers(offsets)
-            places = zip((before + 1).tolist(), nothing, numbers, pieces)
+        starts = offsets.tolist() if is_line else itertools.repeat(None)
         return SourceRows(
             # Without the text of the block: many of these may be in memory.
             dataclasses.replace(block, texts=(BlockText(block.offset, b''),), long_lines=()),
             dataclasses.replace(rows, sides=tuple(side.joined() for side in rows.sides)),
             order_keys(block.file_index, rows.identities, self._seed),
-            [RowPlace(files, *place) for place in places],
+            [RowPlace(files, *place) for place in zip(numbers.tolist(), starts, pieces)],
         )
 
     def _file_index(self, split: str, path: str) -> int:
@@ -265,6 +261,14 @@ class RowSources:
             what = 'several files' if indexes else 'no file'
             raise InputError(f'{split} has {what} {path}; give a path as the job has it')
         return indexes.pop()
+
+
+def place_of(corpus: DatasetCorpus, read: CorpusRows, key: int) -> RowPlace:
+    """Returns where a row comes from, by its order key and a pass over its split; raises as `of_keys`."""
+    newlines = newlines_of(corpus.reading.corpus, read.checksums)
+    sources = RowSources(corpus.reading, newlines, corpus.seed)
+    [found] = sources.of_keys(read.split, np.array([key], np.uint64), 1)
+    return found.places[0]
 
 
 def found_again(corpus: Corpus) -> Corpus:

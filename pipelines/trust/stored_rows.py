@@ -28,7 +28,7 @@ from pipelines.shard_formats.shard_format import (
 )
 from pipelines.shard_formats.tfrecord import WINDOW_ROWS, Packed, PackedWindow
 from pipelines.trust.corpus_rows import CHANGED, CorpusRows, DatasetCorpus, Take
-from pipelines.trust.row_sources import RowPlace, RowSources
+from pipelines.trust.row_sources import RowPlace, place_of
 from tokcore.corpus.order_keys import mix64
 from tokcore.encoding.vocabulary import Vocabulary
 from tokcore.errors import InputError
@@ -242,7 +242,6 @@ def _encode_wanted(corpus: DatasetCorpus, read: CorpusRows, wanted: np.ndarray) 
 
 def rerun_packed(
     corpus: DatasetCorpus,
-    sources: RowSources,
     stored: StoredRows,
     read: CorpusRows,
     names: Sequence[str],
@@ -255,7 +254,6 @@ def rerun_packed(
 
     Args:
         corpus: of the dataset.
-        sources: of its rows.
         stored: its rows.
         read: a pass over the split.
         names: of its shards, as TFRecords.
@@ -278,7 +276,7 @@ def rerun_packed(
     for shard, parts in itertools.groupby(rows_made, operator.itemgetter(0)):
         rows = (rows for _, rows in parts)
         compared, differing = _compare_shard(
-            sources, stored, read, names[shard], firsts[shard], rows
+            corpus, stored, read, names[shard], firsts[shard], rows
         )
         made += compared
         findings += differing
@@ -330,7 +328,7 @@ def _rows_again(
 
 
 def _compare_shard(
-    sources: RowSources,
+    corpus: DatasetCorpus,
     stored: StoredRows,
     read: CorpusRows,
     name: str,
@@ -352,7 +350,7 @@ def _compare_shard(
         made += window.count
         dropped += window.dropped.tolist()
         for number, row, is_missing in _differing(stored, name, window, records):
-            place = sources.place(read.split, read.keys[first + row])
+            place = place_of(corpus, read, read.keys[first + row])
             what = f'the packed row that begins with {place}'
             findings.append(row_finding(file_name, number, what, place, is_missing))
         records += len(window)
