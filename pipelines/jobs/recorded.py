@@ -46,8 +46,18 @@ def recorded_corpus(manifest: Manifest, run: RunRecord | None = None) -> Corpus:
         run: its last run, which has the paths; None: they are not known.
 
     Raises:
-        ValueError: the manifest does not say what the rows are.
+        InputError: the manifest does not say what the rows are.
     """
+    try:
+        return _corpus_of(manifest, run)
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise InputError(
+            f'the manifest does not say what the rows of {manifest.options.get("name")!s:.60} are '
+            f'({error!s:.200}); make the dataset again'
+        ) from error
+
+
+def _corpus_of(manifest: Manifest, run: RunRecord | None) -> Corpus:
     options: dict[str, Any] = manifest.options
     dataset = options_from(DatasetOptions, options)
     ranges = key_ranges(dataset.shares, dataset.seed) if dataset.shares else {}
