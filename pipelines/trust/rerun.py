@@ -90,28 +90,25 @@ def rerun(
         stored = StoredRows.of(job, corpus, manifest)
         for split in corpus.reading.corpus.split_names:
             work = _SplitRerun(corpus, stored, job, manifest, split)
-            if isinstance(stored.format, Packed):
-                read = corpus.read(split, nothing, workers)
-                checksums += read.checksums
-                findings += work.totals(read)
-                all_rows += len(read.keys)
-                rows, differing_records = rerun_packed(
-                    corpus, stored, read, work.shards, share, seed, workers, memory_bytes
-                )
-                made += rows
-                findings += differing_records
-                continue
+            is_packed = isinstance(stored.format, Packed)
             size = sum(file.bytes for file in work.files)
-            passes = max(1, math.ceil(size * share / memory_bytes))
+            passes = 1 if is_packed else max(1, math.ceil(size * share / memory_bytes))
             for number in range(passes):
                 is_wanted = functools.partial(_is_made_again, share, seed, number, passes)
-                read = corpus.read(split, corpus.encode_where(is_wanted), workers)
+                take = nothing if is_packed else corpus.encode_where(is_wanted)
+                read = corpus.read(split, take, workers)
                 if number == 0:
                     checksums += read.checksums
                     findings += work.totals(read)
                     all_rows += len(read.keys)
-                made += sum(len(rows) for rows in read.taken)
-                findings += work.rows(read)
+                if is_packed:
+                    rows, differing_records = rerun_packed(
+                        corpus, stored, read, work.shards, share, seed, workers, memory_bytes
+                    )
+                else:
+                    rows, differing_records = sum(map(len, read.taken)), [*work.rows(read)]
+                made += rows
+                findings += differing_records
         changes = [*changed_inputs(corpus.reading.corpus, manifest, checksums)]
         if not changes:
             path = os.path.join(job.output, CORPUS_INDEX)

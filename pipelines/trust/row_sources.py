@@ -205,7 +205,7 @@ class RowSources:
             raise InputError(
                 f'{name} has no input file with number {index}; run `tokbeam index` again'
             )
-        pieces_from, lines = format_reader(split.format).pieces_from, []
+        may_be_utf_16, lines = format_reader(split.format).may_be_utf_16, []
         for number in self._numbers[name, index]:
             each = self._reading.corpus.inputs[number]
             file = each.file
@@ -215,7 +215,7 @@ class RowSources:
                 if self._manifest.inputs[number].bytes != file.size:
                     raise changed(file)
             newlines = self._newlines[number] or ()
-            lines.append(TextLines(file, newlines, filesystem.open_binary, pieces_from))
+            lines.append(TextLines(file, newlines, filesystem.open_binary, may_be_utf_16))
         ranges = tuple(TextRange(own.file, 0, own.file.size) for own in lines)
         item = WorkItem(name, split.format, index, ranges)
         return _Source(item, lines, makes_several(split.filters))

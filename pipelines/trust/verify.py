@@ -160,17 +160,13 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
         track_work('verify', _CHECKING, total),
         ThreadPoolExecutor(max(1, workers)) as pool,
     ):
-        checked_files = list(pool.map(contents.check, manifest.outputs))
-        by_name = {
-            file.name: result
-            for file, result in zip(manifest.outputs, checked_files, strict=True)
-            if result is not None
-        }
+        files = [*manifest.outputs, *contents.unlisted_indexes()]
+        checked_files = zip(files, pool.map(contents.check, files), strict=True)
+        by_name = {file.name: result for file, result in checked_files if result is not None}
         indexes = {file.name: file for file in manifest.index}
         for file in manifest.outputs:
             if file.name not in indexes:
                 findings += _differences(file, by_name.get(file.name), manifest)
-        by_name |= contents.check_unlisted_indexes(pool)
         for name in contents.index_names:
             listed, wrong = indexes.pop(name, None), contents.wrong_index(name, by_name)
             if wrong is not None:
@@ -180,7 +176,7 @@ def verify_folder(folder: str, workers: int = 1, root: str | None = None) -> Ver
         for name in indexes:
             findings.append(Finding(MANIFEST_NAME, f'it lists {name}, an index of no shard'))
         findings += [*contents.check_text_bytes(), *contents.check_removed()]
-    present = [result for result in checked_files if result is not None]
+    present = [by_name[file.name] for file in manifest.outputs if file.name in by_name]
     found_root = _root_of(manifest, by_name)
     for stated, who in ((manifest.root, 'the manifest states'), (root, '--root asks for')):
         if stated is not None and found_root is not None and found_root != stated:
@@ -354,12 +350,10 @@ class _Contents:
             finding = Finding(file.name, f'it cannot be read ({error!s:.300})')
             return CheckedFile(0, 0, '00000000', '', (finding,))
 
-    def check_unlisted_indexes(self, pool: ThreadPoolExecutor) -> dict[str, CheckedFile]:
-        """Returns by their names what indexes hold of which the manifest says nothing."""
-        names = {*self.index_names} - self._indexes
-        files = [OutputFile(name, 0, '0' * 8, 0) for name in names]
-        checked_files = zip(files, pool.map(self.check, files), strict=True)
-        return {file.name: result for file, result in checked_files if result is not None}
+    def unlisted_indexes(self) -> list[OutputFile]:
+        """Returns the indexes that may be there and of which the manifest says nothing."""
+        names = [name for name in self.index_names if name not in self._indexes]
+        return [OutputFile(name, 0, '0' * 8, 0) for name in names]
 
     def unlisted_files(self) -> dict[str, None]:
         """Returns the names of files that the root does not cover and that are not compared with others.

@@ -59,7 +59,13 @@ _COMPRESSED = r'\.(gz|bz2|xz|zst)$'
 
 
 class FormatReader(abc.ABC):
-    """Checks, cuts and reads the files of a format, and makes rows of their blocks."""
+    """Checks, cuts and reads the files of a format, and makes rows of their blocks.
+
+    Attributes:
+        may_be_utf_16: whether files in UTF-16 are read too; offsets of their rows are those in UTF-8.
+    """
+
+    may_be_utf_16 = False
 
     def __init__(self, format: CorpusFormat):
         self.format: Any = format
@@ -154,14 +160,6 @@ class FormatReader(abc.ABC):
             lines: of each of the files.
         """
         return [dataclasses.replace(whole, first_line=0)]
-
-    def pieces_from(
-        self, file: CorpusFile, offset: int, open_binary: OpenBinary
-    ) -> Iterator[bytes]:
-        """Yields the text of a file, in which offsets of rows count, from a byte on."""
-        from tokcore.corpus.archive_reading import pieces_from  # readers need it, and `--help` none
-
-        return pieces_from(file, offset, open_binary)
 
     def bounds_of_units(self, block: Block) -> tuple[np.ndarray, np.ndarray] | None:
         """Returns the offsets of what may be rows of several lines, and where each ends: int64[n] each.

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -21,6 +21,7 @@ import google_crc32c
 import numpy as np
 
 from tokcore.checked_json import Within, checked
+from tokcore.corpus.archive_reading import pieces_from
 from tokcore.corpus.corpus import STRETCH_BYTES, CorpusFile, OpenBinary
 from tokcore.corpus.storage import PIECE_BYTES
 from tokcore.errors import InputError
@@ -58,13 +59,13 @@ class TextLines:
         file: the file.
         newlines: of each stretch; none where rows are not lines.
         open_binary: opens the file.
-        pieces_from: yields the text of a file from a byte on, as the reader of its format has it.
+        may_be_utf_16: as of `FormatReader`.
     """
 
     file: CorpusFile
     newlines: Sequence[int]
     open_binary: OpenBinary
-    pieces_from: Callable[[CorpusFile, int, OpenBinary], Iterator[bytes]]
+    may_be_utf_16: bool = False
 
     @functools.cached_property
     def before(self) -> np.ndarray:
@@ -108,7 +109,7 @@ class TextLines:
         return None if start is None or start == len(text) else (at + start, at + len(text))
 
     def _pieces(self, offset: int) -> Iterator[bytes]:
-        return self.pieces_from(self.file, offset, self.open_binary)
+        return pieces_from(self.file, offset, self.open_binary, self.may_be_utf_16)
 
 
 FileLines = Sequence[TextLines]

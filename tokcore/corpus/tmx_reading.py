@@ -24,7 +24,7 @@ import google_crc32c
 import numpy as np
 import pyarrow as pa
 
-from tokcore.corpus.archive_reading import text_beginning, text_pieces, with_whole_head
+from tokcore.corpus.archive_reading import UTF_16_MARKS, text_pieces, with_whole_head
 from tokcore.corpus.arrow_columns import array_side
 from tokcore.corpus.corpus import (
     INVALID_UTF8,
@@ -61,7 +61,6 @@ _LEAST_LIMIT = 1 << 20
 """Bytes that a tag, a comment or a section may have, whatever the other limits are."""
 
 _HEAD_BYTES = 4
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ENCODINGS = {'utf-8', 'utf8', 'us-ascii', 'ascii', 'utf-16'}
 
 _START_TAG = re.compile(rb'<(?:[^>"\']|"[^"]*"|\'[^\']*\')*>')
@@ -124,6 +123,7 @@ class TmxReader(FormatReader):
     """Reads a file as one item, as XML must be read."""
 
     format: Tmx
+    may_be_utf_16 = True
 
     def read(
         self, item: WorkItem, open_binary: OpenBinary, block_bytes: int, max_line_bytes: int
@@ -162,19 +162,6 @@ class TmxReader(FormatReader):
     def bounds_of_units(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
         units = pa.ipc.open_stream(block.texts[0].data).read_next_batch()
         return units.column(0).to_numpy(), units.column(1).to_numpy()
-
-    def pieces_from(
-        self, file: CorpusFile, offset: int, open_binary: OpenBinary
-    ) -> Iterator[bytes]:
-        """Yields the text in UTF-8; of a file in UTF-16 it is read from its beginning."""
-        if not text_beginning(file, open_binary, 2).startswith(_UTF_16):
-            yield from super().pieces_from(file, offset, open_binary)
-            return
-        for piece in codecs.iterdecode(text_pieces(file, open_binary), 'utf-16', 'surrogatepass'):
-            text = piece.encode('utf-8', 'surrogatepass')
-            if offset < len(text):
-                yield text[offset:]
-            offset = max(0, offset - len(text))
 
     def explain_empty(self, files: Sequence[CorpusFile], open_binary: OpenBinary) -> str:
         """Returns which languages the files have."""
@@ -345,7 +332,7 @@ class _UnitReader:
         yield self._next_block()
 
     def _start(self, head: bytes) -> None:
-        if head.startswith(_UTF_16):
+        if head.startswith(UTF_16_MARKS):
             # A lone surrogate becomes bytes that are not UTF-8, for which only its unit is rejected.
             self._decoder = codecs.getincrementaldecoder('utf-16')('surrogatepass')
         elif b'\0' in head[:_HEAD_BYTES]:

@@ -266,17 +266,14 @@ class Dataset:
 
     def _addresses(self, shard: ShardFile) -> Iterator[Addresses]:
         """Yields the rows of a shard of TFRecords."""
-        known = None
+        known, row = None, 0
         with contextlib.suppress(InputError):
             known = read_index(shard)
-        row = 0
         for lengths, ids in row_sizes(shard, self.features):
-            own = slice(row, row + len(ids))
+            own, keys = slice(row, row + len(ids)), None
             if known is not None and known.has_keys:
-                sizes = np.column_stack([ids, known.text_bytes[own]])
-                yield Addresses(lengths, known.keys[own], sizes)
-            else:
-                yield Addresses(lengths, None, ids)
+                keys, ids = known.keys[own], np.column_stack([ids, known.text_bytes[own]])
+            yield Addresses(lengths, keys, ids)
             row = own.stop
 
     def examples(self, split: str, *, on_error: str = 'stop') -> Iterator[dict[str, np.ndarray]]:

@@ -24,7 +24,13 @@ def stretches_are_small():
     with pytest.MonkeyPatch.context() as patch:
         for module in (stats, stretches):
             patch.setattr(module, 'STRETCH_BYTES', STRETCH)
+        patch.setattr(stretches, 'pieces_from', small_pieces)
         yield
+
+
+def small_pieces(*arguments):
+    for piece in pieces_from(*arguments):
+        yield from (piece[at : at + 3] for at in range(0, len(piece), 3))
 
 
 def counted(text):
@@ -32,15 +38,10 @@ def counted(text):
 
 
 def lines_of(text, pack=bytes, compressed=False):
-    """The lines of a file; only the first bytes of what is read from a byte on are seen at once."""
+    """The lines of a file."""
     content = pack(text)
     file = CorpusFile('a', 'a', len(content), compressed)
-
-    def pieces(file, offset, open_binary):
-        for piece in pieces_from(file, offset, open_binary):
-            yield from (piece[at : at + 3] for at in range(0, len(piece), 3))
-
-    return TextLines(file, counted(text), lambda path: io.BytesIO(content), pieces)
+    return TextLines(file, counted(text), lambda path: io.BytesIO(content))
 
 
 @given(PARTS)
